@@ -1,0 +1,183 @@
+/**
+ * The JSON-RPC 2.0 envelope, as the Model Context Protocol uses it.
+ *
+ * `parse` and `parseText` are total: whatever they are given, they answer with a message or with an `Invalid` that holds
+ * the error to send back and the id that could be read. Unknown members are ignored.
+ */
+
+/** The id of a request: a string or an integer, never `null`. Integers beyond 2^53 - 1 cannot be echoed and are refused. */
+export type Id = string | number
+
+/** Any JSON object. */
+export interface JsonObject {
+  readonly [key: string]: unknown
+}
+
+/** A message that expects an answer. */
+export interface Request {
+  readonly _tag: "Request"
+  readonly id: Id
+  readonly method: string
+  readonly params: JsonObject | undefined
+}
+
+/** A message that expects no answer. */
+export interface Notification {
+  readonly _tag: "Notification"
+  readonly method: string
+  readonly params: JsonObject | undefined
+}
+
+/** The answer to a request that succeeded. */
+export interface Success {
+  readonly _tag: "Success"
+  readonly id: Id
+  readonly result: JsonObject | Encoded
+}
+
+/** The answer to a request that failed, or to something whose id could not be read. */
+export interface Failure {
+  readonly _tag: "Failure"
+  readonly id: Id | undefined
+  readonly error: ErrorObject
+}
+
+/** The `error` member of a failure. */
+export interface ErrorObject {
+  readonly code: number
+  readonly message: string
+  readonly data?: unknown
+}
+
+/** One JSON-RPC message. */
+export type Message = Request | Notification | Success | Failure
+
+/** Something that was not a message, and the error that says so. `id` is the id that could be read, if any. */
+export interface Invalid {
+  readonly _tag: "Invalid"
+  readonly id: Id | undefined
+  readonly error: ErrorObject
+}
+
+/** Several messages in one array. Only revision 2025-03-26 allows it. */
+export interface Batch<M = Message> {
+  readonly _tag: "Batch"
+  readonly members: ReadonlyArray<M>
+}
+
+/** What a transport reads. */
+export type Inbound = Message | Invalid | Batch<Message | Invalid>
+
+/** What a transport writes. */
+export type Outbound = Message | Batch
+
+/** A result that is JSON text already, written out as it is: a listing that is serialised once per change, for instance. */
+export class Encoded {
+  readonly text: string
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+/** Makes a request. */
+export const request = (id: Id, method: string, params?: JsonObject): Request => ({ _tag: "Request", id, method, params })
+
+/** Makes a notification. */
+export const notification = (method: string, params?: JsonObject): Notification => ({
+  _tag: "Notification",
+  method,
+  params
+})
+
+/** Makes a successful answer. */
+export const success = (id: Id, result: JsonObject | Encoded): Success => ({ _tag: "Success", id, result })
+
+/** Makes a failed answer. */
+export const failure = (id: Id | undefined, error: ErrorObject): Failure => ({ _tag: "Failure", id, error })
+
+/** Whether the value can be the id of a request. */
+export const isId = (value: unknown): value is Id => typeof value === "string" || Number.isSafeInteger(value)
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const invalid = (id: unknown, message: string): Invalid => ({
+  _tag: "Invalid",
+  id: isId(id) ? id : undefined,
+  error: { code: -32600, message: `Invalid Request: ${message}` }
+})
+
+/**
+ * Reads one JSON value as a message. An `id` of `null` on an error answer, which JSON-RPC uses where the request's id could
+ * not be read, is taken as absent.
+ */
+export const parse = (value: unknown): Message | Invalid => {
+  if (!isObject(value)) return invalid(undefined, "a message is a JSON object")
+  const id = value["id"]
+  if (value["jsonrpc"] !== "2.0") return invalid(id, "\"jsonrpc\" must be \"2.0\"")
+  const method = value["method"]
+  if (method !== undefined) {
+    if (typeof method !== "string") return invalid(id, "\"method\" must be a string")
+    const params = value["params"]
+    if (params !== undefined && !isObject(params)) return invalid(id, "\"params\" must be an object")
+    if (id === undefined) return { _tag: "Notification", method, params }
+    if (!isId(id)) return invalid(id, "\"id\" must be a string or an integer")
+    return { _tag: "Request", id, method, params }
+  }
+  const error = value["error"]
+  if (error !== undefined) {
+    if (id !== undefined && id !== null && !isId(id)) return invalid(id, "\"id\" must be a string or an integer")
+    if (!isObject(error) || !Number.isInteger(error["code"]) || typeof error["message"] !== "string") {
+      return invalid(id, "\"error\" must hold an integer \"code\" and a string \"message\"")
+    }
+    const { code, message, data } = error as unknown as ErrorObject
+    return { _tag: "Failure", id: id ?? undefined, error: data === undefined ? { code, message } : { code, message, data } }
+  }
+  if (!("result" in value)) return invalid(id, "a message has a \"method\", a \"result\" or an \"error\"")
+  if (!isId(id)) return invalid(id, "\"id\" must be a string or an integer")
+  const result = value["result"]
+  if (!isObject(result)) return invalid(id, "\"result\" must be an object")
+  return { _tag: "Success", id, result }
+}
+
+/** Reads JSON text: one message, or an array of them as a `Batch` with each member read on its own. */
+export const parseText = (text: string): Inbound => {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return { _tag: "Invalid", id: undefined, error: { code: -32700, message: "Parse error: not valid JSON" } }
+  }
+  if (!Array.isArray(value)) return parse(value)
+  return value.length === 0
+    ? invalid(undefined, "a batch holds at least one message")
+    : { _tag: "Batch", members: value.map(parse) }
+}
+
+const encodeOne = (message: Message): string => {
+  switch (message._tag) {
+    case "Success": {
+      const result = message.result instanceof Encoded ? message.result.text : JSON.stringify(message.result)
+      return `{"jsonrpc":"2.0","id":${JSON.stringify(message.id)},"result":${result}}`
+    }
+    case "Failure": {
+      const id = message.id === undefined ? "" : `"id":${JSON.stringify(message.id)},`
+      return `{"jsonrpc":"2.0",${id}"error":${JSON.stringify(message.error)}}`
+    }
+    case "Request": {
+      const params = message.params === undefined ? "" : `,"params":${JSON.stringify(message.params)}`
+      return `{"jsonrpc":"2.0","id":${JSON.stringify(message.id)},"method":${JSON.stringify(message.method)}${params}}`
+    }
+    case "Notification": {
+      const params = message.params === undefined ? "" : `,"params":${JSON.stringify(message.params)}`
+      return `{"jsonrpc":"2.0","method":${JSON.stringify(message.method)}${params}}`
+    }
+  }
+}
+
+/**
+ * Writes a message as JSON text without a line break. Throws a `TypeError`, as `JSON.stringify` does, when a value has no
+ * JSON form (a cycle, a `BigInt`).
+ */
+export const encode = (message: Outbound): string =>
+  message._tag === "Batch" ? `[${message.members.map(encodeOne).join(",")}]` : encodeOne(message)

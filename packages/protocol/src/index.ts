@@ -1,0 +1,2 @@
+export * as JsonRpc from "./JsonRpc.ts"
+export * as Revision from "./Revision.ts"

@@ -1,0 +1,58 @@
+/**
+ * A duplex of JSON-RPC messages: the one thing that every transport yields.
+ */
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Data from "effect/Data"
+import type * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+
+/** Why a connection is over. `Closed`: this side closed it. `Ended`: the other side did. `Lost`: the transport broke. */
+export type End =
+  | { readonly _tag: "Closed" }
+  | { readonly _tag: "Ended" }
+  | { readonly _tag: "Lost"; readonly cause: TransportError }
+
+/** A transport that could not be opened, or that broke. */
+export class TransportError extends Data.TaggedError("TransportError")<{
+  /** What went wrong: it could not be started, or it broke after it was. */
+  readonly reason: "Open" | "Lost"
+  readonly message: string
+  readonly cause?: unknown
+}> {}
+
+/**
+ * What takes the messages in. Calls come one after the other, never nested; `end` comes once, last, and also when this side
+ * closes the connection.
+ */
+export interface Receiver {
+  readonly message: (message: JsonRpc.Inbound) => void
+  readonly end: (end: End) => void
+}
+
+/**
+ * A duplex of messages with an owner scope: the scope that it was acquired in closes it.
+ *
+ * - `open` starts delivery; it is called once. What arrived before is kept for the receiver.
+ * - `send` takes a message and, where there is one, the id of the request that it is *about*, so that a transport with
+ *   several streams can choose one. It never blocks. It answers `false` when the other side is slow to read: the message is
+ *   taken all the same, and who can wait should wait for `drained`. After the end it does nothing and answers `true`. It
+ *   throws only what `JsonRpc.encode` throws, and then nothing was sent.
+ * - `drained` succeeds as soon as the transport takes more, or is over.
+ * - `pause` and `resume` stop and start reading; a transport that cannot stop reading omits them. They do not nest.
+ * - `close` ends the connection after what was sent has been flushed, as far as that is possible; it never fails, and may
+ *   be called again.
+ */
+export interface Connection {
+  readonly open: (receiver: Receiver) => void
+  readonly send: (message: JsonRpc.Outbound, about?: JsonRpc.Id) => boolean
+  readonly drained: Effect.Effect<void>
+  readonly pause?: (() => void) | undefined
+  readonly resume?: (() => void) | undefined
+  readonly close: Effect.Effect<void>
+}
+
+/** How to get a connection. */
+export interface Transport {
+  /** Opens a connection that the scope closes. */
+  readonly connect: Effect.Effect<Connection, TransportError, Scope.Scope>
+}

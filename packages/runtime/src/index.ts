@@ -1,0 +1,1 @@
+export * as Connection from "./Connection.ts"
