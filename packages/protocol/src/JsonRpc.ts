@@ -52,9 +52,13 @@ export interface ErrorObject {
 /** One JSON-RPC message. */
 export type Message = Request | Notification | Success | Failure
 
-/** Something that was not a message, and the error that says so. `id` is the id that could be read, if any. */
+/**
+ * Something that was not a message, and the error that says so. `id` is the id that could be read, if any. `answer` is true
+ * when it looks like the answer to a request (an id and no method): that fails the request, and is never answered itself.
+ */
 export interface Invalid {
   readonly _tag: "Invalid"
+  readonly answer: boolean
   readonly id: Id | undefined
   readonly error: ErrorObject
 }
@@ -101,8 +105,9 @@ export const isId = (value: unknown): value is Id => typeof value === "string" |
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-const invalid = (id: unknown, message: string): Invalid => ({
+const invalid = (id: unknown, message: string, answer = false): Invalid => ({
   _tag: "Invalid",
+  answer,
   id: isId(id) ? id : undefined,
   error: { code: -32600, message: `Invalid Request: ${message}` }
 })
@@ -126,17 +131,17 @@ export const parse = (value: unknown): Message | Invalid => {
   }
   const error = value["error"]
   if (error !== undefined) {
-    if (id !== undefined && id !== null && !isId(id)) return invalid(id, "\"id\" must be a string or an integer")
+    if (id !== undefined && id !== null && !isId(id)) return invalid(id, "\"id\" must be a string or an integer", true)
     if (!isObject(error) || !Number.isInteger(error["code"]) || typeof error["message"] !== "string") {
-      return invalid(id, "\"error\" must hold an integer \"code\" and a string \"message\"")
+      return invalid(id, "\"error\" must hold an integer \"code\" and a string \"message\"", true)
     }
     const { code, message, data } = error as unknown as ErrorObject
     return { _tag: "Failure", id: id ?? undefined, error: data === undefined ? { code, message } : { code, message, data } }
   }
-  if (!("result" in value)) return invalid(id, "a message has a \"method\", a \"result\" or an \"error\"")
-  if (!isId(id)) return invalid(id, "\"id\" must be a string or an integer")
+  if (!("result" in value)) return invalid(id, "a message has a \"method\", a \"result\" or an \"error\"", id !== undefined)
+  if (!isId(id)) return invalid(id, "\"id\" must be a string or an integer", true)
   const result = value["result"]
-  if (!isObject(result)) return invalid(id, "\"result\" must be an object")
+  if (!isObject(result)) return invalid(id, "\"result\" must be an object", true)
   return { _tag: "Success", id, result }
 }
 
@@ -146,7 +151,7 @@ export const parseText = (text: string): Inbound => {
   try {
     value = JSON.parse(text)
   } catch {
-    return { _tag: "Invalid", id: undefined, error: { code: -32700, message: "Parse error: not valid JSON" } }
+    return { _tag: "Invalid", answer: false, id: undefined, error: { code: -32700, message: "Parse error: not valid JSON" } }
   }
   if (!Array.isArray(value)) return parse(value)
   return value.length === 0
