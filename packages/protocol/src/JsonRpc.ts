@@ -54,7 +54,7 @@ export type Message = Request | Notification | Success | Failure
 
 /**
  * Something that was not a message, and the error that says so. `id` is the id that could be read, if any. `answer` is true
- * when it looks like the answer to a request (an id and no method): that fails the request, and is never answered itself.
+ * when it looks like the answer to a request (a result or an error, and no method): that fails the request, and is never answered itself.
  */
 export interface Invalid {
   readonly _tag: "Invalid"
@@ -138,7 +138,7 @@ export const parse = (value: unknown): Message | Invalid => {
     const { code, message, data } = error as unknown as ErrorObject
     return { _tag: "Failure", id: id ?? undefined, error: data === undefined ? { code, message } : { code, message, data } }
   }
-  if (!("result" in value)) return invalid(id, "a message has a \"method\", a \"result\" or an \"error\"", id !== undefined)
+  if (!("result" in value)) return invalid(id, "a message has a \"method\", a \"result\" or an \"error\"")
   if (!isId(id)) return invalid(id, "\"id\" must be a string or an integer", true)
   const result = value["result"]
   if (!isObject(result)) return invalid(id, "\"result\" must be an object", true)
