@@ -1,0 +1,271 @@
+/**
+ * Generates values from an official definition: every shape that the schema allows, with unknown members (the schemas are
+ * open), unusual strings and keys, and each optional member both present and absent. The same seed gives the same value.
+ *
+ * It knows the keywords that the official schemas use and throws on any other, so that a keyword of a later schema cannot
+ * go unnoticed.
+ */
+import * as Random from "./Random.ts"
+import type { Document, Node } from "./Spec.ts"
+
+/** How often optional members are present. */
+type Presence = "none" | "all" | "some"
+
+interface State {
+  readonly random: Random.Random
+  readonly presence: Presence
+}
+
+const annotations = new Set(["description", "title", "default", "$schema", "$id"])
+const keywords = new Set([
+  "$ref",
+  "type",
+  "enum",
+  "const",
+  "anyOf",
+  "allOf",
+  "not",
+  "properties",
+  "required",
+  "additionalProperties",
+  "propertyNames",
+  "items",
+  "minItems",
+  "maxItems",
+  "minimum",
+  "maximum",
+  "format"
+])
+
+/** Below this depth only what is required is generated. */
+const maxDepth = 7
+
+const strings = [
+  "",
+  " ",
+  "a",
+  "name",
+  "2025-01-12T15:00:58Z",
+  "ünïcödé",
+  "日本語",
+  "\u{1f9f6}",
+  "\u0000",
+  "line\nbreak",
+  "\u2028",
+  "\ud800",
+  "\"quoted\\",
+  "__proto__",
+  "constructor",
+  "null",
+  "0",
+  "x".repeat(300),
+  "text",
+  "object",
+  "complete",
+  "-32600"
+]
+const keys = [
+  "x-extra",
+  "",
+  "__proto__",
+  "constructor",
+  "toString",
+  "hasOwnProperty",
+  "com.example/key",
+  "a.b/c",
+  "ключ",
+  "\u{1f511}",
+  "0",
+  "two words"
+]
+const formats: Readonly<Record<string, ReadonlyArray<string>>> = {
+  uri: [
+    "file:///",
+    "file:///home/user/a%20b.txt",
+    "https://example.com/a?b=c#d",
+    "ui://widget/1",
+    "urn:example:a",
+    "git://h/r.git",
+    "x:y",
+    "data:text/plain;base64,QQ=="
+  ],
+  "uri-template": ["file:///{path}", "x://{+a}/{b*}{?q,r}", "https://example.com/", "{id}"],
+  byte: ["", "QQ==", "QUI=", "QUJD", "AAAA/+8="]
+}
+
+/** Sets an own member, `__proto__` included, as `JSON.parse` does. */
+const put = (object: Record<string, unknown>, key: string, value: unknown): void => {
+  if (key === "__proto__") {
+    Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
+  } else {
+    object[key] = value
+  }
+}
+
+const text = ({ random }: State): string => {
+  if (random.chance(0.5)) return random.pick(strings)
+  let value = ""
+  for (let length = random.below(8); length > 0; length--) {
+    value += String.fromCodePoint(32 + random.below(random.chance(0.8) ? 95 : 50_000))
+  }
+  return value
+}
+
+const clamp = (value: number, { minimum = -Infinity, maximum = Infinity }: Node): number =>
+  Math.min(Math.max(value, minimum), maximum)
+
+const integer = ({ random }: State, node: Node): number =>
+  clamp(
+    random.chance(0.5)
+      ? random.below(2_000) - 1_000
+      : random.pick([0, 1, -1, 2 ** 31, -(2 ** 31), Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER]),
+    node
+  )
+
+const fractional = (state: State, node: Node): number =>
+  state.random.chance(0.5)
+    ? integer(state, node)
+    : clamp(state.random.pick([0.5, -0.25, 1e-7, 1e21, 0.1 + 0.2, state.random.next()]), node)
+
+const anyOfType: ReadonlyArray<string> = ["string", "integer", "number", "boolean", "null", "array", "object"]
+
+const merge = (left: Node, right: Node): Node => {
+  const merged: Record<string, unknown> = { ...left }
+  for (const [keyword, value] of Object.entries(right)) {
+    const before = merged[keyword]
+    if (before === undefined || annotations.has(keyword)) {
+      merged[keyword] = value
+    } else if (keyword === "properties") {
+      const properties: Record<string, Node> = { ...(before as Record<string, Node>) }
+      for (const [name, node] of Object.entries(value as Record<string, Node>)) {
+        properties[name] = name in properties ? { allOf: [properties[name]!, node] } : node
+      }
+      merged[keyword] = properties
+    } else if (keyword === "required") {
+      merged[keyword] = [...new Set([...(before as Array<string>), ...(value as Array<string>)])]
+    } else if (keyword === "minimum") {
+      merged[keyword] = Math.max(before as number, value as number)
+    } else if (keyword === "maximum") {
+      merged[keyword] = Math.min(before as number, value as number)
+    } else if (keyword === "additionalProperties") {
+      merged[keyword] = Object.keys(value as object).length === 0 ? before : value
+    } else if (keyword === "items") {
+      merged[keyword] = { allOf: [before as Node, value as Node] }
+    } else if (JSON.stringify(before) !== JSON.stringify(value)) {
+      throw new Error(`cannot join two "${keyword}"`)
+    }
+  }
+  return merged
+}
+
+const closed = (node: boolean | Node | undefined): boolean =>
+  node === false || (typeof node === "object" && node.not !== undefined && Object.keys(node.not).length === 0)
+
+/** Values of the definitions of one document. */
+export const make = (document: Document): { readonly value: (definition: string, seed: number) => unknown } => {
+  const { definitions, prefix } = document
+
+  const resolve = (reference: string): Node => {
+    const node = definitions[reference.slice(prefix.length)]
+    if (!reference.startsWith(prefix) || node === undefined) {
+      throw new Error(`${document.name}: unknown reference ${reference}`)
+    }
+    return node
+  }
+
+  /** A node without `$ref`, `allOf` and `anyOf`: references are followed, branches chosen, conjunctions joined. */
+  const flatten = (state: State, node: Node): Node => {
+    for (const keyword of Object.keys(node)) {
+      if (!keywords.has(keyword) && !annotations.has(keyword)) {
+        throw new Error(`${document.name}: unknown keyword "${keyword}"`)
+      }
+    }
+    if (node.$ref === undefined && node.allOf === undefined && node.anyOf === undefined) return node
+    const { $ref, allOf, anyOf, ...rest } = node
+    const parts: Array<Node> = []
+    if ($ref !== undefined) parts.push(resolve($ref))
+    if (allOf !== undefined) parts.push(...allOf)
+    if (anyOf !== undefined) parts.push(state.random.pick(anyOf))
+    return parts.map((part) => flatten(state, part)).reduce(merge, rest)
+  }
+
+  const object = (state: State, node: Node, depth: number): unknown => {
+    const { random } = state
+    const value: Record<string, unknown> = {}
+    const properties = node.properties ?? {}
+    const required = new Set(node.required)
+    for (const [name, property] of Object.entries(properties)) {
+      const present = required.has(name) ||
+        (depth <= maxDepth && (state.presence === "some" ? random.chance(0.5) : state.presence === "all"))
+      if (present) put(value, name, generate(state, property, depth + 1))
+    }
+    for (const name of required) if (!Object.hasOwn(value, name)) put(value, name, generate(state, {}, depth + 1))
+    const additional = node.additionalProperties
+    if (closed(additional) || depth > maxDepth) return value
+    const record = typeof additional === "object" && Object.keys(additional).length > 0
+    const count = record || node.properties === undefined
+      ? random.below(4)
+      : random.chance(0.2)
+      ? 1 + random.below(2)
+      : 0
+    for (let index = 0; index < count; index++) {
+      const key = record && random.chance(0.5) ? text(state) : random.pick(keys)
+      if (Object.hasOwn(properties, key)) continue
+      put(value, key, generate(state, record ? additional as Node : {}, depth + 1))
+    }
+    return value
+  }
+
+  const generate = (state: State, unresolved: Node, depth: number): unknown => {
+    const { random } = state
+    const node = flatten(state, unresolved)
+    if (node.not !== undefined) throw new Error(`${document.name}: "not" is understood in additionalProperties only`)
+    if ("const" in node) return node.const
+    if (node.enum !== undefined) return random.pick(node.enum)
+    const types = node.type === undefined
+      ? node.properties !== undefined || node.required !== undefined ? ["object"] : anyOfType
+      : typeof node.type === "string"
+      ? [node.type]
+      : node.type
+    const type = depth > maxDepth + 2 && types.length > 1
+      ? random.pick(types.filter((type) => type !== "array" && type !== "object"))
+      : random.pick(types)
+    switch (type) {
+      case "string": {
+        if (node.format === undefined) return text(state)
+        const known = formats[node.format]
+        if (known === undefined) throw new Error(`${document.name}: unknown format "${node.format}"`)
+        return random.pick(known)
+      }
+      case "integer":
+        return integer(state, node)
+      case "number":
+        return fractional(state, node)
+      case "boolean":
+        return random.chance(0.5)
+      case "null":
+        return null
+      case "array": {
+        const length = Math.min(
+          Math.max(depth > maxDepth ? 0 : random.below(depth > 3 ? 3 : 4), node.minItems ?? 0),
+          node.maxItems ?? Number.POSITIVE_INFINITY
+        )
+        return Array.from({ length }, () => generate(state, node.items ?? {}, depth + 1))
+      }
+      case "object":
+        return object(state, node, depth)
+      default:
+        throw new Error(`${document.name}: unknown type "${type}"`)
+    }
+  }
+
+  return {
+    /** Seeds 0 and 1 have no optional member and every optional member. */
+    value: (definition, seed) => {
+      const node = definitions[definition]
+      if (node === undefined) throw new Error(`${document.name} has no definition ${definition}`)
+      const presence = seed === 0 ? "none" : seed === 1 ? "all" : "some"
+      return generate({ random: Random.make(Random.hash(`${document.name} ${definition} ${seed}`)), presence }, node, 0)
+    }
+  }
+}

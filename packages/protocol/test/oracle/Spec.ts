@@ -1,0 +1,116 @@
+/**
+ * The official JSON Schemas, read from the folder that `SKEIN_SPEC_DIR` names (relative to the repository; by default
+ * `../shared/spec`). They are not part of this repository: where they are absent the oracle's tests say so and skip,
+ * and under `CI=true` they fail.
+ */
+import * as Revision from "@skein/protocol/Revision"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { dirname, join, resolve } from "node:path"
+import { fileURLToPath } from "node:url"
+import { describe, it } from "vitest"
+
+/** A JSON Schema node, as far as the official schemas use the language. */
+export interface Node {
+  readonly $ref?: string
+  readonly type?: string | ReadonlyArray<string>
+  readonly enum?: ReadonlyArray<unknown>
+  readonly const?: unknown
+  readonly anyOf?: ReadonlyArray<Node>
+  readonly allOf?: ReadonlyArray<Node>
+  readonly not?: Node
+  readonly properties?: Readonly<Record<string, Node>>
+  readonly required?: ReadonlyArray<string>
+  readonly additionalProperties?: boolean | Node
+  readonly propertyNames?: Node
+  readonly items?: Node
+  readonly minItems?: number
+  readonly maxItems?: number
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly format?: string
+}
+
+/** A revision's schema, or the one of the tasks extension. */
+export type DocumentName = Revision.Revision | "tasks"
+
+/** One official schema file. */
+export interface Document {
+  readonly name: DocumentName
+  readonly dialect: "draft-07" | "2020-12"
+  /** What a reference to a definition begins with: `#/definitions/` or `#/$defs/`. */
+  readonly prefix: string
+  readonly definitions: Readonly<Record<string, Node>>
+}
+
+const root = fileURLToPath(new URL("../../../../", import.meta.url))
+
+/** Where the schemas are looked for. */
+export const directory = resolve(root, process.env["SKEIN_SPEC_DIR"] ?? "../shared/spec")
+
+/** The revision that an extension's messages travel in. */
+export const carrier = (name: DocumentName): Revision.Revision => name === "tasks" ? "2026-07-28" : name
+
+const fileOf = (name: DocumentName): string =>
+  name === "tasks" ? join(directory, "extensions", "tasks.schema.json") : join(directory, name, "schema.json")
+
+/** Every official schema: the five revisions, oldest first, and the tasks extension. */
+export const names: ReadonlyArray<DocumentName> = [...Revision.all, "tasks"]
+
+/** Whether all of them are there. */
+export const present = names.every((name) => existsSync(fileOf(name)))
+
+const loaded = new Map<DocumentName, Document>()
+
+/** Reads a schema, once. */
+export const load = (name: DocumentName): Document => {
+  const known = loaded.get(name)
+  if (known !== undefined) return known
+  const file: {
+    readonly $schema: string
+    readonly definitions?: Document["definitions"]
+    readonly $defs?: Document["definitions"]
+  } = JSON.parse(readFileSync(fileOf(name), "utf8"))
+  const definitions = file.definitions ?? file.$defs
+  if (definitions === undefined) throw new Error(`${fileOf(name)} holds no definitions`)
+  const document: Document = {
+    name,
+    dialect: file.$schema.includes("draft-07") ? "draft-07" : "2020-12",
+    prefix: file.definitions === undefined ? "#/$defs/" : "#/definitions/",
+    definitions
+  }
+  loaded.set(name, document)
+  return document
+}
+
+/** One official example of 2026-07-28. */
+export interface Example {
+  readonly definition: string
+  readonly file: string
+  readonly value: unknown
+}
+
+/** Every file under `2026-07-28/examples/<definition>/`. */
+export const examples = (): ReadonlyArray<Example> => {
+  const folder = join(directory, "2026-07-28", "examples")
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort()
+    .map((path) => {
+      const file = path.slice(folder.length + 1)
+      return { file, definition: dirname(file), value: JSON.parse(readFileSync(path, "utf8")) as unknown }
+    })
+}
+
+/** A `describe` that needs the official schemas. */
+export const describeSpec = (name: string, tests: () => void): void => {
+  if (present) {
+    describe(name, tests)
+  } else if (process.env["CI"] === "true") {
+    it(`${name} · the official schemas are required in CI`, () => {
+      throw new Error(`the official schemas are not at ${directory}: set SKEIN_SPEC_DIR`)
+    })
+  } else {
+    it.skip(`${name} · the official schemas are not at ${directory}: set SKEIN_SPEC_DIR to check against them`, () => {})
+  }
+}
