@@ -1,2 +1,3 @@
 export * as JsonRpc from "./JsonRpc.ts"
+export * as McpError from "./McpError.ts"
 export * as Revision from "./Revision.ts"
