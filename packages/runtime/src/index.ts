@@ -1,1 +1,8 @@
 export * as Connection from "./Connection.ts"
+export * as Exchange from "./Exchange.ts"
+export * as Inspect from "./Inspect.ts"
+export * as Limits from "./Limits.ts"
+export * as Link from "./Link.ts"
+export * as Peer from "./Peer.ts"
+export * as RequestError from "./RequestError.ts"
+export * as Session from "./Session.ts"

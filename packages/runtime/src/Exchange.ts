@@ -1,0 +1,188 @@
+/**
+ * One request of the other side, from its arrival to its answer: the same in both eras.
+ *
+ * An exchange is a fiber with a request attached. In the session era it is a child of a `Peer`; in the request era it is the
+ * whole of what the server knows. A handler that does not suspend is run and answered at once, and costs no timer, no map
+ * entry and no scope; what only a suspended request needs is made when it suspends.
+ */
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import type * as Revision from "@skein/protocol/Revision"
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import type { Session } from "./Session.ts"
+
+/** What a request says about who asks, or what its session says for it. */
+export interface Caller {
+  /** The revision that the request is written in, and is answered in. */
+  readonly revision: Revision.Revision
+  /** Name and version of the client, as it gave them. Not to be trusted. */
+  readonly info: JsonRpc.JsonObject | undefined
+  /** What the client can do. */
+  readonly capabilities: JsonRpc.JsonObject
+  /** The least severe level of the log messages that the client wants for this request, where it said so. */
+  readonly logLevel?: string | undefined
+  /** The session, in the session era. */
+  readonly session?: Session | undefined
+}
+
+/** What a dispatcher answers: an object, or a result that is JSON text already. */
+export type Answer = JsonRpc.Success["result"]
+
+/**
+ * The one entry to a server or a client: from a request to its result. It is called by a `Peer` and by a lone `Exchange`
+ * alike, so that no feature is written twice for two eras.
+ */
+export type Dispatcher<R = never> = (exchange: Exchange) => Effect.Effect<Answer, McpError.McpError, R>
+
+/** The request that is being handled. Provided to every handler. */
+export class McpRequest extends Context.Service<McpRequest, Exchange>()("@skein/runtime/McpRequest") {}
+
+/** Progress of a request: `progress` grows with every report, `total` and `message` are optional. */
+export interface Progress {
+  readonly progress: number
+  readonly total?: number | undefined
+  readonly message?: string | undefined
+}
+
+/** What an exchange needs of what it lives in: a `Peer`, or an endpoint that serves lone requests. */
+export interface Owner {
+  /** Starts the exchange's effect at once, with its services. */
+  readonly run: (exchange: Exchange) => Fiber.Fiber<Answer, McpError.McpError>
+  /** Sends the answer. May throw what `JsonRpc.encode` throws. */
+  readonly answer: (exchange: Exchange, message: JsonRpc.Success | JsonRpc.Failure) => void
+  /** The exchange ends and nothing is to be said. */
+  readonly drop: (exchange: Exchange) => void
+  /** Sends a notification about the exchange; `false` when whoever can wait should wait for `drained`. */
+  readonly say: (exchange: Exchange, method: string, params: JsonRpc.JsonObject) => boolean
+  readonly drained: Effect.Effect<void>
+  /** The exchange did not end at once. */
+  readonly suspended: (exchange: Exchange) => void
+  /** An exchange that was suspended is over. */
+  readonly resumed: (exchange: Exchange) => void
+  /** A handler died, or its result had no JSON form. */
+  readonly defect: (exchange: Exchange, cause: Cause.Cause<unknown>, reference: string) => void
+}
+
+const progressTokenOf = (params: JsonRpc.JsonObject | undefined): JsonRpc.Id | undefined => {
+  const meta = params?.["_meta"]
+  if (typeof meta !== "object" || meta === null) return undefined
+  const token = (meta as JsonRpc.JsonObject)["progressToken"]
+  return JsonRpc.isId(token) ? token : undefined
+}
+
+/** One request in flight. See the module's text. */
+export class Exchange {
+  readonly id: JsonRpc.Id
+  readonly method: string
+  readonly params: JsonRpc.JsonObject | undefined
+  readonly caller: Caller
+  /** When it suspended, in milliseconds of the clock; undefined for one that did not. */
+  startedAt: number | undefined = undefined
+  /** The last progress that was reported. */
+  reported: Progress | undefined = undefined
+  #owner: Owner
+  #fiber: Fiber.Fiber<Answer, McpError.McpError> | undefined = undefined
+  #cancelled = false
+  #finished = false
+
+  constructor(owner: Owner, request: JsonRpc.Request, caller: Caller) {
+    this.#owner = owner
+    this.id = request.id
+    this.method = request.method
+    this.params = request.params
+    this.caller = caller
+  }
+
+  /** The fiber that handles it, while it is suspended. */
+  get fiber(): Fiber.Fiber<Answer, McpError.McpError> | undefined {
+    return this.#fiber
+  }
+
+  /** Whether the other side has cancelled it. Nothing is sent about it from then on. */
+  get cancelled(): boolean {
+    return this.#cancelled
+  }
+
+  /** Runs the request. It is over when this returns, or it has told its owner that it is suspended. */
+  start(): void {
+    const fiber = this.#owner.run(this)
+    const exit = fiber.pollUnsafe()
+    if (exit !== undefined) return this.#done(exit)
+    this.#fiber = fiber
+    this.#owner.suspended(this)
+    fiber.addObserver((exit) => {
+      this.#owner.resumed(this)
+      this.#done(exit)
+    })
+  }
+
+  /** The other side wants no answer any more: the handler is interrupted, and nothing is said. */
+  cancel(): void {
+    this.#cancelled = true
+    this.#fiber?.interruptUnsafe()
+  }
+
+  /**
+   * Tells the other side how far the request has come, if it asked (2024-11-05 and later, `notifications/progress`).
+   *
+   * Does nothing when no progress token was sent, when the value is not greater than the last one, and after the end. Waits
+   * while the other side is slow to read.
+   */
+  progress(progress: Progress): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (!Number.isFinite(progress.progress) || progress.progress <= (this.reported?.progress ?? -Infinity)) return Effect.void
+      this.reported = progress
+      const progressToken = progressTokenOf(this.params)
+      if (progressToken === undefined) return Effect.void
+      const { progress: value, total, message } = progress
+      return this.notify("notifications/progress", {
+        progressToken,
+        progress: value,
+        ...(total === undefined ? undefined : { total }),
+        ...(message === undefined || this.caller.revision === "2024-11-05" ? undefined : { message })
+      })
+    })
+  }
+
+  /** Sends a notification that belongs to this request. Nothing is sent after the end. Waits while the other side is slow to read. */
+  notify(method: string, params: JsonRpc.JsonObject): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (this.#finished || this.#cancelled) return Effect.void
+      return this.#owner.say(this, method, params) ? Effect.void : this.#owner.drained
+    })
+  }
+
+  #done(exit: Exit.Exit<Answer, McpError.McpError>): void {
+    this.#finished = true
+    if (this.#cancelled) return this.#owner.drop(this)
+    if (Exit.isSuccess(exit)) {
+      try {
+        return this.#owner.answer(this, JsonRpc.success(this.id, exit.value))
+      } catch (error) {
+        return this.#fault(Cause.die(error))
+      }
+    }
+    const reason = exit.cause.reasons.find(Cause.isFailReason)
+    if (reason === undefined || exit.cause.reasons.some(Cause.isDieReason)) return this.#fault(exit.cause)
+    try {
+      this.#fail(reason.error)
+    } catch (error) {
+      this.#fault(Cause.die(error))
+    }
+  }
+
+  /** A defect, or a handler that interrupted itself: it is owed an answer that says nothing but a reference. */
+  #fault(cause: Cause.Cause<unknown>): void {
+    const reference = globalThis.crypto.randomUUID()
+    this.#owner.defect(this, cause, reference)
+    this.#fail(McpError.internal(reference))
+  }
+
+  #fail(error: McpError.McpError): void {
+    this.#owner.answer(this, JsonRpc.failure(this.id, McpError.toErrorObject(error, this.caller.revision)))
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * The supervision tree as data: a server, its sessions, and what runs in them. It is read from the actors that exist when
+ * it is asked for, so that a request costs nothing more for it.
+ */
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import type * as Revision from "@skein/protocol/Revision"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type { Progress } from "./Exchange.ts"
+import type { Peer } from "./Peer.ts"
+
+/** A request of the other side that is being handled. One that ends at once is never seen. */
+export interface RequestInfo {
+  readonly id: JsonRpc.Id
+  readonly method: string
+  /** The tool, prompt or resource that it names, where it names one. */
+  readonly target: string | undefined
+  readonly revision: Revision.Revision
+  /** Milliseconds since it suspended for the first time. */
+  readonly age: number
+  readonly progress: Progress | undefined
+  /** Whether the other side has cancelled it and its handler has not ended yet. */
+  readonly cancelled: boolean
+}
+
+/** An own request that waits for an answer. */
+export interface CallInfo {
+  readonly id: JsonRpc.Id
+  readonly method: string
+  /** Milliseconds since it was sent. */
+  readonly age: number
+}
+
+/** One connection and what runs on it. */
+export interface SessionInfo {
+  /** What was negotiated; undefined before the handshake, and where only lone requests were made. */
+  readonly revision: Revision.Revision | undefined
+  /** Name and version of the other side, as it gave them. */
+  readonly info: JsonRpc.JsonObject | undefined
+  readonly requests: ReadonlyArray<RequestInfo>
+  readonly calls: ReadonlyArray<CallInfo>
+}
+
+/** A server and its sessions. */
+export interface ServerInfo {
+  readonly name: string
+  readonly version: string
+  readonly sessions: ReadonlyArray<SessionInfo>
+}
+
+const text = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
+
+const sessionAt = (peer: Peer, now: number): SessionInfo => ({
+  revision: peer.session?.revision,
+  info: peer.session?.info,
+  requests: Array.from(peer.exchanges, (exchange) => ({
+    id: exchange.id,
+    method: exchange.method,
+    target: text(exchange.params?.["name"]) ?? text(exchange.params?.["uri"]),
+    revision: exchange.caller.revision,
+    age: now - (exchange.startedAt ?? now),
+    progress: exchange.reported,
+    cancelled: exchange.cancelled
+  })),
+  calls: Array.from(peer.calls, ({ id, method, startedAt }) => ({ id, method, age: now - startedAt }))
+})
+
+/** What runs on one peer now. */
+export const session = (peer: Peer): Effect.Effect<SessionInfo> =>
+  Effect.map(Clock.currentTimeMillis, (now) => sessionAt(peer, now))
+
+/** What runs in a server now. */
+export const server = (options: {
+  readonly name: string
+  readonly version: string
+  readonly peers: Iterable<Peer>
+}): Effect.Effect<ServerInfo> =>
+  Effect.map(Clock.currentTimeMillis, (now) => ({
+    name: options.name,
+    version: options.version,
+    sessions: Array.from(options.peers, (peer) => sessionAt(peer, now))
+  }))

@@ -1,0 +1,61 @@
+/**
+ * The bounds of a connection, their defaults, and what happens at each.
+ */
+import * as Duration from "effect/Duration"
+
+/** What may be bounded. Every member is optional; the defaults stand beside it. */
+export interface Limits {
+  /**
+   * Requests of the other side that are handled at the same time: 1,024 by default. At the bound a transport that can stop
+   * reading (stdio) stops until one ends; one that cannot, or a peer that itself waits for an answer of the other side and so
+   * has to go on reading, refuses the request with `-32603`.
+   */
+  readonly maxInFlight?: number | undefined
+  /** Own requests that wait for an answer: 1,024 by default. At the bound a call fails with `RequestError` `Limit`. */
+  readonly maxPending?: number | undefined
+  /**
+   * Notifications of the other side whose handlers are still running: 256 by default. At the bound a transport that can stop
+   * reading does; with one that cannot, the notification is dropped and the log says so.
+   */
+  readonly maxNotices?: number | undefined
+  /** Messages in one batch (2025-03-26 only): 100 by default. A longer one is refused whole with `-32600`. */
+  readonly maxBatch?: number | undefined
+  /** How long a call waits for its answer: 60 seconds by default. Progress starts it anew. Then `RequestError` `TimedOut`. */
+  readonly timeout?: Duration.Input | undefined
+  /** How long a call waits in all, whatever progress says: 1 hour by default. */
+  readonly maxTimeout?: Duration.Input | undefined
+  /** How long requests in flight may go on after the other side has ended: 5 seconds by default. Then they are interrupted. */
+  readonly drainGrace?: Duration.Input | undefined
+  /**
+   * How long the end of a session waits for handlers that were interrupted: 5 seconds by default. One that still runs then is
+   * left behind, and the log says which.
+   */
+  readonly interruptGrace?: Duration.Input | undefined
+}
+
+/** The bounds with their defaults filled in; durations in milliseconds. */
+export interface Resolved {
+  readonly maxInFlight: number
+  readonly maxPending: number
+  readonly maxNotices: number
+  readonly maxBatch: number
+  readonly timeout: number
+  readonly maxTimeout: number
+  readonly drainGrace: number
+  readonly interruptGrace: number
+}
+
+const millis = (input: Duration.Input | undefined, fallback: number): number =>
+  input === undefined ? fallback : Duration.toMillis(Duration.fromInputUnsafe(input))
+
+/** Fills the defaults in. */
+export const resolve = (limits: Limits = {}): Resolved => ({
+  maxInFlight: limits.maxInFlight ?? 1024,
+  maxPending: limits.maxPending ?? 1024,
+  maxNotices: limits.maxNotices ?? 256,
+  maxBatch: limits.maxBatch ?? 100,
+  timeout: millis(limits.timeout, 60_000),
+  maxTimeout: millis(limits.maxTimeout, 3_600_000),
+  drainGrace: millis(limits.drainGrace, 5_000),
+  interruptGrace: millis(limits.interruptGrace, 5_000)
+})

@@ -1,0 +1,123 @@
+/**
+ * Two connections joined in memory, for tests and for a server that lives in the same process as its client.
+ */
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Connection, End, Receiver } from "./Connection.ts"
+
+/** How a link is made. */
+export interface Options {
+  /**
+   * How many messages may wait for a slow reader on each side before `send` answers `false`: 1,024 by default. They are
+   * taken all the same.
+   */
+  readonly maxQueued?: number | undefined
+}
+
+class Side implements Connection {
+  other!: Side
+  readonly #maxQueued: number
+  readonly #inbox: Array<string> = []
+  readonly #waiting: Array<() => void> = []
+  #receiver: Receiver | undefined = undefined
+  #end: End | undefined = undefined
+  #paused = false
+  #scheduled = false
+
+  constructor(maxQueued: number) {
+    this.#maxQueued = maxQueued
+  }
+
+  open(receiver: Receiver): void {
+    this.#receiver = receiver
+    this.#schedule()
+  }
+
+  /** What is sent is written and read as text, so that it means here what it means on a wire. */
+  send(message: JsonRpc.Outbound): boolean {
+    const text = JsonRpc.encode(message)
+    return this.#end !== undefined || this.other.#take(text)
+  }
+
+  readonly drained = Effect.callback<void>((resume) => {
+    if (this.#end !== undefined || this.other.#hasRoom) return resume(Effect.void)
+    const wake = () => resume(Effect.void)
+    this.other.#waiting.push(wake)
+    return Effect.sync(() => {
+      const index = this.other.#waiting.indexOf(wake)
+      if (index >= 0) this.other.#waiting.splice(index, 1)
+    })
+  })
+
+  pause(): void {
+    this.#paused = true
+  }
+
+  resume(): void {
+    this.#paused = false
+    this.#schedule()
+  }
+
+  readonly close = Effect.sync(() => {
+    this.#finish({ _tag: "Closed" })
+    this.other.#finish({ _tag: "Ended" })
+  })
+
+  get #hasRoom(): boolean {
+    return this.#end !== undefined || this.#inbox.length < this.#maxQueued
+  }
+
+  #take(text: string): boolean {
+    if (this.#end !== undefined) return true
+    this.#inbox.push(text)
+    this.#schedule()
+    return this.#hasRoom
+  }
+
+  #finish(end: End): void {
+    if (this.#end !== undefined) return
+    this.#end = end
+    if (end._tag === "Closed") this.#inbox.length = 0
+    this.#schedule()
+    this.#wakeWriters()
+  }
+
+  #wakeWriters(): void {
+    for (const wake of this.#waiting.splice(0)) wake()
+  }
+
+  /** Delivery is never nested in the sender's turn. */
+  #schedule(): void {
+    if (this.#scheduled || this.#receiver === undefined || this.#paused) return
+    this.#scheduled = true
+    queueMicrotask(() => {
+      this.#scheduled = false
+      this.#deliver()
+    })
+  }
+
+  #deliver(): void {
+    const receiver = this.#receiver
+    if (receiver === undefined) return
+    while (!this.#paused && this.#inbox.length > 0) receiver.message(JsonRpc.parseText(this.#inbox.shift()!))
+    if (this.#hasRoom) this.#wakeWriters()
+    if (this.#end === undefined || this.#inbox.length > 0) return
+    this.#receiver = undefined
+    receiver.end(this.#end)
+  }
+}
+
+/** Two connections: what one sends, the other receives, in order. The scope closes both. */
+export const make = (options: Options = {}): Effect.Effect<readonly [Connection, Connection], never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const maxQueued = options.maxQueued ?? 1024
+      const left = new Side(maxQueued)
+      const right = new Side(maxQueued)
+      left.other = right
+      right.other = left
+      return [left, right] as const
+    }),
+    ([left, right]) => Effect.andThen(left.close, right.close)
+  )

@@ -1,0 +1,398 @@
+/**
+ * The actor of one connection: it runs what the other side asks, and asks the other side.
+ *
+ * A peer is one parked fiber and a few fields. It has no mailbox, because a connection delivers its messages one by one
+ * already, and nothing is allocated while it is idle. Each request of the other side is an `Exchange`, a fiber that ends with
+ * the peer at the latest; each own request waits in a table with one timer for all.
+ */
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import type { Connection } from "./Connection.ts"
+import { type Answer, type Caller, type Dispatcher, Exchange, McpRequest, type Owner, type Progress } from "./Exchange.ts"
+import { BatchReply } from "./internal/batch.ts"
+import { Calls, closed, type Host } from "./internal/calls.ts"
+import * as Limits from "./Limits.ts"
+import { RequestError } from "./RequestError.ts"
+import type { Session, SessionEnd } from "./Session.ts"
+
+/** How a peer is made. `R` is what its handlers need besides the request. */
+export interface Options<R> {
+  readonly connection: Connection
+  /** Answers the requests of the other side. */
+  readonly dispatch: Dispatcher<R | McpRequest>
+  /** Says who asks, and in which revision; or why the request is refused before it is dispatched. */
+  readonly identify: (peer: Peer, request: JsonRpc.Request) => Caller | McpError.McpError
+  /** Handles a notification other than `notifications/cancelled` and `notifications/progress`, which the peer handles itself. */
+  readonly onNotification?: ((peer: Peer, notification: JsonRpc.Notification) => Effect.Effect<void, never, R> | void) | undefined
+  readonly limits?: Limits.Limits | undefined
+}
+
+/** How one call is made. */
+export interface CallOptions {
+  /** How long to wait for the answer, instead of the peer's `timeout`. */
+  readonly timeout?: Duration.Input | undefined
+  /** How long to wait in all, instead of the peer's `maxTimeout`. */
+  readonly maxTimeout?: Duration.Input | undefined
+  /** Asks the other side for progress. Each report starts the timeout anew. Called in order, and never after the end. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined
+}
+
+/** One side of a connection. See the module's text. */
+export interface Peer {
+  /** What was negotiated, once it was; for a request-era connection it stays undefined. */
+  session: Session | undefined
+  /** Sends a request and waits for its answer. Interrupting it tells the other side, with `notifications/cancelled`. */
+  readonly request: (
+    method: string,
+    params?: JsonRpc.JsonObject,
+    options?: CallOptions
+  ) => Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError>
+  /** Sends a notification. Waits while the other side is slow to read; does nothing after the end. */
+  readonly notify: (method: string, params?: JsonRpc.JsonObject) => Effect.Effect<void>
+  /** Ends the session for a reason of this side's. Requests in flight are interrupted, calls fail with `Closed`. */
+  readonly close: (end: SessionEnd) => void
+  /** Waits for the end of the session, when everything that ran in it is over, and says why it ended. */
+  readonly ended: Effect.Effect<SessionEnd>
+  /** Closed when the session ends. Made when first asked for. */
+  readonly scope: Scope.Scope
+  /** The requests of the other side that are suspended now, oldest first. */
+  readonly exchanges: Iterable<Exchange>
+  /** The own requests that wait for an answer, oldest first. */
+  readonly calls: Iterable<{ readonly id: number; readonly method: string; readonly startedAt: number }>
+}
+
+const none: Iterable<never> = []
+
+class PeerImpl<R> implements Peer, Owner, Host {
+  session: Session | undefined = undefined
+  readonly clock: Clock.Clock
+  readonly fork: <A, E>(effect: Effect.Effect<A, E, R>) => Fiber.Fiber<A, E>
+  readonly drained: Effect.Effect<void>
+  readonly #context: Context.Context<R>
+  readonly #options: Options<R>
+  readonly #connection: Connection
+  readonly #limits: Limits.Resolved
+  readonly #life: Fiber.Fiber<SessionEnd>
+  #calls: Calls | undefined = undefined
+  #exchanges: Map<JsonRpc.Id, Exchange> | undefined = undefined
+  #notices: Set<Fiber.Fiber<void>> | undefined = undefined
+  #batches: Map<Exchange, BatchReply> | undefined = undefined
+  #scope: Scope.Closeable | undefined = undefined
+  #end: SessionEnd | undefined = undefined
+  #wake: ((end: Effect.Effect<SessionEnd>) => void) | undefined = undefined
+  #idle: ((done: Effect.Effect<void>) => void) | undefined = undefined
+  #paused = false
+
+  constructor(options: Options<R>, context: Context.Context<R>, limits: Limits.Resolved) {
+    this.#options = options
+    this.#context = context
+    this.#connection = options.connection
+    this.#limits = limits
+    this.clock = Context.get(context, Clock.Clock)
+    this.fork = Effect.runForkWith(context)
+    this.drained = options.connection.drained
+    this.#life = this.fork(Effect.flatMap(
+      Effect.callback<SessionEnd>((resume) => {
+        this.#wake = resume
+      }),
+      (end) => Effect.as(this.#windDown(end), end)
+    ))
+    this.#connection.open({ message: (message) => this.#receive(message), end: (end) => this.close(end) })
+  }
+
+  // ---- what a holder of the peer sees
+
+  request(method: string, params?: JsonRpc.JsonObject, options: CallOptions = {}): ReturnType<Peer["request"]> {
+    return Effect.callback((resume) => {
+      if (this.#end !== undefined) return resume(Effect.fail(closed(method, this.#end)))
+      const calls = (this.#calls ??= new Calls(this))
+      if (calls.size >= this.#limits.maxPending) {
+        const message = `${calls.size} requests wait for an answer already: ${method} was not sent`
+        return resume(Effect.fail(new RequestError({ reason: "Limit", method, message })))
+      }
+      const cancel = calls.start(method, params, {
+        timeout: millis(options.timeout, this.#limits.timeout),
+        maxTimeout: millis(options.maxTimeout, this.#limits.maxTimeout),
+        onProgress: options.onProgress
+      }, resume)
+      // Whoever waits for an answer has to go on reading.
+      this.#resume(true)
+      return cancel
+    })
+  }
+
+  notify(method: string, params?: JsonRpc.JsonObject): Effect.Effect<void> {
+    return Effect.suspend(() => this.#connection.send(JsonRpc.notification(method, params)) ? Effect.void : this.drained)
+  }
+
+  close(end: SessionEnd): void {
+    if (this.#end !== undefined) return
+    this.#end = end
+    this.#resume(true)
+    this.#calls?.end(end)
+    this.#wake?.(Effect.succeed(end))
+  }
+
+  get ended(): Effect.Effect<SessionEnd> {
+    return Fiber.join(this.#life)
+  }
+
+  get scope(): Scope.Scope {
+    if (this.#scope === undefined) {
+      this.#scope = Scope.makeUnsafe("parallel")
+      if (this.#end !== undefined) this.fork(Scope.close(this.#scope, Exit.void))
+    }
+    return this.#scope
+  }
+
+  get exchanges(): Iterable<Exchange> {
+    return this.#exchanges?.values() ?? none
+  }
+
+  get calls(): Peer["calls"] {
+    return this.#calls?.waiting ?? none
+  }
+
+  // ---- what comes in
+
+  #receive(inbound: JsonRpc.Inbound): void {
+    switch (inbound._tag) {
+      case "Request":
+        return this.#onRequest(inbound, undefined)
+      case "Notification":
+        return this.#onNotification(inbound)
+      case "Success":
+      case "Failure":
+        return this.#calls?.settle(inbound)
+      case "Invalid":
+        return this.#onInvalid(inbound, undefined)
+      case "Batch":
+        return this.#onBatch(inbound.members)
+    }
+  }
+
+  #onRequest(request: JsonRpc.Request, batch: BatchReply | undefined): void {
+    if (this.#end !== undefined) return
+    const refused = this.#refusal(request)
+    const caller = refused ?? this.#options.identify(this, request)
+    if (McpError.isMcpError(caller)) {
+      const revision = this.session?.revision ?? "2026-07-28"
+      return this.#reply(JsonRpc.failure(request.id, McpError.toErrorObject(caller, revision)), batch)
+    }
+    const exchange = new Exchange(this, request, caller)
+    if (batch !== undefined) (this.#batches ??= new Map()).set(exchange, batch)
+    exchange.start()
+  }
+
+  #refusal(request: JsonRpc.Request): McpError.McpError | undefined {
+    if (this.#exchanges === undefined) return undefined
+    if (this.#exchanges.has(request.id)) {
+      return McpError.invalidRequest(`A request with the id ${JSON.stringify(request.id)} is in flight already`)
+    }
+    if (this.#exchanges.size < this.#limits.maxInFlight) return undefined
+    return new McpError.McpError({
+      reason: "InternalError",
+      message: `Too many requests are in flight: at most ${this.#limits.maxInFlight}`
+    })
+  }
+
+  #onNotification(notification: JsonRpc.Notification): void {
+    switch (notification.method) {
+      case "notifications/cancelled": {
+        const exchange = this.#exchanges?.get(notification.params?.["requestId"] as JsonRpc.Id)
+        // "The `initialize` request MUST NOT be cancelled by clients"
+        if (exchange !== undefined && exchange.method !== "initialize") exchange.cancel()
+        return
+      }
+      case "notifications/progress":
+        if (notification.params !== undefined) this.#calls?.progress(notification.params)
+        return
+      default:
+        return this.#notice(notification)
+    }
+  }
+
+  #notice(notification: JsonRpc.Notification): void {
+    const full = (this.#notices?.size ?? 0) >= this.#limits.maxNotices
+    if (full || this.#end !== undefined) {
+      if (full) this.fork(Effect.logWarning(`${notification.method} was dropped: too many notifications are being handled`))
+      return
+    }
+    const handled = guard(() => this.#options.onNotification?.(this, notification))
+    if (handled === undefined) return
+    const fiber = this.fork(Effect.catchCause(handled, (cause) =>
+      Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.logError(`${notification.method} was not handled`, cause)))
+    if (fiber.pollUnsafe() !== undefined) return
+    const notices = (this.#notices ??= new Set())
+    notices.add(fiber)
+    fiber.addObserver(() => {
+      notices.delete(fiber)
+      this.#resume(false)
+      this.#settled()
+    })
+    if (notices.size >= this.#limits.maxNotices) this.#pause()
+  }
+
+  #onInvalid(invalid: JsonRpc.Invalid, batch: BatchReply | undefined): void {
+    // An answer is never answered: the id would name a request of the other side's.
+    if (invalid.answer) return this.#calls?.refuse(invalid)
+    this.#reply(JsonRpc.failure(invalid.id, invalid.error), batch)
+  }
+
+  #onBatch(members: ReadonlyArray<JsonRpc.Message | JsonRpc.Invalid>): void {
+    const refused = this.session?.revision !== "2025-03-26"
+      ? "Only revision 2025-03-26 has batches"
+      : members.length > this.#limits.maxBatch
+      ? `A batch holds at most ${this.#limits.maxBatch} messages`
+      : undefined
+    if (refused !== undefined) {
+      return this.#reply(JsonRpc.failure(undefined, { code: -32600, message: `Invalid Request: ${refused}` }), undefined)
+    }
+    const batch = new BatchReply((replies) => this.#connection.send({ _tag: "Batch", members: replies }))
+    for (const member of members) {
+      if (member._tag === "Request") this.#onRequest(member, batch.expect())
+      else if (member._tag === "Invalid" && !member.answer) this.#onInvalid(member, batch.expect())
+      else this.#receive(member)
+    }
+    batch.seal()
+  }
+
+  // ---- what an exchange needs
+
+  run(exchange: Exchange): Fiber.Fiber<Answer, McpError.McpError> {
+    const effect = guard(() => this.#options.dispatch(exchange))
+    return Effect.runForkWith(Context.add(this.#context, McpRequest, exchange))(effect)
+  }
+
+  answer(exchange: Exchange, message: JsonRpc.Success | JsonRpc.Failure): void {
+    const batch = this.#batches?.get(exchange)
+    if (batch === undefined) return void this.#connection.send(message, exchange.id)
+    // Encoded here, so that one answer that has no JSON form does not cost the others theirs.
+    if (message._tag === "Success") JsonRpc.encode(message)
+    this.#batches!.delete(exchange)
+    batch.add(message)
+  }
+
+  say(exchange: Exchange, method: string, params: JsonRpc.JsonObject): boolean {
+    return this.#connection.send(JsonRpc.notification(method, params), exchange.id)
+  }
+
+  drop(exchange: Exchange): void {
+    const batch = this.#batches?.get(exchange)
+    if (batch === undefined) return
+    this.#batches!.delete(exchange)
+    batch.drop()
+  }
+
+  suspended(exchange: Exchange): void {
+    exchange.startedAt = this.clock.currentTimeMillisUnsafe()
+    const exchanges = (this.#exchanges ??= new Map())
+    exchanges.set(exchange.id, exchange)
+    if (exchanges.size >= this.#limits.maxInFlight && (this.#calls?.size ?? 0) === 0) this.#pause()
+  }
+
+  resumed(exchange: Exchange): void {
+    this.#exchanges!.delete(exchange.id)
+    this.#resume(false)
+    this.#settled()
+  }
+
+  defect(exchange: Exchange, cause: Cause.Cause<unknown>, reference: string): void {
+    this.fork(Effect.logError(`${exchange.method} failed, reference ${reference}`, cause))
+  }
+
+  // ---- what the calls need
+
+  readonly send = (message: JsonRpc.Message): void => void this.#connection.send(message)
+
+  readonly toError = (error: JsonRpc.ErrorObject): McpError.McpError =>
+    McpError.fromErrorObject(error, this.session?.revision ?? "2026-07-28")
+
+  // ---- flow and end
+
+  #reply(message: JsonRpc.Failure, batch: BatchReply | undefined): void {
+    if (batch === undefined) this.#connection.send(message, message.id)
+    else batch.add(message)
+  }
+
+  #pause(): void {
+    if (this.#paused || this.#end !== undefined || this.#connection.pause === undefined) return
+    this.#paused = true
+    this.#connection.pause()
+  }
+
+  #resume(force: boolean): void {
+    if (!this.#paused) return
+    const full = (this.#exchanges?.size ?? 0) >= this.#limits.maxInFlight ||
+      (this.#notices?.size ?? 0) >= this.#limits.maxNotices
+    if (full && !force) return
+    this.#paused = false
+    this.#connection.resume?.()
+  }
+
+  /** Tells the end of the session, if it waits, that nothing runs any more. */
+  #settled(): void {
+    if (this.#idle !== undefined && this.#running === 0) this.#idle(Effect.void)
+  }
+
+  get #running(): number {
+    return (this.#exchanges?.size ?? 0) + (this.#notices?.size ?? 0)
+  }
+
+  readonly #awaitIdle = Effect.callback<void>((resume) => {
+    if (this.#running === 0) return resume(Effect.void)
+    this.#idle = resume
+  })
+
+  /** Requests in flight may end by themselves when the other side merely stopped asking; then they are interrupted. */
+  readonly #windDown = (end: SessionEnd): Effect.Effect<void> =>
+    Effect.gen({ self: this }, function*() {
+      if (end._tag === "Ended" && this.#running > 0) {
+        yield* Effect.timeoutOption(this.#awaitIdle, this.#limits.drainGrace)
+      }
+      for (const exchange of this.exchanges) exchange.cancel()
+      for (const notice of this.#notices ?? []) notice.interruptUnsafe()
+      if (this.#scope !== undefined) {
+        const closing = this.fork(Scope.close(this.#scope, Exit.void))
+        yield* Effect.timeoutOption(Fiber.await(closing), this.#limits.interruptGrace)
+      }
+      if (this.#running > 0) yield* Effect.timeoutOption(this.#awaitIdle, this.#limits.interruptGrace)
+      for (const exchange of this.exchanges) {
+        yield* Effect.logWarning(`${exchange.method} ignores its interruption and was left behind`)
+      }
+      yield* this.#connection.close
+    })
+}
+
+const millis = (input: Duration.Input | undefined, fallback: number): number =>
+  input === undefined ? fallback : Duration.toMillis(Duration.fromInputUnsafe(input))
+
+/** User code may throw before there is an effect. */
+const guard = <A, E, R, X>(f: () => Effect.Effect<A, E, R> | X): Effect.Effect<A, E, R> | X => {
+  try {
+    return f()
+  } catch (defect) {
+    return Effect.die(defect)
+  }
+}
+
+/**
+ * Starts a peer on a connection. Its handlers get the services that are in the context here. When the scope closes, the
+ * session is closed and everything that runs in it is interrupted; that waits for `interruptGrace` at most.
+ */
+export const make = <R = never>(options: Options<R>): Effect.Effect<Peer, never, R | Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.map(Effect.context<R>(), (context): Peer => new PeerImpl(options, context, Limits.resolve(options.limits))),
+    (peer) => Effect.suspend(() => {
+      peer.close({ _tag: "Closed" })
+      return peer.ended
+    })
+  )

@@ -1,0 +1,22 @@
+/**
+ * Why a request that this side sent has no answer.
+ */
+import * as Data from "effect/Data"
+import type { SessionEnd } from "./Session.ts"
+
+/**
+ * A request that this side sent and that was not answered. The other side's own errors are `McpError`s.
+ *
+ * - `Closed`: the connection ended before the answer came, or was over already; `end` says how.
+ * - `TimedOut`: no answer within the call's timeout. The other side was told that it is cancelled.
+ * - `Limit`: too many requests wait for an answer; nothing was sent.
+ * - `Unsupported`: the revision or the other side has no such method, or the message cannot be said in the revision; nothing was sent.
+ * - `InvalidAnswer`: an answer came that is not what the method promises.
+ */
+export class RequestError extends Data.TaggedError("RequestError")<{
+  readonly reason: "Closed" | "TimedOut" | "Limit" | "Unsupported" | "InvalidAnswer"
+  readonly method: string
+  readonly message: string
+  readonly end?: SessionEnd | undefined
+  readonly cause?: unknown
+}> {}

@@ -1,0 +1,178 @@
+/**
+ * The requests that this side sent and that wait for an answer.
+ *
+ * One timer fiber serves them all: it sleeps until the earliest deadline, and exists only while something waits.
+ */
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import type { Clock } from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Duration from "effect/Duration"
+import type * as Fiber from "effect/Fiber"
+import type { Progress } from "../Exchange.ts"
+import { RequestError } from "../RequestError.ts"
+import type { SessionEnd } from "../Session.ts"
+
+export type CallResult = Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError>
+
+/** What one call was given; durations in milliseconds. */
+export interface CallSettings {
+  readonly timeout: number
+  readonly maxTimeout: number
+  readonly onProgress: ((progress: Progress) => void) | undefined
+}
+
+interface Call {
+  readonly id: number
+  readonly method: string
+  readonly settings: CallSettings
+  readonly startedAt: number
+  readonly resume: (result: CallResult) => void
+  deadline: number
+  progress: number
+}
+
+/** What the calls need of their peer. */
+export interface Host {
+  readonly clock: Clock
+  readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
+  /** Sends a message; may throw what `JsonRpc.encode` throws. */
+  readonly send: (message: JsonRpc.Message) => void
+  readonly toError: (error: JsonRpc.ErrorObject) => McpError.McpError
+}
+
+const settled = Effect.void
+
+export class Calls {
+  readonly #host: Host
+  readonly #pending = new Map<JsonRpc.Id, Call>()
+  #nextId = 1
+  #timer: Fiber.Fiber<void> | undefined = undefined
+  #wakeAt = Infinity
+
+  constructor(host: Host) {
+    this.#host = host
+  }
+
+  get size(): number {
+    return this.#pending.size
+  }
+
+  /** The waiting calls, oldest first. */
+  get waiting(): Iterable<{ readonly id: number; readonly method: string; readonly startedAt: number }> {
+    return this.#pending.values()
+  }
+
+  /** Sends a request now; the effect of `resume` gets its answer. Gives what to run when nobody waits for it any more. */
+  start(
+    method: string,
+    params: JsonRpc.JsonObject | undefined,
+    settings: CallSettings,
+    resume: (result: CallResult) => void
+  ): Effect.Effect<void> {
+    const id = this.#nextId++
+    const sent = settings.onProgress === undefined ? params : withProgressToken(params, id)
+    try {
+      this.#host.send(JsonRpc.request(id, method, sent))
+    } catch (cause) {
+      const message = `The parameters of ${method} have no JSON form`
+      resume(Effect.fail(new RequestError({ reason: "Unsupported", method, message, cause })))
+      return settled
+    }
+    const startedAt = this.#host.clock.currentTimeMillisUnsafe()
+    const deadline = startedAt + Math.min(settings.timeout, settings.maxTimeout)
+    this.#pending.set(id, { id, method, settings, startedAt, resume, deadline, progress: -Infinity })
+    this.#arm(deadline)
+    return Effect.sync(() => {
+      if (this.#pending.delete(id)) this.#cancel(id, method, "The caller does not wait any more")
+    })
+  }
+
+  /** An answer came. One that nobody waits for is ignored. */
+  settle(message: JsonRpc.Success | JsonRpc.Failure): void {
+    const call = message.id === undefined ? undefined : this.#pending.get(message.id)
+    if (call === undefined) return
+    this.#pending.delete(call.id)
+    call.resume(
+      message._tag === "Success"
+        ? Effect.succeed(message.result as JsonRpc.JsonObject)
+        : Effect.fail(this.#host.toError(message.error))
+    )
+  }
+
+  /** Something that looked like an answer but is none. */
+  refuse(invalid: JsonRpc.Invalid): void {
+    const call = invalid.id === undefined ? undefined : this.#pending.get(invalid.id)
+    if (call === undefined) return
+    this.#pending.delete(call.id)
+    const message = `The answer to ${call.method} is not valid: ${invalid.error.message}`
+    call.resume(Effect.fail(new RequestError({ reason: "InvalidAnswer", method: call.method, message })))
+  }
+
+  /** Progress came: it must belong to a waiting call that asked for it, and grow. It pushes the deadline back. */
+  progress(params: JsonRpc.JsonObject): void {
+    const call = this.#pending.get(params["progressToken"] as JsonRpc.Id)
+    const progress = params["progress"]
+    if (call === undefined || call.settings.onProgress === undefined) return
+    if (typeof progress !== "number" || !(progress > call.progress)) return
+    call.progress = progress
+    const now = this.#host.clock.currentTimeMillisUnsafe()
+    call.deadline = Math.min(now + call.settings.timeout, call.startedAt + call.settings.maxTimeout)
+    const { total, message } = params
+    call.settings.onProgress({
+      progress,
+      ...(typeof total === "number" ? { total } : undefined),
+      ...(typeof message === "string" ? { message } : undefined)
+    })
+  }
+
+  /** Fails whatever waits. */
+  end(end: SessionEnd): void {
+    const calls = [...this.#pending.values()]
+    this.#pending.clear()
+    this.#timer?.interruptUnsafe()
+    this.#timer = undefined
+    for (const { method, resume } of calls) resume(Effect.fail(closed(method, end)))
+  }
+
+  #cancel(requestId: number, method: string, reason: string): void {
+    // "The `initialize` request MUST NOT be cancelled by clients"
+    if (method === "initialize") return
+    this.#host.send(JsonRpc.notification("notifications/cancelled", { requestId, reason }))
+  }
+
+  /** Makes sure that the timer wakes at the deadline or before. */
+  #arm(deadline: number): void {
+    if (deadline >= this.#wakeAt) return
+    this.#timer?.interruptUnsafe()
+    this.#wakeAt = deadline
+    const wait = Duration.millis(deadline - this.#host.clock.currentTimeMillisUnsafe())
+    this.#timer = this.#host.fork(Effect.andThen(Effect.sleep(wait), Effect.sync(() => this.#sweep())))
+  }
+
+  #sweep(): void {
+    this.#timer = undefined
+    this.#wakeAt = Infinity
+    const now = this.#host.clock.currentTimeMillisUnsafe()
+    let next = Infinity
+    for (const call of [...this.#pending.values()]) {
+      if (call.deadline > now) {
+        next = Math.min(next, call.deadline)
+        continue
+      }
+      this.#pending.delete(call.id)
+      const message = `No answer to ${call.method} within ${now - call.startedAt} ms`
+      this.#cancel(call.id, call.method, message)
+      call.resume(Effect.fail(new RequestError({ reason: "TimedOut", method: call.method, message })))
+    }
+    if (next !== Infinity) this.#arm(next)
+  }
+}
+
+export const closed = (method: string, end: SessionEnd): RequestError =>
+  new RequestError({ reason: "Closed", method, message: `The connection ended before ${method} was answered`, end })
+
+const withProgressToken = (params: JsonRpc.JsonObject | undefined, progressToken: number): JsonRpc.JsonObject => ({
+  ...params,
+  _meta: { ...(params?.["_meta"] as JsonRpc.JsonObject | undefined), progressToken }
+})
