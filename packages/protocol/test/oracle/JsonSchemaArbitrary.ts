@@ -5,6 +5,7 @@
  * It knows the keywords that the official schemas use and throws on any other, so that a keyword of a later schema cannot
  * go unnoticed.
  */
+import * as Json from "./Json.ts"
 import * as Random from "./Random.ts"
 import type { Document, Node } from "./Spec.ts"
 
@@ -40,44 +41,6 @@ const keywords = new Set([
 /** Below this depth only what is required is generated. */
 const maxDepth = 7
 
-const strings = [
-  "",
-  " ",
-  "a",
-  "name",
-  "2025-01-12T15:00:58Z",
-  "ünïcödé",
-  "日本語",
-  "\u{1f9f6}",
-  "\u0000",
-  "line\nbreak",
-  "\u2028",
-  "\ud800",
-  "\"quoted\\",
-  "__proto__",
-  "constructor",
-  "null",
-  "0",
-  "x".repeat(300),
-  "text",
-  "object",
-  "complete",
-  "-32600"
-]
-const keys = [
-  "x-extra",
-  "",
-  "__proto__",
-  "constructor",
-  "toString",
-  "hasOwnProperty",
-  "com.example/key",
-  "a.b/c",
-  "ключ",
-  "\u{1f511}",
-  "0",
-  "two words"
-]
 const formats: Readonly<Record<string, ReadonlyArray<string>>> = {
   uri: [
     "file:///",
@@ -93,41 +56,8 @@ const formats: Readonly<Record<string, ReadonlyArray<string>>> = {
   byte: ["", "QQ==", "QUI=", "QUJD", "AAAA/+8="]
 }
 
-/** Sets an own member, `__proto__` included, as `JSON.parse` does. */
-const put = (object: Record<string, unknown>, key: string, value: unknown): void => {
-  if (key === "__proto__") {
-    Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
-  } else {
-    object[key] = value
-  }
-}
-
-const text = ({ random }: State): string => {
-  if (random.chance(0.5)) return random.pick(strings)
-  let value = ""
-  for (let length = random.below(8); length > 0; length--) {
-    value += String.fromCodePoint(32 + random.below(random.chance(0.8) ? 95 : 50_000))
-  }
-  return value
-}
-
 const clamp = (value: number, { minimum = -Infinity, maximum = Infinity }: Node): number =>
   Math.min(Math.max(value, minimum), maximum)
-
-const integer = ({ random }: State, node: Node): number =>
-  clamp(
-    random.chance(0.5)
-      ? random.below(2_000) - 1_000
-      : random.pick([0, 1, -1, 2 ** 31, -(2 ** 31), Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER]),
-    node
-  )
-
-const fractional = (state: State, node: Node): number =>
-  state.random.chance(0.5)
-    ? integer(state, node)
-    : clamp(state.random.pick([0.5, -0.25, 1e-7, 1e21, 0.1 + 0.2, state.random.next()]), node)
-
-const anyOfType: ReadonlyArray<string> = ["string", "integer", "number", "boolean", "null", "array", "object"]
 
 const merge = (left: Node, right: Node): Node => {
   const merged: Record<string, unknown> = { ...left }
@@ -197,9 +127,9 @@ export const make = (document: Document): { readonly value: (definition: string,
     for (const [name, property] of Object.entries(properties)) {
       const present = required.has(name) ||
         (depth <= maxDepth && (state.presence === "some" ? random.chance(0.5) : state.presence === "all"))
-      if (present) put(value, name, generate(state, property, depth + 1))
+      if (present) Json.put(value, name, generate(state, property, depth + 1))
     }
-    for (const name of required) if (!Object.hasOwn(value, name)) put(value, name, generate(state, {}, depth + 1))
+    for (const name of required) if (!Object.hasOwn(value, name)) Json.put(value, name, Json.value(random))
     const additional = node.additionalProperties
     if (closed(additional) || depth > maxDepth) return value
     const record = typeof additional === "object" && Object.keys(additional).length > 0
@@ -209,9 +139,9 @@ export const make = (document: Document): { readonly value: (definition: string,
       ? 1 + random.below(2)
       : 0
     for (let index = 0; index < count; index++) {
-      const key = record && random.chance(0.5) ? text(state) : random.pick(keys)
+      const key = record && random.chance(0.5) ? Json.string(random) : random.pick(Json.keys)
       if (Object.hasOwn(properties, key)) continue
-      put(value, key, generate(state, record ? additional as Node : {}, depth + 1))
+      Json.put(value, key, generate(state, record ? additional as Node : {}, depth + 1))
     }
     return value
   }
@@ -222,25 +152,23 @@ export const make = (document: Document): { readonly value: (definition: string,
     if (node.not !== undefined) throw new Error(`${document.name}: "not" is understood in additionalProperties only`)
     if ("const" in node) return node.const
     if (node.enum !== undefined) return random.pick(node.enum)
-    const types = node.type === undefined
-      ? node.properties !== undefined || node.required !== undefined ? ["object"] : anyOfType
-      : typeof node.type === "string"
-      ? [node.type]
-      : node.type
+    const shaped = node.properties !== undefined || node.required !== undefined
+    if (node.type === undefined && !shaped) return Json.value(random, depth > maxDepth ? 0 : 3)
+    const types = typeof node.type === "object" ? node.type : [node.type ?? "object"]
     const type = depth > maxDepth + 2 && types.length > 1
       ? random.pick(types.filter((type) => type !== "array" && type !== "object"))
       : random.pick(types)
     switch (type) {
       case "string": {
-        if (node.format === undefined) return text(state)
+        if (node.format === undefined) return Json.string(random)
         const known = formats[node.format]
         if (known === undefined) throw new Error(`${document.name}: unknown format "${node.format}"`)
         return random.pick(known)
       }
       case "integer":
-        return integer(state, node)
+        return clamp(Json.integer(random), node)
       case "number":
-        return fractional(state, node)
+        return clamp(Json.number(random), node)
       case "boolean":
         return random.chance(0.5)
       case "null":

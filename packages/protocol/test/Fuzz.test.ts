@@ -1,0 +1,113 @@
+/** Whatever is read, reading answers: it never throws. The sequences are seeded, so a failure can be run again. */
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import { describe, expect, it } from "vitest"
+import * as Json from "./oracle/Json.ts"
+import * as Random from "./oracle/Random.ts"
+
+const sound: ReadonlyArray<string> = [
+  `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"b":[1,2.5,null,true,"c"]}}}`,
+  `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a","reason":"\\ud83e\\uddf6"}}`,
+  `{"jsonrpc":"2.0","id":"x","result":{"content":[{"type":"text","text":"a"}],"_meta":{"__proto__":{"a":1}}}}`,
+  `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error","data":{"a":[[]]}}}`,
+  `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/initialized"},7,[]]`
+]
+
+const tokens = [
+  "{",
+  "}",
+  "[",
+  "]",
+  ",",
+  ":",
+  "\"",
+  "\\",
+  "null",
+  "true",
+  "-",
+  "1e999",
+  "0",
+  "\"id\"",
+  "\"__proto__\":",
+  "\u0000",
+  "\ud800",
+  " "
+]
+
+/** A sound text with a few edits, or a text made of tokens. */
+const text = (random: Random.Random): string => {
+  if (random.chance(0.2)) return Array.from({ length: random.below(20) }, () => random.pick(tokens)).join("")
+  let value = random.pick(sound)
+  for (let edits = random.below(4); edits > 0; edits--) {
+    const at = random.below(value.length + 1)
+    const end = at + random.below(random.chance(0.8) ? 3 : 30)
+    value = value.slice(0, at) + (random.chance(0.6) ? random.pick(tokens) : "") + value.slice(end)
+  }
+  return value
+}
+
+/** A value with the members of a message, each one sound, odd or absent. */
+const message = (random: Random.Random): unknown => {
+  const value: Record<string, unknown> = {}
+  const member = (name: string, plain: ReadonlyArray<unknown>): void => {
+    if (random.chance(0.4)) return
+    Json.put(value, name, random.chance(0.6) ? random.pick(plain) : Json.value(random))
+  }
+  if (random.chance(0.9)) value["jsonrpc"] = "2.0"
+  member("id", [0, "a", null, 1.5, -1, Number.MAX_SAFE_INTEGER + 1])
+  member("method", ["ping", "tools/call", ""])
+  member("params", [{}, { _meta: {} }])
+  member("result", [{}, { content: [] }])
+  member("error", [{ code: 1, message: "a" }, { code: 1.5, message: "a" }])
+  return value
+}
+
+const tags = ["Request", "Notification", "Success", "Failure", "Invalid"]
+
+const check = (inbound: JsonRpc.Inbound): void => {
+  if (inbound._tag === "Batch") {
+    expect(inbound.members.length).toBeGreaterThan(0)
+    for (const member of inbound.members) check(member)
+    return
+  }
+  expect(tags).toContain(inbound._tag)
+  if (inbound._tag === "Invalid") {
+    expect(Number.isInteger(inbound.error.code)).toBe(true)
+    if (inbound.id !== undefined) expect(JsonRpc.isId(inbound.id)).toBe(true)
+    return
+  }
+  // What was a message is the same message when it is written and read again. (`JSON.parse` reads 1e999 as Infinity and
+  // keeps -0, which have no JSON form.)
+  expect(JsonRpc.parseText(JsonRpc.encode(inbound))).toEqual(JSON.parse(JSON.stringify(inbound)))
+}
+
+describe("JsonRpc", () => {
+  it("text: whatever it is, it is a message, a batch or an error that can be sent", () => {
+    const random = Random.make(1)
+    const seen = new Set<string>()
+    for (let run = 0; run < 5_000; run++) {
+      const inbound = JsonRpc.parseText(text(random))
+      seen.add(inbound._tag)
+      check(inbound)
+    }
+    expect([...seen].sort()).toEqual(["Batch", ...tags].sort())
+  })
+
+  it("JSON: whatever it is, it is a message or an error that can be sent", () => {
+    const random = Random.make(2)
+    const seen = new Set<string>()
+    for (let run = 0; run < 5_000; run++) {
+      const inbound = JsonRpc.parse(random.chance(0.8) ? message(random) : Json.value(random))
+      seen.add(inbound._tag)
+      check(inbound)
+    }
+    expect([...seen].sort()).toEqual([...tags].sort())
+  })
+
+  it("depth: a text of 100,000 brackets is answered like any other", () => {
+    const depth = 100_000
+    expect(JsonRpc.parseText("[".repeat(depth))._tag).toBe("Invalid")
+    expect(JsonRpc.parseText("[".repeat(depth) + "]".repeat(depth))._tag).toBe("Batch")
+    const nested = `{"jsonrpc":"2.0","id":1,"method":"a","params":${"{\"a\":".repeat(depth)}1${"}".repeat(depth)}}`
+    expect(JsonRpc.parseText(nested)._tag).toBe("Request")
+  })
+})
