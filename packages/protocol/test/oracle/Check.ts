@@ -1,4 +1,4 @@
-/** The two properties that the model is held to. Both answer with a complaint, or with `undefined` where there is none. */
+/** The properties that the model is held to. Each answers with a complaint, or with `undefined` where there is none. */
 import type * as Definitions from "@skein/protocol/Definitions"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Effect from "effect/Effect"
@@ -25,8 +25,8 @@ export const canonical = (
   Effect.runSync(Arbitrary.sampleEffect(Arbitrary.schema(definition.schema), { count, seed, size: 4 }))
 
 /**
- * What is written is accepted: the value, written at this revision, is what the official schema allows. A writer may say
- * that the revision cannot carry the value; that is not a complaint.
+ * What is written is accepted: the value, written at this revision, is what the official schema allows. A writer may
+ * say that the revision cannot carry the value; that is not a complaint.
  */
 export const write = (subject: Subject, document: Spec.Document, value: unknown): string | undefined => {
   const written = subject.write(value)
@@ -40,7 +40,7 @@ export const write = (subject: Subject, document: Spec.Document, value: unknown)
  * What is allowed is read, and kept: the value is read, written again at the same revision, accepted by the official
  * schema and the same as before. Nothing is changed in place.
  */
-export const read = (subject: Subject, document: Spec.Document, raw: unknown): string | undefined => {
+export const roundTrip = (subject: Subject, document: Spec.Document, raw: unknown): string | undefined => {
   const before = structuredClone(raw)
   const complain = (what: string, wire?: unknown): string =>
     `${what}\nread: ${JSON.stringify(before)}${wire === undefined ? "" : `\nwritten: ${JSON.stringify(wire)}`}`
@@ -54,4 +54,14 @@ export const read = (subject: Subject, document: Spec.Document, raw: unknown): s
   if (!isDeepStrictEqual(raw, before)) return complain("changed in place", raw)
   if (!isDeepStrictEqual(wire, before)) return complain("not the same after reading and writing", wire)
   return undefined
+}
+
+/**
+ * What is allowed is read, whoever sent it: a value that the official schema accepts is read, and can be written again in
+ * a way that the official schema accepts. It may have lost what this revision does not know.
+ */
+export const read = (subject: Subject, document: Spec.Document, raw: unknown): string | undefined => {
+  const result = subject.read(raw)
+  if (Result.isFailure(result)) return `not read: ${result.failure}\nread: ${JSON.stringify(raw)}`
+  return write(subject, document, result.success)
 }

@@ -1,7 +1,8 @@
 /**
- * Where an official JSON Schema is narrower than the specification's own prose and TypeScript. The schemas are generated
- * from TypeScript, and their generator writes some of its unions with `integer` for `number` and without `null`. Each
- * exception replaces one node, and fails when the node is no longer what it was: a repaired schema makes it stale.
+ * Where an official JSON Schema is narrower than the specification's own prose and TypeScript. The schemas are
+ * generated from TypeScript, and their generator writes some of its unions with `integer` for `number` and without
+ * `null`. Each exception replaces one node, and fails when the node is no longer what it was: a repaired schema makes
+ * it stale.
  */
 import { isDeepStrictEqual } from "node:util"
 import * as Spec from "./Spec.ts"

@@ -1,9 +1,10 @@
 /**
- * Generates values from an official definition: every shape that the schema allows, with unknown members (the schemas are
- * open), unusual strings and keys, and each optional member both present and absent. The same seed gives the same value.
+ * Generates values from an official definition: every shape that the schema allows, with unknown members (the schemas
+ * are open), unusual strings and keys, and each optional member both present and absent. The same seed gives the same
+ * value.
  *
- * It knows the keywords that the official schemas use and throws on any other, so that a keyword of a later schema cannot
- * go unnoticed.
+ * It knows the keywords that the official schemas use and throws on any other, so that a keyword of a later schema
+ * cannot go unnoticed.
  */
 import * as Json from "./Json.ts"
 import * as Random from "./Random.ts"

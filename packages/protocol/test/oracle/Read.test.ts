@@ -1,9 +1,11 @@
 import * as Definitions from "@skein/protocol/Definitions"
+import * as Revision from "@skein/protocol/Revision"
 import { expect, it } from "vitest"
 import * as Check from "./Check.ts"
 import * as Exceptions from "./Exceptions.ts"
 import * as JsonSchemaArbitrary from "./JsonSchemaArbitrary.ts"
 import * as Spec from "./Spec.ts"
+import * as Validate from "./Validate.ts"
 
 const count = 200
 
@@ -14,9 +16,32 @@ Spec.describeSpec("what is read", () => {
         const document = Exceptions.load(source)
         const arbitrary = JsonSchemaArbitrary.make(document)
         for (let seed = 0; seed < count; seed++) {
-          const complaint = Check.read(definition, document, arbitrary.value(name, seed))
+          const complaint = Check.roundTrip(definition, document, arbitrary.value(name, seed))
           if (complaint !== undefined) expect.fail(complaint)
         }
+      })
+    }
+  }
+})
+
+Spec.describeSpec("what peers of a newer revision send", () => {
+  for (const [index, source] of Revision.all.entries()) {
+    for (const newer of Revision.all.slice(index + 1)) {
+      it(`${source} · members of ${newer} that the official schema ignores are no obstacle`, () => {
+        const document = Exceptions.load(source)
+        const arbitrary = JsonSchemaArbitrary.make(Exceptions.load(newer))
+        let tried = 0
+        for (const [name, definition] of Definitions.definitions(source)) {
+          if (!(name in Spec.load(newer).definitions)) continue
+          for (let seed = 0; seed < 20; seed++) {
+            const raw = arbitrary.value(name, seed)
+            if (Validate.refusal(document, name, raw) !== undefined) continue
+            tried++
+            const complaint = Check.read(definition, document, raw)
+            if (complaint !== undefined) expect.fail(`${name}: ${complaint}`)
+          }
+        }
+        expect(tried).toBeGreaterThan(300)
       })
     }
   }
@@ -28,7 +53,7 @@ Spec.describeSpec("the official examples", () => {
     it(`2026-07-28 · ${example.file} · the example is read, and written back unchanged`, () => {
       const definition = definitions.get(example.definition)
       if (definition === undefined) return expect.fail(`the model has no answer for ${example.definition}`)
-      const complaint = Check.read(definition, Exceptions.load("2026-07-28"), example.value)
+      const complaint = Check.roundTrip(definition, Exceptions.load("2026-07-28"), example.value)
       if (complaint !== undefined) expect.fail(complaint)
     })
   }
