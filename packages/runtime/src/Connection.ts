@@ -6,7 +6,10 @@ import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 
-/** Why a connection is over. `Closed`: this side closed it. `Ended`: the other side did. `Lost`: the transport broke. */
+/**
+ * Why nothing more is received. `Closed`: this side closed the connection. `Ended`: the other side has said all that it had to
+ * say, and may still listen. `Lost`: the transport broke.
+ */
 export type End =
   | { readonly _tag: "Closed" }
   | { readonly _tag: "Ended" }
@@ -35,8 +38,10 @@ export interface Receiver {
  * - `open` starts delivery; it is called once. What arrived before is kept for the receiver.
  * - `send` takes a message and, where there is one, the id of the request that it is *about*, so that a transport with
  *   several streams can choose one. It never blocks. It answers `false` when the other side is slow to read: the message is
- *   taken all the same, and who can wait should wait for `drained`. After the end it does nothing and answers `true`. It
- *   throws only what `JsonRpc.encode` throws, and then nothing was sent.
+ *   taken all the same, and who can wait should wait for `drained`. After `Ended` it still sends where the other side can
+ *   still listen (a client that has closed a server's stdin still reads its stdout), so that the answers to what is in flight
+ *   get out before `close`. After `Closed` or `Lost` it does nothing and answers `true`. It throws only what
+ *   `JsonRpc.encode` throws, and then nothing was sent.
  * - `drained` succeeds as soon as the transport takes more, or is over.
  * - `pause` and `resume` stop and start reading; a transport that cannot stop reading omits them. They do not nest.
  * - `close` ends the connection after what was sent has been flushed, as far as that is possible; it never fails, and may

@@ -17,7 +17,8 @@ const keptPartial = 64 * 1024
 interface Utf8 {
   readonly toString: (encoding: "utf8", start: number, end: number) => string
 }
-const isBuffer = (globalThis as { readonly Buffer?: { readonly isBuffer?: (value: unknown) => boolean } }).Buffer?.isBuffer
+const isBuffer = (globalThis as { readonly Buffer?: { readonly isBuffer?: (value: unknown) => boolean } }).Buffer
+  ?.isBuffer
 const decoder = /* @__PURE__ */ new TextDecoder("utf-8", { ignoreBOM: true })
 
 const decode = (bytes: Uint8Array, start: number, end: number): string =>
@@ -179,6 +180,7 @@ export class Reader {
   #tooLong(): void {
     this.#message({
       _tag: "Invalid",
+      answer: false,
       id: undefined,
       error: { code: -32600, message: `Invalid Request: the line exceeds ${this.maxLine} bytes` }
     })

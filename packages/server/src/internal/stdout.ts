@@ -1,0 +1,98 @@
+/**
+ * Who may write to stdout. On stdio that is the protocol and nobody else (revision 2026-07-28, basic/transports/stdio: the
+ * server MUST NOT write anything to its stdout that is not a valid MCP message).
+ *
+ * While it is guarded, `process.stdout.write` and `end`, and with them `console.log`, what is piped there and every logger,
+ * write to stderr. Out of reach are writes to the file descriptor itself (`fs.writeSync(1, …)`, a child process that inherits
+ * it).
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+
+type Write = (text: string, done?: (error?: Error | null) => void) => boolean
+
+interface Guard {
+  /** Writes to the real stdout. */
+  readonly write: Write
+  /** How many have asked for the guard and not given it back. */
+  holders: number
+  /** Whether a connection writes to stdout now. */
+  owned: boolean
+}
+
+// On the stream itself and not in this module, so that two copies of this package see one guard.
+const key = Symbol.for("@skein/server/stdout")
+
+interface Guarded {
+  [key]?: Guard | undefined
+}
+
+const ignore = (): void => {}
+
+const redirect = (...args: ReadonlyArray<unknown>): boolean => {
+  ;(process.stderr.write as (...args: ReadonlyArray<unknown>) => boolean)(...args)
+  return true
+}
+
+const redirectEnd = (...args: ReadonlyArray<unknown>): NodeJS.WriteStream => {
+  if (typeof args[0] === "function") args[0]()
+  else if (args[0] !== undefined && args[0] !== null) redirect(...args)
+  return process.stdout
+}
+
+const acquire = (): Guard => {
+  const stdout = process.stdout as typeof process.stdout & Guarded
+  let guard = stdout[key]
+  if (guard === undefined) {
+    guard = { write: stdout.write.bind(stdout) as Write, holders: 0, owned: false }
+    Object.defineProperty(stdout, key, { value: guard, configurable: true })
+    Object.defineProperty(stdout, "write", { value: redirect, configurable: true, writable: true })
+    Object.defineProperty(stdout, "end", { value: redirectEnd, configurable: true, writable: true })
+    // A host that closes stderr must not bring the server down by what it logs.
+    process.stderr.on("error", ignore)
+  }
+  guard.holders++
+  return guard
+}
+
+const release = (guard: Guard): void => {
+  if (--guard.holders > 0) return
+  const stdout = process.stdout as unknown as Record<PropertyKey, unknown>
+  delete stdout[key]
+  // What replaced the redirection meanwhile is somebody else's.
+  if (stdout["write"] === redirect) delete stdout["write"]
+  if (stdout["end"] === redirectEnd) delete stdout["end"]
+  process.stderr.off("error", ignore)
+}
+
+/** Guards stdout until the scope closes. It may be guarded several times. */
+export const guarded: Effect.Effect<void, never, Scope.Scope> = /* @__PURE__ */ Effect.asVoid(
+  /* @__PURE__ */ Effect.acquireRelease(
+    /* @__PURE__ */ Effect.sync(acquire),
+    (guard) => Effect.sync(() => release(guard))
+  )
+)
+
+/** Guards stdout until the process ends. */
+export const guard = (): void => void acquire()
+
+/**
+ * Guards stdout and takes it, until the scope closes: the answer is what writes to it. `undefined` when it is taken already,
+ * since two servers cannot share it.
+ */
+export const take: Effect.Effect<Write | undefined, never, Scope.Scope> = /* @__PURE__ */ Effect.map(
+  /* @__PURE__ */ Effect.acquireRelease(
+    /* @__PURE__ */ Effect.sync(() => {
+      const guard = acquire()
+      const mine = !guard.owned
+      guard.owned = true
+      return { guard, mine }
+    }),
+    ({ guard, mine }) =>
+      Effect.sync(() => {
+        if (mine) guard.owned = false
+        release(guard)
+      })
+  ),
+  ({ guard, mine }) => mine ? guard.write : undefined
+)
