@@ -1,12 +1,26 @@
 import { defineConfig } from "vitest/config"
 
+// Tests run from source: the workspaces' exports name it under this condition, so that no build comes before a test.
 const conditions = ["@skein/source", "node", "import", "module", "default"]
 
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: ["@skein/source"] } },
   test: {
-    include: ["packages/*/test/**/*.test.ts", "interop/**/*.test.ts", "examples/**/*.test.ts"],
-    testTimeout: 30_000
+    include: [
+      "packages/*/test/**/*.test.ts",
+      "interop/**/*.test.ts",
+      "examples/**/*.test.ts",
+      "scripts/**/*.test.ts"
+    ],
+    globalSetup: ["./scripts/setup.ts"],
+    reporters: ["default", "./scripts/reporter.ts"],
+    // Processes, not threads: the tests of stdio and of leaks look at the process. Two at a time suit two cores.
+    pool: "forks",
+    maxWorkers: 2,
+    execArgv: ["--expose-gc", "--conditions=@skein/source"],
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    teardownTimeout: 10_000
   }
 })

@@ -1,0 +1,77 @@
+/**
+ * `npm run bundle -- <entry> [outfile]`: one file that starts with `node <outfile>` and holds only what the program uses.
+ *
+ * A program starts about four times faster from one file than from node_modules. Skein's sources are annotated on the way in, as
+ * they are in the published packages, so that a part of a module that nobody uses is dropped too.
+ */
+import * as esbuild from "esbuild"
+import { readFile } from "node:fs/promises"
+import { basename, relative } from "node:path"
+import { annotate } from "./annotate.ts"
+
+export interface Options {
+  readonly entry: string
+  readonly outfile: string
+  /** Default: `false`. */
+  readonly minify?: boolean
+  /** Mark calls at the top of a module as droppable. Default: `true`. */
+  readonly annotate?: boolean
+}
+
+const ours = /[/\\]packages[/\\][a-z]+[/\\]src[/\\].*\.ts$/
+
+const annotated: esbuild.Plugin = {
+  name: "annotate-pure-calls",
+  setup(build) {
+    build.onLoad({ filter: ours }, async ({ path }) => {
+      const { code } = await esbuild.transform(await readFile(path, "utf8"), {
+        loader: "ts",
+        target: "es2023",
+        sourcefile: path,
+        sourcemap: "inline"
+      })
+      return { contents: (await annotate(code, path)).code, loader: "js" }
+    })
+  }
+}
+
+/** Bundles one program for Node and returns its size in bytes. */
+export const bundle = async (options: Options): Promise<number> => {
+  const build = (banner: string) =>
+    esbuild.build({
+      entryPoints: [options.entry],
+      outfile: options.outfile,
+      bundle: true,
+      platform: "node",
+      format: "esm",
+      target: "node22",
+      conditions: ["@skein/source", "module"],
+      minify: options.minify ?? false,
+      sourcemap: "linked",
+      metafile: true,
+      logLevel: "warning",
+      banner: { js: banner },
+      plugins: options.annotate === false ? [] : [annotated]
+    })
+  let { metafile } = await build("")
+  // A CommonJS dependency may call require, which an ES module does not have. Only such a program pays for it.
+  if (Object.values(metafile.inputs).some((input) => input.format === "cjs")) {
+    const banner = "import { createRequire as $createRequire } from \"node:module\"\n" +
+      "const require = $createRequire(import.meta.url)"
+    metafile = (await build(banner)).metafile
+  }
+  return Object.entries(metafile.outputs).reduce((sum, [path, out]) => path.endsWith(".map") ? sum : sum + out.bytes, 0)
+}
+
+if (import.meta.main) {
+  const words = process.argv.slice(2)
+  const minify = words.includes("--minify")
+  const [entry, out] = words.filter((word) => !word.startsWith("--"))
+  if (entry === undefined) {
+    console.error("usage: npm run bundle -- <entry.ts> [outfile.mjs] [--minify]")
+    process.exit(2)
+  }
+  const outfile = out ?? `dist/${basename(entry).replace(/\.[cm]?[jt]sx?$/, "")}.mjs`
+  const bytes = await bundle({ entry, outfile, minify })
+  console.log(`${relative(process.cwd(), outfile)}  ${(bytes / 1024).toFixed(1)} KiB`)
+}

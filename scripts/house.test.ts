@@ -1,0 +1,168 @@
+/**
+ * The rules of the house are configuration, and configuration can rot without a sign: each rule is shown something that breaks it.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { execFileSync, spawnSync } from "node:child_process"
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { bundle } from "./bundle.ts"
+import { complaint, maxLines } from "./tree.ts"
+
+const root = join(import.meta.dirname, "..")
+const bin = (name: string): string => join(root, "node_modules/.bin", name)
+
+let house = ""
+const put = (path: string, text: string): string => {
+  const to = join(house, path)
+  mkdirSync(dirname(to), { recursive: true })
+  writeFileSync(to, text)
+  return to
+}
+
+beforeAll(() => {
+  house = mkdtempSync(join(tmpdir(), "skein-house-"))
+  copyFileSync(join(root, ".oxlintrc.json"), join(house, ".oxlintrc.json"))
+  copyFileSync(join(root, "tsconfig.base.json"), join(house, "tsconfig.base.json"))
+  symlinkSync(join(root, "node_modules"), join(house, "node_modules"))
+})
+afterAll(() => rmSync(house, { recursive: true, force: true }))
+
+/** The rules that the linter says a file breaks, in one package of an otherwise good house. */
+const broken = (path: string, text: string, others: Readonly<Record<string, string>> = {}): ReadonlyArray<string> => {
+  rmSync(join(house, "packages"), { recursive: true, force: true })
+  for (const [other, content] of Object.entries(others)) put(other, content)
+  put(path, text)
+  const { stdout } = spawnSync(bin("oxlint"), ["--format", "json", path], { cwd: house, encoding: "utf8" })
+  const { diagnostics } = JSON.parse(stdout) as { readonly diagnostics: ReadonlyArray<{ readonly code: string }> }
+  return diagnostics.map(({ code }) => code)
+}
+
+const imports = ["eslint(no-restricted-imports)"]
+const uses = (from: string): string => `export * as X from "${from}"\n`
+
+describe("the linter's rules of the house", () => {
+  it("imports point down only", () => {
+    const direction = [
+      ["protocol", ["runtime", "server", "client", "tasks"]],
+      ["runtime", ["server", "client", "testing"]],
+      ["server", ["client", "tasks", "gateway"]],
+      ["client", ["server", "auth", "cli"]]
+    ] as const
+    for (const [room, above] of direction) {
+      for (const other of above) {
+        expect(broken(`packages/${room}/src/A.ts`, uses(`@skein/${other}/A`)), `${room} → ${other}`).toEqual(imports)
+      }
+    }
+  })
+
+  it("a room below may be imported, by module", () => {
+    for (const room of ["server", "client"]) {
+      expect(broken(`packages/${room}/src/A.ts`, uses("@skein/protocol/A") + uses("@skein/runtime/A"))).toEqual([])
+    }
+    expect(broken("packages/runtime/src/A.ts", uses("@skein/protocol/A"))).toEqual([])
+  })
+
+  it("an index is never imported, nor another room by path, nor a room by its own name", () => {
+    expect(broken("packages/server/src/A.ts", uses("@skein/protocol"))).toEqual(imports)
+    expect(broken("packages/server/src/A.ts", uses("./index.ts"))).toEqual(imports)
+    expect(broken("packages/server/src/A.ts", uses("../../protocol/src/A.ts"))).toEqual(imports)
+    expect(broken("packages/server/src/A.ts", uses("@skein/server/B"))).toEqual(imports)
+  })
+
+  it("the barrels of Effect are never imported, statically, by re-export or on demand", () => {
+    expect(broken("packages/runtime/src/A.ts", uses("effect"))).toEqual(imports)
+    expect(broken("packages/server/src/A.ts", uses("@effect/platform-node"))).toEqual(imports)
+    expect(broken("packages/client/src/A.ts", "export const a = () => import(\"effect\")\n")).toEqual(imports)
+    expect(broken("packages/runtime/src/A.ts", uses("effect/Effect"))).toEqual([])
+  })
+
+  it("Node is reached only by the modules that are named for it", () => {
+    for (const room of ["protocol", "runtime", "server", "client"]) {
+      expect(broken(`packages/${room}/src/A.ts`, uses("node:fs"))).toEqual(imports)
+      expect(broken(`packages/${room}/src/A.ts`, "export const a = process.argv\n"))
+        .toEqual(["eslint(no-restricted-globals)"])
+    }
+    expect(broken("packages/server/src/Stdio.ts", uses("node:fs"))).toEqual([])
+    expect(broken("packages/client/src/internal/stdioChild.ts", uses("node:child_process"))).toEqual([])
+    expect(broken("packages/client/src/Stdio.ts", uses("@skein/server/Stdio"))).toEqual(imports)
+  })
+
+  it("a circle of imports is found, of types too", () => {
+    expect(broken("packages/client/src/A.ts", "import { b } from \"./B.ts\"\nexport const a = (): number => b()\n", {
+      "packages/client/src/B.ts": "import { c } from \"./C.ts\"\nexport const b = (): number => c()\n",
+      "packages/client/src/C.ts": "import { a } from \"./A.ts\"\nexport const c = (): number => a()\n"
+    })).toEqual(["import(no-cycle)"])
+    expect(broken("packages/client/src/A.ts", "import type { B } from \"./B.ts\"\nexport type A = B\n", {
+      "packages/client/src/B.ts": "import type { A } from \"./A.ts\"\nexport type B = A | 1\n"
+    })).toEqual(["import(no-cycle)"])
+  })
+
+  it("a library neither prints nor says any", () => {
+    expect(broken("packages/server/src/Stdio.ts", "console.log(1)\n")).toEqual(["eslint(no-console)"])
+    expect(broken("packages/server/src/A.ts", "export type A = any\n")).toEqual(["typescript(no-explicit-any)"])
+  })
+})
+
+describe("the check of the tree", () => {
+  it("500 lines are allowed, 501 are not, whatever ends the last one", () => {
+    expect(complaint("a.md", Buffer.from("x\n".repeat(maxLines)))).toBeUndefined()
+    expect(complaint("a.md", Buffer.from("x\n".repeat(maxLines) + "x"))).toContain("501 lines")
+    expect(complaint("a.md", Buffer.from("x\n".repeat(maxLines + 1)))).toContain("501 lines")
+  })
+
+  it("a binary file has no lines, and the lock file may be long but names no registry", () => {
+    expect(complaint("a.png", Buffer.from("\0" + "\n".repeat(600)))).toBeUndefined()
+    expect(complaint("package-lock.json", Buffer.from("\n".repeat(600)))).toBeUndefined()
+    expect(complaint("package-lock.json", Buffer.from("\"resolved\": \"https://example.org/a.tgz\"")))
+      .toContain("names a registry")
+  })
+})
+
+describe("the type check", () => {
+  it("fails on a floating effect and on a missing return yield*", () => {
+    put(
+      "check/A.ts",
+      "import * as Effect from \"effect/Effect\"\n" +
+        "export const a = Effect.gen(function*() {\n" +
+        "  Effect.log(\"floating\")\n" +
+        "  if (Date.now() > 1) yield* Effect.fail(\"never returns\")\n" +
+        "  return 1\n" +
+        "})\n"
+    )
+    put("check/tsconfig.json", "{ \"extends\": \"../tsconfig.base.json\", \"include\": [\".\"] }")
+    const { status, stdout } = spawnSync(bin("tsc"), ["-p", "check", "--noEmit"], { cwd: house, encoding: "utf8" })
+    expect(stdout).toContain("A.ts(3,3): error TS377001")
+    expect(stdout).toContain("A.ts(4,23): error TS377006")
+    expect(status).not.toBe(0)
+  })
+})
+
+describe("the bundle", () => {
+  const source = {
+    "packages/protocol/src/Model.ts": "const make = (name: string) => ({ name })\n" +
+      "export class Used { static readonly of = make(\"wanted\") }\n" +
+      "export const unused = make(\"not wanted\")\n",
+    "app.ts": "import { Used } from \"./packages/protocol/src/Model.ts\"\nconsole.log(Used.of.name)\n"
+  }
+
+  it("runs as one file, and drops what is made at the top of a module but not used", async () => {
+    for (const [path, text] of Object.entries(source)) put(path, text)
+    const [entry, outfile, plain] = ["app.ts", "app.mjs", "plain.mjs"].map((path) => join(house, path)) as [
+      string,
+      string,
+      string
+    ]
+    const annotated = await bundle({ entry, outfile })
+    expect(execFileSync(process.execPath, [outfile], { encoding: "utf8" })).toBe("wanted\n")
+    expect(annotated).toBeLessThan(await bundle({ entry, outfile: plain, annotate: false }))
+  })
+
+  it("gives a CommonJS dependency its require", async () => {
+    put("cjs/old.cjs", "module.exports = () => require(\"node:path\").sep\n")
+    const entry = put("cjs/app.ts", "import sep from \"./old.cjs\"\nconsole.log(sep())\n")
+    const outfile = join(house, "cjs/out.mjs")
+    await bundle({ entry, outfile })
+    expect(execFileSync(process.execPath, [outfile], { encoding: "utf8" })).toBe("/\n")
+  })
+})

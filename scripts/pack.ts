@@ -1,0 +1,98 @@
+/**
+ * `npm run pack`: packs each package and judges the tarballs as a stranger would.
+ *
+ * publint and attw read them; then they are installed beside Effect in an empty project, and Node imports every module that they
+ * export, with no condition set and no source in reach.
+ */
+import { execFileSync } from "node:child_process"
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { basename, join } from "node:path"
+import { packages, root } from "./build.ts"
+
+/** The npm that runs this script: on Windows and under other managers it is not simply "npm". */
+const npm = process.env["npm_execpath"]
+const run = (cwd: string, file: string, ...args: ReadonlyArray<string>): string =>
+  execFileSync(file, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
+const runNpm = (cwd: string, ...args: ReadonlyArray<string>): string =>
+  npm === undefined ? run(cwd, "npm", ...args) : run(cwd, process.execPath, npm, ...args)
+const bin = (name: string): string => join(root, "node_modules", ".bin", name)
+
+/** The subpaths that a package offers: its index, and each module that is not internal. */
+const subpaths = (folder: string): ReadonlyArray<string> =>
+  readdirSync(join(folder, "dist"))
+    .filter((file) => file.endsWith(".js"))
+    .map((file) => file === "index.js" ? "." : `./${file.slice(0, -3)}`)
+    .toSorted()
+
+/** A declaration must name what is beside it in `dist`, which is never a `.ts` source. */
+const checkDeclarations = (folder: string): void => {
+  const dist = join(folder, "dist")
+  for (const file of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
+    if (!/(\.d\.ts|\.js)$/.test(file)) continue
+    const found = /(?:from|import)\s*\(?\s*"(\.[^"]*(?<!\.d)\.ts)"/.exec(readFileSync(join(dist, file), "utf8"))
+    if (found !== null) throw new Error(`${join(dist, file)} imports ${found[1]}, which is not published as code`)
+  }
+}
+
+const pack = (folder: string, into: string): string => {
+  const before = new Set(readdirSync(into))
+  runNpm(folder, "pack", "--silent", "--pack-destination", into)
+  const name = readdirSync(into).find((file) => !before.has(file))
+  if (name === undefined) throw new Error(`${folder}: npm pack wrote nothing`)
+  return join(into, name)
+}
+
+/** Installs the tarballs and imports everything. Returns how many modules were imported. */
+const smoke = (project: string, tarballs: ReadonlyArray<string>): number => {
+  const { version } = JSON.parse(readFileSync(join(root, "node_modules/effect/package.json"), "utf8")) as {
+    readonly version: string
+  }
+  mkdirSync(project)
+  writeFileSync(join(project, "package.json"), JSON.stringify({ name: "smoke", private: true, type: "module" }))
+  runNpm(
+    project,
+    "install",
+    "--prefer-offline",
+    "--no-audit",
+    "--no-fund",
+    "--silent",
+    ...tarballs,
+    `effect@${version}`
+  )
+  const modules = packages.flatMap((folder) =>
+    subpaths(folder).map((path) => `@skein/${basename(folder)}${path.slice(1)}`)
+  )
+  writeFileSync(
+    join(project, "smoke.mjs"),
+    `for (const name of ${JSON.stringify(modules)}) {\n` +
+      "  const at = import.meta.resolve(name)\n" +
+      "  if (!at.includes(\"/node_modules/@skein/\") || !at.includes(\"/dist/\")) throw new Error(`${name} is ${at}`)\n" +
+      "  await import(name)\n}\n" +
+      // What is internal stays internal.
+      "try { await import(\"@skein/protocol/internal/any\"); throw new Error(\"internal is exported\") }\n" +
+      "catch (error) { if (error.code !== \"ERR_PACKAGE_PATH_NOT_EXPORTED\") throw error }\n"
+  )
+  run(project, process.execPath, "smoke.mjs")
+  return modules.length
+}
+
+const temporary = mkdtempSync(join(tmpdir(), "skein-pack-"))
+try {
+  const tarballs = packages.map((folder) => {
+    checkDeclarations(folder)
+    const tarball = pack(folder, temporary)
+    run(root, bin("publint"), tarball, "--strict")
+    run(root, bin("attw"), tarball, "--profile", "esm-only", "--entrypoints", ...subpaths(folder))
+    console.log(`${basename(tarball)}  publint and attw: no complaint`)
+    return tarball
+  })
+  console.log(`${smoke(join(temporary, "project"), tarballs)} modules imported from the installed tarballs`)
+} catch (error) {
+  // What a failed tool printed on stdout is the explanation.
+  const { stdout } = error as { readonly stdout?: unknown }
+  if (typeof stdout === "string") console.error(stdout)
+  throw error
+} finally {
+  rmSync(temporary, { recursive: true, force: true })
+}

@@ -1,0 +1,22 @@
+import { expect, it } from "@effect/vitest"
+import type { TestModule } from "vitest/node"
+import { count, line } from "./reporter.ts"
+
+const module = (states: ReadonlyArray<string>, state = "passed", errors = 0): TestModule =>
+  ({
+    state: () => state,
+    errors: () => Array.from({ length: errors }),
+    children: { allTests: () => states.map((state) => ({ result: () => ({ state }) })) }
+  }) as unknown as TestModule
+
+it("each test counts once, by how it ended", () => {
+  const modules = [module(["passed", "failed", "passed"], "failed"), module(["skipped", "passed"])]
+  expect(line(count(modules, 0))).toBe("3 passed, 1 failed, 1 skipped")
+})
+
+it("a file that does not load, an error outside a test and a test that never ends are failures", () => {
+  expect(count([module([], "failed", 1)], 0)).toEqual({ passed: 0, failed: 1, skipped: 0 })
+  expect(count([module(["passed"], "passed")], 2)).toEqual({ passed: 1, failed: 2, skipped: 0 })
+  expect(count([module(["skipped"], "failed", 1)], 0)).toEqual({ passed: 0, failed: 1, skipped: 1 })
+  expect(count([module(["pending"])], 0)).toEqual({ passed: 0, failed: 1, skipped: 0 })
+})
