@@ -92,8 +92,14 @@ const merge = (left: Node, right: Node): Node => {
 const closed = (node: boolean | Node | undefined): boolean =>
   node === false || (typeof node === "object" && node.not !== undefined && Object.keys(node.not).length === 0)
 
-/** Values of the definitions of one document. */
-export const make = (document: Document): { readonly value: (definition: string, seed: number) => unknown } => {
+/** Values of one document's definitions. */
+export interface JsonSchemaArbitrary {
+  /** The value of a seed. Seeds 0 and 1 have no optional member and every optional member. */
+  readonly value: (definition: string, seed: number) => unknown
+}
+
+/** Values of the definitions of one document; `unknown` are the names that unknown members get. */
+export const make = (document: Document, unknown: ReadonlyArray<string> = Json.keys): JsonSchemaArbitrary => {
   const { definitions, prefix } = document
 
   const resolve = (reference: string): Node => {
@@ -140,7 +146,7 @@ export const make = (document: Document): { readonly value: (definition: string,
       ? 1 + random.below(2)
       : 0
     for (let index = 0; index < count; index++) {
-      const key = record && random.chance(0.5) ? Json.string(random) : random.pick(Json.keys)
+      const key = record && random.chance(0.5) ? Json.string(random) : random.pick(unknown)
       if (Object.hasOwn(properties, key)) continue
       Json.put(value, key, generate(state, record ? additional as Node : {}, depth + 1))
     }
@@ -189,7 +195,6 @@ export const make = (document: Document): { readonly value: (definition: string,
   }
 
   return {
-    /** Seeds 0 and 1 have no optional member and every optional member. */
     value: (definition, seed) => {
       const node = definitions[definition]
       if (node === undefined) throw new Error(`${document.name} has no definition ${definition}`)

@@ -47,6 +47,21 @@ Spec.describeSpec("what peers of a newer revision send", () => {
   }
 })
 
+Spec.describeSpec("unknown members with familiar names", () => {
+  for (const source of Spec.names) {
+    it(`${source} · a name that means something elsewhere, and anything under it, is no obstacle`, () => {
+      const document = Exceptions.load(source)
+      const arbitrary = JsonSchemaArbitrary.make(document, Spec.memberNames())
+      for (const [name, definition] of Definitions.definitions(source)) {
+        for (let seed = 0; seed < 50; seed++) {
+          const complaint = Check.read(definition, document, arbitrary.value(name, seed))
+          if (complaint !== undefined) expect.fail(`${name}: ${complaint}`)
+        }
+      }
+    })
+  }
+})
+
 Spec.describeSpec("the official examples", () => {
   const definitions = Definitions.definitions("2026-07-28")
   for (const example of Spec.present ? Spec.examples() : []) {

@@ -82,6 +82,19 @@ export const load = (name: DocumentName): Document => {
   return document
 }
 
+/** Every name that a member has in any revision, but for those of the JSON-RPC envelope. */
+export const memberNames = (): ReadonlyArray<string> => {
+  const found = new Set<string>()
+  const walk = (node: unknown): void => {
+    if (typeof node !== "object" || node === null) return
+    if ("properties" in node) { for (const name of Object.keys(node.properties as object)) found.add(name) }
+    for (const child of Object.values(node)) walk(child)
+  }
+  for (const name of names) walk(load(name).definitions)
+  for (const name of ["jsonrpc", "id", "method", "params", "result", "error"]) found.delete(name)
+  return [...found].sort()
+}
+
 /** One official example of 2026-07-28. */
 export interface Example {
   readonly definition: string
