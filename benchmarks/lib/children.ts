@@ -1,0 +1,44 @@
+/**
+ * The processes that a benchmark starts. None outlives it: neither when it ends, nor when it fails, nor on Ctrl-C.
+ */
+import { type ChildProcessByStdio, spawn } from "node:child_process"
+import { once } from "node:events"
+import type { Readable, Writable } from "node:stream"
+
+export type Child = ChildProcessByStdio<Writable, Readable, null>
+
+const children = new Set<Child>()
+
+process.on("exit", () => {
+  for (const child of children) child.kill("SIGKILL")
+})
+for (const [signal, code] of [["SIGINT", 130], ["SIGTERM", 143], ["SIGHUP", 129]] as const) {
+  process.on(signal, () => process.exit(code))
+}
+
+/** What could change how a child starts or runs is not handed down, so that each peer starts alike. */
+const environment = (() => {
+  const { NODE_COMPILE_CACHE: _1, NODE_OPTIONS: _2, NODE_V8_COVERAGE: _3, ...rest } = process.env
+  return rest
+})()
+
+/** Starts a program on the Node that runs this one. Its stderr goes where ours goes. */
+export const start = (file: string): Child => {
+  const child = spawn(process.execPath, [file], { stdio: ["pipe", "pipe", "inherit"], env: environment })
+  children.add(child)
+  child.once("exit", () => children.delete(child))
+  // A child that died is noticed at its stdout; a write to it must not bring the benchmark down first.
+  child.stdin.on("error", () => {})
+  return child
+}
+
+/** Closes the child's stdin and waits for its exit; after a second it is killed. Answers whether it went by itself. */
+export const stop = async (child: Child): Promise<boolean> => {
+  if (child.exitCode !== null || child.signalCode !== null) return child.signalCode === null
+  const exited = once(child, "exit")
+  const timer = setTimeout(() => child.kill("SIGKILL"), 1_000)
+  child.stdin.end()
+  await exited
+  clearTimeout(timer)
+  return child.signalCode === null
+}

@@ -1,0 +1,19 @@
+/** A figure that was measured several times. */
+export interface Spread {
+  readonly median: number
+  readonly min: number
+  readonly max: number
+}
+
+/** The median and the extremes of at least one sample. */
+export const spread = (samples: ReadonlyArray<number>): Spread => {
+  if (samples.length === 0) throw new Error("no samples")
+  const sorted = samples.toSorted((a, b) => a - b)
+  const middle = sorted.length >> 1
+  const median = sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
+  return { median, min: sorted[0]!, max: sorted[sorted.length - 1]! }
+}
+
+/** Sample by sample, `samples` over `base`: both were taken in the same round, so that a drift of the machine cancels out. */
+export const ratios = (samples: ReadonlyArray<number>, base: ReadonlyArray<number>): Spread =>
+  spread(samples.map((sample, index) => sample / base[index]!))

@@ -1,0 +1,83 @@
+/**
+ * The programs under test, made ready to run: as plain JavaScript that finds its packages in `node_modules`, and as one
+ * bundled file. Types are stripped beforehand, so that nobody's start pays for it.
+ */
+import { build, type BuildOptions } from "esbuild"
+import { existsSync, readdirSync, statSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { join } from "node:path"
+import type { Era } from "./wire.ts"
+
+export interface Peer {
+  readonly name: string
+  readonly label: string
+  readonly eras: ReadonlyArray<Era>
+}
+
+/** All of them, the yardstick first. */
+export const all: ReadonlyArray<Peer> = [
+  { name: "bare", label: "bare Node", eras: ["session", "request"] },
+  { name: "skein", label: "Skein", eras: ["session", "request"] },
+  { name: "sdk-v1", label: "SDK v1 1.32.2", eras: ["session"] },
+  { name: "sdk-v2", label: "SDK v2 2.4.0", eras: ["session", "request"] },
+  { name: "effect-ai", label: "effect/ai 4.1, toolkit", eras: ["session", "request"] },
+  { name: "effect-ai-raw", label: "effect/ai 4.1, unchecked", eras: ["session", "request"] }
+]
+
+/** Where a peer's packages come from. */
+export type Form = "node_modules" | "bundled"
+
+const here = fileURLToPath(new URL(".", import.meta.url))
+const out = join(here, "..", "dist", "stdio")
+
+const common: BuildOptions = {
+  platform: "node",
+  format: "esm",
+  target: "node22",
+  logLevel: "error",
+  outExtension: { ".js": ".mjs" }
+}
+
+/** How a server is bundled into one file. Some packages are CommonJS, and ask for Node's own modules with `require`. */
+const bundled: BuildOptions = {
+  ...common,
+  bundle: true,
+  minify: true,
+  legalComments: "none",
+  banner: { js: `import { createRequire } from "node:module"; const require = createRequire(import.meta.url);` }
+}
+
+/** The file to run. */
+export const fileOf = (peer: Peer, form: Form): string => join(out, form, `${peer.name}.mjs`)
+
+/** Makes every peer ready in both forms; Skein is taken from the built `dist` of its packages, as an installed one is. */
+export const prepare = async (peers: ReadonlyArray<Peer>): Promise<void> => {
+  const entryPoints = peers.map((peer) => join(here, "peers", `${peer.name}.ts`))
+  await build({ ...common, entryPoints, outdir: join(out, "node_modules") })
+  await build({ ...bundled, entryPoints, outdir: join(out, "bundled") })
+}
+
+const rooms = ["protocol", "runtime", "server"]
+const newest = (folder: string, ending: string): number =>
+  existsSync(folder)
+    ? Math.max(
+      0,
+      ...readdirSync(folder, { recursive: true, encoding: "utf8" })
+        .filter((file) => file.endsWith(ending))
+        .map((file) => statSync(join(folder, file)).mtimeMs)
+    )
+    : 0
+
+/** Says what is wrong with the built `dist`, if anything: it is absent, or older than the sources. */
+export const buildProblem = (): { readonly missing: boolean; readonly message: string } | undefined => {
+  const packages = join(here, "..", "..", "packages")
+  if (!existsSync(join(packages, "server", "dist", "Stdio.js"))) {
+    return { missing: true, message: "Skein is not built, so it is left out: run `npm run build` first." }
+  }
+  const stale = rooms.filter((room) =>
+    newest(join(packages, room, "src"), ".ts") > newest(join(packages, room, "dist"), ".js")
+  )
+  return stale.length === 0
+    ? undefined
+    : { missing: false, message: `Older than its sources: ${stale.join(", ")}. Run \`npm run build\` first.` }
+}

@@ -1,0 +1,40 @@
+/**
+ * The yardstick: what Node itself costs. It splits lines, parses JSON, switches on the method and writes the answer. It has no
+ * checks, no cancellation and no limits, and it knows one tool.
+ */
+const serverInfo = { name: "bare", version: "1.0.0" }
+const capabilities = { tools: {} }
+const greet = {
+  name: "greet",
+  description: "Greets a person by name",
+  inputSchema: { type: "object", properties: { name: { type: "string" } }, required: ["name"] }
+}
+
+const answer = (method: string, params: any): unknown => {
+  switch (method) {
+    case "initialize":
+      return { protocolVersion: params.protocolVersion, capabilities, serverInfo }
+    case "server/discover":
+      return { resultType: "complete", supportedVersions: ["2026-07-28"], capabilities, ttlMs: 0, cacheScope: "public" }
+    case "tools/list":
+      return { tools: [greet] }
+    case "tools/call": {
+      const content = [{ type: "text", text: `Hello, ${params.arguments.name}!` }]
+      return params._meta === undefined ? { content } : { resultType: "complete", content }
+    }
+    default:
+      return {}
+  }
+}
+
+let rest = ""
+process.stdin.setEncoding("utf8")
+process.stdin.on("data", (chunk: string) => {
+  const lines = (rest + chunk).split("\n")
+  rest = lines.pop()!
+  for (const line of lines) {
+    const { id, method, params } = JSON.parse(line)
+    if (id === undefined) continue
+    process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result: answer(method, params) }) + "\n")
+  }
+})
