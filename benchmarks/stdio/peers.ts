@@ -2,10 +2,11 @@
  * The programs under test, made ready to run: as plain JavaScript that finds its packages in `node_modules`, and as one
  * bundled file. Types are stripped beforehand, so that nobody's start pays for it.
  */
-import { build, type BuildOptions } from "esbuild"
+import { build } from "esbuild"
 import { existsSync, readdirSync, statSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { join } from "node:path"
+import { bundle } from "../../scripts/bundle.ts"
 import type { Era } from "./wire.ts"
 
 export interface Peer {
@@ -30,31 +31,25 @@ export type Form = "node_modules" | "bundled"
 const here = fileURLToPath(new URL(".", import.meta.url))
 const out = join(here, "..", "dist", "stdio")
 
-const common: BuildOptions = {
-  platform: "node",
-  format: "esm",
-  target: "node22",
-  logLevel: "error",
-  outExtension: { ".js": ".mjs" }
-}
-
-/** How a server is bundled into one file. Some packages are CommonJS, and ask for Node's own modules with `require`. */
-const bundled: BuildOptions = {
-  ...common,
-  bundle: true,
-  minify: true,
-  legalComments: "none",
-  banner: { js: `import { createRequire } from "node:module"; const require = createRequire(import.meta.url);` }
-}
-
 /** The file to run. */
 export const fileOf = (peer: Peer, form: Form): string => join(out, form, `${peer.name}.mjs`)
 
-/** Makes every peer ready in both forms; Skein is taken from the built `dist` of its packages, as an installed one is. */
+/**
+ * Makes every peer ready in both forms. In `node_modules`, Skein is the built `dist` of its packages, as an installed one is.
+ * One file is what `npm run bundle` makes of a program, for each peer alike.
+ */
 export const prepare = async (peers: ReadonlyArray<Peer>): Promise<void> => {
-  const entryPoints = peers.map((peer) => join(here, "peers", `${peer.name}.ts`))
-  await build({ ...common, entryPoints, outdir: join(out, "node_modules") })
-  await build({ ...bundled, entryPoints, outdir: join(out, "bundled") })
+  const entryOf = (peer: Peer) => join(here, "peers", `${peer.name}.ts`)
+  await build({
+    entryPoints: peers.map(entryOf),
+    outdir: join(out, "node_modules"),
+    platform: "node",
+    format: "esm",
+    target: "node22",
+    logLevel: "warning",
+    outExtension: { ".js": ".mjs" }
+  })
+  for (const peer of peers) await bundle({ entry: entryOf(peer), outfile: fileOf(peer, "bundled") })
 }
 
 const rooms = ["protocol", "runtime", "server"]
