@@ -10,10 +10,11 @@ import * as McpError from "@skein/protocol/McpError"
 import type * as Revision from "@skein/protocol/Revision"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
-import type { Session } from "./Session.ts"
+import type { RequestError } from "./RequestError.ts"
 
 /** What a request says about who asks, or what its session says for it. */
 export interface Caller {
@@ -25,8 +26,16 @@ export interface Caller {
   readonly capabilities: JsonRpc.JsonObject
   /** The least severe level of the log messages that the client wants for this request, where it said so. */
   readonly logLevel?: string | undefined
-  /** The session, in the session era. */
-  readonly session?: Session | undefined
+}
+
+/** How one call is made. */
+export interface CallOptions {
+  /** How long to wait for the answer, instead of the connection's `timeout`. */
+  readonly timeout?: Duration.Input | undefined
+  /** How long to wait in all, instead of the connection's `maxTimeout`. */
+  readonly maxTimeout?: Duration.Input | undefined
+  /** Asks the other side for progress. Each report starts the timeout anew. Called in order, and never after the end. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined
 }
 
 /** What a dispatcher answers: an object, or a result that is JSON text already. */
@@ -59,6 +68,13 @@ export interface Owner {
   /** Sends a notification about the exchange; `false` when whoever can wait should wait for `drained`. */
   readonly say: (exchange: Exchange, method: string, params: JsonRpc.JsonObject) => boolean
   readonly drained: Effect.Effect<void>
+  /** Asks the other side something for the exchange's sake; only in the session era can it be asked. */
+  readonly ask: (
+    exchange: Exchange,
+    method: string,
+    params: JsonRpc.JsonObject | undefined,
+    options: CallOptions | undefined
+  ) => Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError>
   /** The exchange did not end at once. */
   readonly suspended: (exchange: Exchange) => void
   /** An exchange that was suspended is over. */
@@ -154,6 +170,18 @@ export class Exchange {
       if (this.#finished || this.#cancelled) return Effect.void
       return this.#owner.say(this, method, params) ? Effect.void : this.#owner.drained
     })
+  }
+
+  /**
+   * Asks the other side something for this request's sake, on the stream that belongs to it. In the request era nobody can
+   * be asked this way: it fails with `RequestError` `Unsupported`.
+   */
+  request(
+    method: string,
+    params?: JsonRpc.JsonObject,
+    options?: CallOptions
+  ): Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError> {
+    return Effect.suspend(() => this.#owner.ask(this, method, params, options))
   }
 
   #done(exit: Exit.Exit<Answer, McpError.McpError>): void {

@@ -7,6 +7,7 @@
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
+import * as Revision from "@skein/protocol/Revision"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -16,7 +17,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import type { Connection } from "./Connection.ts"
-import { type Answer, type Caller, type Dispatcher, Exchange, McpRequest, type Owner, type Progress } from "./Exchange.ts"
+import { type Answer, type Caller, type CallOptions, type Dispatcher, Exchange, McpRequest, type Owner } from "./Exchange.ts"
 import { BatchReply } from "./internal/batch.ts"
 import { Calls, closed, type Host } from "./internal/calls.ts"
 import * as Limits from "./Limits.ts"
@@ -33,16 +34,6 @@ export interface Options<R> {
   /** Handles a notification other than `notifications/cancelled` and `notifications/progress`, which the peer handles itself. */
   readonly onNotification?: ((peer: Peer, notification: JsonRpc.Notification) => Effect.Effect<void, never, R> | void) | undefined
   readonly limits?: Limits.Limits | undefined
-}
-
-/** How one call is made. */
-export interface CallOptions {
-  /** How long to wait for the answer, instead of the peer's `timeout`. */
-  readonly timeout?: Duration.Input | undefined
-  /** How long to wait in all, instead of the peer's `maxTimeout`. */
-  readonly maxTimeout?: Duration.Input | undefined
-  /** Asks the other side for progress. Each report starts the timeout anew. Called in order, and never after the end. */
-  readonly onProgress?: ((progress: Progress) => void) | undefined
 }
 
 /** One side of a connection. See the module's text. */
@@ -110,7 +101,16 @@ class PeerImpl<R> implements Peer, Owner, Host {
 
   // ---- what a holder of the peer sees
 
-  request(method: string, params?: JsonRpc.JsonObject, options: CallOptions = {}): ReturnType<Peer["request"]> {
+  request(method: string, params?: JsonRpc.JsonObject, options?: CallOptions): ReturnType<Peer["request"]> {
+    return this.#call(undefined, method, params, options)
+  }
+
+  #call(
+    about: JsonRpc.Id | undefined,
+    method: string,
+    params: JsonRpc.JsonObject | undefined,
+    options: CallOptions = {}
+  ): ReturnType<Peer["request"]> {
     return Effect.callback((resume) => {
       if (this.#end !== undefined) return resume(Effect.fail(closed(method, this.#end)))
       const calls = (this.#calls ??= new Calls(this))
@@ -121,7 +121,8 @@ class PeerImpl<R> implements Peer, Owner, Host {
       const cancel = calls.start(method, params, {
         timeout: millis(options.timeout, this.#limits.timeout),
         maxTimeout: millis(options.maxTimeout, this.#limits.maxTimeout),
-        onProgress: options.onProgress
+        onProgress: options.onProgress,
+        about
       }, resume)
       // Whoever waits for an answer has to go on reading.
       this.#resume(true)
@@ -285,6 +286,17 @@ class PeerImpl<R> implements Peer, Owner, Host {
     return this.#connection.send(JsonRpc.notification(method, params), exchange.id)
   }
 
+  ask(
+    exchange: Exchange,
+    method: string,
+    params: JsonRpc.JsonObject | undefined,
+    options: CallOptions | undefined
+  ): ReturnType<Peer["request"]> {
+    if (Revision.era(exchange.caller.revision) === "session") return this.#call(exchange.id, method, params, options)
+    const message = `${method} is not a request of ${exchange.caller.revision}: there the client is asked through the result`
+    return Effect.fail(new RequestError({ reason: "Unsupported", method, message }))
+  }
+
   drop(exchange: Exchange): void {
     const batch = this.#batches?.get(exchange)
     if (batch === undefined) return
@@ -311,7 +323,8 @@ class PeerImpl<R> implements Peer, Owner, Host {
 
   // ---- what the calls need
 
-  readonly send = (message: JsonRpc.Message): void => void this.#connection.send(message)
+  readonly send = (message: JsonRpc.Message, about: JsonRpc.Id | undefined): void =>
+    void this.#connection.send(message, about)
 
   readonly toError = (error: JsonRpc.ErrorObject): McpError.McpError =>
     McpError.fromErrorObject(error, this.session?.revision ?? "2026-07-28")

@@ -20,6 +20,8 @@ export interface CallSettings {
   readonly timeout: number
   readonly maxTimeout: number
   readonly onProgress: ((progress: Progress) => void) | undefined
+  /** The request of the other side for whose sake it is made. */
+  readonly about: JsonRpc.Id | undefined
 }
 
 interface Call {
@@ -37,7 +39,7 @@ export interface Host {
   readonly clock: Clock
   readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
   /** Sends a message; may throw what `JsonRpc.encode` throws. */
-  readonly send: (message: JsonRpc.Message) => void
+  readonly send: (message: JsonRpc.Message, about: JsonRpc.Id | undefined) => void
   readonly toError: (error: JsonRpc.ErrorObject) => McpError.McpError
 }
 
@@ -73,7 +75,7 @@ export class Calls {
     const id = this.#nextId++
     const sent = settings.onProgress === undefined ? params : withProgressToken(params, id)
     try {
-      this.#host.send(JsonRpc.request(id, method, sent))
+      this.#host.send(JsonRpc.request(id, method, sent), settings.about)
     } catch (cause) {
       const message = `The parameters of ${method} have no JSON form`
       resume(Effect.fail(new RequestError({ reason: "Unsupported", method, message, cause })))
@@ -84,7 +86,10 @@ export class Calls {
     this.#pending.set(id, { id, method, settings, startedAt, resume, deadline, progress: -Infinity })
     this.#arm(deadline)
     return Effect.sync(() => {
-      if (this.#pending.delete(id)) this.#cancel(id, method, "The caller does not wait any more")
+      const call = this.#pending.get(id)
+      if (call === undefined) return
+      this.#pending.delete(id)
+      this.#cancel(call, "The caller does not wait any more")
     })
   }
 
@@ -135,10 +140,11 @@ export class Calls {
     for (const { method, resume } of calls) resume(Effect.fail(closed(method, end)))
   }
 
-  #cancel(requestId: number, method: string, reason: string): void {
+  #cancel(call: Call, reason: string): void {
     // "The `initialize` request MUST NOT be cancelled by clients"
-    if (method === "initialize") return
-    this.#host.send(JsonRpc.notification("notifications/cancelled", { requestId, reason }))
+    if (call.method === "initialize") return
+    const params = { requestId: call.id, reason }
+    this.#host.send(JsonRpc.notification("notifications/cancelled", params), call.settings.about)
   }
 
   /** Makes sure that the timer wakes at the deadline or before. */
@@ -162,7 +168,7 @@ export class Calls {
       }
       this.#pending.delete(call.id)
       const message = `No answer to ${call.method} within ${now - call.startedAt} ms`
-      this.#cancel(call.id, call.method, message)
+      this.#cancel(call, message)
       call.resume(Effect.fail(new RequestError({ reason: "TimedOut", method: call.method, message })))
     }
     if (next !== Infinity) this.#arm(next)
