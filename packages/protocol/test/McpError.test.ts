@@ -17,7 +17,12 @@ const one: Record<McpError.Reason, McpError.McpError> = {
   InvalidParams: McpError.invalidParams("Unknown tool: x"),
   InternalError: McpError.internal("ref-1"),
   ResourceNotFound: McpError.resourceNotFound("file:///none"),
-  UrlElicitationRequired: McpError.urlElicitationRequired([{ mode: "url", elicitationId: "e", url: "https://a", message: "m" }]),
+  UrlElicitationRequired: McpError.urlElicitationRequired([{
+    mode: "url",
+    elicitationId: "e",
+    url: "https://a",
+    message: "m"
+  }]),
   HeaderMismatch: McpError.headerMismatch("Mcp-Name header value 'foo' does not match body value 'bar'"),
   MissingRequiredClientCapability: McpError.missingRequiredClientCapability({ elicitation: {} }),
   UnsupportedProtocolVersion: McpError.unsupportedProtocolVersion({ supported: [newest], requested: "1900-01-01" }),
@@ -52,7 +57,9 @@ describe("the class", () => {
   })
 
   it("logs as its message, whichever way it was made", () => {
-    for (const error of [McpError.invalidParams("no"), new McpError.McpError({ reason: "InvalidParams", message: "no" })]) {
+    for (
+      const error of [McpError.invalidParams("no"), new McpError.McpError({ reason: "InvalidParams", message: "no" })]
+    ) {
       assert.include(Cause.pretty(Cause.fail(error)), "McpError: no")
       error.stack = "other"
       assert.strictEqual(error.stack, "other")
@@ -80,7 +87,10 @@ describe("the class", () => {
       message: "Internal error",
       data: { reference: "ref-1" }
     })
-    assert.deepStrictEqual(McpError.toErrorObject(McpError.internal(), newest), { code: -32603, message: "Internal error" })
+    assert.deepStrictEqual(McpError.toErrorObject(McpError.internal(), newest), {
+      code: -32603,
+      message: "Internal error"
+    })
   })
 })
 
@@ -262,7 +272,16 @@ describe("reading", () => {
     assert.isTrue(McpError.isRequestEra({ code: -32001, message: "Header mismatch: x" }))
     assert.isTrue(McpError.isRequestEra(at(-32003, { requiredCapabilities: {} })))
     assert.isTrue(McpError.isRequestEra(at(-32004, { supported: [], requested: "x" })))
-    for (const object of [{ code: -32001, message: "Session not found" }, at(-32000), at(-32003), at(-32004), at(-32600), at(-32602)]) {
+    for (
+      const object of [
+        { code: -32001, message: "Session not found" },
+        at(-32000),
+        at(-32003),
+        at(-32004),
+        at(-32600),
+        at(-32602)
+      ]
+    ) {
       assert.isFalse(McpError.isRequestEra(object))
     }
   })
