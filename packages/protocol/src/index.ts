@@ -1,3 +1,6 @@
+export * as Header from "./Header.ts"
 export * as JsonRpc from "./JsonRpc.ts"
 export * as McpError from "./McpError.ts"
+export * as MetaKey from "./MetaKey.ts"
 export * as Revision from "./Revision.ts"
+export * as XMcpHeader from "./XMcpHeader.ts"
