@@ -111,11 +111,18 @@ describe("the check of the tree", () => {
     expect(complaint("a.md", Buffer.from("x\n".repeat(maxLines + 1)))).toContain("501 lines")
   })
 
-  it("a binary file has no lines, and the lock file may be long but names no registry", () => {
+  it("a binary file has no lines", () => {
     expect(complaint("a.png", Buffer.from("\0" + "\n".repeat(600)))).toBeUndefined()
-    expect(complaint("package-lock.json", Buffer.from("\n".repeat(600)))).toBeUndefined()
-    expect(complaint("package-lock.json", Buffer.from("\"resolved\": \"https://example.org/a.tgz\"")))
-      .toContain("names a registry")
+  })
+
+  it("the lock file may be long, names no registry and lacks no platform", () => {
+    const lock = (packages: object): string | undefined =>
+      complaint("package-lock.json", Buffer.from(JSON.stringify({ packages }, null, 2)))
+    const tool = { version: "1.0.0", optionalDependencies: { "tool-linux": "1.0.0" } }
+    expect(complaint("package-lock.json", Buffer.from("{}" + "\n".repeat(600)))).toBeUndefined()
+    expect(lock({ "node_modules/a": { resolved: "https://example.org/a.tgz" } })).toContain("names a registry")
+    expect(lock({ "node_modules/tool": tool })).toBe("package-lock.json: lacks tool-linux")
+    expect(lock({ "node_modules/tool": tool, "node_modules/tool-linux": { optional: true } })).toBeUndefined()
   })
 })
 

@@ -1,6 +1,7 @@
 /**
  * What the linter cannot see, over all tracked files: no text file is longer than 500 lines, and the lock file names packages
- * by version and hash only, so that it installs the same from whatever registry a machine uses.
+ * by version and hash only, so that it installs the same from whatever registry a machine uses, and names the optional
+ * packages of every platform.
  */
 import { execFileSync } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
@@ -11,12 +12,29 @@ export const maxLines = 500
 
 const lock = "package-lock.json"
 
+interface Lock {
+  readonly packages?: Readonly<Record<string, { readonly optionalDependencies?: Readonly<Record<string, string>> }>>
+}
+
+/**
+ * What is wrong with the lock file. Where a registry lacks a package for another platform, npm leaves it out of the lock, and
+ * `npm ci` then fails everywhere: such an entry is added by hand, with its version, `os`, `cpu` and `optional`.
+ */
+const lockComplaint = (text: string): string | undefined => {
+  const found = /"resolved": "https?:[^"]*"/.exec(text)
+  if (found !== null) return `${lock}: names a registry (${found[0]}): set omit-lockfile-registry-resolved`
+  const packages = (JSON.parse(text) as Lock).packages ?? {}
+  const missing = Object.entries(packages).flatMap(([at, { optionalDependencies = {} }]) =>
+    Object.keys(optionalDependencies).filter((name) =>
+      packages[`node_modules/${name}`] === undefined && packages[`${at}/node_modules/${name}`] === undefined
+    )
+  )
+  return missing.length === 0 ? undefined : `${lock}: lacks ${missing.join(", ")}`
+}
+
 /** The complaint about one file, or `undefined`. Bytes with a NUL are not text. */
 export const complaint = (path: string, bytes: Buffer): string | undefined => {
-  if (path === lock) {
-    const found = /"resolved": "https?:[^"]*"/.exec(bytes.toString("utf8"))
-    return found === null ? undefined : `${path}: names a registry (${found[0]}): set omit-lockfile-registry-resolved`
-  }
+  if (path === lock) return lockComplaint(bytes.toString("utf8"))
   if (bytes.includes(0)) return undefined
   const lines = bytes.toString("utf8").split("\n").length - (bytes.at(-1) === 10 ? 1 : 0)
   return lines > maxLines ? `${path}: ${lines} lines, and ${maxLines} is the limit: split it by concept` : undefined
