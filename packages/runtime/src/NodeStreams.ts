@@ -21,7 +21,7 @@ export interface Bounds {
    * message ends the connection as `Lost`.
    */
   readonly maxBuffered?: number | undefined
-  /** How long `close` waits for what was sent to be taken; 2 seconds by default. */
+  /** How long `close` waits for what was sent to be taken; 2 seconds by default, and not at all when it is 0. */
   readonly flush?: Duration.Input | undefined
 }
 
@@ -126,31 +126,32 @@ class StreamConnection implements Connection {
     if (this.#closing) return Effect.void
     this.#closing = true
     this.#finish(closed)
-    return Effect.andThen(
-      Effect.timeoutOption(this.#flushed, this.#options.flush ?? defaultFlush),
-      Effect.sync(() => this.#release())
-    )
+    const flush = Duration.fromInputUnsafe(this.#options.flush ?? defaultFlush)
+    if (Duration.isZero(flush)) {
+      this.#flush(ignore)
+      return Effect.sync(() => this.#release())
+    }
+    const flushed = Effect.callback<void>((resume) => this.#flush(() => resume(Effect.void)))
+    return Effect.andThen(Effect.timeoutOption(flushed, flush), Effect.sync(() => this.#release()))
   })
 
   // The last write's callback says that everything before it is out, or that it never will be.
-  readonly #flushed: Effect.Effect<void> = Effect.callback<void>((resume) => {
+  #flush(done: () => void): void {
     const rest = this.#writer.stop()
-    if (this.#outputGone || (rest === "" && this.#output.writableLength === 0)) return resume(Effect.void)
-    this.#write(rest, () => resume(Effect.void))
-  })
+    if (this.#outputGone) return done()
+    if (this.#options.endOutput === true) this.#output.end(rest, done)
+    else if (rest === "" && this.#output.writableLength === 0) done()
+    else this.#write(rest, done)
+  }
 
   #release(): void {
-    const { endOutput } = this.#options
     this.#outputGone = true
     this.#input.off("error", this.#onInputError)
     this.#input.off("close", this.#onInputClose)
     this.#output.off("error", this.#onOutputError)
     this.#output.off("close", this.#onOutputClose)
     this.#output.off("drain", this.#onDrain)
-    if (endOutput === true && !this.#output.writableEnded) {
-      this.#output.on("error", ignore)
-      this.#output.end()
-    } else if (this.#output.writableLength > 0) this.#output.on("error", ignore)
+    if (this.#output.writableLength > 0) this.#output.on("error", ignore)
   }
 
   #put(text: string): boolean {
@@ -246,6 +247,10 @@ export const make = (
   options: Options = {}
 ): Effect.Effect<Connection, never, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.sync((): Connection => new StreamConnection(input, output, options)),
+    Effect.sync(() => makeUnsafe(input, output, options)),
     (connection) => connection.close
   )
+
+/** Makes a connection that the caller has to close. */
+export const makeUnsafe = (input: Readable, output: Writable, options: Options = {}): Connection =>
+  new StreamConnection(input, output, options)

@@ -1,0 +1,234 @@
+/**
+ * A server as a child process: started without a shell, in a process group of its own, and ended with everybody in it.
+ */
+import { TransportError } from "@skein/runtime/Connection"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process"
+import { existsSync } from "node:fs"
+import type { Readable, Writable } from "node:stream"
+
+const windows = process.platform === "win32"
+
+/** What a child sees of this process's environment, where nothing else is asked for. */
+export const allowedEnv: ReadonlyArray<string> = windows
+  ? [
+    "APPDATA",
+    "COMSPEC",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LOCALAPPDATA",
+    "NUMBER_OF_PROCESSORS",
+    "OS",
+    "PATH",
+    "PATHEXT",
+    "PROCESSOR_ARCHITECTURE",
+    "PROGRAMDATA",
+    "PROGRAMFILES",
+    "PROGRAMFILES(X86)",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMP",
+    "USERNAME",
+    "USERPROFILE",
+    "WINDIR"
+  ]
+  : [
+    "HOME",
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LC_MESSAGES",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+    "XDG_STATE_HOME"
+  ]
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** The environment of a child: what is allowed (or all) of `host`, and what is given on top; `undefined` takes one away. */
+export const environment = (host: Env, given: Env | undefined, inherit: boolean): Record<string, string> => {
+  const env: Record<string, string> = {}
+  for (const name of inherit ? Object.keys(host) : allowedEnv) {
+    const value = host[name]
+    // A shell exports its functions as such values: they are code, not data.
+    if (value !== undefined && (inherit || !value.startsWith("()"))) env[name] = value
+  }
+  if (given !== undefined) {
+    for (const [name, value] of Object.entries(given)) {
+      if (value === undefined) delete env[name]
+      else env[name] = value
+    }
+  }
+  return env
+}
+
+/** How a process ended: with a code, or by a signal. */
+export interface ExitStatus {
+  readonly code: number | undefined
+  readonly signal: string | undefined
+}
+
+/** How long each step of the end may take. */
+export interface Graces {
+  readonly stdin: Duration.Duration
+  readonly term: Duration.Duration
+  readonly kill: Duration.Duration
+}
+
+const ignore = (): void => {}
+
+/** A running child and its process group. */
+export class ServerProcess {
+  readonly pid: number
+  readonly stdin: Writable
+  readonly stdout: Readable
+  readonly stderr: Readable | null
+  /** How the process ended; `undefined` while it runs. */
+  status: ExitStatus | undefined
+  readonly #child: ChildProcess
+  readonly #waiters = new Set<() => void>()
+  #gone = false
+
+  constructor(child: ChildProcess) {
+    this.pid = child.pid!
+    this.stdin = child.stdin!
+    this.stdout = child.stdout!
+    this.stderr = child.stderr
+    this.#child = child
+    child.once("exit", this.#onExit)
+    child.on("error", ignore)
+    this.stdin.on("error", ignore)
+  }
+
+  readonly #onExit = (code: number | null, signal: string | null): void => {
+    this.status = { code: code ?? undefined, signal: signal ?? undefined }
+    this.#look()
+    for (const waiter of this.#waiters) waiter()
+    this.#waiters.clear()
+  }
+
+  /** Succeeds when the process itself has ended; others of its group may be left. */
+  readonly exited: Effect.Effect<ExitStatus> = Effect.callback((resume) => {
+    if (this.status !== undefined) return resume(Effect.succeed(this.status))
+    const waiter = () => resume(Effect.succeed(this.status!))
+    this.#waiters.add(waiter)
+    return Effect.sync(() => this.#waiters.delete(waiter))
+  })
+
+  /** Whether the process and everybody in its group is gone. Once they are, the number may be somebody else's. */
+  get gone(): boolean {
+    return this.#gone
+  }
+
+  // There is no notice of the end of a grandchild: the group has to be asked for.
+  #look(): boolean {
+    if (this.#gone || this.status === undefined) return this.#gone
+    return this.#gone = windows || !this.#kill(0)
+  }
+
+  #kill(signal: NodeJS.Signals | 0): boolean {
+    try {
+      return windows ? this.#child.kill(signal) : process.kill(-this.pid, signal)
+    } catch {
+      // Nobody is left (ESRCH), or nobody whom this process may signal (EPERM).
+      return false
+    }
+  }
+
+  readonly #groupGone: Effect.Effect<void> = Effect.suspend(() => this.#poll(2))
+
+  #poll(wait: number): Effect.Effect<void> {
+    if (this.#look()) return Effect.void
+    return Effect.andThen(Effect.sleep(wait), Effect.suspend(() => this.#poll(Math.min(2 * wait, 100))))
+  }
+
+  #within(grace: Duration.Duration): Effect.Effect<boolean> {
+    return Effect.map(Effect.timeoutOption(Effect.andThen(this.exited, this.#groupGone), grace), Option.isSome)
+  }
+
+  #signal(signal: NodeJS.Signals): void {
+    if (!this.#look()) this.#kill(signal)
+  }
+
+  /**
+   * Ends the process and its group: close stdin, wait; SIGTERM, wait; SIGKILL, wait. Succeeds as soon as nobody is left, and at
+   * the latest when the three graces are over. May run again.
+   */
+  end(graces: Graces): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.stdin.end()
+      return Effect.flatMap(this.#within(graces.stdin), (gone) => {
+        if (gone) return Effect.void
+        this.#signal("SIGTERM")
+        return Effect.flatMap(this.#within(graces.term), (gone) => {
+          if (gone) return Effect.void
+          this.#signal("SIGKILL")
+          return Effect.asVoid(this.#within(graces.kill))
+        })
+      })
+    })
+  }
+
+  /** Lets go of the process: closes the pipes and keeps nothing alive. */
+  release(): void {
+    this.stdin.destroy()
+    this.stdout.destroy()
+    this.stderr?.destroy()
+    this.#child.off("exit", this.#onExit)
+    if (this.status === undefined) this.#child.unref()
+  }
+}
+
+const openError = (command: string, cwd: string | URL | undefined, cause: unknown): TransportError => {
+  const code = (cause as { readonly code?: unknown } | undefined)?.code
+  const why = code !== "ENOENT"
+    ? cause instanceof Error ? cause.message : String(cause)
+    : cwd !== undefined && !existsSync(cwd)
+    ? `the working directory ${String(cwd)} does not exist`
+    : "the command was not found"
+  return new TransportError({ reason: "Open", message: `Cannot start ${JSON.stringify(command)}: ${why}`, cause })
+}
+
+/** Starts a process; it leads a process group of its own where there are such things. Uninterruptible: it takes no time. */
+export const start = (
+  command: string,
+  args: ReadonlyArray<string>,
+  options: Pick<SpawnOptions, "cwd" | "env"> & { readonly stderr: "pipe" | "inherit" | "ignore" }
+): Effect.Effect<ServerProcess, TransportError> =>
+  Effect.callback<ServerProcess, TransportError>((resume) => {
+    const fail = (cause: unknown): void => resume(Effect.fail(openError(command, options.cwd, cause)))
+    let child: ChildProcess
+    try {
+      child = spawn(command, args, {
+        cwd: options.cwd,
+        env: options.env,
+        stdio: ["pipe", "pipe", options.stderr],
+        detached: !windows,
+        shell: false,
+        windowsHide: true
+      })
+    } catch (cause) {
+      return fail(cause)
+    }
+    child.once("error", (cause) => {
+      for (const stream of child.stdio) stream?.destroy()
+      fail(cause)
+    })
+    child.once("spawn", () => {
+      child.removeAllListeners("error")
+      resume(Effect.succeed(new ServerProcess(child)))
+    })
+  })
