@@ -1,0 +1,93 @@
+/**
+ * Who meets whom, in which revision.
+ *
+ * What the official packages can be made to speak over stdio (read in their sources, and proved by the suite):
+ *
+ * |                 | 2024-11-05 | 2025-03-26 | 2025-06-18 | 2025-11-25 | 2026-07-28 | how a revision is chosen                    |
+ * | --------------- | ---------- | ---------- | ---------- | ---------- | ---------- | ------------------------------------------- |
+ * | SDK v1 client   | yes        | yes        | yes        | newest     | no         | no option: it asks for the newest and takes |
+ * |                 |            |            |            |            |            | what it knows. Here the request is changed  |
+ * |                 |            |            |            |            |            | on its way out                              |
+ * | SDK v1 server   | yes        | yes        | yes        | newest     | no         | the client's choice                         |
+ * | SDK v2 client   | yes        | yes        | yes        | default    | yes        | `supportedProtocolVersions`;                |
+ * |                 |            |            |            |            |            | `versionNegotiation` `auto` or a pin        |
+ * | SDK v2 server   | yes        | yes        | yes        | newest     | yes        | `supportedProtocolVersions`; `serveStdio`   |
+ *
+ * Neither SDK lowers a message: in an older revision both write the content kinds and members of the newest one that they
+ * know. Neither reads batches over stdio.
+ */
+import * as Revision from "@skein/protocol/Revision"
+import { fileURLToPath } from "node:url"
+import type { ServerCommand } from "./clients.ts"
+
+export type ClientName = "skein" | "sdk-v1" | "sdk-v2"
+export type ServerName = "skein" | "sdk-v1" | "sdk-v2"
+
+/** The revisions that each party speaks. */
+export const speaks: Readonly<Record<ClientName | ServerName, ReadonlyArray<Revision.Revision>>> = {
+  skein: Revision.all,
+  "sdk-v1": Revision.sessionEra,
+  "sdk-v2": Revision.all
+}
+
+export interface Meeting {
+  readonly client: ClientName
+  readonly server: ServerName
+  /** What the client is told: see `Connect`. */
+  readonly ask: Revision.Revision | "auto" | undefined
+  /** The one revision that the server is held to, if any. */
+  readonly serve: Revision.Revision | undefined
+  /** What they then have to agree on. */
+  readonly agreed: Revision.Revision
+}
+
+const shared = (a: ClientName, b: ServerName) => speaks[a].filter((revision) => speaks[b].includes(revision))
+
+/** The official pairs prove the fixtures and the expectations themselves. */
+const controls: ReadonlyArray<Meeting> = [
+  { client: "sdk-v1", server: "sdk-v1", ask: "2025-06-18", serve: "2025-06-18", agreed: "2025-06-18" },
+  { client: "sdk-v2", server: "sdk-v2", ask: "auto", serve: "2026-07-28", agreed: "2026-07-28" }
+]
+
+/** A client that asks for one revision, of our server, which speaks them all; and as it comes: an SDK then speaks 2025. */
+const theirClient = (client: "sdk-v1" | "sdk-v2"): ReadonlyArray<Meeting> => [
+  ...shared(client, "skein").map((agreed): Meeting => ({
+    client,
+    server: "skein",
+    ask: agreed,
+    serve: undefined,
+    agreed
+  })),
+  { client, server: "skein", ask: undefined, serve: undefined, agreed: "2025-11-25" }
+]
+
+/** Our client finds out what a server speaks that is held to one revision; and speaks the newest with one that is not. */
+const theirServer = (server: "sdk-v1" | "sdk-v2"): ReadonlyArray<Meeting> => [
+  ...shared("skein", server).map((agreed): Meeting => ({
+    client: "skein",
+    server,
+    ask: "auto",
+    serve: agreed,
+    agreed
+  })),
+  { client: "skein", server, ask: undefined, serve: undefined, agreed: shared("skein", server).at(-1)! }
+]
+
+export const table: ReadonlyArray<Meeting> = [
+  ...controls,
+  ...theirClient("sdk-v1"),
+  ...theirClient("sdk-v2"),
+  { client: "sdk-v2", server: "skein", ask: "auto", serve: undefined, agreed: "2026-07-28" },
+  ...theirServer("sdk-v1"),
+  ...theirServer("sdk-v2")
+]
+
+/** How a server is started, held to one revision or not. */
+export const serverCommand = (server: ServerName, revision: Revision.Revision | undefined): ServerCommand => ({
+  command: process.execPath,
+  args: [
+    "--conditions=@skein/source",
+    fileURLToPath(new URL(`./fixtures/${server}-server.ts`, import.meta.url)),
+    ...(revision === undefined ? [] : [revision])
+  ]
+})
