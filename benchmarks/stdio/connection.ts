@@ -24,6 +24,7 @@ export class Connection {
   #lastId = 0
   #verify = makeVerifier()
   #onLines: (lines: ReadonlyArray<string>) => void = () => {}
+  #ended: Error | undefined
   #onFailure: (error: Error) => void = () => {}
 
   constructor(name: string, file: string, era: Era) {
@@ -37,11 +38,15 @@ export class Connection {
       this.#rest = lines.pop()!
       this.#onLines(lines)
     })
-    this.child.stdout.once("close", () => this.#onFailure(new Error(`${name} ended before it had answered`)))
+    this.child.stdout.once("close", () => {
+      this.#ended = new Error(`${name} ended before it had answered`)
+      this.#onFailure(this.#ended)
+    })
   }
 
   /** Waits for what `body` resolves with; fails when the peer ends, or is silent for too long. */
   async #watched<A>(body: (succeed: (value: A) => void) => (lines: ReadonlyArray<string>) => void): Promise<A> {
+    if (this.#ended !== undefined) throw this.#ended
     let heard = performance.now()
     let timer: NodeJS.Timeout | undefined
     try {

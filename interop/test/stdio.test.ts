@@ -10,10 +10,13 @@ import * as SdkV2 from "../sdk-v2-client.ts"
 
 const clients: Readonly<Partial<Record<ClientName, Connect>>> = { "sdk-v1": SdkV1.connect, "sdk-v2": SdkV2.connect }
 
+/** How a client got to the revision, where nobody told it. */
+const manner: Readonly<Record<string, string>> = { auto: ", found out", none: ", as they come" }
+
 for (const meeting of table) {
   const connect = clients[meeting.client]
   if (connect === undefined || meeting.server === "skein") continue
-  describe(`${meeting.agreed} · ${meeting.client} client, ${meeting.server} server${meeting.ask === undefined ? ", as they come" : ""}`, () => {
+  describe(`${meeting.agreed} · ${meeting.client} client, ${meeting.server} server${manner[meeting.ask ?? "none"] ?? ""}`, () => {
     let client: AnyClient | undefined
     beforeAll(async () => {
       client = await connect(serverCommand(meeting.server, meeting.serve), meeting.ask)
