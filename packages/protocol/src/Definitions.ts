@@ -10,7 +10,7 @@
  */
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import type { Unrepresentable } from "./Adapt.ts"
+import type { Unrepresentable } from "./Annotate.ts"
 import type { Revision } from "./Revision.ts"
 
 /** What the model has for one official definition in one revision. */

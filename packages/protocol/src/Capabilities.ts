@@ -1,0 +1,68 @@
+/**
+ * Capabilities: what each side can do.
+ *
+ * `extensions` is official since 2026-07-28, but has no window here: extensions are negotiated by peers of every revision, and
+ * an unknown member never hurts one.
+ */
+import * as Schema from "effect/Schema"
+import { only, since, until } from "./Annotate.ts"
+import { AnyObject } from "./Common.ts"
+import type { Revision } from "./Revision.ts"
+
+const flag = Schema.optionalKey(AnyObject)
+const listChanged = { listChanged: Schema.optionalKey(Schema.Boolean) }
+const open = {
+  experimental: Schema.optionalKey(Schema.Record(Schema.String, AnyObject)),
+  extensions: Schema.optionalKey(Schema.Record(Schema.String, AnyObject))
+}
+const taskFlags = { list: flag, cancel: flag }
+
+/** What a client can do with tasks, in 2025-11-25. */
+export class ClientTasksCapability extends Schema.Opaque<ClientTasksCapability>()(Schema.Struct({
+  ...taskFlags,
+  requests: Schema.optionalKey(Schema.Struct({
+    sampling: Schema.optionalKey(Schema.Struct({ createMessage: flag })),
+    elicitation: Schema.optionalKey(Schema.Struct({ create: flag }))
+  }))
+})) {}
+
+/** What a server can do with tasks, in 2025-11-25. */
+export class ServerTasksCapability extends Schema.Opaque<ServerTasksCapability>()(Schema.Struct({
+  ...taskFlags,
+  requests: Schema.optionalKey(Schema.Struct({
+    tools: Schema.optionalKey(Schema.Struct({ call: flag }))
+  }))
+})) {}
+
+/** How a client can elicit. With neither member it means forms. */
+export class ElicitationCapability extends Schema.Opaque<ElicitationCapability>()(Schema.Struct({
+  form: since("2025-11-25", flag),
+  url: since("2025-11-25", flag)
+})) {}
+
+// An empty `elicitation` means forms in 2025-06-18: a client that knows URLs alone must not say it.
+const lowerElicitation = (value: ElicitationCapability, revision: Revision): unknown =>
+  revision < "2025-11-25" && value?.url !== undefined && value.form === undefined ? undefined : value
+
+/** What a client can do. */
+export class ClientCapabilities extends Schema.Opaque<ClientCapabilities>()(Schema.Struct({
+  ...open,
+  roots: Schema.optionalKey(Schema.Struct({ listChanged: until("2026-07-28", Schema.optionalKey(Schema.Boolean)) })),
+  sampling: Schema.optionalKey(Schema.Struct({
+    context: since("2025-11-25", flag),
+    tools: since("2025-11-25", flag)
+  })),
+  elicitation: since("2025-06-18", Schema.optionalKey(ElicitationCapability), { lower: lowerElicitation }),
+  tasks: only("2025-11-25", Schema.optionalKey(ClientTasksCapability))
+})) {}
+
+/** What a server can do. */
+export class ServerCapabilities extends Schema.Opaque<ServerCapabilities>()(Schema.Struct({
+  ...open,
+  logging: flag,
+  completions: since("2025-03-26", flag),
+  prompts: Schema.optionalKey(Schema.Struct(listChanged)),
+  resources: Schema.optionalKey(Schema.Struct({ subscribe: Schema.optionalKey(Schema.Boolean), ...listChanged })),
+  tools: Schema.optionalKey(Schema.Struct(listChanged)),
+  tasks: only("2025-11-25", Schema.optionalKey(ServerTasksCapability))
+})) {}

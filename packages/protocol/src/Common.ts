@@ -1,0 +1,198 @@
+/**
+ * The small shapes that many messages share.
+ *
+ * The model's schemas have the same type on both sides (`Type` is `Encoded`), so that a value that was validated is the value
+ * that was read. All objects are open: members that the model does not know stay where they are.
+ */
+import * as Schema from "effect/Schema"
+import * as Getter from "effect/SchemaGetter"
+import { only, since } from "./Annotate.ts"
+import type { JsonObject } from "./JsonRpc.ts"
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+// What generators make of an open object. A declaration validates by a guard alone, and so keeps the object by reference.
+const Scalar = Schema.Union([Schema.String, Schema.Int, Schema.Boolean])
+const Generated = Schema.Record(
+  Schema.String,
+  Schema.Union([Scalar, Schema.Array(Scalar), Schema.Record(Schema.String, Scalar)])
+)
+
+/** Any JSON object, kept by reference. */
+export const AnyObject = Schema.declare<JsonObject>(isObject, {
+  expected: "an object",
+  toCodecArbitrary: () =>
+    Schema.link<JsonObject>()(Generated, {
+      decode: Getter.transform((value: typeof Generated.Type) => value as JsonObject),
+      encode: Getter.transform((value: JsonObject) => value as typeof Generated.Type)
+    })
+})
+
+/** Any JSON value, kept by reference. */
+export const AnyValue = Schema.declare<unknown>((value): value is unknown => value !== undefined, {
+  expected: "a JSON value",
+  toCodecArbitrary: () =>
+    Schema.link<unknown>()(Schema.Union([Scalar, Generated]), {
+      decode: Getter.transform((value) => value as unknown),
+      encode: Getter.transform((value) => value as typeof Generated.Type)
+    })
+})
+
+/** A finite number. The official schemas say `integer` where the specification's TypeScript says `number`; both are read. */
+export const AnyNumber = Schema.declare<number>((value): value is number => Number.isFinite(value), {
+  expected: "a finite number",
+  toCodecArbitrary: () =>
+    Schema.link<number>()(Schema.Int, { decode: Getter.passthrough(), encode: Getter.passthrough() })
+})
+
+/** A string that is meant to be base64. What it decodes to is the business of whoever uses it. */
+export const Base64 = Schema.String.annotate({ contentEncoding: "base64" })
+
+/** A string that is meant to be a URI. It is not checked: peers send what they like, and it is only compared and shown. */
+export const Uri = Schema.String
+
+/** Free metadata, by reserved or prefixed keys. */
+export const Meta = AnyObject
+export type Meta = JsonObject
+
+/** Who said it, or who it is for. */
+export const Role = Schema.Literals(["user", "assistant"])
+export type Role = typeof Role.Type
+
+/** An opaque place in a listing. */
+export const Cursor = Schema.String
+export type Cursor = string
+
+/** Ties progress notifications to a request. */
+export const ProgressToken = Schema.Union([Schema.String, Schema.Int])
+export type ProgressToken = typeof ProgressToken.Type
+
+/** The id of a request. */
+export const RequestId = Schema.Union([Schema.String, Schema.Int])
+export type RequestId = typeof RequestId.Type
+
+/** How severe a log message is, as in syslog; least severe first. */
+export const LoggingLevel = Schema.Literals([
+  "debug",
+  "info",
+  "notice",
+  "warning",
+  "error",
+  "critical",
+  "alert",
+  "emergency"
+])
+export type LoggingLevel = typeof LoggingLevel.Type
+
+/** Hints about who a thing is for and how much it matters. */
+export class Annotations extends Schema.Opaque<Annotations>()(Schema.Struct({
+  audience: Schema.optionalKey(Schema.Array(Role)),
+  /** From 0, the least important, to 1, effectively required. */
+  priority: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))),
+  /** An ISO 8601 date and time. */
+  lastModified: since("2025-06-18", Schema.optionalKey(Schema.String))
+})) {}
+
+/** An image to show beside a thing. */
+export class Icon extends Schema.Opaque<Icon>()(Schema.Struct({
+  src: Uri,
+  mimeType: Schema.optionalKey(Schema.String),
+  sizes: Schema.optionalKey(Schema.Array(Schema.String)),
+  theme: Schema.optionalKey(Schema.Literals(["light", "dark"]))
+})) {}
+
+/** The field of what has icons. */
+export const iconFields = { icons: since("2025-11-25", Schema.optionalKey(Schema.Array(Icon))) }
+
+/** The fields of what has a name for programs and a title for people. */
+export const nameFields = {
+  name: Schema.String,
+  title: since("2025-06-18", Schema.optionalKey(Schema.String))
+}
+
+/** The `_meta` of what got one in 2025-06-18. */
+export const metaFields = { _meta: since("2025-06-18", Schema.optionalKey(Meta)) }
+
+/** What a program is called. */
+export class BaseMetadata extends Schema.Opaque<BaseMetadata>()(Schema.Struct(nameFields)) {}
+
+/** The name and version of an implementation. */
+export class Implementation extends Schema.Opaque<Implementation>()(Schema.Struct({
+  ...nameFields,
+  version: Schema.String,
+  description: since("2025-11-25", Schema.optionalKey(Schema.String)),
+  websiteUrl: since("2025-11-25", Schema.optionalKey(Uri)),
+  ...iconFields
+})) {}
+
+/** The `_meta` of any request's params. Its reserved keys are read by `RequestMeta`. */
+export const requestFields = { _meta: Schema.optionalKey(Meta) }
+
+/** The `_meta` of any notification's params. */
+export const notificationFields = { _meta: Schema.optionalKey(Meta) }
+
+/** How long a task is to be kept, as 2025-11-25 asks for one: the presence of the object asks for a task. */
+export class TaskMetadata extends Schema.Opaque<TaskMetadata>()(Schema.Struct({
+  /** Milliseconds from its creation. */
+  ttl: Schema.optionalKey(Schema.Int)
+})) {}
+
+/** The fields of a request's params that 2025-11-25 can augment with a task. */
+export const taskFields = { ...requestFields, task: only("2025-11-25", Schema.optionalKey(TaskMetadata)) }
+
+/** The fields of every result. `resultType` is filled in on both sides: a result without one is complete. */
+export const resultFields = {
+  _meta: Schema.optionalKey(Meta),
+  resultType: since("2026-07-28", Schema.optionalKey(Schema.String), { default: "complete" })
+}
+
+/**
+ * The fields of a result that may be cached. Writing fills in the safe values, stale at once and for one principal, and a
+ * negative `ttlMs` is written as 0; reading fills in nothing, so that silence can be told from 0.
+ */
+export const cacheFields = {
+  /** Milliseconds for which the result may be taken as fresh. */
+  ttlMs: since("2026-07-28", Schema.optionalKey(Schema.Int), {
+    fill: () => 0,
+    lower: (ttl) => typeof ttl === "number" && ttl < 0 ? 0 : ttl
+  }),
+  /** Whether caches that several principals share may keep it. */
+  cacheScope: since("2026-07-28", Schema.optionalKey(Schema.Literals(["public", "private"])), {
+    fill: () => "private" as const
+  })
+}
+
+/** Params that hold nothing but `_meta`. */
+export class RequestParams extends Schema.Opaque<RequestParams>()(Schema.Struct(requestFields)) {}
+
+/** Params that hold nothing but `_meta`. */
+export class NotificationParams extends Schema.Opaque<NotificationParams>()(Schema.Struct(notificationFields)) {}
+
+/** The params of a request for a page of a listing. */
+export class PaginatedRequestParams extends Schema.Opaque<PaginatedRequestParams>()(Schema.Struct({
+  ...requestFields,
+  cursor: Schema.optionalKey(Cursor)
+})) {}
+
+/** A result that says nothing but that it worked. */
+export class EmptyResult extends Schema.Opaque<EmptyResult>()(Schema.Struct(resultFields)) {}
+
+/** The fields of a page of a listing. */
+export const pageFields = { ...resultFields, nextCursor: Schema.optionalKey(Cursor) }
+
+/** What all pages of listings have. */
+export class PaginatedResult extends Schema.Opaque<PaginatedResult>()(Schema.Struct(pageFields)) {}
+
+/** What all results that may be cached have. */
+export class CacheableResult extends Schema.Opaque<CacheableResult>()(Schema.Struct({
+  ...resultFields,
+  ...cacheFields
+})) {}
+
+/** Structured content: any JSON value since 2026-07-28; before that an object, and what is not one is left out. */
+export const structuredFields = {
+  structuredContent: since("2025-06-18", Schema.optionalKey(AnyValue), {
+    lower: (value, revision) => revision >= "2026-07-28" || isObject(value) ? value : undefined
+  })
+}

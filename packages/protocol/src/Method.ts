@@ -1,0 +1,377 @@
+/**
+ * The table of methods: for each, who sends it, what it carries, in which revisions it exists, and what it needs.
+ *
+ * A method that a revision does not have is absent from that revision's table: look one up with {@link request},
+ * {@link notification} or {@link inputRequest}, and answer `-32601` to what is not there. A name that meant two things (the
+ * tasks of 2025-11-25, and those of the extension) has two entries with windows that do not overlap.
+ */
+import * as Schema from "effect/Schema"
+import { alone, type Window } from "./Annotate.ts"
+import { CallToolRequestParams, CallToolResult } from "./CallTool.ts"
+import { EmptyResult, NotificationParams, PaginatedRequestParams, RequestParams } from "./Common.ts"
+import { CompleteRequestParams, CompleteResult } from "./Completion.ts"
+import { DiscoverResult } from "./Discover.ts"
+import { ElicitationCompleteNotificationParams, ElicitRequestParams, ElicitResult } from "./Elicitation.ts"
+import { InitializeRequestParams, InitializeResult } from "./Initialize.ts"
+import * as Legacy from "./LegacyTask.ts"
+import { LoggingMessageNotificationParams, SetLevelRequestParams } from "./Logging.ts"
+import { CancelledNotificationParams, ProgressNotificationParams } from "./Progress.ts"
+import { GetPromptRequestParams, GetPromptResult, ListPromptsResult } from "./Prompt.ts"
+import * as Resource from "./Resource.ts"
+import * as Revision from "./Revision.ts"
+import { ListRootsRequestParams, ListRootsResult } from "./Roots.ts"
+import { CreateMessageRequestParams, CreateMessageResult } from "./Sampling.ts"
+import * as Subscription from "./Subscription.ts"
+import * as Task from "./Task.ts"
+import { ListToolsResult } from "./Tool.ts"
+
+/** One of the two roles. */
+export type Side = "client" | "server"
+
+/** Who sends a message. */
+export type Sender = Side | "both"
+
+/** What a method needs: that `side` said `path` in its capabilities. `receiver` is whoever the message is sent to. */
+export interface Capability {
+  readonly side: Side | "receiver"
+  /** The keys that lead there, `["resources", "subscribe"]` for instance. What is there must be neither absent nor `false`. */
+  readonly path: ReadonlyArray<string>
+  /** Before this revision the capability could not be said, and is not asked for. */
+  readonly since?: Revision.Revision
+}
+
+interface Common<Params> extends Window {
+  readonly name: string
+  /** Who sends it. See {@link sender} for one revision. */
+  readonly from: Sender
+  /** Who sends it since 2026-07-28, where that differs. */
+  readonly requestEraFrom?: Sender
+  /** The params. Where all its members are optional, the params may be absent. */
+  readonly params: Schema.Codec<Params, unknown>
+  readonly capability?: Capability
+  /** The extension that the method belongs to, where it is not of the core. */
+  readonly extension?: string
+}
+
+/** A message that is answered. */
+export interface RequestMethod<Params, Result> extends Common<Params> {
+  readonly kind: "request"
+  readonly result: Schema.Codec<Result, unknown>
+  /** Since 2026-07-28 it may be answered with `input_required`. */
+  readonly inputRequired: boolean
+  /** Since 2026-07-28 it is no request but an input request, inside of such an answer. */
+  readonly asInput: boolean
+  /** Its result may be cached: `ttlMs` and `cacheScope` since 2026-07-28. */
+  readonly cacheable: boolean
+  /** It can be augmented with a task in 2025-11-25, and by these sides. */
+  readonly taskAugmented: boolean
+  /** Since 2026-07-28 it may be answered with a task of the extension. */
+  readonly taskAnswered: boolean
+  /** The member of the params that the header `Mcp-Name` repeats. */
+  readonly nameHeader?: "name" | "uri" | "taskId"
+}
+
+/** A message that is not answered. */
+export interface NotificationMethod<Params> extends Common<Params> {
+  readonly kind: "notification"
+}
+
+/** Any request. */
+export type AnyRequest = RequestMethod<unknown, unknown>
+
+/** Any notification. */
+export type AnyNotification = NotificationMethod<unknown>
+
+/** The params of a method. */
+export type Params<M> = M extends { readonly params: Schema.Codec<infer P, unknown> } ? P : never
+
+/** The result of a request. */
+export type Result<M> = M extends { readonly result: Schema.Codec<infer R, unknown> } ? R : never
+
+type RequestOptions =
+  & Partial<Pick<AnyRequest, "inputRequired" | "asInput" | "cacheable" | "taskAugmented" | "taskAnswered" | "nameHeader">>
+  & Pick<Common<unknown>, "since" | "until" | "capability" | "extension">
+
+const make = <P, R>(
+  name: string,
+  from: Sender,
+  params: Schema.Codec<P, unknown>,
+  result: Schema.Codec<R, unknown>,
+  options: RequestOptions = {}
+): RequestMethod<P, R> => ({
+  kind: "request",
+  name,
+  from,
+  params,
+  result,
+  inputRequired: false,
+  asInput: false,
+  cacheable: false,
+  taskAugmented: false,
+  taskAnswered: false,
+  ...options
+})
+
+const notify = <P>(
+  name: string,
+  from: Sender,
+  params: Schema.Codec<P, unknown>,
+  options: Pick<Common<P>, "since" | "until" | "capability" | "extension" | "requestEraFrom"> = {}
+): NotificationMethod<P> => ({ kind: "notification", name, from, params, ...options })
+
+const server = (...path: ReadonlyArray<string>): Capability => ({ side: "server", path })
+const client = (...path: ReadonlyArray<string>): Capability => ({ side: "client", path })
+const receiver = (...path: ReadonlyArray<string>): Capability => ({ side: "receiver", path })
+const sessionEra = { until: "2026-07-28" } as const
+const requestEra = { since: "2026-07-28" } as const
+const legacyTasks = alone("2025-11-25")
+const tasks = {
+  ...requestEra,
+  capability: server("extensions", Task.extension),
+  extension: Task.extension,
+  nameHeader: "taskId"
+} as const
+
+// From the client.
+export const Initialize = make("initialize", "client", InitializeRequestParams, InitializeResult, sessionEra)
+export const Discover = make("server/discover", "client", RequestParams, DiscoverResult, { ...requestEra, cacheable: true })
+export const Ping = make("ping", "both", RequestParams, EmptyResult, sessionEra)
+export const ListTools = make("tools/list", "client", PaginatedRequestParams, ListToolsResult, {
+  capability: server("tools"),
+  cacheable: true
+})
+export const CallTool = make("tools/call", "client", CallToolRequestParams, CallToolResult, {
+  capability: server("tools"),
+  inputRequired: true,
+  taskAugmented: true,
+  taskAnswered: true,
+  nameHeader: "name"
+})
+export const ListResources = make("resources/list", "client", PaginatedRequestParams, Resource.ListResourcesResult, {
+  capability: server("resources"),
+  cacheable: true
+})
+export const ListResourceTemplates = make(
+  "resources/templates/list",
+  "client",
+  PaginatedRequestParams,
+  Resource.ListResourceTemplatesResult,
+  { capability: server("resources"), cacheable: true }
+)
+export const ReadResource = make(
+  "resources/read",
+  "client",
+  Resource.ReadResourceRequestParams,
+  Resource.ReadResourceResult,
+  { capability: server("resources"), inputRequired: true, cacheable: true, nameHeader: "uri" }
+)
+export const Subscribe = make("resources/subscribe", "client", Resource.SubscribeRequestParams, EmptyResult, {
+  ...sessionEra,
+  capability: server("resources", "subscribe")
+})
+export const Unsubscribe = make("resources/unsubscribe", "client", Resource.UnsubscribeRequestParams, EmptyResult, {
+  ...sessionEra,
+  capability: server("resources", "subscribe")
+})
+export const SubscriptionsListen = make(
+  "subscriptions/listen",
+  "client",
+  Subscription.SubscriptionsListenRequestParams,
+  Subscription.SubscriptionsListenResult,
+  requestEra
+)
+export const ListPrompts = make("prompts/list", "client", PaginatedRequestParams, ListPromptsResult, {
+  capability: server("prompts"),
+  cacheable: true
+})
+export const GetPrompt = make("prompts/get", "client", GetPromptRequestParams, GetPromptResult, {
+  capability: server("prompts"),
+  inputRequired: true,
+  nameHeader: "name"
+})
+export const Complete = make("completion/complete", "client", CompleteRequestParams, CompleteResult, {
+  capability: { ...server("completions"), since: "2025-03-26" }
+})
+export const SetLevel = make("logging/setLevel", "client", SetLevelRequestParams, EmptyResult, {
+  ...sessionEra,
+  capability: server("logging")
+})
+
+// From the server: requests in the session era, input requests inside results in the request era.
+export const CreateMessage = make("sampling/createMessage", "server", CreateMessageRequestParams, CreateMessageResult, {
+  ...sessionEra,
+  asInput: true,
+  taskAugmented: true,
+  capability: client("sampling")
+})
+export const ListRoots = make("roots/list", "server", ListRootsRequestParams, ListRootsResult, {
+  ...sessionEra,
+  asInput: true,
+  capability: client("roots")
+})
+export const Elicit = make("elicitation/create", "server", ElicitRequestParams, ElicitResult, {
+  since: "2025-06-18",
+  until: "2026-07-28",
+  asInput: true,
+  taskAugmented: true,
+  capability: client("elicitation")
+})
+
+// Tasks: of 2025-11-25, in both directions, and of the extension.
+export const LegacyGetTask = make("tasks/get", "both", Task.TaskRequestParams, Legacy.GetTaskResult, {
+  ...legacyTasks,
+  capability: receiver("tasks")
+})
+export const LegacyGetTaskPayload = make("tasks/result", "both", Task.TaskRequestParams, Legacy.GetTaskPayloadResult, {
+  ...legacyTasks,
+  capability: receiver("tasks")
+})
+export const LegacyListTasks = make("tasks/list", "both", PaginatedRequestParams, Legacy.ListTasksResult, {
+  ...legacyTasks,
+  capability: receiver("tasks", "list")
+})
+export const LegacyCancelTask = make("tasks/cancel", "both", Task.TaskRequestParams, Legacy.CancelTaskResult, {
+  ...legacyTasks,
+  capability: receiver("tasks", "cancel")
+})
+export const GetTask = make("tasks/get", "client", Task.TaskRequestParams, Task.GetTaskResult, tasks)
+export const UpdateTask = make("tasks/update", "client", Task.UpdateTaskRequestParams, EmptyResult, tasks)
+export const CancelTask = make("tasks/cancel", "client", Task.TaskRequestParams, EmptyResult, tasks)
+
+// Notifications.
+export const Initialized = notify("notifications/initialized", "client", NotificationParams, sessionEra)
+export const Cancelled = notify("notifications/cancelled", "both", CancelledNotificationParams)
+export const Progress = notify("notifications/progress", "both", ProgressNotificationParams, { requestEraFrom: "server" })
+export const LoggingMessage = notify("notifications/message", "server", LoggingMessageNotificationParams, {
+  capability: server("logging")
+})
+export const ToolListChanged = notify("notifications/tools/list_changed", "server", NotificationParams, {
+  capability: server("tools", "listChanged")
+})
+export const ResourceListChanged = notify("notifications/resources/list_changed", "server", NotificationParams, {
+  capability: server("resources", "listChanged")
+})
+export const ResourceUpdated = notify(
+  "notifications/resources/updated",
+  "server",
+  Resource.ResourceUpdatedNotificationParams,
+  { capability: server("resources", "subscribe") }
+)
+export const PromptListChanged = notify("notifications/prompts/list_changed", "server", NotificationParams, {
+  capability: server("prompts", "listChanged")
+})
+export const RootsListChanged = notify("notifications/roots/list_changed", "client", NotificationParams, {
+  ...sessionEra,
+  capability: client("roots", "listChanged")
+})
+export const ElicitationComplete = notify(
+  "notifications/elicitation/complete",
+  "server",
+  ElicitationCompleteNotificationParams,
+  { ...alone("2025-11-25"), capability: client("elicitation", "url") }
+)
+export const SubscriptionsAcknowledged = notify(
+  "notifications/subscriptions/acknowledged",
+  "server",
+  Subscription.SubscriptionsAcknowledgedNotificationParams,
+  requestEra
+)
+export const LegacyTaskStatus = notify("notifications/tasks/status", "both", Legacy.TaskStatusNotificationParams, legacyTasks)
+export const TaskStatus = notify("notifications/tasks", "server", Task.TaskStatusNotificationParams, {
+  ...requestEra,
+  extension: Task.extension
+})
+
+/** Every request, of all revisions. */
+export const requests: ReadonlyArray<AnyRequest> = [
+  Initialize,
+  Discover,
+  Ping,
+  ListTools,
+  CallTool,
+  ListResources,
+  ListResourceTemplates,
+  ReadResource,
+  Subscribe,
+  Unsubscribe,
+  SubscriptionsListen,
+  ListPrompts,
+  GetPrompt,
+  Complete,
+  SetLevel,
+  CreateMessage,
+  ListRoots,
+  Elicit,
+  LegacyGetTask,
+  LegacyGetTaskPayload,
+  LegacyListTasks,
+  LegacyCancelTask,
+  GetTask,
+  UpdateTask,
+  CancelTask
+]
+
+/** Every notification, of all revisions. */
+export const notifications: ReadonlyArray<AnyNotification> = [
+  Initialized,
+  Cancelled,
+  Progress,
+  LoggingMessage,
+  ToolListChanged,
+  ResourceListChanged,
+  ResourceUpdated,
+  PromptListChanged,
+  RootsListChanged,
+  ElicitationComplete,
+  SubscriptionsAcknowledged,
+  LegacyTaskStatus,
+  TaskStatus
+]
+
+const exists = (method: Window, revision: Revision.Revision): boolean =>
+  Revision.within(revision, method.since ?? "2024-11-05", method.until)
+
+const table = <M extends Window & { readonly name: string }>(all: ReadonlyArray<M>) => {
+  const byRevision = new Map<Revision.Revision, ReadonlyMap<string, M>>()
+  return (name: string, revision: Revision.Revision): M | undefined => {
+    let methods = byRevision.get(revision)
+    if (methods === undefined) {
+      methods = new Map(all.filter((method) => exists(method, revision)).map((method) => [method.name, method]))
+      byRevision.set(revision, methods)
+    }
+    return methods.get(name)
+  }
+}
+
+/** The request of that name in a revision, if it has one. */
+export const request: (name: string, revision: Revision.Revision) => AnyRequest | undefined = table(requests)
+
+/** The notification of that name in a revision, if it has one. */
+export const notification: (name: string, revision: Revision.Revision) => AnyNotification | undefined = table(
+  notifications
+)
+
+/** The input request of that name in a revision, if it has one: what may stand in `inputRequests`. */
+export const inputRequest = (name: string, revision: Revision.Revision): AnyRequest | undefined =>
+  revision < "2026-07-28" ? undefined : requests.find((method) => method.asInput && method.name === name)
+
+/** Who sends a message in a revision. */
+export const sender = (method: AnyRequest | AnyNotification, revision: Revision.Revision): Sender =>
+  revision >= "2026-07-28" && method.requestEraFrom !== undefined ? method.requestEraFrom : method.from
+
+/** Whether a side sends a message in a revision. */
+export const sentBy = (method: AnyRequest | AnyNotification, side: Side, revision: Revision.Revision): boolean => {
+  const from = sender(method, revision)
+  return from === "both" || from === side
+}
+
+/** Whether some capabilities say what is needed. */
+export const has = (capabilities: unknown, needed: Capability, revision: Revision.Revision): boolean => {
+  if (needed.since !== undefined && revision < needed.since) return true
+  let at: unknown = capabilities
+  for (const key of needed.path) {
+    if (typeof at !== "object" || at === null || !Object.hasOwn(at, key)) return false
+    at = (at as { readonly [key: string]: unknown })[key]
+  }
+  return at !== undefined && at !== null && at !== false
+}

@@ -1,0 +1,51 @@
+/**
+ * Prompts: `prompts/list` and `prompts/get`.
+ */
+import * as Schema from "effect/Schema"
+import { cacheFields, iconFields, metaFields, nameFields, pageFields, requestFields, resultFields, Role } from "./Common.ts"
+import { ContentBlock } from "./Content.ts"
+import { inputResponseFields } from "./InputRequired.ts"
+
+/** One argument of a prompt. Its value is a string. */
+export class PromptArgument extends Schema.Opaque<PromptArgument>()(Schema.Struct({
+  ...nameFields,
+  description: Schema.optionalKey(Schema.String),
+  required: Schema.optionalKey(Schema.Boolean)
+})) {}
+
+/** A prompt that the server offers. */
+export class Prompt extends Schema.Opaque<Prompt>()(Schema.Struct({
+  ...nameFields,
+  ...iconFields,
+  description: Schema.optionalKey(Schema.String),
+  arguments: Schema.optionalKey(Schema.Array(PromptArgument)),
+  ...metaFields
+})) {}
+
+/** The answer to `prompts/list`. */
+export class ListPromptsResult extends Schema.Opaque<ListPromptsResult>()(Schema.Struct({
+  ...pageFields,
+  ...cacheFields,
+  prompts: Schema.Array(Prompt)
+})) {}
+
+/** The params of `prompts/get`. */
+export class GetPromptRequestParams extends Schema.Opaque<GetPromptRequestParams>()(Schema.Struct({
+  ...requestFields,
+  ...inputResponseFields,
+  name: Schema.String,
+  arguments: Schema.optionalKey(Schema.Record(Schema.String, Schema.String))
+})) {}
+
+/** One message of a prompt. */
+export class PromptMessage extends Schema.Opaque<PromptMessage>()(Schema.Struct({
+  role: Role,
+  content: ContentBlock
+})) {}
+
+/** The answer to `prompts/get`. */
+export class GetPromptResult extends Schema.Opaque<GetPromptResult>()(Schema.Struct({
+  ...resultFields,
+  description: Schema.optionalKey(Schema.String),
+  messages: Schema.Array(PromptMessage)
+})) {}

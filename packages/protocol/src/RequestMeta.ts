@@ -1,0 +1,159 @@
+/**
+ * The reserved keys of `_meta`, and the metadata that each request of the request era carries in it. This is for transports
+ * and sessions: the model's params only say that `_meta` is an object.
+ *
+ * 2026-07-28, basic/index, `_meta`: every request carries `protocolVersion` and `clientCapabilities`, should carry
+ * `clientInfo`, and may carry `logLevel`.
+ */
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { ClientCapabilities } from "./Capabilities.ts"
+import * as Codec from "./Codec.ts"
+import { Implementation, LoggingLevel, ProgressToken } from "./Common.ts"
+import type { JsonObject } from "./JsonRpc.ts"
+import type { Revision } from "./Revision.ts"
+
+/** The revision that a request speaks. */
+export const protocolVersion = "io.modelcontextprotocol/protocolVersion"
+/** Who sent a request. */
+export const clientInfo = "io.modelcontextprotocol/clientInfo"
+/** What the sender of a request can do. */
+export const clientCapabilities = "io.modelcontextprotocol/clientCapabilities"
+/** The least severe level of the log messages that the sender of a request wants about it. */
+export const logLevel = "io.modelcontextprotocol/logLevel"
+/** Who answered. */
+export const serverInfo = "io.modelcontextprotocol/serverInfo"
+/** The `subscriptions/listen` request that a notification belongs to, by its id. */
+export const subscriptionId = "io.modelcontextprotocol/subscriptionId"
+/** The task that a message belongs to, in 2025-11-25. */
+export const relatedTask = "io.modelcontextprotocol/related-task"
+/** Asks for progress notifications, with this token. */
+export const progressToken = "progressToken"
+/** The trace context keys, by their W3C names. */
+export const traceContext = ["traceparent", "tracestate", "baggage"] as const
+
+/** The `_meta` of a request, since 2026-07-28. */
+export class RequestMetaObject extends Schema.Opaque<RequestMetaObject>()(Schema.Struct({
+  progressToken: Schema.optionalKey(ProgressToken),
+  [protocolVersion]: Schema.String,
+  [clientInfo]: Schema.optionalKey(Implementation),
+  [clientCapabilities]: ClientCapabilities,
+  [logLevel]: Schema.optionalKey(LoggingLevel)
+})) {}
+
+/** What a request of the request era says about itself. */
+export interface RequestMeta {
+  /** Any string: the request may speak a revision that is not known here. */
+  readonly protocolVersion: string
+  readonly clientInfo: Implementation | undefined
+  readonly clientCapabilities: ClientCapabilities
+  readonly logLevel: LoggingLevel | undefined
+}
+
+/** Why the metadata could not be read. `Missing` and `Invalid` name the key; both are answered with `-32602`. */
+export interface MetaProblem {
+  readonly _tag: "Missing" | "Invalid"
+  readonly key: string
+  /** One line that names the path. */
+  readonly message: string
+}
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const metaOf = (params: JsonObject | undefined): JsonObject | undefined => {
+  const meta = params?.["_meta"]
+  return isObject(meta) ? meta : undefined
+}
+
+const problem = (tag: MetaProblem["_tag"], key: string, message: string): Result.Result<never, MetaProblem> =>
+  Result.fail({ _tag: tag, key, message })
+
+/** Whether the params say which revision they speak, and so belong to the request era. */
+export const isModern = (params: JsonObject | undefined): boolean => {
+  const meta = metaOf(params)
+  return meta !== undefined && Object.hasOwn(meta, protocolVersion)
+}
+
+/** The revision that a request says it speaks, if it says one. */
+export const versionOf = (params: JsonObject | undefined): string | undefined => {
+  const version = metaOf(params)?.[protocolVersion]
+  return typeof version === "string" ? version : undefined
+}
+
+/** The token for progress notifications about a request, if it asks for them. A token of the wrong type asks for none. */
+export const progressTokenOf = (params: JsonObject | undefined): ProgressToken | undefined => {
+  const token = metaOf(params)?.[progressToken]
+  return typeof token === "string" || Number.isSafeInteger(token) ? token as ProgressToken : undefined
+}
+
+const revision: Revision = "2026-07-28"
+
+const member = <A>(
+  meta: JsonObject,
+  key: string,
+  schema: Schema.Codec<A, unknown>
+): Result.Result<A | undefined, MetaProblem> => {
+  const value = meta[key]
+  if (value === undefined) return Result.succeed(undefined)
+  const decoded = Codec.decode(schema, revision, value, `params._meta[${JSON.stringify(key)}]`)
+  return Result.isSuccess(decoded) ? decoded : problem("Invalid", key, decoded.failure)
+}
+
+const missing = (key: string): Result.Result<never, MetaProblem> =>
+  problem("Missing", key, `params._meta[${JSON.stringify(key)}]: missing`)
+
+/**
+ * Reads the metadata of a request of the request era. Ask {@link versionOf} first: a request of a revision that is not spoken
+ * is answered with that, whatever else is wrong with it.
+ */
+export const read = (params: JsonObject | undefined): Result.Result<RequestMeta, MetaProblem> => {
+  const meta = metaOf(params)
+  if (meta === undefined) return missing(protocolVersion)
+  const version = member(meta, protocolVersion, Schema.String)
+  if (Result.isFailure(version)) return version
+  if (version.success === undefined) return missing(protocolVersion)
+  const capabilities = member(meta, clientCapabilities, ClientCapabilities)
+  if (Result.isFailure(capabilities)) return capabilities
+  if (capabilities.success === undefined) return missing(clientCapabilities)
+  const info = member(meta, clientInfo, Implementation)
+  if (Result.isFailure(info)) return info
+  const level = member(meta, logLevel, LoggingLevel)
+  if (Result.isFailure(level)) return level
+  return Result.succeed({
+    protocolVersion: version.success,
+    clientInfo: info.success,
+    clientCapabilities: capabilities.success,
+    logLevel: level.success
+  })
+}
+
+/** What a client stamps on each of its requests. Make it once per client with {@link stamper}. */
+export interface Stamp {
+  readonly protocolVersion: string
+  readonly clientCapabilities: ClientCapabilities
+  readonly clientInfo?: Implementation | undefined
+  readonly logLevel?: LoggingLevel | undefined
+}
+
+/**
+ * Makes the function that stamps a client's requests: a copy of the params whose `_meta` has the metadata, beside what was
+ * there. Reserved keys that the caller set by hand win, `logLevel` for one request for instance.
+ */
+export const stamper = (stamp: Stamp): (params: JsonObject | undefined) => JsonObject => {
+  const lowered = Codec.encode(ClientCapabilities, revision, stamp.clientCapabilities)
+  const base: JsonObject = {
+    [protocolVersion]: stamp.protocolVersion,
+    ...(stamp.clientInfo === undefined ? {} : { [clientInfo]: stamp.clientInfo }),
+    [clientCapabilities]: Result.isSuccess(lowered) ? lowered.success : stamp.clientCapabilities,
+    ...(stamp.logLevel === undefined ? {} : { [logLevel]: stamp.logLevel })
+  }
+  // Spreads define own members, so that an own `__proto__` stays one.
+  return (params) => {
+    const meta = metaOf(params)
+    return { ...params, _meta: meta === undefined ? base : { ...base, ...meta } }
+  }
+}
+
+/** Stamps one request. See {@link stamper}. */
+export const stamp = (params: JsonObject | undefined, values: Stamp): JsonObject => stamper(values)(params)
