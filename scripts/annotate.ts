@@ -1,5 +1,8 @@
-/** Marks the calls at the top of a module as pure, so that a bundler may drop those whose result is not used. */
-import { transformAsync, type TransformOptions } from "@babel/core"
+/**
+ * Marks what a module makes at its top as pure, so that a bundler may drop what is not used. This relies on a rule of the house: a
+ * module of ours does nothing but make values when it is imported.
+ */
+import { type NodePath, type PluginObj, transformAsync, type TransformOptions, types as t } from "@babel/core"
 
 /** A source map, as JSON. */
 export type SourceMap = NonNullable<TransformOptions["inputSourceMap"]>
@@ -9,13 +12,69 @@ export interface Annotated {
   readonly map: object | null | undefined
 }
 
+/** Reading a member of a namespace import cannot run code, and a bundler knows it. Of any other object it must assume a getter. */
+const isNamespace = (path: NodePath<t.MemberExpression>): boolean => {
+  const { object } = path.node
+  return t.isIdentifier(object) && path.scope.getBinding(object.name)?.path.isImportNamespaceSpecifier() === true
+}
+
+/** What a bundler takes for a side effect: a spread, a read that may be a getter, a conversion to a string. */
+const isSuspect = (path: NodePath): boolean =>
+  path.isSpreadElement() ||
+  (path.isMemberExpression() && path.key !== "callee" && !isNamespace(path)) ||
+  (path.isTemplateLiteral() && path.node.expressions.length > 0) ||
+  (path.isObjectProperty() && path.node.computed)
+
+/** Whether evaluating the expression does something suspect. One that awaits cannot move into a function, and is left alone. */
+const mayRunCode = (expression: NodePath): boolean => {
+  let found = false
+  let awaits = false
+  const judge = (path: NodePath): void => {
+    if (isSuspect(path)) found = true
+    if (path.isAwaitExpression()) awaits = true
+  }
+  judge(expression)
+  expression.traverse({
+    enter(path) {
+      if (path.isFunction() || path.isClass()) path.skip()
+      else judge(path)
+    }
+  })
+  return found && !awaits
+}
+
+/**
+ * `const a = f({ ...b })` becomes `const a = (() => f({ ...b }))()`, and the like for what a class extends and for its static
+ * fields. A call is dropped where it is marked as pure, whatever happens inside; a spread or a getter is not.
+ */
+const wrapImpure: PluginObj = {
+  visitor: {
+    Program(program) {
+      const wrap = (path: NodePath<t.Node | null | undefined>): void => {
+        if (!path.isExpression() || path.isFunction() || path.isClass() || !mayRunCode(path)) return
+        const call = t.callExpression(t.arrowFunctionExpression([], path.node), [])
+        path.replaceWith(t.addComment(call, "leading", "#__PURE__"))
+        path.skip()
+      }
+      program.traverse({
+        Function: (path) => path.skip(),
+        VariableDeclarator: (path) => wrap(path.get("init")),
+        Class: (path) => wrap(path.get("superClass")),
+        ClassProperty: (path) => {
+          if (path.node.static) wrap(path.get("value"))
+        }
+      })
+    }
+  }
+}
+
 /** Annotates one JavaScript module. The map leads through `inputMap` back to the source, or through the map inside the code. */
 export const annotate = async (code: string, filename: string, inputMap?: SourceMap): Promise<Annotated> => {
   const result = await transformAsync(code, {
     configFile: false,
     babelrc: false,
     filename,
-    plugins: ["annotate-pure-calls"],
+    plugins: [wrapImpure, "annotate-pure-calls"],
     inputSourceMap: inputMap,
     sourceMaps: inputMap === undefined ? "inline" : true,
     compact: false

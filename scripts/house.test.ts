@@ -3,7 +3,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { execFileSync, spawnSync } from "node:child_process"
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { bundle } from "./bundle.ts"
@@ -147,9 +147,15 @@ describe("the type check", () => {
 
 describe("the bundle", () => {
   const source = {
-    "packages/protocol/src/Model.ts": "const make = (name: string) => ({ name })\n" +
-      "export class Used { static readonly of = make(\"wanted\") }\n" +
-      "export const unused = make(\"not wanted\")\n",
+    "packages/protocol/src/Model.ts": `
+const make = (value: object) => ({ ...value, get name() { return "wanted" } })
+const fields = make({ a: 1 })
+export class Used { static readonly of = make({ ...fields }) }
+export class Spread extends (make({ not: "wanted", ...fields }) as unknown as typeof Used) { static b = fields.name }
+export const read = make({ not: fields.name })
+export const called = make({ not: "wanted" })
+export const text = \`not wanted \${fields.name}\`
+`,
     "app.ts": "import { Used } from \"./packages/protocol/src/Model.ts\"\nconsole.log(Used.of.name)\n"
   }
 
@@ -162,7 +168,9 @@ describe("the bundle", () => {
     ]
     const annotated = await bundle({ entry, outfile })
     expect(execFileSync(process.execPath, [outfile], { encoding: "utf8" })).toBe("wanted\n")
+    expect(readFileSync(outfile, "utf8")).not.toMatch(/\bnot\b|Spread/)
     expect(annotated).toBeLessThan(await bundle({ entry, outfile: plain, annotate: false }))
+    expect(readFileSync(plain, "utf8")).toMatch(/\bnot\b/)
   })
 
   it("gives a CommonJS dependency its require", async () => {
