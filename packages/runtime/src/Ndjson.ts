@@ -3,6 +3,7 @@
  * basic/transports/stdio). Nothing here knows of a fiber or of Node.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
+import { Skim } from "./internal/skim.ts"
 
 /** The longest line that is read, in bytes without its line break, where nothing else is asked for: 4 MiB. */
 export const defaultMaxLine = 4 * 1024 * 1024
@@ -33,8 +34,8 @@ export interface ReaderOptions {
   /** Called once, after the last message, when the bytes have ended. */
   readonly end?: (() => void) | undefined
   /**
-   * The longest line, in bytes without its line break; 4 MiB by default. What is longer is skipped up to its line break, never
-   * held in memory, and answered with one `Invalid` (-32600); the next line is read as ever.
+   * The longest line, in bytes without its line break; 4 MiB by default. A longer one is skipped up to its line break, never
+   * held as a whole, and received as one `Invalid` (-32600) with the id that it has; the next line is read as ever.
    */
   readonly maxLine?: number | undefined
 }
@@ -55,7 +56,7 @@ export class Reader {
   #offset = 0
   #partial: Uint8Array | undefined
   #partialLength = 0
-  #skipping = false
+  #skipped: Skim | undefined
   #paused = false
   #draining = false
   #state: "reading" | "ending" | "over" = "reading"
@@ -96,6 +97,7 @@ export class Reader {
     this.#state = "over"
     this.#chunks = []
     this.#partial = undefined
+    this.#skipped = undefined
   }
 
   #drain(): void {
@@ -111,7 +113,8 @@ export class Reader {
             this.#head = 0
           }
           if (this.#state === "reading") return
-          if (this.#partialLength > 0) this.#line(this.#partial!, 0, this.#takePartial())
+          if (this.#skipped !== undefined) this.#tooLong()
+          else if (this.#partialLength > 0) this.#line(this.#partial!, 0, this.#takePartial())
           else {
             this.stop()
             this.#end?.()
@@ -133,15 +136,15 @@ export class Reader {
       this.#head++
     }
     const end = at < 0 ? chunk.length : at
-    if (this.#skipping) {
-      if (at >= 0) this.#skipping = false
-      return
-    }
     const length = this.#partialLength + end - start
-    if (length > this.maxLine) {
-      this.#skipping = at < 0
-      this.#takePartial()
-      return this.#tooLong()
+    if (this.#skipped === undefined && length > this.maxLine) {
+      this.#skipped = new Skim()
+      if (this.#partialLength > 0) this.#skipped.scan(this.#partial!.subarray(0, this.#takePartial()))
+    }
+    if (this.#skipped !== undefined) {
+      this.#skipped.scan(chunk.subarray(start, end))
+      if (at >= 0) this.#tooLong()
+      return
     }
     if (at < 0) return this.#append(chunk, start, length)
     if (this.#partialLength === 0) return this.#line(chunk, start, end)
@@ -178,10 +181,12 @@ export class Reader {
   }
 
   #tooLong(): void {
+    const { answer, id } = this.#skipped!
+    this.#skipped = undefined
     this.#message({
       _tag: "Invalid",
-      answer: false,
-      id: undefined,
+      answer,
+      id,
       error: { code: -32600, message: `Invalid Request: the line exceeds ${this.maxLine} bytes` }
     })
   }

@@ -1,0 +1,120 @@
+/**
+ * Reads of a JSON-RPC message that is too long to hold only whom it concerns: its id, and whether it is an answer. In bounded
+ * memory, whatever the bytes are.
+ */
+import { type Id, isId } from "@skein/protocol/JsonRpc"
+
+const quote = 34
+const comma = 44
+const colon = 58
+const backslash = 92
+const maxToken = 512
+
+const decoder = /* @__PURE__ */ new TextDecoder()
+
+/** One pass over the bytes of one line. */
+export class Skim {
+  #depth = 0
+  #inString = false
+  #escaped = false
+  #key = ""
+  #atValue = false
+  // What is being read at the top of the object: a member's name, or the value of "id"; with its quotes.
+  #token: Array<number> | undefined
+  #id: Id | undefined
+  #method = false
+  #outcome = false
+
+  /** The id of the message, when it could be read. */
+  get id(): Id | undefined {
+    return this.#id
+  }
+
+  /** Whether the message has a result or an error, and no method. */
+  get answer(): boolean {
+    return this.#outcome && !this.#method
+  }
+
+  /** Takes the next bytes. */
+  scan(bytes: Uint8Array): void {
+    let at = 0
+    while (at < bytes.length) {
+      if (this.#inString) at = this.#string(bytes, at)
+      else this.#structure(bytes[at++]!)
+    }
+  }
+
+  // Long lines are mostly long strings: jump from quote to quote.
+  #string(bytes: Uint8Array, start: number): number {
+    const found = bytes.indexOf(quote, start)
+    const end = found < 0 ? bytes.length : found
+    let at = end
+    while (at > start && bytes[at - 1] === backslash) at--
+    const escaped = ((end - at) & 1) === 1 !== (at === start && this.#escaped)
+    this.#take(bytes, start, found < 0 ? end : end + 1)
+    this.#escaped = found < 0 && escaped
+    if (found >= 0 && !escaped) this.#inString = false
+    return found < 0 ? end : end + 1
+  }
+
+  #take(bytes: Uint8Array, start: number, end: number): void {
+    if (this.#token === undefined) return
+    for (let at = start; at < end && this.#token.length <= maxToken; at++) this.#token.push(bytes[at]!)
+  }
+
+  #structure(byte: number): void {
+    const top = this.#depth === 1
+    switch (byte) {
+      case quote: {
+        this.#inString = true
+        if (top && !this.#atValue) this.#token = []
+        this.#token?.push(byte)
+        return
+      }
+      case colon: {
+        if (!top || this.#atValue) return
+        this.#key = this.#text()
+        this.#atValue = true
+        this.#token = this.#key === "\"id\"" ? [] : undefined
+        if (this.#key === "\"method\"") this.#method = true
+        else if (this.#key === "\"result\"" || this.#key === "\"error\"") this.#outcome = true
+        return
+      }
+      case comma: {
+        if (top) this.#member()
+        return
+      }
+      case 123: // {
+      case 91: // [
+        // Only an object has members; in anything else nothing is looked for.
+        this.#depth += this.#depth === 0 && byte === 91 ? 2 : 1
+        return
+      case 125: // }
+      case 93: // ]
+        if (top) this.#member()
+        this.#depth--
+        return
+      default:
+        if (this.#atValue && this.#token !== undefined && this.#token.length <= maxToken) this.#token.push(byte)
+    }
+  }
+
+  #text(): string {
+    const token = this.#token
+    this.#token = undefined
+    return token === undefined || token.length > maxToken ? "" : decoder.decode(Uint8Array.from(token))
+  }
+
+  #member(): void {
+    if (this.#atValue && this.#key === "\"id\"") {
+      try {
+        const id: unknown = JSON.parse(this.#text())
+        this.#id = isId(id) ? id : undefined
+      } catch {
+        this.#id = undefined
+      }
+    }
+    this.#atValue = false
+    this.#token = undefined
+  }
+}

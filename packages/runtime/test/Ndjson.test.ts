@@ -1,0 +1,374 @@
+import { describe, expect, it } from "@effect/vitest"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Ndjson from "@skein/runtime/Ndjson"
+import * as Schema from "effect/Schema"
+
+const utf8 = new TextEncoder()
+
+const read = (
+  chunks: ReadonlyArray<Uint8Array | string>,
+  options: { readonly maxLine?: number; readonly noEnd?: boolean } = {}
+) => {
+  const messages: Array<JsonRpc.Inbound> = []
+  let ends = 0
+  const reader = new Ndjson.Reader({
+    message: (message) => messages.push(message),
+    end: () => ends++,
+    maxLine: options.maxLine
+  })
+  for (const chunk of chunks) reader.push(typeof chunk === "string" ? utf8.encode(chunk) : chunk)
+  if (options.noEnd !== true) {
+    reader.end()
+    expect(ends).toBe(1)
+  }
+  return messages
+}
+
+const note = (method: string): JsonRpc.Notification => ({ _tag: "Notification", method, params: undefined })
+const line = (method: string) => JSON.stringify({ jsonrpc: "2.0", method })
+const tooLong = (max: number, id?: JsonRpc.Id, answer = false) => ({
+  _tag: "Invalid",
+  answer,
+  id,
+  error: { code: -32600, message: `Invalid Request: the line exceeds ${max} bytes` }
+})
+
+/** Cuts bytes at the given places, as Buffers or as plain arrays. */
+const cut = (bytes: Uint8Array, cuts: ReadonlyArray<number>, buffers: boolean): Array<Uint8Array> => {
+  const places = [...new Set(cuts.map((place) => place % (bytes.length + 1)))].sort((a, b) => a - b)
+  const chunks: Array<Uint8Array> = []
+  let from = 0
+  for (const to of [...places, bytes.length]) {
+    chunks.push(buffers ? Buffer.from(bytes.subarray(from, to)) : bytes.slice(from, to))
+    from = to
+  }
+  return chunks
+}
+
+describe("Ndjson.Reader", () => {
+  it("2026-07-28 · messages are delimited by newlines", () => {
+    expect(read([`${line("a")}\n${line("b")}\n`], { noEnd: true })).toEqual([note("a"), note("b")])
+  })
+
+  it("takes CR LF as the end of a line, and skips blank lines and byte order marks", () => {
+    expect(read([`\uFEFF${line("a")}\r\n\r\n  \t\n\n${line("b")}\r\n\uFEFF\n`])).toEqual([note("a"), note("b")])
+  })
+
+  it("delivers a last line without a line break when the bytes end", () => {
+    expect(read([`${line("a")}\n${line("b")}`])).toEqual([note("a"), note("b")])
+    expect(read([`${line("a")}\n${line("b")}`], { noEnd: true })).toEqual([note("a")])
+  })
+
+  it("a malformed line is a parse error, and the next line still works", () => {
+    const messages = read([`{"jsonrpc": nope\n\u0000\n${line("b")}\n`])
+    expect(messages.map((m) => m._tag === "Invalid" ? m.error.code : m)).toEqual([-32700, -32700, note("b")])
+  })
+
+  it("puts a character together that was cut in two", () => {
+    const bytes = utf8.encode(`${line("é€😀")}\n`)
+    for (let at = 0; at <= bytes.length; at++) {
+      expect(read([bytes.slice(0, at), bytes.slice(at)])).toEqual([note("é€😀")])
+    }
+  })
+
+  it("reads what is not UTF-8 with replacement characters", () => {
+    const bytes = Buffer.from(line("a?b"))
+    bytes[bytes.indexOf("?")] = 0xff
+    expect(read([bytes, "\n"])).toEqual([note("a\uFFFDb")])
+    expect(read([Uint8Array.from(bytes), "\n"])).toEqual([note("a\uFFFDb")])
+  })
+
+  it("a line of the longest length is read, one byte more is one error, and the next line still works", () => {
+    const text = line("abc")
+    for (const chunks of [[`${text}\n${text}!\n${text}\n`], [...`${text}\n${text}!\n${text}\n`]]) {
+      expect(read(chunks, { maxLine: text.length })).toEqual([note("abc"), tooLong(text.length), note("abc")])
+    }
+    expect(read([`${text}!`], { maxLine: text.length })).toEqual([tooLong(text.length)])
+  })
+
+  it("the longest line is 4 MiB by default", () => {
+    expect(Ndjson.defaultMaxLine).toBe(4 * 1024 * 1024)
+    const pad = Ndjson.defaultMaxLine - line("").length
+    expect(read([line("x".repeat(pad)), "\n"])).toEqual([note("x".repeat(pad))])
+    expect(read([line("x".repeat(pad + 1)), "\n"])).toEqual([tooLong(Ndjson.defaultMaxLine)])
+  })
+
+  it("a line over the limit is skipped in bounded memory", () => {
+    const messages: Array<JsonRpc.Inbound> = []
+    const reader = new Ndjson.Reader({ message: (message) => messages.push(message), maxLine: 1024 * 1024 })
+    const chunk = Buffer.alloc(64 * 1024, "x")
+    reader.push(Buffer.from("{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{\"a\":\""))
+    const before = process.memoryUsage()
+    for (let i = 0; i < 4096; i++) reader.push(chunk)
+    const after = process.memoryUsage()
+    expect(after.arrayBuffers + after.heapUsed - before.arrayBuffers - before.heapUsed).toBeLessThan(32 * 1024 * 1024)
+    reader.push(Buffer.from(`"},"id":7}\n${line("b")}\n`))
+    expect(messages).toEqual([tooLong(1024 * 1024, 7), note("b")])
+  })
+
+  it("a line that dribbles in byte by byte costs no more than its bytes", () => {
+    const messages: Array<JsonRpc.Inbound> = []
+    const reader = new Ndjson.Reader({ message: (message) => messages.push(message) })
+    const byte = Uint8Array.of(120)
+    reader.push(utf8.encode("{\"jsonrpc\":\"2.0\",\"method\":\""))
+    const before = process.memoryUsage()
+    for (let i = 0; i < 1024 * 1024; i++) reader.push(byte)
+    const after = process.memoryUsage()
+    expect(after.arrayBuffers - before.arrayBuffers).toBeLessThan(8 * 1024 * 1024)
+    reader.push(utf8.encode("\"}\n"))
+    expect(messages).toEqual([note("x".repeat(1024 * 1024))])
+  })
+
+  it("tells of a skipped line whom it concerns, wherever the id stands", () => {
+    const big = "y\\\"\\\\".repeat(50)
+    const cases: ReadonlyArray<readonly [string, JsonRpc.Id | undefined, boolean]> = [
+      [`{"jsonrpc":"2.0","id":12,"method":"m","params":{"x":"${big}"}}`, 12, false],
+      [`{"method":"m","params":{"x":"${big}","id":"no"},"jsonrpc":"2.0","id":"last \\u0041"}`, "last A", false],
+      [
+        `{ "jsonrpc" : "2.0" , "id" : "a\\"b" , "result" : [ { "id" : 5, "method": "n", "x":"${big}" } ] }`,
+        "a\"b",
+        true
+      ],
+      [`{"result":{"x":"${big}"},"jsonrpc":"2.0","id":3}`, 3, true],
+      [`{"error":{"code":1,"message":"${big}"},"id":null,"jsonrpc":"2.0"}`, undefined, true],
+      [`{"id":1.5,"jsonrpc":"2.0","result":{"x":"${big}"}}`, undefined, true],
+      [`{"id":"${big.repeat(3)}","jsonrpc":"2.0","method":"m"}`, undefined, false],
+      [`[{"id":1,"jsonrpc":"2.0","method":"${big}"}]`, undefined, false],
+      [`"id":1,"method":"${big}"`, undefined, false],
+      [`}}}}]]]],"id":1,{{{{"id":2${big}`, undefined, false]
+    ]
+    for (const [text, id, answer] of cases) {
+      expect(read([`${text}\n`], { maxLine: 100 })).toEqual([tooLong(100, id, answer)])
+      expect(read([...`${text}\n`], { maxLine: 100 })).toEqual([tooLong(100, id, answer)])
+    }
+  })
+
+  it("delivers nothing while paused, and all of it in order when resumed", () => {
+    const seen: Array<unknown> = []
+    const reader = new Ndjson.Reader({
+      message: (message) => {
+        seen.push((message as JsonRpc.Notification).method)
+        if (seen.length % 2 === 1) reader.pause()
+      },
+      end: () => seen.push("end")
+    })
+    reader.push(utf8.encode(`${line("a")}\n${line("b")}\n${line("c")}\n`))
+    expect(seen).toEqual(["a"])
+    reader.push(utf8.encode(`${line("d")}\n${line("e")}`))
+    reader.end()
+    expect(seen).toEqual(["a"])
+    reader.resume()
+    expect(seen).toEqual(["a", "b", "c"])
+    reader.resume()
+    expect(seen).toEqual(["a", "b", "c", "d", "e"])
+    reader.resume()
+    expect(seen).toEqual(["a", "b", "c", "d", "e", "end"])
+  })
+
+  it("never calls back from within a call back", () => {
+    let depth = 0
+    const seen: Array<string> = []
+    const reader = new Ndjson.Reader({
+      message: (message) => {
+        expect(depth++).toBe(0)
+        const { method } = message as JsonRpc.Notification
+        seen.push(method)
+        if (method.length < 3) reader.push(utf8.encode(`${line(`${method}+`)}\n`))
+        reader.pause()
+        reader.resume()
+        depth--
+      }
+    })
+    reader.push(utf8.encode(`${line("a")}\n${line("b")}\n`))
+    expect(seen).toEqual(["a", "b", "a+", "b+", "a++", "b++"])
+  })
+
+  it("goes on after a call back that throws", () => {
+    const seen: Array<string> = []
+    const reader = new Ndjson.Reader({
+      message: (message) => {
+        seen.push((message as JsonRpc.Notification).method)
+        if (seen.length === 1) throw new Error("no")
+      }
+    })
+    expect(() => reader.push(utf8.encode(`${line("a")}\n${line("b")}\n`))).toThrow("no")
+    reader.push(utf8.encode(`${line("c")}\n`))
+    expect(seen).toEqual(["a", "b", "c"])
+  })
+
+  it("delivers nothing after it was stopped, not even from within a call back", () => {
+    let seen = 0
+    const reader = new Ndjson.Reader({
+      message: () => {
+        seen++
+        reader.stop()
+      },
+      end: () => seen++
+    })
+    reader.push(utf8.encode(`${line("a")}\n${line("b")}\n`))
+    reader.push(utf8.encode(`${line("c")}\n`))
+    reader.end()
+    expect(seen).toBe(1)
+  })
+
+  const Lines = Schema.Array(Schema.Union([
+    Schema.String,
+    Schema.Struct({ jsonrpc: Schema.Literal("2.0"), id: Schema.Int, method: Schema.String })
+  ]))
+
+  it.prop(
+    "however the bytes are cut, the messages are the same, in order, and so they are with pauses",
+    [Lines, Schema.Array(Schema.Natural), Schema.Boolean, Schema.Literals([8, 40, 4096])],
+    ([lines, cuts, buffers, maxLine]) => {
+      const text = lines.map((value) => typeof value === "string" ? value : JSON.stringify(value)).join("\n")
+      const bytes = utf8.encode(text)
+      const whole = read([bytes], { maxLine })
+      const chunks = cut(bytes, cuts, buffers)
+      expect(read(chunks, { maxLine })).toEqual(whole)
+
+      const paused: Array<JsonRpc.Inbound | "end"> = []
+      const reader = new Ndjson.Reader({
+        maxLine,
+        message: (message) => {
+          paused.push(message)
+          reader.pause()
+        },
+        end: () => paused.push("end")
+      })
+      for (const chunk of chunks) reader.push(chunk)
+      reader.end()
+      for (let i = 0; i <= whole.length && paused.at(-1) !== "end"; i++) {
+        expect(paused.length).toBeLessThanOrEqual(i + 1)
+        reader.resume()
+      }
+      expect(paused).toEqual([...whole, "end"])
+    }
+  )
+
+  it.prop(
+    "whatever the values are, what is written is read back",
+    [
+      Schema.Array(Schema.Struct({ method: Schema.String, key: Schema.String, value: Schema.Json })),
+      Schema.Array(Schema.Natural)
+    ],
+    ([values, cuts]) => {
+      const messages = values.map(({ key, method, value }, id): JsonRpc.Request => ({
+        _tag: "Request",
+        id,
+        method,
+        params: JSON.parse(JSON.stringify({ [`k${key}`]: value }))
+      }))
+      let text = ""
+      const writer = new Ndjson.Writer({
+        write: (more) => {
+          text += more
+          return true
+        }
+      })
+      for (const message of messages) writer.send(message)
+      writer.flush()
+      expect(text.split("\n").length).toBe(messages.length + 1)
+      expect(read(cut(utf8.encode(text), cuts, true))).toEqual(messages)
+    }
+  )
+})
+
+describe("Ndjson.Writer", () => {
+  const setup = (options: { readonly maxBuffered?: number } = {}) => {
+    const writes: Array<string> = []
+    const state = { taking: true, waiting: 0, overflows: 0 }
+    const writer = new Ndjson.Writer({
+      write: (text) => {
+        writes.push(text)
+        return state.taking
+      },
+      waiting: () => state.waiting,
+      overflow: () => {
+        state.overflows++
+        writer.stop()
+      },
+      ...options
+    })
+    return { writes, state, writer }
+  }
+
+  it("the messages of one tick leave in one write", async () => {
+    const { writer, writes } = setup()
+    expect(writer.send(note("a"))).toBe(true)
+    expect(writer.send(note("b"))).toBe(true)
+    expect(writes).toEqual([])
+    await Promise.resolve()
+    expect(writes).toEqual([`${line("a")}\n${line("b")}\n`])
+    writer.send(note("c"))
+    await Promise.resolve()
+    expect(writes.length).toBe(2)
+  })
+
+  it("does not collect more than a chunk before it writes", () => {
+    const { writer, writes } = setup()
+    writer.send(note("x".repeat(70_000)))
+    expect(writes.length).toBe(1)
+  })
+
+  it("says false while the other side is slow, collects meanwhile, and says when it is over", () => {
+    const { state, writer, writes } = setup()
+    state.taking = false
+    writer.send(note("a"))
+    writer.flush()
+    expect(writer.congested).toBe(true)
+    expect(writer.send(note("b"))).toBe(false)
+    expect(writer.send(note("c"))).toBe(false)
+    let drained = 0
+    writer.onDrained(() => drained++)
+    writer.onDrained(() => drained += 10)()
+    expect(writes.length).toBe(1)
+    writer.drain()
+    expect(writes[1]).toBe(`${line("b")}\n${line("c")}\n`)
+    expect(drained).toBe(0)
+    state.taking = true
+    writer.drain()
+    expect(drained).toBe(1)
+    writer.onDrained(() => drained++)
+    expect(drained).toBe(2)
+  })
+
+  it("takes messages until the bound is met, and then gives up once", () => {
+    const { state, writer } = setup({ maxBuffered: 1000 })
+    state.taking = false
+    state.waiting = 900
+    writer.send(note("a"))
+    writer.flush()
+    expect(writer.send(note("x".repeat(5000)))).toBe(false)
+    expect(state.overflows).toBe(0)
+    expect(writer.send(note("b"))).toBe(true)
+    expect(state.overflows).toBe(1)
+    expect(writer.send(note("c"))).toBe(true)
+    expect(state.overflows).toBe(1)
+  })
+
+  it("at most 64 Mi wait by default", () => {
+    expect(Ndjson.defaultMaxBuffered).toBe(64 * 1024 * 1024)
+    expect(setup().writer.maxBuffered).toBe(64 * 1024 * 1024)
+  })
+
+  it("throws what has no JSON form, and nothing of it is sent", () => {
+    const { writer, writes } = setup()
+    expect(() => writer.send({ _tag: "Notification", method: "m", params: { x: 1n } })).toThrow(TypeError)
+    writer.send(note("a"))
+    writer.flush()
+    expect(writes).toEqual([`${line("a")}\n`])
+  })
+
+  it("wakes who waits when it is stopped, and gives back what was not written", () => {
+    const { state, writer } = setup()
+    state.taking = false
+    writer.send(note("a"))
+    writer.flush()
+    writer.send(note("b"))
+    let woken = false
+    writer.onDrained(() => woken = true)
+    expect(writer.stop()).toBe(`${line("b")}\n`)
+    expect(woken).toBe(true)
+    expect(writer.send(note("c"))).toBe(true)
+  })
+})

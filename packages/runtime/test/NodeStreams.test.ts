@@ -1,0 +1,302 @@
+import { describe, expect, it } from "@effect/vitest"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import type { Connection, End } from "@skein/runtime/Connection"
+import * as NodeStreams from "@skein/runtime/NodeStreams"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import * as TestClock from "effect/testing/TestClock"
+import { once } from "node:events"
+import { connect as dial, createServer, type Socket } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { PassThrough, Writable } from "node:stream"
+
+/** An output whose writes are taken only when the test says so. */
+class Slow extends Writable {
+  readonly taken: Array<string> = []
+  #held: Array<() => void> = []
+  holding = false
+  constructor() {
+    super({ highWaterMark: 10, decodeStrings: false })
+  }
+  override _write(chunk: string, _encoding: unknown, done: (error?: Error) => void): void {
+    this.taken.push(chunk)
+    if (this.holding) this.#held.push(done)
+    else done()
+  }
+  take(): void {
+    this.holding = false
+    for (const done of this.#held.splice(0)) done()
+  }
+}
+
+const note = (method: string): JsonRpc.Notification => ({ _tag: "Notification", method, params: undefined })
+const line = (method: string) => `${JSON.stringify({ jsonrpc: "2.0", method })}\n`
+const tick = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+
+const listen = (connection: Connection) => {
+  const seen: Array<string> = []
+  const ends: Array<End> = []
+  connection.open({
+    message: (message) => seen.push(message._tag === "Notification" ? message.method : message._tag),
+    end: (end) => ends.push(end)
+  })
+  return { seen, ends }
+}
+
+const setup = (options?: NodeStreams.Options) =>
+  Effect.map(Effect.all([Effect.sync(() => new PassThrough()), Effect.sync(() => new Slow())]), ([input, output]) => ({
+    input,
+    output,
+    connection: NodeStreams.makeUnsafe(input, output, options)
+  }))
+
+describe("NodeStreams", () => {
+  it.effect("keeps what arrived before it was opened, and delivers messages in order", () =>
+    Effect.gen(function*() {
+      const { connection, input } = yield* setup()
+      input.write(line("a"))
+      yield* tick
+      const { ends, seen } = listen(connection)
+      input.write(line("b"))
+      yield* tick
+      expect(seen).toEqual(["a", "b"])
+      expect(ends).toEqual([])
+      yield* connection.close
+    }))
+
+  it.effect("the input's end is Ended, after its last line, and what is sent still goes out", () =>
+    Effect.gen(function*() {
+      const { connection, input, output } = yield* setup()
+      const { ends, seen } = listen(connection)
+      input.end(line("a").trim())
+      yield* tick
+      expect(seen).toEqual(["a"])
+      expect(ends).toEqual([{ _tag: "Ended" }])
+      output.holding = true
+      connection.send(note("answer one, which is slow"))
+      yield* tick
+      expect(connection.send(note("answer two"))).toBe(false)
+      const waiting = yield* Effect.forkChild(connection.drained)
+      yield* tick
+      expect(waiting.pollUnsafe()).toBe(undefined)
+      output.take()
+      yield* Fiber.join(waiting)
+      yield* connection.close
+      expect(output.taken.join("")).toBe(line("answer one, which is slow") + line("answer two"))
+      expect(ends.length).toBe(1)
+    }))
+
+  it.effect("an input that is cut is Ended without the rest of its line", () =>
+    Effect.gen(function*() {
+      const { connection, input } = yield* setup()
+      const { ends, seen } = listen(connection)
+      input.write(line("a") + line("b").trim())
+      yield* tick
+      input.destroy()
+      yield* tick
+      expect(seen).toEqual(["a"])
+      expect(ends).toEqual([{ _tag: "Ended" }])
+      yield* connection.close
+    }))
+
+  it.effect("an input that breaks is Lost, and so is an output", () =>
+    Effect.gen(function*() {
+      for (const which of ["input", "output"] as const) {
+        const streams = yield* setup()
+        const { ends } = listen(streams.connection)
+        streams[which].destroy(new Error("bad sector"))
+        yield* tick
+        expect(ends.length).toBe(1)
+        const [end] = ends
+        expect(end!._tag === "Lost" && [end.cause.reason, end.cause.message]).toEqual([
+          "Lost",
+          `The ${which} broke: bad sector`
+        ])
+        yield* streams.connection.close
+      }
+    }))
+
+  it.effect("a hang-up of either side is Ended, whichever error says so, and what is sent then is dropped", () =>
+    Effect.gen(function*() {
+      for (const which of ["input", "output"] as const) {
+        for (const code of ["EPIPE", "ECONNRESET"]) {
+          const streams = yield* setup()
+          const { ends } = listen(streams.connection)
+          streams[which].destroy(Object.assign(new Error(code), { code }))
+          yield* tick
+          expect(ends).toEqual([{ _tag: "Ended" }])
+          if (which === "output") expect(streams.connection.send(note("late"))).toBe(true)
+          yield* streams.connection.drained
+          yield* streams.connection.close
+        }
+      }
+    }))
+
+  it.effect("tells an end that came before it was opened", () =>
+    Effect.gen(function*() {
+      const { connection, output } = yield* setup()
+      output.destroy()
+      yield* tick
+      expect(listen(connection).ends).toEqual([{ _tag: "Ended" }])
+      yield* connection.close
+    }))
+
+  it.effect("reads nothing while the output is backed up", () =>
+    Effect.gen(function*() {
+      const { connection, input, output } = yield* setup()
+      output.holding = true
+      const seen: Array<string> = []
+      connection.open({
+        message: (message) => {
+          if (message._tag !== "Notification") return
+          seen.push(message.method)
+          connection.send(note(`${message.method} ${"x".repeat(70_000)}`))
+        },
+        end: () => {}
+      })
+      input.write(line("a") + line("b"))
+      input.write(line("c"))
+      yield* tick
+      yield* tick
+      expect(seen).toEqual(["a"])
+      expect(input.isPaused()).toBe(true)
+      output.take()
+      yield* tick
+      yield* tick
+      expect(seen).toEqual(["a", "b", "c"])
+      expect(input.isPaused()).toBe(false)
+      yield* connection.close
+    }))
+
+  it.effect("reads on while the output is backed up when it does not throttle", () =>
+    Effect.gen(function*() {
+      const { connection, input, output } = yield* setup({ throttle: false })
+      output.holding = true
+      const { seen } = listen(connection)
+      expect(connection.send(note("x".repeat(70_000)))).toBe(false)
+      input.write(line("a"))
+      yield* tick
+      expect(seen).toEqual(["a"])
+      output.take()
+      yield* connection.close
+    }))
+
+  it.effect("delivers nothing between pause and resume, whatever the output does", () =>
+    Effect.gen(function*() {
+      const { connection, input, output } = yield* setup()
+      const { seen } = listen(connection)
+      connection.pause!()
+      input.write(line("a"))
+      output.holding = true
+      connection.send(note("x".repeat(70_000)))
+      output.take()
+      yield* tick
+      yield* tick
+      expect(seen).toEqual([])
+      connection.resume!()
+      yield* tick
+      expect(seen).toEqual(["a"])
+      yield* connection.close
+    }))
+
+  it.effect("a side that never reads is Lost when the bound is met", () =>
+    Effect.gen(function*() {
+      const { connection, output } = yield* setup({ maxBuffered: 1000 })
+      const { ends } = listen(connection)
+      output.holding = true
+      connection.send(note("x".repeat(100)))
+      yield* tick
+      for (let i = 0; i < 100; i++) connection.send(note("x".repeat(100)))
+      expect(ends.length).toBe(1)
+      const [end] = ends
+      expect(end!._tag === "Lost" && end.cause.message).toBe(
+        "The other side does not read: more than 1000 characters wait for it"
+      )
+      yield* connection.drained
+      output.take()
+      yield* connection.close
+    }))
+
+  it.effect("close waits for what was sent, two seconds by default, and may be called again", () =>
+    Effect.gen(function*() {
+      const { connection, output } = yield* setup()
+      const { ends } = listen(connection)
+      output.holding = true
+      connection.send(note("a"))
+      const closing = yield* Effect.forkChild(connection.close)
+      yield* TestClock.adjust("1999 millis")
+      expect(ends).toEqual([{ _tag: "Closed" }])
+      expect(output.taken).toEqual([line("a")])
+      expect(closing.pollUnsafe()).toBe(undefined)
+      yield* TestClock.adjust("1 millis")
+      yield* Fiber.join(closing)
+      yield* connection.close
+      expect(ends.length).toBe(1)
+      // The output is given up with unwritten data: a later error of it hurts nobody.
+      output.destroy(new Error("late"))
+      yield* tick
+    }))
+
+  it.effect("close flushes what this tick has sent, and leaves the output open", () =>
+    Effect.gen(function*() {
+      const { connection, output } = yield* setup()
+      connection.send(note("a"))
+      yield* connection.close
+      expect(output.taken).toEqual([line("a")])
+      expect(output.writableEnded).toBe(false)
+    }))
+
+  it.effect("a scope that closes takes every listener away", () =>
+    Effect.gen(function*() {
+      const input = new PassThrough()
+      const output = new Slow()
+      const before = [listenerCount(input), listenerCount(output)]
+      for (let i = 0; i < 20; i++) {
+        const scope = Scope.makeUnsafe()
+        const connection = yield* Scope.provide(NodeStreams.make(input, output), scope)
+        const { ends } = listen(connection)
+        connection.send(note("a"))
+        yield* Scope.close(scope, Exit.void)
+        expect(ends).toEqual([{ _tag: "Closed" }])
+      }
+      expect([listenerCount(input), listenerCount(output)]).toEqual(before)
+      expect(output.taken.length).toBe(20)
+    }))
+
+  it.live("2026-07-28 · the wire format works unchanged over Unix domain sockets", () =>
+    Effect.gen(function*() {
+      const path = join(tmpdir(), `skein-${process.pid}-${Date.now()}.sock`)
+      const server = createServer({ allowHalfOpen: true })
+      server.listen(path)
+      yield* Effect.promise(() => once(server, "listening"))
+      const near = dial(path)
+      const [far] = (yield* Effect.promise(() => once(server, "connection"))) as [Socket]
+      const client = NodeStreams.makeUnsafe(near, near, { throttle: false, endOutput: true })
+      const service = NodeStreams.makeUnsafe(far, far, { endOutput: true })
+      const ended = yield* Effect.forkChild(Effect.callback<End>((resume) =>
+        service.open({
+          message: (message) => void service.send(note(message._tag === "Notification" ? `${message.method}!` : "?")),
+          end: (end) => resume(Effect.succeed(end))
+        })
+      ))
+      const reply = yield* Effect.callback<string>((resume) => {
+        client.open({
+          message: (message) => resume(Effect.succeed(message._tag === "Notification" ? message.method : "?")),
+          end: () => {}
+        })
+        client.send(note("hello"))
+      })
+      expect(reply).toBe("hello!")
+      yield* client.close
+      expect(yield* Fiber.join(ended)).toEqual({ _tag: "Ended" })
+      yield* service.close
+      yield* Effect.promise(() => new Promise((resolve) => server.close(resolve)))
+      expect([near.destroyed, far.destroyed]).toEqual([true, true])
+    }))
+})
+
+const listenerCount = (stream: NodeJS.EventEmitter): number =>
+  stream.eventNames().reduce((sum, name) => sum + stream.listenerCount(name), 0)

@@ -1,0 +1,208 @@
+import { afterEach, describe, expect, it } from "@effect/vitest"
+import { type Child, run as start } from "./Child.ts"
+
+const children: Array<Child> = []
+const run = (...args: Parameters<typeof start>): Child => {
+  const child = start(...args)
+  children.push(child)
+  return child
+}
+afterEach(() => {
+  for (const child of children.splice(0)) child.process.kill("SIGKILL")
+})
+
+describe("a stdio server's process", () => {
+  it("2026-07-28 · SHOULD exit promptly when its standard input is closed", async () => {
+    const child = run("server.ts")
+    child.send(1, "echo")
+    await child.stdout.until("\"id\":1")
+    child.process.stdin!.end()
+    expect(await child.exit).toBe(0)
+    expect(child.stderr.all).toEqual([
+      "before the connection",
+      "ready",
+      "end Ended",
+      "drained",
+      "cleaning up",
+      "cleaned up"
+    ])
+  })
+
+  it("drains what is in flight when stdin ends, and exits with 0", async () => {
+    const child = run("server.ts")
+    child.send(1, "slow")
+    child.send(2, "slow")
+    child.process.stdin!.end(JSON.stringify({ jsonrpc: "2.0", id: 3, method: "last line without its break" }))
+    expect(await child.exit).toBe(0)
+    expect(child.messages().map((message) => message.id)).toEqual([3, 1, 2])
+  })
+
+  it("an answer that is written last is flushed before the process exits, however long it is", async () => {
+    const child = run("server.ts", [], false)
+    child.send(1, "late")
+    child.send(2, "late")
+    child.process.stdin!.end()
+    await child.stderr.until("drained")
+    let length = 0
+    child.process.stdout!.on("data", (chunk: Buffer) => length += chunk.length)
+    expect(await child.exit).toBe(0)
+    expect(length).toBeGreaterThan(2_000_000)
+    expect(child.stderr.all).toContain("slow")
+  })
+
+  it("an answer that nobody reads is waited for as long as close waits, and no more", async () => {
+    const child = run("server.ts", [], false)
+    child.send(1, "late")
+    child.process.stdin!.end()
+    await child.stderr.until("cleaned up")
+    child.process.stdout!.destroy()
+    expect(await child.exit).toBe(0)
+  })
+
+  it.each([["SIGTERM", 143], ["SIGINT", 130]] as const)(
+    "%s interrupts, cleans up, and exits with %i",
+    async (signal, code) => {
+      const child = run("server.ts")
+      child.send(1, "never")
+      await child.stderr.until("waiting")
+      child.process.kill(signal)
+      expect(await child.exit).toBe(code)
+      expect(child.stderr.all.slice(-2)).toEqual(["cleaning up", "cleaned up"])
+      expect(child.stdout.all).toEqual([])
+    }
+  )
+
+  it("a cleanup that hangs is given its grace and no more", async () => {
+    const child = run("server.ts", ["hang"])
+    await child.stderr.until("ready")
+    child.process.kill("SIGTERM")
+    expect(await child.exit).toBe(143)
+    expect(child.stderr.all.slice(-2)).toEqual(["cleaning up", "SIGTERM: the cleanup took longer than 300 ms"])
+  })
+
+  it("a second signal exits at once", async () => {
+    const child = run("server.ts", ["hang"])
+    await child.stderr.until("ready")
+    child.process.kill("SIGTERM")
+    await child.stderr.until("cleaning up")
+    child.process.kill("SIGINT")
+    expect(await child.exit).toBe(130)
+    expect(child.stderr.all.at(-1)).toBe("cleaning up")
+  })
+
+  it("a closed stdout ends it quietly", async () => {
+    const child = run("server.ts", [], false)
+    await child.stderr.until("ready")
+    child.process.stdout!.destroy()
+    child.send(1, "echo")
+    expect(await child.exit).toBe(0)
+    expect(child.stderr.all.slice(2)).toEqual(["end Ended", "drained", "cleaning up", "cleaned up"])
+  })
+
+  it("a closed stderr does not hurt it", async () => {
+    const child = run("server.ts")
+    await child.stderr.until("ready")
+    child.process.stderr!.destroy()
+    child.send(1, "stderr")
+    await child.stdout.until("\"id\":1")
+    child.send(2, "echo")
+    await child.stdout.until("\"id\":2")
+    child.process.stdin!.end()
+    expect(await child.exit).toBe(0)
+  })
+
+  it("a malformed line gets a parse error and the next line still works", async () => {
+    const child = run("server.ts")
+    child.process.stdin!.write("{\"jsonrpc\":\n\u0000\u0001\n")
+    child.send(1, "echo")
+    await child.stdout.until("\"id\":1")
+    expect(child.messages().map((message) => message.error?.code ?? message.id)).toEqual([-32700, -32700, 1])
+  })
+
+  it("a line over 4 MiB is skipped with an error that has its id, and the next line still works", async () => {
+    const child = run("server.ts")
+    const params = { text: "x".repeat(5 * 1024 * 1024) }
+    child.process.stdin!.write(`${JSON.stringify({ jsonrpc: "2.0", id: 8, method: "echo", params })}\n`)
+    child.send(9, "echo")
+    await child.stdout.until("\"id\":9")
+    const [error, answer] = child.messages()
+    expect(error).toEqual({
+      jsonrpc: "2.0",
+      id: 8,
+      error: { code: -32600, message: "Invalid Request: the line exceeds 4194304 bytes" }
+    })
+    expect(answer!.id).toBe(9)
+  })
+
+  it("2026-07-28 · MUST NOT write anything to its stdout that is not a valid MCP message", async () => {
+    const child = run("server.ts")
+    child.send(1, "noise")
+    child.send(2, "echo")
+    await child.stdout.until("\"id\":2")
+    child.process.stdin!.end()
+    expect(await child.exit).toBe(0)
+    expect(child.messages().map((message) => message.id)).toEqual([1, 2])
+    const noise = child.stderr.all.filter((line) => line.includes("to ") || line === "written")
+    expect(noise.filter((line) => !line.includes("Effect.log")).sort()).toEqual([
+      "to console.info",
+      "to console.log",
+      "to stdout.end",
+      "to stdout.write",
+      "to stdout.write, bytes",
+      "written"
+    ])
+    expect(noise.some((line) => line.includes("to Effect.log"))).toBe(true)
+  })
+
+  it("stdout has one owner", async () => {
+    const child = run("server.ts")
+    child.send(1, "second")
+    await child.stdout.until("\"id\":1")
+    expect(child.stderr.all.at(-1)).toBe("Open: stdout is in use by another connection")
+    child.send(2, "noise")
+    await child.stdout.until("\"id\":2")
+    expect(child.messages().map((message) => message.id)).toEqual([1, 2])
+  })
+
+  it("a defect is reported on stderr and exits with 1", async () => {
+    const child = run("server.ts")
+    child.send(1, "die")
+    expect(await child.exit).toBe(1)
+    expect(child.stderr.all.some((line) => line.includes("a defect"))).toBe(true)
+    expect(child.stderr.all).toContain("cleaned up")
+    expect(child.stdout.all).toEqual([])
+  })
+
+  it("a failure is reported on stderr and exits with 1", async () => {
+    const child = run("server.ts")
+    child.send(1, "fail")
+    expect(await child.exit).toBe(1)
+    expect(child.stderr.all.some((line) => line.includes("a failure"))).toBe(true)
+    expect(child.stdout.all).toEqual([])
+  })
+
+  it("an exception that nobody catches is reported on stderr and not on stdout", async () => {
+    const child = run("server.ts")
+    child.send(1, "throw")
+    expect(await child.exit).toBe(1)
+    expect(child.stderr.all.some((line) => line.includes("thrown outside"))).toBe(true)
+    expect(child.stdout.all).toEqual([])
+  })
+
+  it("reads nothing while its output is backed up, and goes on when it is read", async () => {
+    const child = run("server.ts", ["count"], false)
+    const total = 2_000
+    for (let id = 1; id <= total; id++) child.send(id, "big")
+    await child.stderr.until("slow")
+    const received = () => child.stderr.all.filter((line) => line.startsWith("received")).length
+    expect(received()).toBeLessThan(10)
+    let lines = 0
+    child.process.stdout!.on("data", (chunk: Buffer) => {
+      for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) lines++
+    })
+    child.process.stdin!.end()
+    expect(await child.exit).toBe(0)
+    expect(lines).toBe(total)
+    expect(received()).toBe(total)
+  })
+})
