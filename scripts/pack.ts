@@ -2,7 +2,7 @@
  * `npm run pack`: packs each package and judges the tarballs as a stranger would.
  *
  * publint and attw read them; then they are installed beside Effect in an empty project, and Node imports every module that they
- * export, with no condition set and no source in reach.
+ * export, and the compiler reads every declaration, with no condition set and no source in reach.
  */
 import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -74,6 +74,11 @@ const smoke = (project: string, tarballs: ReadonlyArray<string>): number => {
       "catch (error) { if (error.code !== \"ERR_PACKAGE_PATH_NOT_EXPORTED\") throw error }\n"
   )
   run(project, process.execPath, "smoke.mjs")
+  // A stranger's compiler reads all declarations, ours included, with no leniency towards libraries.
+  writeFileSync(join(project, "types.ts"), modules.map((name, at) => `export * as m${at} from "${name}"\n`).join(""))
+  const options = ["--module", "nodenext", "--target", "es2023", "--strict", "--exactOptionalPropertyTypes"]
+  const types = ["--types", "node", "--typeRoots", join(root, "node_modules/@types")]
+  run(project, bin("tsc"), "--noEmit", ...options, ...types, "types.ts")
   return modules.length
 }
 
@@ -87,7 +92,9 @@ try {
     console.log(`${basename(tarball)}  publint and attw: no complaint`)
     return tarball
   })
-  console.log(`${smoke(join(temporary, "project"), tarballs)} modules imported from the installed tarballs`)
+  console.log(
+    `${smoke(join(temporary, "project"), tarballs)} modules imported and type-checked from the installed tarballs`
+  )
 } catch (error) {
   // What a failed tool printed on stdout is the explanation.
   const { stdout } = error as { readonly stdout?: unknown }
