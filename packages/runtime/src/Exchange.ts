@@ -14,7 +14,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
-import type { RequestError } from "./RequestError.ts"
+import { RequestError } from "./RequestError.ts"
 
 /** What a request says about who asks, or what its session says for it. */
 export interface Caller {
@@ -34,7 +34,10 @@ export interface CallOptions {
   readonly timeout?: Duration.Input | undefined
   /** How long to wait in all, instead of the connection's `maxTimeout`. */
   readonly maxTimeout?: Duration.Input | undefined
-  /** Asks the other side for progress. Each report starts the timeout anew. Called in order, and never after the end. */
+  /**
+   * Asks the other side for progress. Each report starts the timeout anew. Called in order, and never after the end. What it
+   * throws is logged.
+   */
   readonly onProgress?: ((progress: Progress) => void) | undefined
 }
 
@@ -77,7 +80,7 @@ export interface Owner {
   ) => Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError>
   /** The exchange did not end at once. */
   readonly suspended: (exchange: Exchange) => void
-  /** An exchange that was suspended is over. */
+  /** An exchange that was suspended is over, and its answer was sent. */
   readonly resumed: (exchange: Exchange) => void
   /** A handler died, or its result had no JSON form. */
   readonly defect: (exchange: Exchange, cause: Cause.Cause<unknown>, reference: string) => void
@@ -89,6 +92,9 @@ const progressTokenOf = (params: JsonRpc.JsonObject | undefined): JsonRpc.Id | u
   const token = (meta as JsonRpc.JsonObject)["progressToken"]
   return JsonRpc.isId(token) ? token : undefined
 }
+
+/** The types say so, but a handler may be written without them. */
+const isAnswer = (value: unknown): boolean => typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** One request in flight. See the module's text. */
 export class Exchange {
@@ -131,13 +137,14 @@ export class Exchange {
     this.#fiber = fiber
     this.#owner.suspended(this)
     fiber.addObserver((exit) => {
-      this.#owner.resumed(this)
       this.#done(exit)
+      this.#owner.resumed(this)
     })
   }
 
   /** The other side wants no answer any more: the handler is interrupted, and nothing is said. */
   cancel(): void {
+    if (this.#cancelled || this.#finished) return
     this.#cancelled = true
     this.#fiber?.interruptUnsafe()
   }
@@ -145,12 +152,15 @@ export class Exchange {
   /**
    * Tells the other side how far the request has come, if it asked (2024-11-05 and later, `notifications/progress`).
    *
-   * Does nothing when no progress token was sent, when the value is not greater than the last one, and after the end. Waits
-   * while the other side is slow to read.
+   * Does nothing when no progress token was sent, when the value is not greater than the last one, and after the end. A `total`
+   * that is not finite is left out. Waits while the other side is slow to read.
    */
   progress(progress: Progress): Effect.Effect<void> {
     return Effect.suspend(() => {
-      if (!Number.isFinite(progress.progress) || progress.progress <= (this.reported?.progress ?? -Infinity)) return Effect.void
+      if (!(Number.isFinite(progress.progress) && progress.progress > (this.reported?.progress ?? -Infinity))) {
+        return Effect.void
+      }
+      if (this.#finished || this.#cancelled) return Effect.void
       this.reported = progress
       const progressToken = progressTokenOf(this.params)
       if (progressToken === undefined) return Effect.void
@@ -158,13 +168,16 @@ export class Exchange {
       return this.notify("notifications/progress", {
         progressToken,
         progress: value,
-        ...(total === undefined ? undefined : { total }),
+        ...(Number.isFinite(total) ? { total } : undefined),
         ...(message === undefined || this.caller.revision === "2024-11-05" ? undefined : { message })
       })
     })
   }
 
-  /** Sends a notification that belongs to this request. Nothing is sent after the end. Waits while the other side is slow to read. */
+  /**
+   * Sends a notification that belongs to this request. Nothing is sent after the end. Waits while the other side is slow to
+   * read. Parameters without JSON form are a defect.
+   */
   notify(method: string, params: JsonRpc.JsonObject): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (this.#finished || this.#cancelled) return Effect.void
@@ -174,20 +187,25 @@ export class Exchange {
 
   /**
    * Asks the other side something for this request's sake, on the stream that belongs to it. In the request era nobody can
-   * be asked this way: it fails with `RequestError` `Unsupported`.
+   * be asked this way: it fails with `RequestError` `Unsupported`. After the end of the request it fails with `Closed`.
    */
   request(
     method: string,
     params?: JsonRpc.JsonObject,
     options?: CallOptions
   ): Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError> {
-    return Effect.suspend(() => this.#owner.ask(this, method, params, options))
+    return Effect.suspend(() => {
+      if (!this.#finished && !this.#cancelled) return this.#owner.ask(this, method, params, options)
+      const message = `${this.method} is over: ${method} was not sent`
+      return Effect.fail(new RequestError({ reason: "Closed", method, message }))
+    })
   }
 
   #done(exit: Exit.Exit<Answer, McpError.McpError>): void {
     this.#finished = true
     if (this.#cancelled) return this.#owner.drop(this)
     if (Exit.isSuccess(exit)) {
+      if (!isAnswer(exit.value)) return this.#fault(Cause.die(new TypeError("The result is not an object")))
       try {
         return this.#owner.answer(this, JsonRpc.success(this.id, exit.value))
       } catch (error) {
@@ -196,6 +214,7 @@ export class Exchange {
     }
     const reason = exit.cause.reasons.find(Cause.isFailReason)
     if (reason === undefined || exit.cause.reasons.some(Cause.isDieReason)) return this.#fault(exit.cause)
+    if (!McpError.isMcpError(reason.error)) return this.#fault(exit.cause)
     try {
       this.#fail(reason.error)
     } catch (error) {
@@ -203,7 +222,7 @@ export class Exchange {
     }
   }
 
-  /** A defect, or a handler that interrupted itself: it is owed an answer that says nothing but a reference. */
+  /** A defect, a result that is none, or a handler that interrupted itself: what is answered says nothing but a reference. */
   #fault(cause: Cause.Cause<unknown>): void {
     const reference = globalThis.crypto.randomUUID()
     this.#owner.defect(this, cause, reference)

@@ -10,7 +10,8 @@ import type { Connection, End, Receiver } from "./Connection.ts"
 export interface Options {
   /**
    * How many messages may wait for a slow reader on each side before `send` answers `false`: 1,024 by default. They are
-   * taken all the same.
+   * taken all the same, so that what is queued is bounded by what two peers have in flight, and not by the link: there is no
+   * other side here that could be lost.
    */
   readonly maxQueued?: number | undefined
 }
@@ -24,6 +25,7 @@ class Side implements Connection {
   #end: End | undefined = undefined
   #paused = false
   #scheduled = false
+  #turns = 0
 
   constructor(maxQueued: number) {
     this.#maxQueued = maxQueued
@@ -87,14 +89,20 @@ class Side implements Connection {
     for (const wake of this.#waiting.splice(0)) wake()
   }
 
-  /** Delivery is never nested in the sender's turn. */
+  /**
+   * Delivery is never nested in the sender's turn. Two sides that always have something to say would keep timers and sockets
+   * waiting for ever, so that now and then delivery waits for them.
+   */
   #schedule(): void {
-    if (this.#scheduled || this.#receiver === undefined || this.#paused) return
+    if (this.#scheduled || this.#receiver === undefined || (this.#paused && this.#end === undefined)) return
     this.#scheduled = true
-    queueMicrotask(() => {
-      this.#scheduled = false
-      this.#deliver()
-    })
+    if (++this.#turns % turnsAtOnce === 0) later(this.#turn)
+    else queueMicrotask(this.#turn)
+  }
+
+  readonly #turn = (): void => {
+    this.#scheduled = false
+    this.#deliver()
   }
 
   #deliver(): void {
@@ -106,6 +114,13 @@ class Side implements Connection {
     this.#receiver = undefined
     receiver.end(this.#end)
   }
+}
+
+const turnsAtOnce = 1024
+
+const later = (f: () => void): void => {
+  if (typeof setImmediate === "function") setImmediate(f)
+  else setTimeout(f, 0)
 }
 
 /** Two connections: what one sends, the other receives, in order. The scope closes both. */

@@ -17,9 +17,18 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import type { Connection } from "./Connection.ts"
-import { type Answer, type Caller, type CallOptions, type Dispatcher, Exchange, McpRequest, type Owner } from "./Exchange.ts"
+import {
+  type Answer,
+  type Caller,
+  type CallOptions,
+  type Dispatcher,
+  Exchange,
+  McpRequest,
+  type Owner
+} from "./Exchange.ts"
 import { BatchReply } from "./internal/batch.ts"
 import { Calls, closed, type Host } from "./internal/calls.ts"
+import { harmless, Notices } from "./internal/notices.ts"
 import * as Limits from "./Limits.ts"
 import { RequestError } from "./RequestError.ts"
 import type { Session, SessionEnd } from "./Session.ts"
@@ -31,8 +40,13 @@ export interface Options<R> {
   readonly dispatch: Dispatcher<R | McpRequest>
   /** Says who asks, and in which revision; or why the request is refused before it is dispatched. */
   readonly identify: (peer: Peer, request: JsonRpc.Request) => Caller | McpError.McpError
-  /** Handles a notification other than `notifications/cancelled` and `notifications/progress`, which the peer handles itself. */
-  readonly onNotification?: ((peer: Peer, notification: JsonRpc.Notification) => Effect.Effect<void, never, R> | void) | undefined
+  /**
+   * Handles a notification other than `notifications/cancelled` and `notifications/progress`, which the peer handles itself.
+   * What fails is logged. Each is started in the order in which it came, and does not wait for the one before.
+   */
+  readonly onNotification?:
+    | ((peer: Peer, notification: JsonRpc.Notification) => Effect.Effect<void, never, R> | void)
+    | undefined
   readonly limits?: Limits.Limits | undefined
 }
 
@@ -46,11 +60,20 @@ export interface Peer {
     params?: JsonRpc.JsonObject,
     options?: CallOptions
   ) => Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError>
-  /** Sends a notification. Waits while the other side is slow to read; does nothing after the end. */
+  /**
+   * Sends a notification. Waits while the other side is slow to read; does nothing after the end. Parameters without JSON form
+   * are a defect.
+   */
   readonly notify: (method: string, params?: JsonRpc.JsonObject) => Effect.Effect<void>
-  /** Ends the session for a reason of this side's. Requests in flight are interrupted, calls fail with `Closed`. */
+  /**
+   * Ends the session for a reason of this side's. Requests in flight are interrupted, calls fail with `Closed`. A session that
+   * has ended already keeps its reason; if it still waits for requests to finish, it does not any more.
+   */
   readonly close: (end: SessionEnd) => void
-  /** Waits for the end of the session, when everything that ran in it is over, and says why it ended. */
+  /**
+   * Waits for the end of the session, when everything that ran in it is over and the connection is closed, and says why it
+   * ended. What ignores its interruption is waited for no longer than `interruptGrace`.
+   */
   readonly ended: Effect.Effect<SessionEnd>
   /** Closed when the session ends. Made when first asked for. */
   readonly scope: Scope.Scope
@@ -74,13 +97,16 @@ class PeerImpl<R> implements Peer, Owner, Host {
   readonly #life: Fiber.Fiber<SessionEnd>
   #calls: Calls | undefined = undefined
   #exchanges: Map<JsonRpc.Id, Exchange> | undefined = undefined
-  #notices: Set<Fiber.Fiber<void>> | undefined = undefined
+  #notices: Notices | undefined = undefined
   #batches: Map<Exchange, BatchReply> | undefined = undefined
   #scope: Scope.Closeable | undefined = undefined
   #end: SessionEnd | undefined = undefined
   #wake: ((end: Effect.Effect<SessionEnd>) => void) | undefined = undefined
   #idle: ((done: Effect.Effect<void>) => void) | undefined = undefined
   #paused = false
+  // Requests and notifications that are in the part of their handler that comes before it suspends.
+  #starting = 0
+  #draining = false
 
   constructor(options: Options<R>, context: Context.Context<R>, limits: Limits.Resolved) {
     this.#options = options
@@ -124,20 +150,24 @@ class PeerImpl<R> implements Peer, Owner, Host {
         onProgress: options.onProgress,
         about
       }, resume)
-      // Whoever waits for an answer has to go on reading.
-      this.#resume(true)
+      this.#flow()
       return cancel
     })
   }
 
   notify(method: string, params?: JsonRpc.JsonObject): Effect.Effect<void> {
-    return Effect.suspend(() => this.#connection.send(JsonRpc.notification(method, params)) ? Effect.void : this.drained)
+    return Effect.suspend(() =>
+      this.#connection.send(JsonRpc.notification(method, params)) ? Effect.void : this.drained
+    )
   }
 
   close(end: SessionEnd): void {
-    if (this.#end !== undefined) return
+    if (this.#end !== undefined) {
+      if (this.#draining && end._tag !== "Ended") this.#idle?.(Effect.void)
+      return
+    }
     this.#end = end
-    this.#resume(true)
+    this.#flow()
     this.#calls?.end(end)
     this.#wake?.(Effect.succeed(end))
   }
@@ -181,16 +211,33 @@ class PeerImpl<R> implements Peer, Owner, Host {
   }
 
   #onRequest(request: JsonRpc.Request, batch: BatchReply | undefined): void {
-    if (this.#end !== undefined) return
-    const refused = this.#refusal(request)
-    const caller = refused ?? this.#options.identify(this, request)
-    if (McpError.isMcpError(caller)) {
-      const revision = this.session?.revision ?? "2026-07-28"
-      return this.#reply(JsonRpc.failure(request.id, McpError.toErrorObject(caller, revision)), batch)
-    }
+    if (this.#end !== undefined) return batch?.drop()
+    const caller = this.#refusal(request) ?? this.#identify(request)
+    if (McpError.isMcpError(caller)) return this.#refuse(request, caller, batch)
     const exchange = new Exchange(this, request, caller)
     if (batch !== undefined) (this.#batches ??= new Map()).set(exchange, batch)
+    this.#starting++
     exchange.start()
+    this.#starting--
+    this.#settled()
+  }
+
+  #identify(request: JsonRpc.Request): Caller | McpError.McpError {
+    try {
+      return this.#options.identify(this, request)
+    } catch (defect) {
+      return this.#internal(request.method, defect)
+    }
+  }
+
+  #refuse(request: JsonRpc.Request, error: McpError.McpError, batch: BatchReply | undefined): void {
+    const revision = this.session?.revision ?? "2026-07-28"
+    try {
+      this.#reply(JsonRpc.failure(request.id, McpError.toErrorObject(error, revision)), batch)
+    } catch (defect) {
+      const internal = McpError.toErrorObject(this.#internal(request.method, defect), revision)
+      this.#reply(JsonRpc.failure(request.id, internal), batch)
+    }
   }
 
   #refusal(request: JsonRpc.Request): McpError.McpError | undefined {
@@ -208,9 +255,16 @@ class PeerImpl<R> implements Peer, Owner, Host {
   #onNotification(notification: JsonRpc.Notification): void {
     switch (notification.method) {
       case "notifications/cancelled": {
-        const exchange = this.#exchanges?.get(notification.params?.["requestId"] as JsonRpc.Id)
+        const { requestId, reason } = notification.params ?? {}
+        const exchange = this.#exchanges?.get(requestId as JsonRpc.Id)
+        if (exchange === undefined) return this.#calls?.revoke(requestId)
         // "The `initialize` request MUST NOT be cancelled by clients"
-        if (exchange !== undefined && exchange.method !== "initialize") exchange.cancel()
+        if (exchange.method === "initialize" || exchange.cancelled) return
+        exchange.cancel()
+        // "Both parties SHOULD log cancellation reasons for debugging"
+        if (typeof reason === "string") {
+          this.fork(Effect.logDebug(`${exchange.method} was cancelled: ${reason.slice(0, maxReason)}`))
+        }
         return
       }
       case "notifications/progress":
@@ -222,24 +276,15 @@ class PeerImpl<R> implements Peer, Owner, Host {
   }
 
   #notice(notification: JsonRpc.Notification): void {
-    const full = (this.#notices?.size ?? 0) >= this.#limits.maxNotices
-    if (full || this.#end !== undefined) {
-      if (full) this.fork(Effect.logWarning(`${notification.method} was dropped: too many notifications are being handled`))
-      return
-    }
+    const { method } = notification
+    if (this.#end !== undefined || this.#notices?.drop(method) === true) return
+    this.#starting++
     const handled = guard(() => this.#options.onNotification?.(this, notification))
-    if (handled === undefined) return
-    const fiber = this.fork(Effect.catchCause(handled, (cause) =>
-      Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.logError(`${notification.method} was not handled`, cause)))
-    if (fiber.pollUnsafe() !== undefined) return
-    const notices = (this.#notices ??= new Set())
-    notices.add(fiber)
-    fiber.addObserver(() => {
-      notices.delete(fiber)
-      this.#resume(false)
-      this.#settled()
-    })
-    if (notices.size >= this.#limits.maxNotices) this.#pause()
+    const fiber = handled === undefined ? undefined : this.fork(harmless(method, handled))
+    this.#starting--
+    if (fiber === undefined || fiber.pollUnsafe() !== undefined) return this.#settled()
+    ;(this.#notices ??= new Notices(this, this.#limits.maxNotices)).add(method, fiber)
+    if (this.#over) fiber.interruptUnsafe()
   }
 
   #onInvalid(invalid: JsonRpc.Invalid, batch: BatchReply | undefined): void {
@@ -255,9 +300,15 @@ class PeerImpl<R> implements Peer, Owner, Host {
       ? `A batch holds at most ${this.#limits.maxBatch} messages`
       : undefined
     if (refused !== undefined) {
-      return this.#reply(JsonRpc.failure(undefined, { code: -32600, message: `Invalid Request: ${refused}` }), undefined)
+      return this.#reply(
+        JsonRpc.failure(undefined, { code: -32600, message: `Invalid Request: ${refused}` }),
+        undefined
+      )
     }
-    const batch = new BatchReply((replies) => this.#connection.send({ _tag: "Batch", members: replies }))
+    // About the first that it answers, so that a transport with several streams can choose one.
+    const batch = new BatchReply((replies) =>
+      this.#connection.send({ _tag: "Batch", members: replies }, replies[0]?.id)
+    )
     for (const member of members) {
       if (member._tag === "Request") this.#onRequest(member, batch.expect())
       else if (member._tag === "Invalid" && !member.answer) this.#onInvalid(member, batch.expect())
@@ -275,11 +326,8 @@ class PeerImpl<R> implements Peer, Owner, Host {
 
   answer(exchange: Exchange, message: JsonRpc.Success | JsonRpc.Failure): void {
     const batch = this.#batches?.get(exchange)
-    if (batch === undefined) return void this.#connection.send(message, exchange.id)
-    // Encoded here, so that one answer that has no JSON form does not cost the others theirs.
-    if (message._tag === "Success") JsonRpc.encode(message)
-    this.#batches!.delete(exchange)
-    batch.add(message)
+    this.#reply(message, batch)
+    if (batch !== undefined) this.#batches!.delete(exchange)
   }
 
   say(exchange: Exchange, method: string, params: JsonRpc.JsonObject): boolean {
@@ -293,7 +341,8 @@ class PeerImpl<R> implements Peer, Owner, Host {
     options: CallOptions | undefined
   ): ReturnType<Peer["request"]> {
     if (Revision.era(exchange.caller.revision) === "session") return this.#call(exchange.id, method, params, options)
-    const message = `${method} is not a request of ${exchange.caller.revision}: there the client is asked through the result`
+    const message =
+      `${method} is not a request of ${exchange.caller.revision}: there the client is asked through the result`
     return Effect.fail(new RequestError({ reason: "Unsupported", method, message }))
   }
 
@@ -308,20 +357,36 @@ class PeerImpl<R> implements Peer, Owner, Host {
     exchange.startedAt = this.clock.currentTimeMillisUnsafe()
     const exchanges = (this.#exchanges ??= new Map())
     exchanges.set(exchange.id, exchange)
-    if (exchanges.size >= this.#limits.maxInFlight && (this.#calls?.size ?? 0) === 0) this.#pause()
+    if (exchanges.size >= this.#limits.maxInFlight) this.#flow()
+    // Its handler has ended the session before it suspended.
+    if (this.#over) exchange.cancel()
   }
 
   resumed(exchange: Exchange): void {
     this.#exchanges!.delete(exchange.id)
-    this.#resume(false)
-    this.#settled()
+    this.counted()
   }
 
   defect(exchange: Exchange, cause: Cause.Cause<unknown>, reference: string): void {
     this.fork(Effect.logError(`${exchange.method} failed, reference ${reference}`, cause))
   }
 
-  // ---- what the calls need
+  #internal(method: string, defect: unknown): McpError.McpError {
+    const reference = globalThis.crypto.randomUUID()
+    this.fork(Effect.logError(`${method} failed, reference ${reference}`, Cause.die(defect)))
+    return McpError.internal(reference)
+  }
+
+  // ---- what the calls and the notices need
+
+  quiet(): void {
+    this.#flow()
+  }
+
+  counted(): void {
+    this.#flow()
+    this.#settled()
+  }
 
   readonly send = (message: JsonRpc.Message, about: JsonRpc.Id | undefined): void =>
     void this.#connection.send(message, about)
@@ -331,24 +396,21 @@ class PeerImpl<R> implements Peer, Owner, Host {
 
   // ---- flow and end
 
-  #reply(message: JsonRpc.Failure, batch: BatchReply | undefined): void {
-    if (batch === undefined) this.#connection.send(message, message.id)
-    else batch.add(message)
+  #reply(message: JsonRpc.Success | JsonRpc.Failure, batch: BatchReply | undefined): void {
+    if (batch === undefined) return void this.#connection.send(message, message.id)
+    // Encoded here, so that one answer that has no JSON form does not cost the others theirs.
+    JsonRpc.encode(message)
+    batch.add(message)
   }
 
-  #pause(): void {
-    if (this.#paused || this.#end !== undefined || this.#connection.pause === undefined) return
-    this.#paused = true
-    this.#connection.pause()
-  }
-
-  #resume(force: boolean): void {
-    if (!this.#paused) return
-    const full = (this.#exchanges?.size ?? 0) >= this.#limits.maxInFlight ||
-      (this.#notices?.size ?? 0) >= this.#limits.maxNotices
-    if (full && !force) return
-    this.#paused = false
-    this.#connection.resume?.()
+  /** Reads on, or stops reading, as the bounds say. Whoever waits for an answer has to go on reading. */
+  #flow(): void {
+    const stop = this.#end === undefined && (this.#calls?.size ?? 0) === 0 &&
+      ((this.#exchanges?.size ?? 0) >= this.#limits.maxInFlight || this.#notices?.full === true)
+    if (stop === this.#paused || this.#connection.pause === undefined) return
+    this.#paused = stop
+    if (stop) this.#connection.pause()
+    else this.#connection.resume?.()
   }
 
   /** Tells the end of the session, if it waits, that nothing runs any more. */
@@ -357,7 +419,12 @@ class PeerImpl<R> implements Peer, Owner, Host {
   }
 
   get #running(): number {
-    return (this.#exchanges?.size ?? 0) + (this.#notices?.size ?? 0)
+    return this.#starting + (this.#exchanges?.size ?? 0) + (this.#notices?.size ?? 0)
+  }
+
+  /** Whether nothing may go on any more. */
+  get #over(): boolean {
+    return this.#end !== undefined && !this.#draining
   }
 
   readonly #awaitIdle = Effect.callback<void>((resume) => {
@@ -369,24 +436,29 @@ class PeerImpl<R> implements Peer, Owner, Host {
   readonly #windDown = (end: SessionEnd): Effect.Effect<void> =>
     Effect.gen({ self: this }, function*() {
       if (end._tag === "Ended" && this.#running > 0) {
+        this.#draining = true
         yield* Effect.timeoutOption(this.#awaitIdle, this.#limits.drainGrace)
+        this.#draining = false
       }
       for (const exchange of this.exchanges) exchange.cancel()
-      for (const notice of this.#notices ?? []) notice.interruptUnsafe()
-      if (this.#scope !== undefined) {
-        const closing = this.fork(Scope.close(this.#scope, Exit.void))
-        yield* Effect.timeoutOption(Fiber.await(closing), this.#limits.interruptGrace)
+      this.#notices?.interrupt()
+      const closing = this.#scope === undefined ? undefined : this.fork(Scope.close(this.#scope, Exit.void))
+      if (closing !== undefined || this.#running > 0) {
+        const scopeClosed = closing === undefined ? Effect.void : Fiber.await(closing)
+        yield* Effect.timeoutOption(Effect.andThen(scopeClosed, this.#awaitIdle), this.#limits.interruptGrace)
       }
-      if (this.#running > 0) yield* Effect.timeoutOption(this.#awaitIdle, this.#limits.interruptGrace)
-      for (const exchange of this.exchanges) {
-        yield* Effect.logWarning(`${exchange.method} ignores its interruption and was left behind`)
-      }
+      const left = [...Array.from(this.exchanges, (exchange) => exchange.method), ...this.#notices?.methods ?? []]
+      if (closing !== undefined && closing.pollUnsafe() === undefined) left.push("a finalizer of the session")
+      for (const what of left) yield* Effect.logWarning(`${what} ignores its interruption and was left behind`)
       yield* this.#connection.close
     })
 }
 
 const millis = (input: Duration.Input | undefined, fallback: number): number =>
   input === undefined ? fallback : Duration.toMillis(Duration.fromInputUnsafe(input))
+
+// What the other side gives as its reason is logged up to this many characters.
+const maxReason = 256
 
 /** User code may throw before there is an effect. */
 const guard = <A, E, R, X>(f: () => Effect.Effect<A, E, R> | X): Effect.Effect<A, E, R> | X => {
@@ -404,8 +476,9 @@ const guard = <A, E, R, X>(f: () => Effect.Effect<A, E, R> | X): Effect.Effect<A
 export const make = <R = never>(options: Options<R>): Effect.Effect<Peer, never, R | Scope.Scope> =>
   Effect.acquireRelease(
     Effect.map(Effect.context<R>(), (context): Peer => new PeerImpl(options, context, Limits.resolve(options.limits))),
-    (peer) => Effect.suspend(() => {
-      peer.close({ _tag: "Closed" })
-      return peer.ended
-    })
+    (peer) =>
+      Effect.suspend(() => {
+        peer.close({ _tag: "Closed" })
+        return peer.ended
+      })
   )

@@ -7,7 +7,8 @@ import type { SessionEnd } from "./Session.ts"
 /**
  * A request that this side sent and that was not answered. The other side's own errors are `McpError`s.
  *
- * - `Closed`: the connection ended before the answer came, or was over already; `end` says how.
+ * - `Closed`: the connection ended before the answer came, or was over already, and `end` says how; or, without `end`, the other
+ *   side tore a subscription down, or the request that the question belongs to is over.
  * - `TimedOut`: no answer within the call's timeout. The other side was told that it is cancelled.
  * - `Limit`: too many requests wait for an answer; nothing was sent.
  * - `Unsupported`: the revision or the other side has no such method, or the message cannot be said in the revision; nothing was sent.

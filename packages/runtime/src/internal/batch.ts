@@ -1,6 +1,6 @@
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 
-/** The answers to one batch (2025-03-26): sent together when the last one is there. */
+/** The answers to one batch (2025-03-26): sent together when the last one is there, or not at all when none is owed. */
 export class BatchReply {
   readonly #send: (replies: ReadonlyArray<JsonRpc.Success | JsonRpc.Failure>) => void
   readonly #replies: Array<JsonRpc.Success | JsonRpc.Failure> = []

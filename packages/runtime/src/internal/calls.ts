@@ -1,10 +1,12 @@
 /**
  * The requests that this side sent and that wait for an answer.
  *
- * One timer fiber serves them all: it sleeps until the earliest deadline, and exists only while something waits.
+ * One timer fiber serves them all. It sleeps until the earliest deadline that it was told of, so that it need not be touched
+ * when an answer comes; it ends there if nothing waits any more, and with the peer at the latest.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
+import * as Cause from "effect/Cause"
 import type { Clock } from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Duration from "effect/Duration"
@@ -41,6 +43,8 @@ export interface Host {
   /** Sends a message; may throw what `JsonRpc.encode` throws. */
   readonly send: (message: JsonRpc.Message, about: JsonRpc.Id | undefined) => void
   readonly toError: (error: JsonRpc.ErrorObject) => McpError.McpError
+  /** No call waits any more. */
+  readonly quiet: () => void
 }
 
 const settled = Effect.void
@@ -73,23 +77,24 @@ export class Calls {
     resume: (result: CallResult) => void
   ): Effect.Effect<void> {
     const id = this.#nextId++
+    const startedAt = this.#host.clock.currentTimeMillisUnsafe()
+    const deadline = startedAt + Math.min(settings.timeout, settings.maxTimeout)
+    // Known before it is sent: the connection may be lost while it is sent, and that fails it too.
+    const call = { id, method, settings, startedAt, resume, deadline, progress: -Infinity }
+    this.#pending.set(id, call)
     const sent = settings.onProgress === undefined ? params : withProgressToken(params, id)
     try {
       this.#host.send(JsonRpc.request(id, method, sent), settings.about)
     } catch (cause) {
+      this.#remove(id)
       const message = `The parameters of ${method} have no JSON form`
       resume(Effect.fail(new RequestError({ reason: "Unsupported", method, message, cause })))
       return settled
     }
-    const startedAt = this.#host.clock.currentTimeMillisUnsafe()
-    const deadline = startedAt + Math.min(settings.timeout, settings.maxTimeout)
-    this.#pending.set(id, { id, method, settings, startedAt, resume, deadline, progress: -Infinity })
+    if (!this.#pending.has(id)) return settled
     this.#arm(deadline)
     return Effect.sync(() => {
-      const call = this.#pending.get(id)
-      if (call === undefined) return
-      this.#pending.delete(id)
-      this.#cancel(call, "The caller does not wait any more")
+      if (this.#remove(id)) this.#cancel(call, "The caller does not wait any more")
     })
   }
 
@@ -97,7 +102,7 @@ export class Calls {
   settle(message: JsonRpc.Success | JsonRpc.Failure): void {
     const call = message.id === undefined ? undefined : this.#pending.get(message.id)
     if (call === undefined) return
-    this.#pending.delete(call.id)
+    this.#remove(call.id)
     call.resume(
       message._tag === "Success"
         ? Effect.succeed(message.result as JsonRpc.JsonObject)
@@ -109,7 +114,7 @@ export class Calls {
   refuse(invalid: JsonRpc.Invalid): void {
     const call = invalid.id === undefined ? undefined : this.#pending.get(invalid.id)
     if (call === undefined) return
-    this.#pending.delete(call.id)
+    this.#remove(call.id)
     const message = `The answer to ${call.method} is not valid: ${invalid.error.message}`
     call.resume(Effect.fail(new RequestError({ reason: "InvalidAnswer", method: call.method, message })))
   }
@@ -124,11 +129,27 @@ export class Calls {
     const now = this.#host.clock.currentTimeMillisUnsafe()
     call.deadline = Math.min(now + call.settings.timeout, call.startedAt + call.settings.maxTimeout)
     const { total, message } = params
-    call.settings.onProgress({
-      progress,
-      ...(typeof total === "number" ? { total } : undefined),
-      ...(typeof message === "string" ? { message } : undefined)
-    })
+    try {
+      call.settings.onProgress({
+        progress,
+        ...(typeof total === "number" ? { total } : undefined),
+        ...(typeof message === "string" ? { message } : undefined)
+      })
+    } catch (defect) {
+      this.#host.fork(Effect.logError(`The progress of ${call.method} was not handled`, Cause.die(defect)))
+    }
+  }
+
+  /**
+   * The other side says that a request of this side's is over. It may say so of a subscription only (2026-07-28: a server
+   * sends it when it tears one down); of any other request it is ignored.
+   */
+  revoke(requestId: unknown): void {
+    const call = this.#pending.get(requestId as JsonRpc.Id)
+    if (call === undefined || call.method !== "subscriptions/listen") return
+    this.#remove(call.id)
+    const message = `The other side has ended ${call.method}`
+    call.resume(Effect.fail(new RequestError({ reason: "Closed", method: call.method, message })))
   }
 
   /** Fails whatever waits. */
@@ -137,7 +158,14 @@ export class Calls {
     this.#pending.clear()
     this.#timer?.interruptUnsafe()
     this.#timer = undefined
+    this.#wakeAt = Infinity
     for (const { method, resume } of calls) resume(Effect.fail(closed(method, end)))
+  }
+
+  #remove(id: number): boolean {
+    const removed = this.#pending.delete(id)
+    if (removed && this.#pending.size === 0) this.#host.quiet()
+    return removed
   }
 
   #cancel(call: Call, reason: string): void {
@@ -166,12 +194,13 @@ export class Calls {
         next = Math.min(next, call.deadline)
         continue
       }
-      this.#pending.delete(call.id)
+      // An earlier one's end may have ended this one.
+      if (!this.#remove(call.id)) continue
       const message = `No answer to ${call.method} within ${now - call.startedAt} ms`
       this.#cancel(call, message)
       call.resume(Effect.fail(new RequestError({ reason: "TimedOut", method: call.method, message })))
     }
-    if (next !== Infinity) this.#arm(next)
+    if (this.#pending.size > 0 && next !== Infinity) this.#arm(next)
   }
 }
 
