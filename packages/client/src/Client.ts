@@ -1,0 +1,215 @@
+/**
+ * A client of one server, whatever revision the server speaks.
+ *
+ * `make` opens the transport, finds out which revisions the two sides share, and gives a `Client` that lives as long as the
+ * scope. Its methods give the same results in all five revisions: what an older server says is lifted to the newest names.
+ *
+ * **Gotchas.** A method that the negotiated revision lacks fails with `Unsupported` and sends nothing; so does one whose
+ * capability the server did not declare ("Both parties MUST only use capabilities that were successfully negotiated",
+ * 2025-11-25, lifecycle), unless `enforceCapabilities` is off. Interrupting an effect cancels its request on the wire.
+ *
+ * ```ts
+ * const program = Effect.gen(function*() {
+ *   const client = yield* Client.make(Stdio.transport({ command: "node", args: ["server.js"] }))
+ *   const { tools } = yield* client.listTools()
+ *   const sum = yield* client.callTool("add", { a: 1, b: 2 }, { output: Schema.Struct({ sum: Schema.Number }) })
+ * }).pipe(Effect.scoped)
+ * ```
+ */
+import type { CallToolResult } from "@skein/protocol/CallTool"
+import type { ServerCapabilities } from "@skein/protocol/Capabilities"
+import type { Implementation, LoggingLevel } from "@skein/protocol/Common"
+import type { CompleteResult, PromptReference, ResourceTemplateReference } from "@skein/protocol/Completion"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type * as Method from "@skein/protocol/Method"
+import type { GetPromptResult, ListPromptsResult, Prompt } from "@skein/protocol/Prompt"
+import type {
+  ListResourcesResult,
+  ListResourceTemplatesResult,
+  ReadResourceResult,
+  Resource,
+  ResourceTemplate
+} from "@skein/protocol/Resource"
+import type * as Revision from "@skein/protocol/Revision"
+import type { ListToolsResult, Tool } from "@skein/protocol/Tool"
+import type { Transport } from "@skein/runtime/Connection"
+import type { Progress } from "@skein/runtime/Exchange"
+import type * as Limits from "@skein/runtime/Limits"
+import type { Peer } from "@skein/runtime/Peer"
+import type { SessionEnd } from "@skein/runtime/Session"
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import type * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
+import type { ClientError } from "./ClientError.ts"
+import { connect } from "./internal/connect.ts"
+import type { Notification } from "./Notification.ts"
+
+/** How a client is made. Every member is optional; the defaults stand beside it. */
+export interface Options {
+  /** What this side is called: `{ name: "skein", version: "0.1.0" }` by default. */
+  readonly info?: Implementation | undefined
+  /**
+   * The revisions that may be spoken: all by default. With none of the request era the server is not probed, and with none of
+   * the session era `initialize` is never sent.
+   */
+  readonly revisions?: ReadonlyArray<Revision.Revision> | undefined
+  /**
+   * How long the answer to `server/discover` is waited for before `initialize` is sent: 3 seconds by default. A server that
+   * only starts slowly loses nothing by it. Not used where no session may be opened: then the timeout of any request counts.
+   */
+  readonly probeTimeout?: Duration.Input | undefined
+  /** The bounds of the connection, and the timeouts of its requests. */
+  readonly limits?: Limits.Limits | undefined
+  /**
+   * Whether a method fails with `Unsupported`, and sends nothing, when the server did not declare its capability: true by
+   * default. Turn it off for a server that offers more than it declares.
+   */
+  readonly enforceCapabilities?: boolean | undefined
+  /** How many pages `allTools` and its like ask for: 1,000 by default. One that has more fails with `Limit`. */
+  readonly maxPages?: number | undefined
+  /** How many items `allTools` and its like gather: 10,000 by default. A listing of more fails with `Limit`. */
+  readonly maxItems?: number | undefined
+  /**
+   * How many notifications wait for each listener of `notifications`: 256 by default. When it is full the oldest is dropped.
+   */
+  readonly notificationBuffer?: number | undefined
+}
+
+/** How one request is made. */
+export interface RequestOptions {
+  /** How long to wait for the answer, instead of the timeout of the client's limits (60 seconds). Progress starts it anew. */
+  readonly timeout?: Duration.Input | undefined
+  /** How long to wait in all, instead of the `maxTimeout` of the client's limits (1 hour). */
+  readonly maxTimeout?: Duration.Input | undefined
+  /** Asks the server for progress. Called in order, and never after the end. What it throws is logged. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined
+}
+
+/** How one page of a listing is asked for. */
+export interface PageOptions extends RequestOptions {
+  /** The `nextCursor` of the page before; the first page without it. */
+  readonly cursor?: string | undefined
+}
+
+/** How a tool is called whose structured result is read with a schema. */
+export interface TypedCallOptions<A, RD = never> extends RequestOptions {
+  readonly output: Schema.Decoder<A, RD>
+}
+
+/** Calls a tool. */
+export interface CallTool {
+  /**
+   * Gives `structuredContent` as the schema reads it; where the result has none (2024-11-05 and 2025-03-26 know none, and a
+   * value that is no object needs 2026-07-28), the first text that is JSON. A result with `isError` fails with `Tool`, and one
+   * that the schema refuses with `InvalidAnswer`; both errors carry the result.
+   */
+  <A, RD = never>(
+    name: string,
+    args: JsonObject | undefined,
+    options: TypedCallOptions<A, RD>
+  ): Effect.Effect<A, ClientError, RD>
+  /** Gives the result as it is, also where the tool failed as a tool may (`isError`). */
+  (name: string, args?: JsonObject, options?: RequestOptions): Effect.Effect<CallToolResult, ClientError>
+}
+
+/** A client of one server. See the module's text. */
+export interface Client {
+  /** What was negotiated. */
+  readonly revision: Revision.Revision
+  /** How the negotiated revision converses. */
+  readonly era: Revision.Era
+  /** Name and version of the server, as it gave them. Not to be trusted. */
+  readonly server: Implementation | undefined
+  /** What the server declared. */
+  readonly capabilities: ServerCapabilities
+  /** How to use the server, for a language model. */
+  readonly instructions: string | undefined
+
+  /** One page of the tools. */
+  readonly listTools: (options?: PageOptions) => Effect.Effect<ListToolsResult, ClientError>
+  /** All tools: walks the pages, within `maxPages` and `maxItems`. A cursor that repeats fails with `InvalidAnswer`. */
+  readonly allTools: Effect.Effect<ReadonlyArray<Tool>, ClientError>
+  readonly callTool: CallTool
+
+  /** One page of the resources. */
+  readonly listResources: (options?: PageOptions) => Effect.Effect<ListResourcesResult, ClientError>
+  /** All resources; see `allTools`. */
+  readonly allResources: Effect.Effect<ReadonlyArray<Resource>, ClientError>
+  /** One page of the resource templates. */
+  readonly listResourceTemplates: (options?: PageOptions) => Effect.Effect<ListResourceTemplatesResult, ClientError>
+  /** All resource templates; see `allTools`. */
+  readonly allResourceTemplates: Effect.Effect<ReadonlyArray<ResourceTemplate>, ClientError>
+  /** The contents of a resource. One that does not exist fails with `Protocol` and the reason `ResourceNotFound`. */
+  readonly readResource: (uri: string, options?: RequestOptions) => Effect.Effect<ReadResourceResult, ClientError>
+
+  /** One page of the prompts. */
+  readonly listPrompts: (options?: PageOptions) => Effect.Effect<ListPromptsResult, ClientError>
+  /** All prompts; see `allTools`. */
+  readonly allPrompts: Effect.Effect<ReadonlyArray<Prompt>, ClientError>
+  /** A prompt, filled in. */
+  readonly getPrompt: (
+    name: string,
+    args?: Readonly<Record<string, string>>,
+    options?: RequestOptions
+  ) => Effect.Effect<GetPromptResult, ClientError>
+
+  /**
+   * Suggestions for an argument of a prompt or of a resource template. `context` holds the arguments that are known already,
+   * which servers before 2025-06-18 are not told.
+   */
+  readonly complete: (
+    ref: PromptReference | ResourceTemplateReference,
+    argument: { readonly name: string; readonly value: string },
+    context?: Readonly<Record<string, string>>,
+    options?: RequestOptions
+  ) => Effect.Effect<CompleteResult, ClientError>
+  /** Whether the server answers: `ping`, or `server/discover` in the request era, which has no `ping`. */
+  readonly ping: Effect.Effect<void, ClientError>
+  /**
+   * The least severe log messages that the server should send: `logging/setLevel`. In the request era nothing is sent now:
+   * each request from here on asks for that level (`io.modelcontextprotocol/logLevel`).
+   */
+  readonly setLoggingLevel: (level: LoggingLevel, options?: RequestOptions) => Effect.Effect<void, ClientError>
+
+  /**
+   * Sends any request of the method table, typed by its entry: `client.request(Method.Subscribe, { uri })`. An entry of one's
+   * own, for a method of an extension, will do too.
+   */
+  readonly request: <P, R>(
+    method: Method.RequestMethod<P, R>,
+    params: P,
+    options?: RequestOptions
+  ) => Effect.Effect<R, ClientError>
+  /**
+   * The notifications of the server, except for progress and cancellation. Each run is a listener of its own with a buffer of
+   * `notificationBuffer`, and ends with the session. What comes while nobody listens is dropped, and so is what is malformed.
+   */
+  readonly notifications: Stream.Stream<Notification>
+  /** Waits for the end of the connection, and says why it ended. */
+  readonly ended: Effect.Effect<SessionEnd>
+  /** The actor beneath, for `Inspect`. */
+  readonly peer: Peer
+}
+
+/** The client, for programs that have one. */
+export const Client: Context.Service<Client, Client> = Context.Service<Client>("@skein/client/Client")
+
+/**
+ * Opens a client that the scope closes.
+ *
+ * - `Open`: the transport could not be opened. `Closed`, `TimedOut`: the server ended, or did not answer, during the handshake.
+ * - `Negotiation`: there is no revision that both sides speak, or the server refused the handshake.
+ *
+ * A server that ends while it is probed is connected to once more, and is sent `initialize` first: there are servers that exit
+ * when they get a request that they do not know.
+ */
+export const make = (transport: Transport, options: Options = {}): Effect.Effect<Client, ClientError, Scope.Scope> =>
+  connect(transport, options)
+
+/** A layer that opens a client, and closes it. See {@link make}. */
+export const layer = (transport: Transport, options: Options = {}): Layer.Layer<Client, ClientError> =>
+  Layer.effect(Client, make(transport, options))

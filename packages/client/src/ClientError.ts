@@ -1,0 +1,81 @@
+/**
+ * Why a client could not do what it was asked for.
+ */
+import * as McpError from "@skein/protocol/McpError"
+import type { CallToolResult } from "@skein/protocol/CallTool"
+import type { TransportError } from "@skein/runtime/Connection"
+import type { RequestError } from "@skein/runtime/RequestError"
+import type { SessionEnd } from "@skein/runtime/Session"
+import * as Data from "effect/Data"
+
+/**
+ * What a host decides on.
+ *
+ * - `Open`: the transport could not be opened; `cause` is its `TransportError`.
+ * - `Closed`: the connection ended before the answer came, or was over already; `end` says how. What a server that was spawned
+ *   wrote to its standard error last is in the message, where the transport kept it.
+ * - `TimedOut`: no answer within the timeout of the call. The server was told that it is cancelled.
+ * - `Limit`: a bound of this side was met: too many requests wait for an answer, or a listing has too many pages.
+ * - `Unsupported`: the negotiated revision or the server does not have it, or it cannot be said in the revision. Nothing was
+ *   sent, with one exception: an answer that asks for input (`input_required`).
+ * - `Protocol`: the server answered with an error; `error` is it.
+ * - `InvalidAnswer`: the server answered with something that is not what the method promises.
+ * - `Tool`: a typed call of a tool ended with `isError`; `result` is what it said.
+ * - `Negotiation`: the two sides share no revision, or the server refused the handshake (`error` is its error, if it gave one).
+ */
+export type Reason =
+  | "Open"
+  | "Closed"
+  | "TimedOut"
+  | "Limit"
+  | "Unsupported"
+  | "Protocol"
+  | "InvalidAnswer"
+  | "Tool"
+  | "Negotiation"
+
+/** A failure of a client. Which members are there depends on the `reason`; see {@link Reason}. */
+export class ClientError extends Data.TaggedError("ClientError")<{
+  readonly reason: Reason
+  /** The method that was called, or was to be called. */
+  readonly method?: string | undefined
+  readonly message: string
+  readonly error?: McpError.McpError | undefined
+  readonly result?: CallToolResult | undefined
+  readonly end?: SessionEnd | undefined
+  readonly cause?: unknown
+}> {}
+
+const endText = (end: SessionEnd | undefined): string => {
+  switch (end?._tag) {
+    case "Lost":
+      return `: ${end.cause.message}`
+    case "Refused":
+      return `: ${end.message}`
+    case "Ended":
+      return ": the server ended it"
+    case "Closed":
+      return ": this side closed it"
+    default:
+      return ""
+  }
+}
+
+/** The failure that a call of the runtime stands for. */
+export const fromRequest = (method: string, error: McpError.McpError | RequestError): ClientError => {
+  if (McpError.isMcpError(error)) {
+    return new ClientError({ reason: "Protocol", method, message: `${method}: ${error.message}`, error, cause: error })
+  }
+  if (error.reason !== "Closed") {
+    return new ClientError({ reason: error.reason, method, message: error.message, cause: error.cause ?? error })
+  }
+  const { end } = error
+  const cause = end?._tag === "Lost" ? end.cause : error
+  return new ClientError({ reason: "Closed", method, message: `${error.message}${endText(end)}`, end, cause })
+}
+
+/** The failure that a transport's failure stands for. */
+export const fromTransport = (error: TransportError): ClientError =>
+  error.reason === "Open"
+    ? new ClientError({ reason: "Open", message: error.message, cause: error })
+    : new ClientError({ reason: "Closed", message: error.message, end: { _tag: "Lost", cause: error }, cause: error })

@@ -1,0 +1,53 @@
+/**
+ * What a typed call of a tool makes of the tool's result.
+ */
+import type { CallToolResult } from "@skein/protocol/CallTool"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { ClientError } from "../ClientError.ts"
+
+const method = "tools/call"
+
+const firstText = (result: CallToolResult): string | undefined =>
+  result.content.find((block) => block.type === "text")?.text
+
+/** `structuredContent`, or else the first text that is JSON: older revisions carry a structured result only as text. */
+const valueOf = (result: CallToolResult): { readonly value: unknown } | undefined => {
+  if (result.structuredContent !== undefined) return { value: result.structuredContent }
+  for (const block of result.content) {
+    if (block.type !== "text") continue
+    try {
+      return { value: JSON.parse(block.text) }
+    } catch {
+      // Prose beside the JSON.
+    }
+  }
+  return undefined
+}
+
+/** Decodes what a tool answered. A result with `isError` fails with `Tool`, one that does not fit with `InvalidAnswer`. */
+export const decode = <A, RD>(
+  name: string,
+  result: CallToolResult,
+  output: Schema.Decoder<A, RD>
+): Effect.Effect<A, ClientError, RD> => {
+  if (result.isError === true) {
+    const message = firstText(result)?.slice(0, 1024) ?? "it says no more"
+    return Effect.fail(
+      new ClientError({ reason: "Tool", method, message: `The tool ${name} failed: ${message}`, result })
+    )
+  }
+  const found = valueOf(result)
+  if (found === undefined) {
+    const message = `The tool ${name} answered with no structured content, and no text that is JSON`
+    return Effect.fail(new ClientError({ reason: "InvalidAnswer", method, message, result }))
+  }
+  return Effect.mapError(Schema.decodeUnknownEffect(output)(found.value), (cause) =>
+    new ClientError({
+      reason: "InvalidAnswer",
+      method,
+      message: `The tool ${name} answered with something else than was expected: ${cause.message}`,
+      result,
+      cause
+    }))
+}

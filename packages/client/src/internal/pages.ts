@@ -1,0 +1,46 @@
+/**
+ * Walking the pages of a listing under a bound.
+ */
+import * as Effect from "effect/Effect"
+import { ClientError } from "../ClientError.ts"
+
+/** How far to walk. */
+export interface Bounds {
+  readonly maxPages: number
+  readonly maxItems: number
+}
+
+/**
+ * Asks for one page after the other and gathers their items. A missing `nextCursor` is the end, and nothing else is: an empty
+ * text is a cursor too (server/utilities/pagination). A cursor that comes a second time would go on for ever.
+ */
+export const walk = <P extends { readonly nextCursor?: string }, A>(
+  method: string,
+  bounds: Bounds,
+  page: (cursor: string | undefined) => Effect.Effect<P, ClientError>,
+  items: (page: P) => ReadonlyArray<A>
+): Effect.Effect<ReadonlyArray<A>, ClientError> =>
+  Effect.gen(function*() {
+    const all: Array<A> = []
+    const seen = new Set<string>()
+    let cursor: string | undefined = undefined
+    for (let pages = 1;; pages++) {
+      const next: P = yield* page(cursor)
+      for (const item of items(next)) all.push(item)
+      if (all.length > bounds.maxItems) {
+        const message = `${method} gave more than ${bounds.maxItems} items (maxItems)`
+        return yield* new ClientError({ reason: "Limit", method, message })
+      }
+      cursor = next.nextCursor
+      if (cursor === undefined) return all
+      if (seen.has(cursor)) {
+        const message = `${method} gave the cursor of page ${pages} before: its pages would never end`
+        return yield* new ClientError({ reason: "InvalidAnswer", method, message })
+      }
+      if (pages >= bounds.maxPages) {
+        const message = `${method} has more than ${bounds.maxPages} pages (maxPages)`
+        return yield* new ClientError({ reason: "Limit", method, message })
+      }
+      seen.add(cursor)
+    }
+  })

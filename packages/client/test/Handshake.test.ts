@@ -1,0 +1,362 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Revision from "@skein/protocol/Revision"
+import { TransportError } from "@skein/runtime/Connection"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import * as TestClock from "effect/testing/TestClock"
+import * as Client from "../src/Client.ts"
+import { ClientError } from "../src/ClientError.ts"
+import { ok, refuse, type Script, scripted, speaks, unknown } from "./support/scripted.ts"
+
+const protocolVersion = "io.modelcontextprotocol/protocolVersion"
+
+const metaOf = (request: { readonly params: { readonly [key: string]: unknown } | undefined } | undefined) =>
+  request?.params?.["_meta"] as { readonly [key: string]: unknown }
+
+const failureOf = <A>(effect: Effect.Effect<A, ClientError, Scope.Scope>) => Effect.scoped(Effect.flip(effect))
+
+describe("the handshake", () => {
+  for (const revision of Revision.sessionEra) {
+    it.effect(`${revision} · a server that does not know server/discover gets initialize, then notifications/initialized`, () =>
+      Effect.gen(function*() {
+        const server = scripted(speaks(revision))
+        const client = yield* Client.make(server.transport)
+        yield* client.ping
+        assert.strictEqual(client.revision, revision)
+        assert.strictEqual(client.era, "session")
+        assert.strictEqual(client.server?.name, "scripted")
+        assert.strictEqual(client.instructions, "Be kind.")
+        assert.deepStrictEqual(client.peer.session?.revision, revision)
+        assert.deepStrictEqual(server.methods, ["server/discover", "initialize", "notifications/initialized", "ping"])
+        assert.strictEqual(server.requests("initialize")[0]?.params?.["protocolVersion"], "2025-11-25")
+      }))
+  }
+
+  it.effect("2026-07-28 · stdio · a DiscoverResult settles it: the server is modern", () =>
+    Effect.gen(function*() {
+      const server = scripted(speaks("2026-07-28"))
+      const client = yield* Client.make(server.transport, { info: { name: "host", version: "7" } })
+      assert.strictEqual(client.revision, "2026-07-28")
+      assert.strictEqual(client.era, "request")
+      assert.deepStrictEqual(client.server, { name: "scripted", version: "1.0.0" })
+      assert.strictEqual(client.instructions, "Be kind.")
+      assert.deepStrictEqual(Object.keys(client.capabilities), [
+        "tools",
+        "resources",
+        "prompts",
+        "completions",
+        "logging"
+      ])
+      assert.deepStrictEqual(server.methods, ["server/discover"])
+      assert.deepStrictEqual(metaOf(server.requests("server/discover")[0]), {
+        [protocolVersion]: "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { name: "host", version: "7" },
+        "io.modelcontextprotocol/clientCapabilities": {}
+      })
+    }))
+
+  it.effect("2026-07-28 · every request MUST carry the protocol version and the client's capabilities", () =>
+    Effect.gen(function*() {
+      const server = scripted(
+        speaks("2026-07-28", () => ok({ resultType: "complete", tools: [], ttlMs: 0, cacheScope: "private" }))
+      )
+      const client = yield* Client.make(server.transport)
+      yield* client.listTools()
+      const meta = metaOf(server.requests("tools/list")[0])
+      assert.strictEqual(meta[protocolVersion], "2026-07-28")
+      assert.deepStrictEqual(meta["io.modelcontextprotocol/clientCapabilities"], {})
+    }))
+
+  for (
+    const [name, answer] of [
+      ["-32601", unknown("server/discover")],
+      ["-32602", refuse(-32602, "Invalid request parameters")],
+      ["-32000", refuse(-32000, "Not initialized")],
+      ["-32004 without the data of a refused version", refuse(-32004, "Timeout")],
+      ["a result that is no DiscoverResult", ok({})],
+      [
+        "a result with a resultType that is not known",
+        ok({ resultType: "later", supportedVersions: [], capabilities: {} })
+      ]
+    ] as const
+  ) {
+    it.effect(`2026-07-28 · stdio · the fallback MUST NOT be keyed to one specific error code: ${name}`, () =>
+      Effect.gen(function*() {
+        const legacy = speaks("2025-06-18")
+        const server = scripted((request, server) =>
+          request.method === "server/discover" ? answer : legacy(request, server)
+        )
+        const client = yield* Client.make(server.transport)
+        assert.strictEqual(client.revision, "2025-06-18")
+        assert.strictEqual(server.connections, 1)
+      }))
+  }
+
+  for (
+    const [name, code] of [["-32022", -32022], ["-32004 of a draft", -32004]] as const
+  ) {
+    const answer = (supported: ReadonlyArray<string>): Script => (request, server) =>
+      request.method === "server/discover"
+        ? refuse(code, "Unsupported protocol version", { supported, requested: "2026-07-28" })
+        : speaks("2025-06-18")(request, server)
+
+    it.effect(`2026-07-28 · stdio · after ${name} with no version in common: do not fall back to initialize`, () =>
+      Effect.gen(function*() {
+        const server = scripted(answer(["2027-01-01"]))
+        const error = yield* failureOf(Client.make(server.transport))
+        assert.strictEqual(error.reason, "Negotiation")
+        assert.include(error.message, "2027-01-01")
+        assert.deepStrictEqual(server.methods, ["server/discover"])
+      }))
+
+    it.effect(`2026-07-28 · stdio · after ${name} that names versions of the session era only: initialize with the newest`, () =>
+      Effect.gen(function*() {
+        const server = scripted(answer(["2024-11-05", "2025-06-18"]))
+        const client = yield* Client.make(server.transport)
+        assert.strictEqual(client.revision, "2025-06-18")
+        assert.strictEqual(server.requests("initialize")[0]?.params?.["protocolVersion"], "2025-06-18")
+      }))
+  }
+
+  it.effect("2026-07-28 · another error that only a modern server knows is the answer: do not fall back", () =>
+    Effect.gen(function*() {
+      const server = scripted(() => refuse(-32021, "Missing", { requiredCapabilities: { sampling: {} } }))
+      const error = yield* failureOf(Client.make(server.transport))
+      assert.strictEqual(error.reason, "Protocol")
+      assert.strictEqual(error.error?.reason, "MissingRequiredClientCapability")
+      assert.deepStrictEqual(server.methods, ["server/discover"])
+    }))
+
+  it.effect("2026-07-28 · a DiscoverResult that lists only versions of the session era leads to initialize", () =>
+    Effect.gen(function*() {
+      const legacy = speaks("2025-11-25")
+      const server = scripted((request, server) =>
+        request.method === "server/discover"
+          ? ok({
+            resultType: "complete",
+            supportedVersions: ["2025-11-25"],
+            capabilities: {},
+            ttlMs: 0,
+            cacheScope: "private"
+          })
+          : legacy(request, server)
+      )
+      const client = yield* Client.make(server.transport)
+      assert.strictEqual(client.revision, "2025-11-25")
+    }))
+
+  it.effect("a server that does not answer the probe within probeTimeout gets initialize; it owes no answer any more", () =>
+    Effect.gen(function*() {
+      const legacy = speaks("2025-03-26")
+      const server = scripted((request, server) =>
+        request.method === "server/discover" ? "silence" : legacy(request, server)
+      )
+      const fiber = yield* Effect.forkChild(Client.make(server.transport), { startImmediately: true })
+      yield* TestClock.adjust(2_999)
+      assert.deepStrictEqual(server.methods, ["server/discover"])
+      yield* TestClock.adjust(1)
+      const client = yield* Fiber.join(fiber)
+      yield* client.ping
+      assert.strictEqual(client.revision, "2025-03-26")
+      assert.deepStrictEqual(server.methods, [
+        "server/discover",
+        "initialize",
+        "notifications/initialized",
+        "notifications/cancelled",
+        "ping"
+      ])
+    }))
+
+  it.effect("the option probeTimeout says how long the probe is waited for", () =>
+    Effect.gen(function*() {
+      const legacy = speaks("2025-03-26")
+      const server = scripted((request, server) =>
+        request.method === "server/discover" ? "silence" : legacy(request, server)
+      )
+      const fiber = yield* Effect.forkChild(Client.make(server.transport, { probeTimeout: 100 }), {
+        startImmediately: true
+      })
+      yield* TestClock.adjust(100)
+      assert.strictEqual((yield* Fiber.join(fiber)).revision, "2025-03-26")
+    }))
+
+  it.effect("a late answer to the probe is ignored when the server accepts initialize", () =>
+    Effect.gen(function*() {
+      const modern = speaks("2026-07-28")
+      const legacy = speaks("2025-11-25")
+      const server = scripted((request, server) => {
+        if (request.method === "server/discover") return "silence"
+        if (request.method === "initialize") {
+          const late = modern(server.requests("server/discover")[0]!, server) as { readonly result: {} }
+          server.send({ _tag: "Success", id: server.requests("server/discover")[0]!.id, result: late.result })
+        }
+        return legacy(request, server)
+      })
+      const fiber = yield* Effect.forkChild(Client.make(server.transport), { startImmediately: true })
+      yield* TestClock.adjust("3 seconds")
+      const client = yield* Fiber.join(fiber)
+      assert.strictEqual(client.revision, "2025-11-25")
+      assert.notInclude(server.methods, "notifications/cancelled")
+    }))
+
+  it.effect("2026-07-28 · a modern server that only started slowly is understood when it refuses initialize", () =>
+    Effect.gen(function*() {
+      const modern = speaks("2026-07-28")
+      const server = scripted((request, server) => {
+        if (request.method === "server/discover") return "silence"
+        const late = modern(server.requests("server/discover")[0]!, server) as { readonly result: {} }
+        server.send({ _tag: "Success", id: server.requests("server/discover")[0]!.id, result: late.result })
+        return unknown(request.method)
+      })
+      const fiber = yield* Effect.forkChild(Client.make(server.transport), { startImmediately: true })
+      yield* TestClock.adjust("3 seconds")
+      const client = yield* Fiber.join(fiber)
+      assert.strictEqual(client.revision, "2026-07-28")
+    }))
+
+  it.effect("2025-11-25 · a client that does not support the version in the server's response SHOULD disconnect", () =>
+    Effect.gen(function*() {
+      const server = scripted((request) =>
+        request.method === "initialize"
+          ? ok({ protocolVersion: "1999-01-01", capabilities: {}, serverInfo: { name: "s", version: "1" } })
+          : unknown(request.method)
+      )
+      const error = yield* failureOf(Client.make(server.transport))
+      assert.strictEqual(error.reason, "Negotiation")
+      assert.include(error.message, "1999-01-01")
+      assert.notInclude(server.methods, "notifications/initialized")
+    }))
+
+  it.effect("2025-11-25 · a server that refuses initialize is a Negotiation error that carries the server's error", () =>
+    Effect.gen(function*() {
+      const server = scripted((request) =>
+        request.method === "initialize"
+          ? refuse(-32602, "Unsupported protocol version", { supported: ["1999-01-01"], requested: "2025-11-25" })
+          : unknown(request.method)
+      )
+      const error = yield* failureOf(Client.make(server.transport))
+      assert.strictEqual(error.reason, "Negotiation")
+      assert.strictEqual(error.error?.reason, "UnsupportedProtocolVersion")
+    }))
+
+  it.effect("an answer to initialize without a protocolVersion is an InvalidAnswer", () =>
+    Effect.gen(function*() {
+      const server = scripted((request) => request.method === "initialize" ? ok({}) : unknown(request.method))
+      assert.strictEqual((yield* failureOf(Client.make(server.transport))).reason, "InvalidAnswer")
+    }))
+
+  it.effect("a server that never answers initialize is a TimedOut error", () =>
+    Effect.gen(function*() {
+      const server = scripted(() => "silence")
+      const fiber = yield* Effect.forkChild(failureOf(Client.make(server.transport)), { startImmediately: true })
+      yield* TestClock.adjust("63 seconds")
+      assert.strictEqual((yield* Fiber.join(fiber)).reason, "TimedOut")
+    }))
+})
+
+describe("the option revisions", () => {
+  it.effect("only the session era: the server is not probed", () =>
+    Effect.gen(function*() {
+      const server = scripted(speaks("2025-06-18"))
+      const client = yield* Client.make(server.transport, { revisions: ["2024-11-05", "2025-06-18"] })
+      yield* client.ping
+      assert.strictEqual(client.revision, "2025-06-18")
+      assert.deepStrictEqual(server.methods, ["initialize", "notifications/initialized", "ping"])
+      assert.strictEqual(server.requests("initialize")[0]?.params?.["protocolVersion"], "2025-06-18")
+    }))
+
+  it.effect("a revision that is not among them is refused, though it is spoken", () =>
+    Effect.gen(function*() {
+      const server = scripted(speaks("2025-03-26"))
+      const error = yield* failureOf(Client.make(server.transport, { revisions: ["2025-11-25"] }))
+      assert.strictEqual(error.reason, "Negotiation")
+    }))
+
+  it.effect("2026-07-28 · only the request era: a legacy server is a deterministic failure, and never gets initialize", () =>
+    Effect.gen(function*() {
+      const server = scripted(speaks("2025-11-25"))
+      const error = yield* failureOf(Client.make(server.transport, { revisions: ["2026-07-28"] }))
+      assert.strictEqual(error.reason, "Negotiation")
+      assert.deepStrictEqual(server.methods, ["server/discover"])
+    }))
+
+  it.effect("none at all is a Negotiation error before anything is opened", () =>
+    Effect.gen(function*() {
+      const server = scripted(speaks("2025-11-25"))
+      const error = yield* failureOf(Client.make(server.transport, { revisions: [] }))
+      assert.strictEqual(error.reason, "Negotiation")
+      assert.strictEqual(server.connections, 0)
+    }))
+})
+
+describe("a server that ends during the handshake", () => {
+  const fragile: Script = (request, server) =>
+    request.method === "server/discover" ? "hang up" : speaks("2025-06-18")(request, server)
+
+  it.effect("ended by the probe: it is connected to once more, and gets initialize first", () =>
+    Effect.gen(function*() {
+      const server = scripted(fragile)
+      const client = yield* Client.make(server.transport)
+      assert.strictEqual(client.revision, "2025-06-18")
+      assert.strictEqual(server.connections, 2)
+      yield* client.ping
+      assert.deepStrictEqual(server.methods, ["server/discover", "initialize", "notifications/initialized", "ping"])
+    }))
+
+  it.effect("ended each time: it is a Closed error after two connections", () =>
+    Effect.gen(function*() {
+      const server = scripted(() => "hang up")
+      const error = yield* failureOf(Client.make(server.transport))
+      assert.strictEqual(error.reason, "Closed")
+      assert.strictEqual(error.end?._tag, "Ended")
+      assert.strictEqual(error.method, "initialize")
+      assert.strictEqual(server.connections, 2)
+    }))
+
+  it.effect("ended by the probe where no session may be opened: it is not connected to again", () =>
+    Effect.gen(function*() {
+      const server = scripted(fragile)
+      const error = yield* failureOf(Client.make(server.transport, { revisions: ["2026-07-28"] }))
+      assert.strictEqual(error.reason, "Closed")
+      assert.strictEqual(server.connections, 1)
+    }))
+
+  it.effect("a failed connection is closed before the next is opened", () =>
+    Effect.gen(function*() {
+      const server = scripted(fragile)
+      const log: Array<string> = []
+      const connect = Effect.acquireRelease(
+        Effect.sync(() => void log.push("open")),
+        () => Effect.sync(() => void log.push("close"))
+      ).pipe(Effect.andThen(server.transport.connect))
+      const scope = yield* Scope.make()
+      yield* Client.make({ connect }).pipe(Scope.provide(scope))
+      assert.deepStrictEqual(log, ["open", "close", "open"])
+      yield* Scope.close(scope, Exit.void)
+      assert.deepStrictEqual(log, ["open", "close", "open", "close"])
+    }))
+
+  it.effect("a transport that cannot be opened is an Open error with its cause", () =>
+    Effect.gen(function*() {
+      const cause = new TransportError({ reason: "Open", message: "no such file: server" })
+      const error = yield* failureOf(Client.make({ connect: Effect.fail(cause) }))
+      assert.strictEqual(error.reason, "Open")
+      assert.strictEqual(error.message, "no such file: server")
+      assert.strictEqual(error.cause, cause)
+    }))
+})
+
+describe("the layer", () => {
+  it.effect("provides the client and closes the connection with its scope", () =>
+    Effect.gen(function*() {
+      const server = scripted(speaks("2025-11-25"))
+      const ended = yield* Effect.gen(function*() {
+        const client = yield* Client.Client
+        yield* client.ping
+        return client.ended
+      }).pipe(Effect.provide(Client.layer(server.transport)))
+      assert.strictEqual((yield* ended)._tag, "Closed")
+    }))
+})
