@@ -1,1 +1,10 @@
-export {}
+export * as Catalog from "./Catalog.ts"
+export * as Content from "./Content.ts"
+export * as DefinitionError from "./DefinitionError.ts"
+export * as HandlerError from "./HandlerError.ts"
+export * as McpServer from "./McpServer.ts"
+export * as Progress from "./Progress.ts"
+export * as Prompt from "./Prompt.ts"
+export * as Resource from "./Resource.ts"
+export * as ResourceTemplate from "./ResourceTemplate.ts"
+export * as Tool from "./Tool.ts"

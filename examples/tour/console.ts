@@ -1,0 +1,63 @@
+/**
+ * Prints JSON-RPC messages as they pass, for people.
+ */
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import type { Connection, Transport } from "@skein/runtime/Connection"
+import * as Effect from "effect/Effect"
+import { styleText } from "node:util"
+
+const width = Math.min(process.stdout.columns ?? 110, 140)
+
+const line = (text: string): void => console.log(text)
+
+/** A heading. */
+export const title = (text: string): void => line(`\n${styleText(["bold", "cyan"], text)}\n`)
+
+/** What is said between the messages. */
+export const aside = (text: string): void => line(styleText("dim", `\n  ${text}`))
+
+const shortened = (text: string): string => text.length > width - 30 ? `${text.slice(0, width - 31)}…` : text
+
+const body = (value: unknown): string => {
+  const text = JSON.stringify(value, (key, member: unknown) => key === "_meta" ? undefined : member) ?? ""
+  return text === "{}" ? "" : shortened(text)
+}
+
+const print = (arrow: string, label: string, rest: string): void => line(`  ${arrow} ${label.padEnd(24)} ${rest}`)
+
+const out = styleText("blue", "→")
+const back = styleText("green", "←")
+const wrong = styleText("red", "←")
+
+/** A transport that prints what passes through it. */
+export const tap = (transport: Transport): Transport => ({
+  connect: Effect.map(transport.connect, (connection): Connection => {
+    const methods = new Map<JsonRpc.Id, string>()
+    return {
+      ...connection,
+      drained: connection.drained,
+      close: connection.close,
+      pause: () => connection.pause?.(),
+      resume: () => connection.resume?.(),
+      send: (message, about) => {
+        if (message._tag === "Request") methods.set(message.id, message.method)
+        if (message._tag === "Request" || message._tag === "Notification") {
+          print(out, message.method, body(message.params ?? {}))
+        }
+        return connection.send(message, about)
+      },
+      open: (receiver) =>
+        connection.open({
+          end: (end) => receiver.end(end),
+          message: (inbound) => {
+            if (inbound._tag === "Notification") print(back, inbound.method, body(inbound.params))
+            if (inbound._tag === "Success") print(back, methods.get(inbound.id) ?? "", body(inbound.result))
+            if (inbound._tag === "Failure") {
+              print(wrong, methods.get(inbound.id ?? "") ?? "", `${inbound.error.code} ${inbound.error.message}`)
+            }
+            receiver.message(inbound)
+          }
+        })
+    }
+  })
+})

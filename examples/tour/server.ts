@@ -1,0 +1,89 @@
+/**
+ * A tea house: tools with and without structured results, one that takes its time, resources, a template and a prompt.
+ *
+ * Run it with `npm start`, which is a client that takes a tour of it, or put it into any MCP client's configuration.
+ */
+import * as Content from "@skein/server/Content"
+import * as McpServer from "@skein/server/McpServer"
+import * as Progress from "@skein/server/Progress"
+import * as Prompt from "@skein/server/Prompt"
+import * as Resource from "@skein/server/Resource"
+import * as ResourceTemplate from "@skein/server/ResourceTemplate"
+import * as Stdio from "@skein/server/Stdio"
+import * as Tool from "@skein/server/Tool"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+
+const teas = {
+  sencha: { origin: "Shizuoka", celsius: 75, seconds: 90, price: 4.5 },
+  oolong: { origin: "Anxi", celsius: 90, seconds: 180, price: 5 },
+  assam: { origin: "Assam", celsius: 96, seconds: 240, price: 3.5 }
+} as const
+
+const TeaName = Schema.Literals(["sencha", "oolong", "assam"]).annotate({ description: "A tea of the house" })
+
+class SoldOut extends Data.TaggedError("SoldOut")<{ readonly tea: string }> {
+  override readonly message = `There is no ${this.tea} left today`
+}
+
+const greet = Tool.layer(
+  Tool.make("greet", { description: "Welcomes a guest.", input: { name: Schema.String } }),
+  ({ name }) => Effect.succeed(`Welcome to the tea house, ${name}!`)
+)
+
+const bill = Tool.layer(
+  Tool.make("bill", {
+    title: "The bill, please",
+    description: "Adds up what some cups of tea cost.",
+    input: { tea: TeaName, cups: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 12 })) },
+    output: { total: Schema.Finite, currency: Schema.String },
+    annotations: { readOnlyHint: true }
+  }),
+  ({ tea, cups }) => Effect.succeed({ total: teas[tea].price * cups, currency: "EUR" })
+)
+
+const brew = Tool.layer(
+  Tool.make("brew", { description: "Brews a pot, and says how far it is.", input: { tea: TeaName } }),
+  ({ tea }) =>
+    Effect.gen(function*() {
+      const steps = ["the water is warm", `the water has ${teas[tea].celsius} °C`, "the leaves are in"]
+      for (const [index, message] of steps.entries()) {
+        yield* Progress.report({ progress: index + 1, total: steps.length, message })
+        yield* Effect.sleep("80 millis")
+      }
+      return [
+        Content.text(`A pot of ${tea}, steeped for ${teas[tea].seconds} seconds.`),
+        Content.resourceLink({ name: tea, uri: `tea://${tea}`, mimeType: "application/json" })
+      ]
+    })
+)
+
+const order = Tool.layer(
+  Tool.make("order", { description: "Orders a cake.", input: { cake: Schema.String } }),
+  ({ cake }) => Effect.fail(new SoldOut({ tea: cake }))
+)
+
+const menu = Resource.layer(
+  Resource.make("menu://today", { name: "menu", title: "Today's menu", mimeType: "text/markdown" }),
+  Effect.succeed(Object.entries(teas).map(([name, { price }]) => `- ${name}: ${price} EUR`).join("\n"))
+)
+
+const tea = ResourceTemplate.layer(
+  ResourceTemplate.make("tea://{name}", { name: "tea", mimeType: "application/json", variables: { name: TeaName } }),
+  ({ name }) => Effect.succeed(JSON.stringify({ name, ...teas[name] }))
+)
+
+const recommend = Prompt.layer(
+  Prompt.make("recommend", {
+    description: "Asks for a tea that fits a mood.",
+    arguments: { mood: Schema.String.annotate({ description: "Sleepy, curious, in a hurry…" }) }
+  }),
+  ({ mood }) => Effect.succeed([Prompt.user(`I feel ${mood}. Which of your teas should I have, and why?`)])
+)
+
+Stdio.runMain(McpServer.layer(
+  { name: "tea-house", version: "1.0.0", title: "The tea house", instructions: "Greet the guest before anything else." },
+  Layer.mergeAll(greet, bill, brew, order, menu, tea, recommend)
+))

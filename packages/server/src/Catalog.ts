@@ -1,0 +1,124 @@
+/**
+ * What a server offers now: its tools, resources, resource templates and prompts.
+ *
+ * A catalog is filled by the layers of the definitions (`Tool.layer` and its kin); an entry leaves it when the scope of its
+ * layer closes. Listings come in the order of their names, so that they are the same whatever the layers did.
+ */
+import type * as CallTool from "@skein/protocol/CallTool"
+import type * as Wire from "@skein/protocol/Content"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type * as McpError from "@skein/protocol/McpError"
+import type * as WirePrompt from "@skein/protocol/Prompt"
+import type * as WireResource from "@skein/protocol/Resource"
+import type * as WireTool from "@skein/protocol/Tool"
+import type { UriTemplate } from "@skein/protocol/UriTemplate"
+import type { Exchange, McpRequest } from "@skein/runtime/Exchange"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { DefinitionError } from "./DefinitionError.ts"
+
+/** What handles a request for an entry. */
+export type Handled<A> = Effect.Effect<A, McpError.McpError, McpRequest>
+
+/** A tool and what runs it. */
+export interface ToolEntry {
+  readonly definition: WireTool.Tool
+  readonly call: (args: JsonObject, exchange: Exchange) => Handled<CallTool.CallToolResult>
+}
+
+/** The contents of a resource. */
+export type Contents = ReadonlyArray<Wire.AnyResourceContents>
+
+/** A resource and what reads it. */
+export interface ResourceEntry {
+  readonly definition: WireResource.Resource
+  readonly read: (uri: string) => Handled<Contents>
+}
+
+/** A template and what reads a resource that matches it. */
+export interface TemplateEntry {
+  readonly definition: WireResource.ResourceTemplate
+  readonly template: UriTemplate
+  readonly read: (uri: string, variables: Record<string, string | ReadonlyArray<string>>) => Handled<Contents>
+}
+
+/** A prompt and what fills it in. */
+export interface PromptEntry {
+  readonly definition: WirePrompt.Prompt
+  readonly get: (args: JsonObject) => Handled<WirePrompt.GetPromptResult>
+}
+
+/** The entries of one kind, by name; a resource's name here is its URI. */
+export class Registry<A> {
+  readonly #kind: DefinitionError["kind"]
+  readonly #entries = new Map<string, A>()
+  #sorted: ReadonlyArray<readonly [string, A]> | undefined = []
+  #version = 0
+
+  constructor(kind: DefinitionError["kind"]) {
+    this.#kind = kind
+  }
+
+  /** Grows with every change. */
+  get version(): number {
+    return this.#version
+  }
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  get(name: string): A | undefined {
+    return this.#entries.get(name)
+  }
+
+  /** All entries in the order of their names, by code unit. */
+  get sorted(): ReadonlyArray<readonly [string, A]> {
+    return this.#sorted ??= [...this.#entries].sort(([a], [b]) => a < b ? -1 : 1)
+  }
+
+  /** Offers an entry until the scope closes. Fails with `Duplicate` when the name is taken. */
+  add(name: string, entry: A): Effect.Effect<void, DefinitionError, Scope.Scope> {
+    return Effect.acquireRelease(
+      Effect.suspend(() => {
+        if (this.#entries.has(name)) {
+          const message = `A ${this.#kind} with the name ${JSON.stringify(name)} is offered already`
+          return Effect.fail(new DefinitionError({ reason: "Duplicate", kind: this.#kind, name, message }))
+        }
+        this.#entries.set(name, entry)
+        this.#changed()
+        return Effect.void
+      }),
+      () =>
+        Effect.sync(() => {
+          this.#entries.delete(name)
+          this.#changed()
+        })
+    )
+  }
+
+  #changed(): void {
+    this.#sorted = undefined
+    this.#version++
+  }
+}
+
+/** What a server offers. */
+export class Catalog extends Context.Service<Catalog, {
+  readonly tools: Registry<ToolEntry>
+  readonly resources: Registry<ResourceEntry>
+  readonly templates: Registry<TemplateEntry>
+  readonly prompts: Registry<PromptEntry>
+  /** The services that every request of the server starts with. */
+  readonly base: Context.Context<never>
+}>()("@skein/server/Catalog") {}
+
+/** An empty catalog, for requests that start with the services of `base`. */
+export const make = (base: Context.Context<never>): Catalog["Service"] => ({
+  tools: new Registry("tool"),
+  resources: new Registry("resource"),
+  templates: new Registry("resource template"),
+  prompts: new Registry("prompt"),
+  base
+})

@@ -1,0 +1,18 @@
+/**
+ * Why a definition cannot be offered.
+ */
+import * as Data from "effect/Data"
+
+/**
+ * A definition that cannot be offered. It fails the layer that offers it, when that is built, and names the definition.
+ *
+ * - `Duplicate`: something with the same name, or the same URI, is offered already.
+ * - `Schema`: a schema cannot be said as JSON Schema, or is not one that the specification allows.
+ * - `UriTemplate`: the URI template is malformed.
+ */
+export class DefinitionError extends Data.TaggedError("DefinitionError")<{
+  readonly reason: "Duplicate" | "Schema" | "UriTemplate"
+  readonly kind: "tool" | "resource" | "resource template" | "prompt"
+  readonly name: string
+  readonly message: string
+}> {}

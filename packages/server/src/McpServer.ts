@@ -1,0 +1,110 @@
+/**
+ * A server: its definitions, behind one dispatcher that serves all five revisions.
+ *
+ * @example
+ * const Server = McpServer.layer({ name: "hello", version: "1.0.0" }, Tool.layer(greet, greeting))
+ */
+import type * as Common from "@skein/protocol/Common"
+import * as Revision from "@skein/protocol/Revision"
+import type { Connection } from "@skein/runtime/Connection"
+import * as Inspect from "@skein/runtime/Inspect"
+import type { Limits } from "@skein/runtime/Limits"
+import * as Peer from "@skein/runtime/Peer"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import * as Catalog from "./Catalog.ts"
+import * as dispatcher from "./internal/dispatcher.ts"
+import * as identity from "./internal/identity.ts"
+
+/** What a server is, and its bounds. */
+export interface Options {
+  /** A name for programs. */
+  readonly name: string
+  readonly version: string
+  /** A name for people. */
+  readonly title?: string
+  readonly description?: string
+  readonly websiteUrl?: string
+  readonly icons?: ReadonlyArray<Common.Icon>
+  /** How to use the server, for a language model. */
+  readonly instructions?: string
+  /** The revisions that it speaks; all by default. */
+  readonly revisions?: ReadonlyArray<Revision.Revision>
+  /** How many entries a page of a listing holds: 1,000 by default. What is beyond comes with `nextCursor`. */
+  readonly pageSize?: number
+  /** The bounds of each connection. */
+  readonly limits?: Limits
+}
+
+/** A server that can be put on connections. */
+export class McpServer extends Context.Service<McpServer, {
+  readonly options: Options
+  /**
+   * Serves a connection, each message in the era that it is written in, until the scope closes or the connection ends.
+   */
+  readonly serve: (connection: Connection) => Effect.Effect<Peer.Peer, never, Scope.Scope>
+  /** The server, its connections and what runs on them, now. */
+  readonly inspect: Effect.Effect<Inspect.ServerInfo>
+}>()("@skein/server/McpServer") {}
+
+/** Definitions, as `Tool.layer` and its kin make them. */
+export type Definitions = Layer.Layer<never, unknown, unknown>
+
+/**
+ * A server with its definitions. More of them may be layered on top, since the layer provides its `Catalog` too. What the
+ * definitions need besides, the layer needs.
+ *
+ * Fails with what the definitions fail with: a `DefinitionError` for a name that is taken twice, for instance.
+ */
+export const layer = <const L extends ReadonlyArray<Definitions>>(
+  options: Options,
+  ...definitions: L
+): Layer.Layer<
+  McpServer | Catalog.Catalog,
+  Layer.Error<L[number]>,
+  Exclude<Layer.Services<L[number]>, Catalog.Catalog | Scope.Scope>
+> =>
+  Layer.effectContext(Effect.gen(function*() {
+    const base = yield* Effect.context<never>()
+    const catalog = Catalog.make(base)
+    const provided = Context.make(Catalog.Catalog, catalog)
+    for (const definition of definitions) {
+      // Fresh, so that a second server with the same definitions offers them too.
+      yield* Layer.build(Layer.provide(Layer.fresh(definition), Layer.succeedContext(provided)))
+    }
+    return Context.add(provided, McpServer, make(options, catalog))
+  })) as never
+
+const make = (options: Options, catalog: Catalog.Catalog["Service"]): McpServer["Service"] => {
+  const peers = new Set<Peer.Peer>()
+  const revisions = (options.revisions ?? Revision.all).toSorted().toReversed()
+  const { instructions, limits, pageSize = 1000 } = options
+  const dispatch = dispatcher.make({ serverInfo: describe(options), instructions, revisions, pageSize }, catalog)
+  const identify = identity.make(revisions)
+  const serve = (connection: Connection): Effect.Effect<Peer.Peer, never, Scope.Scope> =>
+    Effect.acquireRelease(
+      Effect.tap(
+        Peer.make<never>({ connection, dispatch, identify, limits }),
+        (peer) => Effect.sync(() => peers.add(peer))
+      ),
+      (peer) => Effect.sync(() => peers.delete(peer))
+    )
+  return McpServer.of({
+    options,
+    // Every request starts with the services that the server was built with, whoever serves the connection.
+    serve: (connection) =>
+      Effect.updateContext(serve(connection), (current: Context.Context<Scope.Scope>) => Context.merge(current, catalog.base)),
+    inspect: Inspect.server({ name: options.name, version: options.version, peers })
+  })
+}
+
+const describe = ({ name, version, title, description, websiteUrl, icons }: Options): Common.Implementation => ({
+  name,
+  version,
+  ...(title === undefined ? undefined : { title }),
+  ...(description === undefined ? undefined : { description }),
+  ...(websiteUrl === undefined ? undefined : { websiteUrl }),
+  ...(icons === undefined ? undefined : { icons })
+})

@@ -1,0 +1,62 @@
+/**
+ * Resources: what a client can read by its URI.
+ */
+import type * as Common from "@skein/protocol/Common"
+import * as McpError from "@skein/protocol/McpError"
+import type { McpRequest } from "@skein/runtime/Exchange"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { Catalog } from "./Catalog.ts"
+import type { DefinitionError } from "./DefinitionError.ts"
+import { type HandlerError, toMcpError } from "./HandlerError.ts"
+import * as captured from "./internal/captured.ts"
+import { type Body, contents } from "./internal/contents.ts"
+
+/** What describes a resource. */
+export interface Options {
+  /** A name for programs; the URI by default. */
+  readonly name?: string
+  /** A name for people. */
+  readonly title?: string
+  readonly description?: string
+  readonly mimeType?: string
+  /** Bytes, before any encoding. */
+  readonly size?: number
+  readonly annotations?: Common.Annotations
+  readonly icons?: ReadonlyArray<Common.Icon>
+  readonly _meta?: Common.Meta
+}
+
+/** A resource's definition. */
+export interface Resource {
+  readonly uri: string
+  readonly options: Options
+}
+
+/** What a reader may answer: text, bytes, or several contents with their own URIs and types. */
+export type Answer = Body
+
+/** Defines a resource. The URI is compared to the letter with the one that is asked for. */
+export const make = (uri: string, options: Options = {}): Resource => ({ uri, options })
+
+/** The error for a resource that is not there: `-32002` up to 2025-11-25, `-32602` since 2026-07-28. */
+export const notFound: (uri: string) => McpError.McpError = McpError.resourceNotFound
+
+/**
+ * Offers a resource with what reads it. What the reader fails with becomes `-32603` with its message, an `McpError` keeps its
+ * own code. Fails with `DefinitionError` when the URI is taken.
+ */
+export const layer = <E extends HandlerError, R>(
+  resource: Resource,
+  read: Effect.Effect<Answer, E, R>
+): Layer.Layer<never, DefinitionError, Catalog | Exclude<R, McpRequest>> =>
+  Layer.effectDiscard(Effect.gen(function*() {
+    const catalog = yield* Catalog
+    const provide = captured.provider(yield* Effect.context<Exclude<R, McpRequest>>(), catalog.base, Catalog.key)
+    const { uri, options } = resource
+    const reading = Effect.mapBoth(provide(read as Effect.Effect<Answer, E, Exclude<R, McpRequest>>), {
+      onFailure: toMcpError,
+      onSuccess: (body) => contents(uri, body, options.mimeType)
+    })
+    yield* catalog.resources.add(uri, { definition: { uri, name: uri, ...options }, read: () => reading })
+  })) as Layer.Layer<never, DefinitionError, Catalog | Exclude<R, McpRequest>>

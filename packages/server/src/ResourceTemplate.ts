@@ -1,0 +1,113 @@
+/**
+ * Resource templates: families of resources, by an RFC 6570 URI template.
+ *
+ * @example
+ * const note = ResourceTemplate.make("notes://{id}", { name: "note", mimeType: "text/markdown" })
+ * const live = ResourceTemplate.layer(note, ({ id }) => Effect.succeed(`# Note ${id}`))
+ */
+import type * as Common from "@skein/protocol/Common"
+import * as McpError from "@skein/protocol/McpError"
+import * as UriTemplate from "@skein/protocol/UriTemplate"
+import type { McpRequest } from "@skein/runtime/Exchange"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { Catalog } from "./Catalog.ts"
+import { DefinitionError } from "./DefinitionError.ts"
+import { type HandlerError, toMcpError } from "./HandlerError.ts"
+import * as captured from "./internal/captured.ts"
+import { type Body, contents } from "./internal/contents.ts"
+
+/** What reads a variable from the text in the URI: text for a plain one, a list of texts for one that explodes (`{x*}`). */
+export type Variables = { readonly [name: string]: Schema.ConstraintCodec<unknown, string | ReadonlyArray<string>> }
+
+/** What describes a template. */
+export interface Options<V extends Variables> {
+  /** A name for programs. */
+  readonly name: string
+  /** A name for people. */
+  readonly title?: string
+  readonly description?: string
+  readonly mimeType?: string
+  /**
+   * Schemas for the variables, `{ id: Schema.NumberFromString }` for instance. A URI whose variables do not fit names no
+   * resource. Without them each variable is text, or a list of texts where it explodes.
+   */
+  readonly variables?: V
+  readonly annotations?: Common.Annotations
+  readonly icons?: ReadonlyArray<Common.Icon>
+  readonly _meta?: Common.Meta
+}
+
+/** The names in a template's expressions, with the type of what each matches. */
+export type Matched<T extends string> = string extends T ? { readonly [name: string]: string | ReadonlyArray<string> }
+  : { readonly [Name in Names<T> as Bare<Name>]: Name extends `${string}*` ? ReadonlyArray<string> : string }
+
+type Names<T extends string> = T extends `${string}{${infer Expression}}${infer Rest}`
+  ? Split<Unprefixed<Expression>> | Names<Rest>
+  : never
+type Unprefixed<E extends string> = E extends `${"+" | "#" | "/" | "?" | "&" | "." | ";"}${infer Rest}` ? Rest : E
+type Split<L extends string> = L extends `${infer Head},${infer Tail}` ? Head | Split<Tail> : L
+type Bare<Name extends string> = Name extends `${infer N}*` ? N : Name extends `${infer N}:${string}` ? N : Name
+
+/** A template's definition. `V` is what its reader gets. */
+export interface ResourceTemplate<V> {
+  readonly uriTemplate: string
+  readonly options: Omit<Options<never>, "variables">
+  readonly variables: Schema.ConstraintCodec<V, unknown> | undefined
+}
+
+/** Defines a template. */
+export const make = <const T extends string, V extends Variables = never>(
+  uriTemplate: T,
+  options: Options<V>
+): ResourceTemplate<[V] extends [never] ? Matched<T> : Schema.Struct.Type<V>> => {
+  const { variables, ...rest } = options
+  return {
+    uriTemplate,
+    options: rest,
+    variables: variables === undefined ? undefined : Schema.Struct(variables as Schema.Struct.Fields) as never
+  }
+}
+
+/**
+ * Offers a template with what reads the resources that match it. It gets the variables, percent-decoded, and the whole URI;
+ * **check them before they name a file or a row**. Resources with their own `Resource.layer` come first, then the templates
+ * in the order of their text.
+ *
+ * What the reader fails with becomes `-32603` with its message, an `McpError` (`Resource.notFound`) keeps its own code. Fails
+ * with `DefinitionError` when the template is malformed or is offered already.
+ */
+export const layer = <V, E extends HandlerError, R>(
+  template: ResourceTemplate<V>,
+  read: (variables: V, uri: string) => Effect.Effect<Body, E, R>
+): Layer.Layer<never, DefinitionError, Catalog | Exclude<R, McpRequest>> =>
+  Layer.effectDiscard(Effect.gen(function*() {
+    const catalog = yield* Catalog
+    const provide = captured.provider(yield* Effect.context<Exclude<R, McpRequest>>(), catalog.base, Catalog.key)
+    const { uriTemplate, options, variables } = template
+    const compiled = UriTemplate.make(uriTemplate)
+    if (Result.isFailure(compiled)) {
+      return yield* new DefinitionError({
+        reason: "UriTemplate",
+        kind: "resource template",
+        name: uriTemplate,
+        message: `The resource template ${JSON.stringify(uriTemplate)} cannot be offered. ${compiled.failure}`
+      })
+    }
+    const decode = variables === undefined ? undefined : Schema.decodeUnknownResult(variables)
+    yield* catalog.templates.add(uriTemplate, {
+      definition: { uriTemplate, ...options },
+      template: compiled.success,
+      read: (uri, matched) => {
+        const decoded = decode === undefined ? Result.succeed(matched as V) : decode(matched)
+        if (Result.isFailure(decoded)) return Effect.fail(McpError.resourceNotFound(uri))
+        const reading = read(decoded.success, uri) as Effect.Effect<Body, E, Exclude<R, McpRequest>>
+        return Effect.mapBoth(provide(reading), {
+          onFailure: toMcpError,
+          onSuccess: (body) => contents(uri, body, options.mimeType)
+        })
+      }
+    })
+  })) as Layer.Layer<never, DefinitionError, Catalog | Exclude<R, McpRequest>>

@@ -1,0 +1,135 @@
+/**
+ * Tools: what a model can call.
+ *
+ * A definition is a value: a name, what describes it, and a schema for what goes in and, if one is given, for what comes out.
+ * `Tool.layer` binds it to its handler. The handler gets the decoded arguments; the services that it needs are captured when
+ * the layer is built, and the request itself is the service `McpRequest`.
+ *
+ * @example
+ * const add = Tool.make("add", {
+ *   description: "Adds two numbers",
+ *   input: { a: Schema.Finite, b: Schema.Finite },
+ *   output: { sum: Schema.Finite }
+ * })
+ * const live = Tool.layer(add, ({ a, b }) => Effect.succeed({ sum: a + b }))
+ */
+import type * as Common from "@skein/protocol/Common"
+import type * as WireTool from "@skein/protocol/Tool"
+import { McpRequest } from "@skein/runtime/Exchange"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import { Catalog } from "./Catalog.ts"
+import type * as Content from "./Content.ts"
+import type { DefinitionError } from "./DefinitionError.ts"
+import type { HandlerError } from "./HandlerError.ts"
+import * as captured from "./internal/captured.ts"
+import * as jsonSchema from "./internal/jsonSchema.ts"
+import * as toolCall from "./internal/toolCall.ts"
+
+/** A schema that reads or writes JSON and needs no services. */
+export type Codec = Schema.ConstraintCodec<unknown, unknown>
+
+/** A schema, or the fields of a struct. */
+export type Shape = Codec | { readonly [name: string]: Codec }
+
+/** What a shape decodes to. */
+export type TypeOf<S extends Shape> = S extends Codec ? S["Type"]
+  : S extends Schema.Struct.Fields ? Schema.Struct.Type<S>
+  : never
+
+/** What describes a tool. */
+export interface Options<Input extends Shape, Output extends Shape> {
+  /** A name for people. */
+  readonly title?: string
+  /** What the tool does, for the model. */
+  readonly description?: string
+  /** The arguments: a schema of an object, or its fields. None by default. */
+  readonly input?: Input
+  /** The structured content of the result. Without it the tool answers with content alone. */
+  readonly output?: Output
+  /** Hints about what the tool does. Clients must not trust them. */
+  readonly annotations?: WireTool.ToolAnnotations
+  readonly icons?: ReadonlyArray<Common.Icon>
+  readonly _meta?: Common.Meta
+}
+
+/** A tool's definition. `Input` is what its handler gets; `Output` is what it answers, or `never` without an output schema. */
+export interface Tool<Name extends string, Input, Output> {
+  readonly name: Name
+  readonly options: Omit<Options<never, never>, "input" | "output">
+  readonly input: Schema.ConstraintCodec<Input, unknown> | undefined
+  readonly output: Schema.ConstraintCodec<Output, unknown> | undefined
+}
+
+/** Structured content together with content of the author's own, or with `isError`. Made by `result`. */
+export interface Result<out Output> extends toolCall.ToolResult<Output> {}
+
+/** What a handler may answer. With an output schema: its value, or a `result`. Without: text, blocks, or a `result`. */
+export type Answer<Output> = [Output] extends [never] ? Content.Input | Result<never> | void : Output | Result<Output>
+
+const schemaOf = (shape: Shape): Codec =>
+  Schema.isSchema(shape) ? shape as Codec : Schema.Struct(shape as Schema.Struct.Fields) as unknown as Codec
+
+/**
+ * Defines a tool. The name should be 1 to 128 characters of `A-Z a-z 0-9 _ - .` (2025-11-25, "Tool Names").
+ */
+export const make = <const Name extends string, Input extends Shape = {}, Output extends Shape = never>(
+  name: Name,
+  options: Options<Input, Output> = {}
+): Tool<Name, TypeOf<Input>, [Output] extends [never] ? never : TypeOf<Output>> => {
+  const { input, output, ...rest } = options
+  return {
+    name,
+    options: rest,
+    input: input === undefined ? undefined : schemaOf(input) as Schema.ConstraintCodec<TypeOf<Input>, unknown>,
+    output: output === undefined ? undefined : schemaOf(output) as never
+  }
+}
+
+/**
+ * Answers with structured content *and* content of one's own, or says that the tool failed. Without `content` the structured
+ * content is also written as text, for clients that do not read it.
+ */
+export const result = <Output = never>(answer: {
+  readonly structured?: Output
+  readonly content?: Content.Input
+  readonly isError?: boolean
+  readonly _meta?: Common.Meta
+}): Result<Output> => new toolCall.ToolResult(answer)
+
+/**
+ * Offers a tool with its handler.
+ *
+ * - Arguments that do not fit the input schema never reach the handler: the caller gets the validation's message, as a tool
+ *   result with `isError` since 2025-11-25, and as `-32602` before (where "Invalid arguments" was a protocol error).
+ * - What the handler fails with becomes a result with `isError` whose text is the error's `message`; an `McpError` becomes a
+ *   JSON-RPC error instead. A defect is answered `-32603` and a reference, and logged.
+ * - A structured answer is encoded by the output schema before it is sent; one that does not fit is a defect.
+ *
+ * Fails with `DefinitionError` when the name is taken or a schema cannot be said as JSON Schema.
+ */
+export const layer = <Name extends string, Input, Output, E extends HandlerError, R>(
+  tool: Tool<Name, Input, Output>,
+  handler: (input: Input) => Effect.Effect<Answer<Output>, E, R>
+): Layer.Layer<never, DefinitionError, Catalog | Exclude<R, McpRequest>> =>
+  Layer.effectDiscard(Effect.gen(function*() {
+    const catalog = yield* Catalog
+    const provide = captured.provider(yield* Effect.context<Exclude<R, McpRequest>>(), catalog.base, Catalog.key)
+    const definition = yield* describe(tool)
+    const call = toolCall.make(tool, (input) => provide(handler(input) as Effect.Effect<unknown, E, Exclude<R, McpRequest>>))
+    yield* catalog.tools.add(tool.name, { definition, call })
+  })) as Layer.Layer<never, DefinitionError, Catalog | Exclude<R, McpRequest>>
+
+/** The tool as `tools/list` shows it. */
+const describe = <Name extends string, Input, Output>(
+  tool: Tool<Name, Input, Output>
+): Effect.Effect<WireTool.Tool, DefinitionError, Scope.Scope> => {
+  const named = { kind: "tool", name: tool.name } as const
+  return Effect.gen(function*() {
+    const inputSchema = tool.input === undefined ? jsonSchema.none : yield* jsonSchema.input(tool.input, named)
+    const outputSchema = tool.output === undefined ? undefined : yield* jsonSchema.output(tool.output, named)
+    return { name: tool.name, ...tool.options, inputSchema, ...(outputSchema === undefined ? undefined : { outputSchema }) }
+  })
+}
