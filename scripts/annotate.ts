@@ -18,10 +18,11 @@ const isNamespace = (path: NodePath<t.MemberExpression>): boolean => {
   return t.isIdentifier(object) && path.scope.getBinding(object.name)?.path.isImportNamespaceSpecifier() === true
 }
 
-/** What a bundler takes for a side effect: a spread, a read that may be a getter, a conversion to a string. */
+/** What a bundler takes for a side effect: a spread, a read that may be a getter, a conversion to a string or a number. */
 const isSuspect = (path: NodePath): boolean =>
   path.isSpreadElement() ||
   (path.isMemberExpression() && path.key !== "callee" && !isNamespace(path)) ||
+  path.isBinaryExpression() ||
   (path.isTemplateLiteral() && path.node.expressions.length > 0) ||
   (path.isObjectProperty() && path.node.computed)
 
@@ -44,14 +45,22 @@ const mayRunCode = (expression: NodePath): boolean => {
 }
 
 /**
- * `const a = f({ ...b })` becomes `const a = (() => f({ ...b }))()`, and the like for what a class extends and for its static
- * fields. A call is dropped where it is marked as pure, whatever happens inside; a spread or a getter is not.
+ * `const a = 4 * 1024` becomes `4096`. `const a = f({ ...b })` becomes `const a = (() => f({ ...b }))()`, and the like for what a
+ * class extends and for its static fields: a call is dropped where it is marked as pure, whatever happens inside, and a spread or
+ * a getter is not.
  */
 const wrapImpure: PluginObj = {
   visitor: {
     Program(program) {
       const wrap = (path: NodePath<t.Node | null | undefined>): void => {
         if (!path.isExpression() || path.isFunction() || path.isClass() || !mayRunCode(path)) return
+        const { confident, value } = path.isBinaryExpression()
+          ? path.evaluate()
+          : { confident: false, value: undefined }
+        if (confident && typeof value === "number") {
+          path.replaceWith(t.numericLiteral(value))
+          return
+        }
         const call = t.callExpression(t.arrowFunctionExpression([], path.node), [])
         path.replaceWith(t.addComment(call, "leading", "#__PURE__"))
         path.skip()

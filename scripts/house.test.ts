@@ -7,6 +7,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { bundle } from "./bundle.ts"
+import { leftover } from "./leftover.ts"
 import { complaint, maxLines } from "./tree.ts"
 
 const root = join(import.meta.dirname, "..")
@@ -145,6 +146,24 @@ describe("the type check", () => {
   })
 })
 
+describe("what is left of an unused module", () => {
+  const left = (code: string): Promise<string> => leftover(put("left/A.js", code))
+
+  it("nothing, where it only makes values", async () => {
+    expect(
+      await left("import * as X from \"effect/X\"\nexport const a = /*#__PURE__*/X.f()\nexport class B { b = a }\n")
+    )
+      .toBe("")
+    expect(await left("export const maxBytes = 4 * 1024 * 1024\n")).toBe("")
+  })
+
+  it("a bare call, an unmarked one, and a static block", async () => {
+    expect(await left("globalThis.register(1)\n")).toContain("register")
+    expect(await left("export const a = globalThis.f()\n")).toContain("globalThis.f()")
+    expect(await left("export class B { static { this.b = 1 } }\n")).toContain("static")
+  })
+})
+
 describe("the bundle", () => {
   const source = {
     "packages/protocol/src/Model.ts": `
@@ -154,6 +173,8 @@ export class Used { static readonly of = make({ ...fields }) }
 export class Spread extends (make({ not: "wanted", ...fields }) as unknown as typeof Used) { static b = fields.name }
 export const read = make({ not: fields.name })
 export const called = make({ not: "wanted" })
+const bound = 64 * 1024
+export class Bounded { not = bound }
 export const text = \`not wanted \${fields.name}\`
 `,
     "app.ts": "import { Used } from \"./packages/protocol/src/Model.ts\"\nconsole.log(Used.of.name)\n"
@@ -168,7 +189,7 @@ export const text = \`not wanted \${fields.name}\`
     ]
     const annotated = await bundle({ entry, outfile })
     expect(execFileSync(process.execPath, [outfile], { encoding: "utf8" })).toBe("wanted\n")
-    expect(readFileSync(outfile, "utf8")).not.toMatch(/\bnot\b|Spread/)
+    expect(readFileSync(outfile, "utf8")).not.toMatch(/\bnot\b|Spread|64 \*|65536/)
     expect(annotated).toBeLessThan(await bundle({ entry, outfile: plain, annotate: false }))
     expect(readFileSync(plain, "utf8")).toMatch(/\bnot\b/)
   })

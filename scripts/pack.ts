@@ -9,6 +9,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { packages, root } from "./build.ts"
+import { leftover } from "./leftover.ts"
 
 /** The npm that runs this script: on Windows and under other managers it is not simply "npm". */
 const npm = process.env["npm_execpath"]
@@ -32,6 +33,22 @@ const checkDeclarations = (folder: string): void => {
     if (!/(\.d\.ts|\.js)$/.test(file)) continue
     const found = /(?:from|import)\s*\(?\s*"(\.[^"]*(?<!\.d)\.ts)"/.exec(readFileSync(join(dist, file), "utf8"))
     if (found !== null) throw new Error(`${join(dist, file)} imports ${found[1]}, which is not published as code`)
+  }
+}
+
+/** Modules of which something stays, and why that is no loss. */
+const mayStay: ReadonlySet<string> = new Set([
+  // A static block makes its stack trace cheap; every program needs the class.
+  "protocol/dist/McpError.js"
+])
+
+/** A module of which nothing is used leaves nothing in a bundle. */
+const checkLeftovers = async (folder: string): Promise<void> => {
+  for (const file of readdirSync(join(folder, "dist"), { recursive: true, encoding: "utf8" })) {
+    const name = `${basename(folder)}/dist/${file}`
+    if (!file.endsWith(".js") || mayStay.has(name)) continue
+    const left = await leftover(join(folder, "dist", file))
+    if (left !== "") throw new Error(`${name} cannot be dropped from a bundle. What is left of it:\n${left}`)
   }
 }
 
@@ -84,14 +101,16 @@ const smoke = (project: string, tarballs: ReadonlyArray<string>): number => {
 
 const temporary = mkdtempSync(join(tmpdir(), "skein-pack-"))
 try {
-  const tarballs = packages.map((folder) => {
+  const tarballs: Array<string> = []
+  for (const folder of packages) {
     checkDeclarations(folder)
+    await checkLeftovers(folder)
     const tarball = pack(folder, temporary)
     run(root, bin("publint"), tarball, "--strict")
     run(root, bin("attw"), tarball, "--profile", "esm-only", "--entrypoints", ...subpaths(folder))
     console.log(`${basename(tarball)}  publint and attw: no complaint`)
-    return tarball
-  })
+    tarballs.push(tarball)
+  }
   console.log(
     `${smoke(join(temporary, "project"), tarballs)} modules imported and type-checked from the installed tarballs`
   )
