@@ -10,6 +10,8 @@
  */
 import * as AST from "effect/SchemaAST"
 import { type FieldRule, fieldRule, type MemberRule, memberRule, refuse, type Window } from "./Annotate.ts"
+import { isObject } from "./internal/object.ts"
+import type { JsonObject } from "./JsonRpc.ts"
 import * as Revision from "./Revision.ts"
 
 /** From older to newer, or from newer to older. */
@@ -21,9 +23,6 @@ export type Adapter = (value: unknown) => unknown
 interface Mutable {
   [key: string]: unknown
 }
-
-const isObject = (value: unknown): value is Mutable =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const within = (window: Window | undefined, revision: Revision.Revision): boolean =>
   window === undefined || Revision.within(revision, window.since ?? "2024-11-05", window.until)
@@ -101,18 +100,21 @@ const planObject = (ast: AST.Objects, revision: Revision.Revision, direction: Di
     const rule: FieldRule = fieldRule(signature.type) ?? {}
     const renamed = rule.rename !== undefined && within(rule.rename, revision) ? rule.rename.to : undefined
     const wire = renamed ?? name
-    known.add(direction === "lift" ? wire : name)
+    const from = direction === "lift" ? wire : name
+    known.add(from)
+    const child = compile(signature.type, revision, direction)
     if (!within(rule, revision)) {
-      drops.push(name)
+      const keep = rule.keep
+      if (keep === undefined) drops.push(name)
+      else changes.push([name, (value) => keep(value) ? child === undefined ? value : child(value) : undefined])
       if (direction === "lower" && rule.refuse !== undefined) refusals.push([name, rule.refuse])
       if (direction === "lift" && "default" in rule) fills.push([name, () => rule.default])
       continue
     }
     // Reading changes what comes under the name of the wire, and renames at the end; so does writing, from its own name.
-    const child = compile(signature.type, revision, direction)
     const lower = direction === "lower" ? rule.lower : undefined
     if (child !== undefined || lower !== undefined) {
-      changes.push([direction === "lift" ? wire : name, (value) => {
+      changes.push([from, (value) => {
         const lowered = lower === undefined ? value : lower(value, revision)
         return child === undefined || lowered === undefined ? lowered : child(lowered)
       }])
@@ -129,7 +131,7 @@ const planObject = (ast: AST.Objects, revision: Revision.Revision, direction: Di
 }
 
 /** A copy without some members. An own `__proto__` stays an own member: it is defined, never assigned. */
-const without = (value: Mutable, drops: ReadonlyArray<string>): Mutable => {
+const without = (value: JsonObject, drops: ReadonlyArray<string>): Mutable => {
   const out: Mutable = {}
   for (const key of Object.keys(value)) {
     if (drops.includes(key)) continue
@@ -146,7 +148,7 @@ const makeObject = (ast: AST.Objects, revision: Revision.Revision, direction: Di
   const { changes, drops, fills, index, known, refusals, renames } = plan
   return (value) => {
     if (!isObject(value)) return value
-    let out = value
+    let out: Mutable = value as Mutable
     for (const [key, name] of refusals) {
       if (value[key] !== undefined) refuse(`${revision} has no ${name}`)
     }
@@ -201,8 +203,6 @@ interface Branch {
   readonly rule: MemberRule | undefined
 }
 
-const always = (): boolean => true
-
 const literalsOf = (ast: AST.AST): ReadonlyArray<unknown> | undefined => {
   if (AST.isLiteral(ast)) return [ast.literal]
   if (AST.isUnion(ast) && ast.types.length > 0 && ast.types.every(AST.isLiteral)) {
@@ -211,27 +211,28 @@ const literalsOf = (ast: AST.AST): ReadonlyArray<unknown> | undefined => {
   return undefined
 }
 
-const matcher = (ast: AST.AST): (value: unknown) => boolean => {
-  if (AST.isObjects(ast)) {
-    const required: Array<string> = []
-    const literals: Array<readonly [string, ReadonlyArray<unknown>]> = []
-    for (const { name, type } of ast.propertySignatures) {
-      if (typeof name !== "string" || type.context?.isOptional === true) continue
-      const values = literalsOf(type)
-      if (values === undefined) required.push(name)
-      else literals.push([name, values])
-    }
-    return (value) =>
-      isObject(value) && literals.every(([key, values]) => values.includes(value[key])) &&
-      required.every((key) => value[key] !== undefined)
-  }
+/** Tells the kind of a value, one level deep. */
+const kindOf = (ast: AST.AST): (value: unknown) => boolean => {
+  if (AST.isObjects(ast)) return isObject
   if (AST.isArrays(ast)) return Array.isArray
   if (AST.isString(ast)) return (value) => typeof value === "string"
   if (AST.isNumber(ast)) return (value) => typeof value === "number"
   if (AST.isBoolean(ast)) return (value) => typeof value === "boolean"
   if (AST.isNull(ast)) return (value) => value === null
   const values = literalsOf(ast)
-  return values === undefined ? always : (value) => values.includes(value)
+  return values === undefined ? (value) => value !== undefined : (value) => values.includes(value)
+}
+
+const matcher = (ast: AST.AST): (value: unknown) => boolean => {
+  if (AST.isObjects(ast)) {
+    const required: Array<readonly [string, (value: unknown) => boolean]> = []
+    for (const { name, type } of ast.propertySignatures) {
+      if (typeof name !== "string" || type.context?.isOptional === true) continue
+      required.push([name, kindOf(type)])
+    }
+    return (value) => isObject(value) && required.every(([key, matches]) => matches(value[key]))
+  }
+  return kindOf(ast)
 }
 
 const branches = (
@@ -246,18 +247,20 @@ const branches = (
     return [{
       matches: matcher(type),
       adapt: compile(type, revision, direction),
-      exists: direction === "lift" || within(rule, revision),
+      exists: within(rule, revision),
       rule
     }]
   })
 
 const makeUnion = (ast: AST.Union, revision: Revision.Revision, direction: Direction): Adapter | undefined => {
   const all = branches(ast, revision, direction)
-  if (all.every((branch) => branch.exists && branch.adapt === undefined)) return undefined
+  if (all.every((branch) => branch.adapt === undefined && (branch.exists || direction === "lift"))) return undefined
   const adapt = (value: unknown, from: Branch | undefined): unknown => {
-    const branch = all.find((branch) => branch.matches(value))
+    // A member of this revision first: what looks like another one as well may do so by chance.
+    const branch = all.find((branch) => branch.exists && branch.matches(value)) ??
+      all.find((branch) => !branch.exists && branch.matches(value))
     if (branch === undefined) return value
-    if (branch.exists) return branch.adapt === undefined ? value : branch.adapt(value)
+    if (branch.exists || direction === "lift") return branch.adapt === undefined ? value : branch.adapt(value)
     const degrade = branch.rule?.degrade
     // What was degraded into itself is refused, so that this ends.
     if (degrade === undefined || branch === from) return refuse(`${revision} has no ${branch.rule?.name ?? "such value"}`)

@@ -13,6 +13,7 @@
  *   `undefined` to leave it absent, and may refuse.
  * - `rename`: its name on the wire in some revisions.
  * - `lower`: what is written in its place; `undefined` leaves it out. It may refuse.
+ * - `keep`: outside of its window it stays, in both directions, where this says so of the value; for what harms no one.
  * - `refuse`: writing it outside of the window is refused, because leaving it out would change what is said.
  *
  * What a rule can say of a **union member**:
@@ -47,6 +48,7 @@ export interface FieldOptions<T> {
   readonly rename?: Window & { readonly to: string }
   readonly lower?: (value: T, revision: Revision) => unknown
   readonly refuse?: string
+  readonly keep?: (value: unknown) => boolean
 }
 
 /** The rule of a field, as `Adapt` reads it. */

@@ -1,19 +1,22 @@
 /**
  * Capabilities: what each side can do.
  *
- * `extensions` is official since 2026-07-28, but has no window here: extensions are negotiated by peers of every revision, and
- * an unknown member never hurts one.
+ * `extensions` is official since 2026-07-28, but is kept in every revision: peers negotiate extensions in older ones too, and
+ * an unknown member never hurts the others.
  */
 import * as Schema from "effect/Schema"
 import { only, since, until } from "./Annotate.ts"
 import { AnyObject } from "./Common.ts"
+import { isObject } from "./internal/object.ts"
 import type { Revision } from "./Revision.ts"
 
 const flag = Schema.optionalKey(AnyObject)
 const listChanged = { listChanged: Schema.optionalKey(Schema.Boolean) }
 const open = {
   experimental: Schema.optionalKey(Schema.Record(Schema.String, AnyObject)),
-  extensions: Schema.optionalKey(Schema.Record(Schema.String, AnyObject))
+  extensions: since("2026-07-28", Schema.optionalKey(Schema.Record(Schema.String, AnyObject)), {
+    keep: (value) => isObject(value) && Object.values(value).every(isObject)
+  })
 }
 const taskFlags = { list: flag, cancel: flag }
 

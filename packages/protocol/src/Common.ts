@@ -6,51 +6,68 @@
  */
 import * as Schema from "effect/Schema"
 import * as Getter from "effect/SchemaGetter"
-import { only, since } from "./Annotate.ts"
+import { only, since, until } from "./Annotate.ts"
+import { isObject } from "./internal/object.ts"
 import type { JsonObject } from "./JsonRpc.ts"
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 // What generators make of an open object. A declaration validates by a guard alone, and so keeps the object by reference.
 const Scalar = Schema.Union([Schema.String, Schema.Int, Schema.Boolean])
-const Generated = Schema.Record(
+const Tree = Schema.Record(
   Schema.String,
   Schema.Union([Scalar, Schema.Array(Scalar), Schema.Record(Schema.String, Scalar)])
 )
 
+/** A schema that is a guard. `from` and `make` are for generators only: they say how to come by a value. */
+export const guarded = <T, S extends Schema.Codec<unknown>>(
+  expected: string,
+  is: (value: unknown) => value is T,
+  from: S,
+  make: (value: S["Type"]) => T
+): Schema.declare<T> =>
+  Schema.declare<T>(is, {
+    expected,
+    toCodecArbitrary: () =>
+      Schema.link<T>()(from, { decode: Getter.transform(make), encode: Getter.forbidden(() => "only generated") })
+  })
+
 /** Any JSON object, kept by reference. */
-export const AnyObject = Schema.declare<JsonObject>(isObject, {
-  expected: "an object",
-  toCodecArbitrary: () =>
-    Schema.link<JsonObject>()(Generated, {
-      decode: Getter.transform((value: typeof Generated.Type) => value as JsonObject),
-      encode: Getter.transform((value: JsonObject) => value as typeof Generated.Type)
-    })
-})
+export const AnyObject = guarded<JsonObject, typeof Tree>("an object", isObject, Tree, (value) => value)
+
+const Generated = Schema.Union([Scalar, Tree])
 
 /** Any JSON value, kept by reference. */
-export const AnyValue = Schema.declare<unknown>((value): value is unknown => value !== undefined, {
-  expected: "a JSON value",
-  toCodecArbitrary: () =>
-    Schema.link<unknown>()(Schema.Union([Scalar, Generated]), {
-      decode: Getter.transform((value) => value as unknown),
-      encode: Getter.transform((value) => value as typeof Generated.Type)
-    })
-})
+export const AnyValue = guarded<unknown, typeof Generated>(
+  "a JSON value",
+  (value): value is unknown => value !== undefined,
+  Generated,
+  (value) => value
+)
 
 /** A finite number. The official schemas say `integer` where the specification's TypeScript says `number`; both are read. */
-export const AnyNumber = Schema.declare<number>((value): value is number => Number.isFinite(value), {
-  expected: "a finite number",
-  toCodecArbitrary: () =>
-    Schema.link<number>()(Schema.Int, { decode: Getter.passthrough(), encode: Getter.passthrough() })
-})
+export const AnyNumber = guarded<number, typeof Schema.Int>(
+  "a finite number",
+  (value): value is number => Number.isFinite(value),
+  Schema.Int,
+  (value) => value
+)
+
+const isString = (value: unknown): value is string => typeof value === "string"
 
 /** A string that is meant to be base64. What it decodes to is the business of whoever uses it. */
-export const Base64 = Schema.String.annotate({ contentEncoding: "base64" })
+export const Base64 = guarded<string, typeof Schema.String>(
+  "a base64 string",
+  isString,
+  Schema.String,
+  (value) => btoa(String.fromCharCode(...new TextEncoder().encode(value)))
+)
 
 /** A string that is meant to be a URI. It is not checked: peers send what they like, and it is only compared and shown. */
-export const Uri = Schema.String
+export const Uri = guarded<string, typeof Schema.String>(
+  "a URI",
+  isString,
+  Schema.String,
+  (value) => `urn:example:${encodeURIComponent(value.replace(/[\ud800-\udfff]/g, ""))}`
+)
 
 /** Free metadata, by reserved or prefixed keys. */
 export const Meta = AnyObject
@@ -126,11 +143,17 @@ export class Implementation extends Schema.Opaque<Implementation>()(Schema.Struc
   ...iconFields
 })) {}
 
+// Before 2025-11-25 `_meta` was defined for any params by one general remark only: what is no object is ignored there.
+const anyMeta = since("2025-11-25", Schema.optionalKey(Meta), { keep: isObject })
+
 /** The `_meta` of any request's params. Its reserved keys are read by `RequestMeta`. */
-export const requestFields = { _meta: Schema.optionalKey(Meta) }
+export const requestFields = { _meta: anyMeta }
 
 /** The `_meta` of any notification's params. */
-export const notificationFields = { _meta: Schema.optionalKey(Meta) }
+export const notificationFields = { _meta: anyMeta }
+
+/** The `_meta` of what is no message of its own since 2026-07-28, but part of one. */
+export const innerMetaFields = { _meta: until("2026-07-28", Schema.optionalKey(Meta), { keep: isObject }) }
 
 /** How long a task is to be kept, as 2025-11-25 asks for one: the presence of the object asks for a task. */
 export class TaskMetadata extends Schema.Opaque<TaskMetadata>()(Schema.Struct({

@@ -3,7 +3,7 @@
  */
 import * as Schema from "effect/Schema"
 import { field, since } from "./Annotate.ts"
-import { nameFields, requestFields, resultFields } from "./Common.ts"
+import { nameFields, requestFields, resultFields, Uri } from "./Common.ts"
 
 /** A prompt, by its name. */
 export class PromptReference extends Schema.Opaque<PromptReference>()(Schema.Struct({
@@ -14,7 +14,7 @@ export class PromptReference extends Schema.Opaque<PromptReference>()(Schema.Str
 /** A resource template, by its URI template (`ResourceReference` until 2025-06-18). */
 export class ResourceTemplateReference extends Schema.Opaque<ResourceTemplateReference>()(Schema.Struct({
   type: Schema.Literal("ref/resource"),
-  uri: Schema.String
+  uri: Uri
 })) {}
 
 /** The params of `completion/complete`. */

@@ -10,25 +10,67 @@
  */
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import type { Unrepresentable } from "./Annotate.ts"
-import type { Revision } from "./Revision.ts"
+import * as Codec from "./Codec.ts"
+import * as Envelope from "./internal/envelope.ts"
+import * as Messages from "./internal/messages.ts"
+import * as Shapes from "./internal/shapes.ts"
+import { latest, type Revision } from "./Revision.ts"
 
 /** What the model has for one official definition in one revision. */
 export interface Definition {
   /** The official name in this revision. */
   readonly name: string
   /**
-   * What covers the definition. `model`: a schema of the model. `message`: a request or a notification, built from the method
-   * table. `envelope`: a JSON-RPC shape, read and written by the `JsonRpc` module rather than by a schema of the model.
+   * What covers the definition. `model`: a schema of the model. `message`: a request, a notification or an answer, built from
+   * the method table. `envelope`: a JSON-RPC shape, read and written by the `JsonRpc` module.
    */
   readonly kind: "model" | "message" | "envelope"
   /** The canonical schema: generate from it. `Type` and `Encoded` are the same, and there are no services. */
   readonly schema: Schema.Codec<unknown>
   /** Writes a canonical value in the official shape of this revision, or says why the revision cannot carry it. */
-  readonly write: (value: unknown) => Result.Result<unknown, Unrepresentable>
+  readonly write: (
+    value: unknown
+  ) => Result.Result<unknown, { readonly _tag: "Unrepresentable"; readonly message: string }>
   /** Reads a value of the official shape: lifts it and validates it. The error is one line that names the path. */
   readonly read: (raw: unknown) => Result.Result<unknown, string>
 }
 
+/** A revision, or the extension `io.modelcontextprotocol/tasks`, which has a schema of its own. */
+export type Source = Revision | "tasks"
+
+const define = (
+  name: string,
+  kind: Definition["kind"],
+  revision: Revision,
+  schema: Schema.Codec<unknown>
+): Definition => ({
+  name,
+  kind,
+  schema,
+  write: (value) => Codec.encode(schema, revision, value),
+  read: (raw) => Codec.decode(schema, revision, raw, name)
+})
+
+const build = (source: Source): ReadonlyMap<string, Definition> => {
+  const revision = source === "tasks" ? latest : source
+  const definitions = new Map<string, Definition>()
+  for (const [name, schema] of Shapes.of(source)) {
+    definitions.set(name, define(name, "model", revision, schema))
+  }
+  for (const [name, schema] of Messages.of(source)) {
+    definitions.set(name, define(name, "message", revision, schema))
+  }
+  for (const [name, { schema, read, write }] of Envelope.of(source)) {
+    definitions.set(name, { name, kind: "envelope", schema, read, write: (value) => Result.succeed(write(value)) })
+  }
+  return definitions
+}
+
+const built = new Map<Source, ReadonlyMap<string, Definition>>()
+
 /** Every definition of a revision's official schema, by its official name. `"tasks"` stands for the tasks extension. */
-export const definitions = (_source: Revision | "tasks"): ReadonlyMap<string, Definition> => new Map()
+export const definitions = (source: Source): ReadonlyMap<string, Definition> => {
+  let found = built.get(source)
+  if (found === undefined) built.set(source, found = build(source))
+  return found
+}

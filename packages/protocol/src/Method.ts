@@ -235,8 +235,8 @@ export const LegacyCancelTask = make("tasks/cancel", "both", Task.TaskRequestPar
   capability: receiver("tasks", "cancel")
 })
 export const GetTask = make("tasks/get", "client", Task.TaskRequestParams, Task.GetTaskResult, tasks)
-export const UpdateTask = make("tasks/update", "client", Task.UpdateTaskRequestParams, EmptyResult, tasks)
-export const CancelTask = make("tasks/cancel", "client", Task.TaskRequestParams, EmptyResult, tasks)
+export const UpdateTask = make("tasks/update", "client", Task.UpdateTaskRequestParams, Task.UpdateTaskResult, tasks)
+export const CancelTask = make("tasks/cancel", "client", Task.TaskRequestParams, Task.CancelTaskResult, tasks)
 
 // Notifications.
 export const Initialized = notify("notifications/initialized", "client", NotificationParams, sessionEra)

@@ -10,6 +10,7 @@ import * as Schema from "effect/Schema"
 import { ClientCapabilities } from "./Capabilities.ts"
 import * as Codec from "./Codec.ts"
 import { Implementation, LoggingLevel, ProgressToken } from "./Common.ts"
+import { isObject } from "./internal/object.ts"
 import type { JsonObject } from "./JsonRpc.ts"
 import type { Revision } from "./Revision.ts"
 
@@ -58,16 +59,10 @@ export interface MetaProblem {
   readonly message: string
 }
 
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 const metaOf = (params: JsonObject | undefined): JsonObject | undefined => {
   const meta = params?.["_meta"]
   return isObject(meta) ? meta : undefined
 }
-
-const problem = (tag: MetaProblem["_tag"], key: string, message: string): Result.Result<never, MetaProblem> =>
-  Result.fail({ _tag: tag, key, message })
 
 /** Whether the params say which revision they speak, and so belong to the request era. */
 export const isModern = (params: JsonObject | undefined): boolean => {
@@ -89,19 +84,14 @@ export const progressTokenOf = (params: JsonObject | undefined): ProgressToken |
 
 const revision: Revision = "2026-07-28"
 
-const member = <A>(
-  meta: JsonObject,
-  key: string,
-  schema: Schema.Codec<A, unknown>
-): Result.Result<A | undefined, MetaProblem> => {
-  const value = meta[key]
-  if (value === undefined) return Result.succeed(undefined)
-  const decoded = Codec.decode(schema, revision, value, `params._meta[${JSON.stringify(key)}]`)
-  return Result.isSuccess(decoded) ? decoded : problem("Invalid", key, decoded.failure)
-}
+const invalid = (key: string, message: string): Result.Result<never, MetaProblem> =>
+  Result.fail({ _tag: "Invalid", key, message })
 
 const missing = (key: string): Result.Result<never, MetaProblem> =>
-  problem("Missing", key, `params._meta[${JSON.stringify(key)}]: missing`)
+  Result.fail({ _tag: "Missing", key, message: `params._meta[${JSON.stringify(key)}]: missing` })
+
+const member = <A>(meta: JsonObject, key: string, schema: Schema.Codec<A, unknown>): Result.Result<A, string> =>
+  Codec.decode(schema, revision, meta[key], `params._meta[${JSON.stringify(key)}]`)
 
 /**
  * Reads the metadata of a request of the request era. Ask {@link versionOf} first: a request of a revision that is not spoken
@@ -109,22 +99,31 @@ const missing = (key: string): Result.Result<never, MetaProblem> =>
  */
 export const read = (params: JsonObject | undefined): Result.Result<RequestMeta, MetaProblem> => {
   const meta = metaOf(params)
-  if (meta === undefined) return missing(protocolVersion)
-  const version = member(meta, protocolVersion, Schema.String)
-  if (Result.isFailure(version)) return version
-  if (version.success === undefined) return missing(protocolVersion)
+  if (meta === undefined || meta[protocolVersion] === undefined) return missing(protocolVersion)
+  const version = meta[protocolVersion]
+  if (typeof version !== "string") {
+    return invalid(protocolVersion, `params._meta[${JSON.stringify(protocolVersion)}]: Expected string`)
+  }
+  if (meta[clientCapabilities] === undefined) return missing(clientCapabilities)
   const capabilities = member(meta, clientCapabilities, ClientCapabilities)
-  if (Result.isFailure(capabilities)) return capabilities
-  if (capabilities.success === undefined) return missing(clientCapabilities)
-  const info = member(meta, clientInfo, Implementation)
-  if (Result.isFailure(info)) return info
-  const level = member(meta, logLevel, LoggingLevel)
-  if (Result.isFailure(level)) return level
+  if (Result.isFailure(capabilities)) return invalid(clientCapabilities, capabilities.failure)
+  let info: Implementation | undefined
+  if (meta[clientInfo] !== undefined) {
+    const decoded = member(meta, clientInfo, Implementation)
+    if (Result.isFailure(decoded)) return invalid(clientInfo, decoded.failure)
+    info = decoded.success
+  }
+  let level: LoggingLevel | undefined
+  if (meta[logLevel] !== undefined) {
+    const decoded = member(meta, logLevel, LoggingLevel)
+    if (Result.isFailure(decoded)) return invalid(logLevel, decoded.failure)
+    level = decoded.success
+  }
   return Result.succeed({
-    protocolVersion: version.success,
-    clientInfo: info.success,
+    protocolVersion: version,
+    clientInfo: info,
     clientCapabilities: capabilities.success,
-    logLevel: level.success
+    logLevel: level
   })
 }
 

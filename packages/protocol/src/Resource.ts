@@ -25,7 +25,7 @@ export class Resource extends Schema.Opaque<Resource>()(Schema.Struct(resourceFi
 export class ResourceTemplate extends Schema.Opaque<ResourceTemplate>()(Schema.Struct({
   ...nameFields,
   ...iconFields,
-  uriTemplate: Schema.String,
+  uriTemplate: Uri,
   description: Schema.optionalKey(Schema.String),
   mimeType: Schema.optionalKey(Schema.String),
   annotations: Schema.optionalKey(Annotations),

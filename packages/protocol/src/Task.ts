@@ -4,16 +4,23 @@
  * 2025-11-25 are in `LegacyTask`.
  */
 import * as Schema from "effect/Schema"
-import { alone, field } from "./Annotate.ts"
-import { AnyObject, AnyValue, Meta, notificationFields, requestFields, resultFields } from "./Common.ts"
+import { alone, field, since } from "./Annotate.ts"
+import { AnyObject, AnyValue, guarded, Meta, notificationFields, requestFields } from "./Common.ts"
 import { InputRequests, InputResponses } from "./InputRequired.ts"
+import { isObject } from "./internal/object.ts"
+import type { JsonObject } from "./JsonRpc.ts"
 
 /** The identifier of the extension, under `extensions` in the capabilities of both sides. */
 export const extension = "io.modelcontextprotocol/tasks"
 
 /** The settings of the extension: none are defined. */
-export const TasksExtensionCapability = AnyObject
-export type TasksExtensionCapability = typeof AnyObject.Type
+export const TasksExtensionCapability = guarded<JsonObject, typeof Schema.Boolean>(
+  "an object",
+  isObject,
+  Schema.Boolean,
+  () => ({})
+)
+export type TasksExtensionCapability = JsonObject
 
 /** Where a task stands. The last three are final. */
 export const TaskStatus = Schema.Literals(["working", "input_required", "completed", "failed", "cancelled"])
@@ -92,13 +99,30 @@ export class TaskRequestParams extends Schema.Opaque<TaskRequestParams>()(Schema
   taskId: Schema.String
 })) {}
 
+// A reader takes any `resultType` here, since an example of the specification's own shows `task`; `complete` is written.
+const completeFields = {
+  _meta: Schema.optionalKey(Meta),
+  resultType: since("2026-07-28", Schema.optionalKey(Schema.String), { default: "complete", lower: () => "complete" })
+}
+
+/** The answer to `tasks/update` and to `tasks/cancel`: that it was heard. */
+export class AcknowledgeTaskResult extends Schema.Opaque<AcknowledgeTaskResult>()(Schema.Struct(completeFields)) {}
+
+/** The answer to `tasks/update`. */
+export const UpdateTaskResult = AcknowledgeTaskResult
+export type UpdateTaskResult = AcknowledgeTaskResult
+
+/** The answer to `tasks/cancel`. */
+export const CancelTaskResult = AcknowledgeTaskResult
+export type CancelTaskResult = AcknowledgeTaskResult
+
 /** The answer to `tasks/get`. */
 export const GetTaskResult = Schema.Union([
-  Schema.Struct({ ...resultFields, ...workingFields }),
-  Schema.Struct({ ...resultFields, ...inputRequiredFields }),
-  Schema.Struct({ ...resultFields, ...completedFields }),
-  Schema.Struct({ ...resultFields, ...failedFields }),
-  Schema.Struct({ ...resultFields, ...cancelledFields })
+  Schema.Struct({ ...completeFields, ...workingFields }),
+  Schema.Struct({ ...completeFields, ...inputRequiredFields }),
+  Schema.Struct({ ...completeFields, ...completedFields }),
+  Schema.Struct({ ...completeFields, ...failedFields }),
+  Schema.Struct({ ...completeFields, ...cancelledFields })
 ])
 export type GetTaskResult = typeof GetTaskResult.Type
 

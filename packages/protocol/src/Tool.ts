@@ -2,10 +2,11 @@
  * Tools and their listing, `tools/list`. Calling one is in `CallTool`.
  */
 import * as Schema from "effect/Schema"
-import * as Getter from "effect/SchemaGetter"
 import { field, only, since } from "./Annotate.ts"
-import { AnyObject, cacheFields, iconFields, metaFields, nameFields, pageFields } from "./Common.ts"
+import { AnyObject, cacheFields, guarded, iconFields, metaFields, nameFields, pageFields } from "./Common.ts"
+import { isObject } from "./internal/object.ts"
 import type { JsonObject } from "./JsonRpc.ts"
+import type { Revision } from "./Revision.ts"
 
 /** Hints about what a tool does. They are not to be trusted. */
 export class ToolAnnotations extends Schema.Opaque<ToolAnnotations>()(Schema.Struct({
@@ -24,12 +25,8 @@ export class ToolExecution extends Schema.Opaque<ToolExecution>()(Schema.Struct(
 
 /** A JSON Schema of an object. It is carried as it is; what its keywords mean is for whoever validates with it. */
 export interface ObjectSchema extends JsonObject {
-  readonly $schema?: string
   readonly type: "object"
 }
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const Generated = Schema.Struct({
   type: Schema.Literal("object"),
@@ -39,41 +36,40 @@ const Generated = Schema.Struct({
 })
 
 /** The schema of {@link ObjectSchema}: an object with `type: "object"`, by reference. */
-export const ObjectSchema = Schema.declare<ObjectSchema>(
-  (value): value is ObjectSchema =>
-    isObject(value) && value["type"] === "object" &&
-    (value["$schema"] === undefined || typeof value["$schema"] === "string"),
-  {
-    expected: "a JSON Schema with \"type\": \"object\"",
-    toCodecArbitrary: () =>
-      Schema.link<ObjectSchema>()(Generated, {
-        decode: Getter.transform((value: typeof Generated.Type) => value as ObjectSchema),
-        encode: Getter.transform((value) => value as unknown as typeof Generated.Type)
-      })
-  }
+export const ObjectSchema = guarded<ObjectSchema, typeof Generated>(
+  "a JSON Schema with \"type\": \"object\"",
+  (value): value is ObjectSchema => isObject(value) && value["type"] === "object",
+  Generated,
+  (value) => value as ObjectSchema
 )
 
+const keep = (schema: JsonObject, key: string, isRight: (value: unknown) => boolean): JsonObject => {
+  if (schema[key] === undefined || isRight(schema[key])) return schema
+  const { [key]: _left, ...rest } = schema
+  return rest
+}
+
+const areStrings = (value: unknown): boolean => Array.isArray(value) && value.every((item) => typeof item === "string")
+
 /**
- * Before 2026-07-28 a tool's schema was an object whose properties are described by objects: the boolean schemas there are
- * written as the objects that mean the same. Members of the wrong kind are left out.
+ * What the official schemas ask of a tool's schema: `$schema` is a string, and, before 2026-07-28, `properties` holds objects
+ * and `required` strings. What is of the wrong kind is left out; a property that is described by a boolean is written with
+ * the object that means the same.
  */
-const lowerSchema = (schema: unknown, revision: string): unknown => {
-  if (revision >= "2026-07-28" || !isObject(schema)) return schema
-  const { properties, required } = schema
-  const booleans = isObject(properties) && Object.values(properties).some((value) => !isObject(value))
-  const badRequired = required !== undefined &&
-    !(Array.isArray(required) && required.every((name) => typeof name === "string"))
-  const badProperties = properties !== undefined && !isObject(properties)
-  if (!booleans && !badRequired && !badProperties) return schema
-  const { properties: _properties, required: _required, ...out } = schema as Record<string, unknown>
-  if (isObject(properties)) {
+const lowerSchema = (value: unknown, revision: Revision): unknown => {
+  if (!isObject(value)) return value
+  let schema = keep(value, "$schema", (value) => typeof value === "string")
+  if (revision >= "2026-07-28") return schema
+  schema = keep(keep(schema, "properties", isObject), "required", areStrings)
+  const properties = schema["properties"]
+  if (!isObject(properties) || Object.values(properties).every(isObject)) return schema
+  return {
+    ...schema,
     // By entries, so that a property that is called `__proto__` stays one.
-    out["properties"] = Object.fromEntries(
+    properties: Object.fromEntries(
       Object.entries(properties).map(([name, value]) => [name, isObject(value) ? value : value === false ? { not: {} } : {}])
     )
   }
-  if (required !== undefined && !badRequired) out["required"] = required
-  return out
 }
 
 /** A tool. */

@@ -1,0 +1,135 @@
+/** The requests, notifications and answers among the official definitions, built from the method table. */
+import * as Schema from "effect/Schema"
+import type * as AST from "effect/SchemaAST"
+import { EmptyResult, NotificationParams, PaginatedRequestParams, RequestId, RequestParams } from "../Common.ts"
+import type { Source } from "../Definitions.ts"
+import { URLElicitationRequiredErrorData } from "../Elicitation.ts"
+import { ClientCapabilities } from "../Capabilities.ts"
+import { InputRequiredResult } from "../InputRequired.ts"
+import * as Method from "../Method.ts"
+import { RequestMetaObject } from "../RequestMeta.ts"
+import { latest, type Revision, within } from "../Revision.ts"
+
+type AnySchema = Schema.Codec<unknown>
+type Entry = readonly [name: string, schema: AnySchema]
+
+const jsonrpc = Schema.Literal("2.0")
+
+const hasFields = (schema: object): schema is { readonly fields: Schema.Struct.Fields } => "fields" in schema
+
+/** Params that the official schemas let be absent: those that hold nothing that is required. */
+const mayBeAbsent = (ast: AST.AST): boolean =>
+  ast._tag === "Objects" && ast.propertySignatures.every(({ type }) => type.context?.isOptional === true)
+
+/** The params of a request with the `_meta` that each request carries since 2026-07-28. */
+export const withRequestMeta = (params: object): AnySchema =>
+  (hasFields(params) ? Schema.Struct({ ...params.fields, _meta: RequestMetaObject }) : params) as unknown as AnySchema
+
+const envelope = (
+  source: Source,
+  kind: "request" | "notification" | "input",
+  method: Schema.Codec<string>,
+  params: AnySchema
+): AnySchema => {
+  const head = source < "2025-11-25" || kind === "input" ? {} : kind === "request" ? { jsonrpc, id: RequestId } : { jsonrpc }
+  const stamped = kind === "request" && source === latest ? withRequestMeta(params) : params
+  const fields = { ...head, method, params: mayBeAbsent(stamped.ast) ? Schema.optionalKey(stamped) : stamped }
+  return Schema.Struct(fields) as unknown as AnySchema
+}
+
+const isMethod = (value: unknown): value is Method.AnyRequest | Method.AnyNotification =>
+  typeof value === "object" && value !== null && "kind" in value
+
+/** The methods by their official names, which are the names in the table without `Legacy`. */
+const named: ReadonlyArray<readonly [string, Method.AnyRequest | Method.AnyNotification]> = Object.entries(Method).flatMap(
+  ([name, value]) => isMethod(value) ? [[name.replace("Legacy", ""), value] as const] : []
+)
+
+const error = (fields: Schema.Struct.Fields): AnySchema =>
+  Schema.Struct({
+    jsonrpc,
+    id: Schema.optionalKey(RequestId),
+    error: Schema.Struct({ message: Schema.String, ...fields })
+  }) as unknown as AnySchema
+
+/** The official shape says of `resultType` that it is a string; a reader gets there by `input_required` only. */
+export const AnyInputRequiredResult = Schema.Struct({ ...InputRequiredResult.fields, resultType: Schema.String })
+
+/** The errors that are whole answers. */
+const errors = (source: Source): ReadonlyArray<Entry> => {
+  if (source === "2025-11-25") {
+    const data = URLElicitationRequiredErrorData
+    return [["URLElicitationRequiredError", error({ code: Schema.Literal(-32042), data })]]
+  }
+  if (source !== latest) return []
+  const data = Schema.Struct({ requiredCapabilities: ClientCapabilities })
+  const versions = Schema.Struct({ supported: Schema.Array(Schema.String), requested: Schema.String })
+  return [
+    ["HeaderMismatchError", error({ code: Schema.Literal(-32020) })],
+    ["MissingRequiredClientCapabilityError", error({ code: Schema.Literal(-32021), data })],
+    ["UnsupportedProtocolVersionError", error({ code: Schema.Literal(-32022), data: versions })]
+  ]
+}
+
+const union = (members: ReadonlyArray<AnySchema>): AnySchema => Schema.Union(members) as unknown as AnySchema
+
+/** The requests, notifications and answers of a source. */
+export const of = (source: Source): Iterable<Entry> => {
+  const revision: Revision = source === "tasks" ? latest : source
+  const entries: Array<Entry> = []
+  const requests = { client: new Array<AnySchema>(), server: new Array<AnySchema>() }
+  const results = { client: new Array<AnySchema>(), server: new Array<AnySchema>() }
+  const notifications = { client: new Array<AnySchema>(), server: new Array<AnySchema>() }
+  for (const [name, method] of named) {
+    const exists = within(revision, method.since ?? "2024-11-05", method.until)
+    const literal = Schema.Literal(method.name)
+    const params = method.params as AnySchema
+    const ofSource = (method.extension !== undefined) === (source === "tasks")
+    if (method.kind === "notification") {
+      if (!exists || !ofSource) continue
+      const schema = envelope(source, "notification", literal, params)
+      entries.push([`${name}Notification`, schema])
+      for (const side of ["client", "server"] as const) {
+        if (Method.sentBy(method, side, revision)) notifications[side].push(schema)
+      }
+      continue
+    }
+    const result = method.result as AnySchema
+    const input = revision === latest && method.asInput
+    if (!input && !(exists && ofSource)) continue
+    const schema = envelope(source, input ? "input" : "request", literal, params)
+    entries.push([`${name}Request`, schema])
+    const hasResult = method.result !== EmptyResult as unknown
+    if (hasResult) entries.push([`${name}Result`, result])
+    if (input) continue
+    for (const side of ["client", "server"] as const) {
+      if (!Method.sentBy(method, side, revision)) continue
+      requests[side].push(schema)
+      if (hasResult) results[side === "client" ? "server" : "client"].push(result)
+    }
+    if (source === latest) {
+      const answer = method.inputRequired ? union([result, AnyInputRequiredResult as unknown as AnySchema]) : result
+      entries.push([
+        `${name}ResultResponse`,
+        Schema.Struct({ jsonrpc, id: RequestId, result: answer }) as unknown as AnySchema
+      ])
+    }
+  }
+  if (source === "tasks") return entries
+  const any = EmptyResult as unknown as AnySchema
+  if (source === latest) results.server.push(AnyInputRequiredResult as unknown as AnySchema)
+  entries.push(
+    ["ClientRequest", union(requests.client)],
+    ["ClientNotification", union(notifications.client)],
+    ["ServerNotification", union(notifications.server)],
+    ["ClientResult", union([...results.client, any])],
+    ["ServerResult", union([...results.server, any])],
+    ["Request", Schema.Struct({ method: Schema.String, params: Schema.optionalKey(RequestParams) }) as unknown as AnySchema],
+    ["Notification", Schema.Struct({ method: Schema.String, params: Schema.optionalKey(NotificationParams) }) as unknown as AnySchema],
+    ["PaginatedRequest", envelope(source, "request", Schema.String, PaginatedRequestParams as unknown as AnySchema)],
+    ...errors(source)
+  )
+  if (source !== latest) entries.push(["ServerRequest", union(requests.server)])
+  return entries
+}
+
