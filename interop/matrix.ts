@@ -11,10 +11,11 @@
  * | SDK v1 server   | yes        | yes        | yes        | newest     | no         | the client's choice                         |
  * | SDK v2 client   | yes        | yes        | yes        | default    | yes        | `supportedProtocolVersions`;                |
  * |                 |            |            |            |            |            | `versionNegotiation` `auto` or a pin        |
- * | SDK v2 server   | yes        | yes        | yes        | newest     | yes        | `supportedProtocolVersions`; `serveStdio`   |
+ * | SDK v2 server   | yes        | yes        | yes        | newest     | yes        | `supportedProtocolVersions` and `connect`;  |
+ * |                 |            |            |            |            |            | `serveStdio` adds 2026-07-28                |
  *
  * Neither SDK lowers a message: in an older revision both write the content kinds and members of the newest one that they
- * know. Neither reads batches over stdio.
+ * know.
  */
 import * as Revision from "@skein/protocol/Revision"
 import { fileURLToPath } from "node:url"

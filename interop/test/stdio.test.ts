@@ -7,15 +7,19 @@ import { expectations } from "../expectations.ts"
 import { type ClientName, serverCommand, table } from "../matrix.ts"
 import * as SdkV1 from "../sdk-v1-client.ts"
 import * as SdkV2 from "../sdk-v2-client.ts"
+import * as Skein from "../skein-client.ts"
 
-const clients: Readonly<Partial<Record<ClientName, Connect>>> = { "sdk-v1": SdkV1.connect, "sdk-v2": SdkV2.connect }
+const clients: Readonly<Record<ClientName, Connect>> = {
+  skein: Skein.connect,
+  "sdk-v1": SdkV1.connect,
+  "sdk-v2": SdkV2.connect
+}
 
 /** How a client got to the revision, where nobody told it. */
 const manner: Readonly<Record<string, string>> = { auto: ", found out", none: ", as they come" }
 
 for (const meeting of table) {
   const connect = clients[meeting.client]
-  if (connect === undefined || meeting.server === "skein") continue
   describe(`${meeting.agreed} · ${meeting.client} client, ${meeting.server} server${manner[meeting.ask ?? "none"] ?? ""}`, () => {
     let client: AnyClient | undefined
     beforeAll(async () => {
