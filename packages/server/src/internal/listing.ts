@@ -3,7 +3,7 @@
  */
 import * as Cursor from "@skein/protocol/Cursor"
 import { Encoded } from "@skein/protocol/JsonRpc"
-import * as McpError from "@skein/protocol/McpError"
+import type * as McpError from "@skein/protocol/McpError"
 import type { Revision } from "@skein/protocol/Revision"
 import type { Answer } from "@skein/runtime/Exchange"
 import * as Effect from "effect/Effect"
@@ -15,15 +15,13 @@ export const make = (registry: Registry<{ readonly definition: unknown }>, key: 
   const firstPages = new Map<Revision, Encoded>()
   let version = registry.version
 
-  const page = (after: string | undefined): object => {
+  const page = (start: number): object => {
     const { sorted } = registry
-    const start = after === undefined ? 0 : sorted.findIndex(([name]) => name > after)
-    const entries = start < 0 ? [] : sorted.slice(start, start + pageSize)
-    const last = entries.at(-1)
-    const more = last !== undefined && last !== sorted.at(-1)
+    const end = start + pageSize
+    const last = sorted[end - 1]
     return {
-      [key]: entries.map(([, { definition }]) => definition),
-      ...(more ? { nextCursor: Cursor.encode(last[0]) } : undefined)
+      [key]: sorted.slice(start, end).map(([, { definition }]) => definition),
+      ...(last !== undefined && end < sorted.length ? { nextCursor: Cursor.encode(key, last[0], end) } : undefined)
     }
   }
 
@@ -38,14 +36,14 @@ export const make = (registry: Registry<{ readonly definition: unknown }>, key: 
         version = registry.version
       }
       if (cursor !== undefined) {
-        const after = Cursor.decode(cursor)
-        return Result.isFailure(after)
-          ? Effect.fail(McpError.invalidParams("Invalid cursor"))
-          : Effect.succeed(finish(page(after.success)))
+        const position = Cursor.decode(key, cursor)
+        if (Result.isFailure(position)) return Effect.fail(position.failure)
+        const names = registry.sorted.map(([name]) => name)
+        return Effect.succeed(finish(page(Cursor.resume(names, position.success, { sorted: true }))))
       }
       let encoded = firstPages.get(revision)
       if (encoded === undefined) {
-        const answer = finish(page(undefined))
+        const answer = finish(page(0))
         encoded = answer instanceof Encoded ? answer : new Encoded(JSON.stringify(answer))
         firstPages.set(revision, encoded)
       }
