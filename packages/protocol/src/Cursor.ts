@@ -70,7 +70,8 @@ export const decode = (
  *
  * - The last entry that was given is where it was, or has moved because others came or went: behind it. Nothing is given twice
  *   or left out, but for what changed in front of it.
- * - It is gone, and the list is `sorted` (by UTF-16 units, as `Array.sort` does): where it would stand.
+ * - It is gone, and the list is `sorted` (by UTF-16 units, as `Array.sort` does): where it would stand. (Of names that
+ *   share their first 256 units with it, some may be given twice.)
  * - It is gone, and the list is not sorted: at its old index, where its successor is now. Where more entries went, some
  *   are left out; where entries came in front, some are given twice.
  *
@@ -82,7 +83,7 @@ export const resume = (
   options?: { readonly sorted?: boolean | undefined }
 ): number => {
   const isLast = (name: string | undefined): boolean =>
-    name !== undefined && name.startsWith(position.name.slice(0, maxName - 1)) && digest(name) === position.digest
+    name !== undefined && digest(name) === position.digest && cut(name) === position.name
   if (isLast(names[position.index - 1])) return position.index
   const moved = names.findIndex(isLast)
   if (moved >= 0) return moved + 1

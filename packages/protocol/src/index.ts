@@ -1,6 +1,8 @@
+export * as Cursor from "./Cursor.ts"
 export * as Header from "./Header.ts"
 export * as JsonRpc from "./JsonRpc.ts"
 export * as McpError from "./McpError.ts"
 export * as MetaKey from "./MetaKey.ts"
 export * as Revision from "./Revision.ts"
+export * as UriTemplate from "./UriTemplate.ts"
 export * as XMcpHeader from "./XMcpHeader.ts"

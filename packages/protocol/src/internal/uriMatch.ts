@@ -1,0 +1,218 @@
+/**
+ * Matching of URI templates: no backtracking, and no character is looked at more than a few times. See `UriTemplate`.
+ */
+import { decode } from "./percent.ts"
+
+export type Operator = "" | "+" | "#" | "/" | "?" | "&"
+
+export interface Variable {
+  readonly name: string
+  readonly explode: boolean
+}
+
+export interface Expression {
+  readonly operator: Operator
+  readonly variables: ReadonlyArray<Variable>
+}
+
+/** A literal in the order in which it is read, and its border table (Knuth, Morris and Pratt) to search for it with. */
+export interface Literal {
+  readonly text: string
+  readonly borders: Uint32Array
+}
+
+/** Literals and simple expressions, in the order in which they are read: from the left, or from the right. */
+export interface Side {
+  readonly tokens: ReadonlyArray<Literal | Simple>
+}
+
+export interface Simple {
+  readonly expression: Expression
+  /** Whether `&` ends the value too. */
+  readonly inQuery: boolean
+}
+
+/** A template, cut into what is read from the left, what crosses segments, and what is read from the right. */
+export interface Plan {
+  /** All of the path, but for a literal at its end, where nothing crosses segments. */
+  readonly left: Side
+  /** The expressions that cross segments, and the literal behind each but the last. */
+  readonly middle: ReadonlyArray<{ readonly expression: Expression; readonly behind: Literal | undefined }>
+  readonly right: Side
+  /** The parameters and whether each is a list; whether it begins with `&`; and how many `&` the template has before it. */
+  readonly query: Query | undefined
+  readonly fragment: Expression | undefined
+}
+
+interface Query {
+  readonly variables: ReadonlyMap<string, boolean>
+  readonly continues: boolean
+  readonly skip: number
+}
+
+export const literal = (text: string): Literal => {
+  const borders = new Uint32Array(text.length)
+  for (let i = 1, border = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    while (border > 0 && text.charCodeAt(border) !== code) border = borders[border - 1]!
+    if (text.charCodeAt(border) === code) border++
+    borders[i] = border
+  }
+  return { text, borders }
+}
+
+const isLiteral = (token: Literal | Simple): token is Literal => "borders" in token
+export type Found = Record<string, string | Array<string>>
+
+/** The far edge of the first place, between `at` and `limit` in the direction of `step`, where the literal stands; or -1. */
+const seek = (uri: string, at: number, limit: number, { borders, text }: Literal, step: 1 | -1): number => {
+  let matched = 0
+  for (let i = at; i !== limit; i += step) {
+    const code = uri.charCodeAt(step === 1 ? i : i - 1)
+    while (matched > 0 && text.charCodeAt(matched) !== code) matched = borders[matched - 1]!
+    if (text.charCodeAt(matched) === code && ++matched === text.length) return i + step
+  }
+  return -1
+}
+
+const standsAt = (uri: string, at: number, limit: number, { text }: Literal, step: 1 | -1): boolean => {
+  if ((limit - at) * step < text.length) return false
+  for (let i = 0; i < text.length; i++) {
+    if (uri.charCodeAt(step === 1 ? at + i : at - 1 - i) !== text.charCodeAt(i)) return false
+  }
+  return true
+}
+
+const isSimple = (code: number, inQuery: boolean): boolean =>
+  code !== 47 && code !== 63 && code !== 35 && !(inQuery && code === 38)
+
+const assignList = (
+  { variables }: Expression,
+  raw: string,
+  exact: boolean,
+  separator: string,
+  found: Found
+): boolean => {
+  const only = variables[0]!
+  if (variables.length === 1 && !only.explode && separator === ",") {
+    const value = decode(raw)
+    if (value !== undefined) found[only.name] = value
+    return value !== undefined
+  }
+  const texts = raw.split(separator)
+  const last = variables.length - 1
+  if (exact && (texts.length <= last || texts.includes(""))) return false
+  if (texts.length > variables.length && !variables[last]!.explode) return false
+  for (let i = 0; i < texts.length; i++) {
+    const { explode, name } = variables[Math.min(i, last)]!
+    const value = decode(texts[i]!)
+    if (value === undefined) return false
+    const list = found[name]
+    if (!explode) found[name] = value
+    else if (typeof list === "object") list.push(value)
+    else found[name] = [value]
+  }
+  return true
+}
+
+const assign = (expression: Expression, raw: string, found: Found): boolean => {
+  if (expression.operator !== "/") return raw !== "" && assignList(expression, raw, true, ",", found)
+  if (raw === "") return true
+  return raw.startsWith("/") && !raw.includes("?") && !raw.includes("#") &&
+    assignList(expression, raw.slice(1), false, "/", found)
+}
+
+const assignSimple = ({ expression, inQuery }: Simple, raw: string, found: Found): boolean => {
+  for (let i = 0; i < raw.length; i++) if (!isSimple(raw.charCodeAt(i), inQuery)) return false
+  return assign(expression, raw, found)
+}
+
+/** Reads one side from `at` towards `limit`: where it ends, or -1. A variable at its very end is not read. */
+const walk = ({ tokens }: Side, uri: string, at: number, limit: number, step: 1 | -1, found: Found): number => {
+  let pending: Simple | undefined
+  for (const token of tokens) {
+    if (!isLiteral(token)) pending = token
+    else if (pending === undefined) {
+      if (!standsAt(uri, at, limit, token, step)) return -1
+      at += step * token.text.length
+    } else {
+      // The value holds at least one character.
+      const edge = at === limit ? -1 : seek(uri, at + step, limit, token, step)
+      const near = edge - step * token.text.length
+      if (edge < 0 || !assignSimple(pending, step === 1 ? uri.slice(at, near) : uri.slice(near, at), found)) return -1
+      at = edge
+      pending = undefined
+    }
+  }
+  return at
+}
+
+const readQuery = (query: string, variables: ReadonlyMap<string, boolean>, found: Found): boolean => {
+  for (const pair of query.split("&")) {
+    const equals = pair.indexOf("=")
+    const name = equals < 0 ? pair : pair.slice(0, equals)
+    const explode = variables.get(name)
+    if (explode === undefined) continue
+    const value = equals < 0 ? "" : decode(pair.slice(equals + 1))
+    const list = found[name]
+    if (value === undefined || (list !== undefined && !explode)) return false
+    if (!explode) found[name] = value
+    else if (typeof list === "object") list.push(value)
+    else found[name] = [value]
+  }
+  return true
+}
+
+/** Where the query that the template describes begins: behind the mark at this index, or -1. */
+const queryAt = (uri: string, { continues, skip }: Query): number => {
+  if (!continues) return uri.indexOf("?")
+  let at = uri.indexOf("&", Math.max(uri.indexOf("?"), 0))
+  for (let i = 0; i < skip && at >= 0; i++) at = uri.indexOf("&", at + 1)
+  return at
+}
+
+const matchPath = ({ left, middle, right }: Plan, uri: string, found: Found): boolean => {
+  let at = walk(left, uri, 0, uri.length, 1, found)
+  if (at < 0) return false
+  const end = walk(right, uri, uri.length, at, -1, found)
+  if (end < 0) return false
+  const open = left.tokens.at(-1)
+  if (open !== undefined && !isLiteral(open)) {
+    // At the end of the template, or before a `{/a}`: as much as it can hold.
+    let stop = at
+    while (stop < end && isSimple(uri.charCodeAt(stop), open.inQuery)) stop++
+    if (!assign(open.expression, uri.slice(at, stop), found)) return false
+    at = stop
+  }
+  for (const { behind, expression } of middle) {
+    let stop = end
+    let next = end
+    if (behind !== undefined) {
+      const from = expression.operator === "/" || at === end ? at : at + 1
+      next = seek(uri, from, end, behind, 1)
+      stop = next - behind.text.length
+    }
+    if (next < 0 || !assign(expression, uri.slice(at, stop), found)) return false
+    at = next
+  }
+  return at === end
+}
+
+/** Reads a canonical URI; `undefined` where it does not match. */
+export const run = (plan: Plan, uri: string): Found | undefined => {
+  const found = Object.create(null) as Found
+  let text = uri
+  const hash = plan.fragment === undefined ? -1 : text.indexOf("#")
+  if (hash >= 0) {
+    const raw = text.slice(hash + 1)
+    if (!assignList(plan.fragment!, raw, raw !== "", ",", found)) return undefined
+    text = text.slice(0, hash)
+  }
+  const mark = plan.query === undefined ? -1 : queryAt(text, plan.query)
+  if (mark >= 0) {
+    const query = text.slice(mark + 1)
+    if (query.includes("#") || !readQuery(query, plan.query!.variables, found)) return undefined
+    text = text.slice(0, mark)
+  }
+  return matchPath(plan, text, found) ? found : undefined
+}
