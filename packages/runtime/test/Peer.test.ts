@@ -1,0 +1,370 @@
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import * as Revision from "@skein/protocol/Revision"
+import * as Exchange from "@skein/runtime/Exchange"
+import * as Peer from "@skein/runtime/Peer"
+import { describe, expect, it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { Counterpart, echo, failureOf, logged, pair, poll, raw, session, settle } from "./kit.ts"
+
+const uuid = /^[0-9a-f-]{36}$/
+
+describe("requests of the other side", () => {
+  for (const revision of Revision.sessionEra) {
+    it.effect(`${revision} · ping: MUST respond promptly with an empty response, both ways, also while work is in flight`, () =>
+      Effect.gen(function*() {
+        const busy: Exchange.Dispatcher = (exchange) => exchange.method === "ping" ? Effect.succeed({}) : Effect.never
+        const [left, right] = yield* pair({ revision, left: busy, right: busy })
+        yield* Effect.forkChild(left.request("tools/call"))
+        yield* Effect.forkChild(right.request("sampling/createMessage"))
+        yield* settle
+        expect(yield* left.request("ping")).toEqual({})
+        expect(yield* right.request("ping")).toEqual({})
+        expect([...left.exchanges, ...right.exchanges].map((exchange) => exchange.method)).toEqual([
+          "sampling/createMessage",
+          "tools/call"
+        ])
+      }))
+  }
+
+  it.effect("each runs in a fiber of its own, and they are answered in the order in which they end", () =>
+    Effect.gen(function*() {
+      const { handlers, other, peer } = yield* raw()
+      other.request(1)
+      other.request("1")
+      other.request(2)
+      expect(handlers.started).toEqual([1, "1", 2])
+      expect(new Set([...peer.exchanges].map((exchange) => exchange.fiber!.id)).size).toBe(3)
+      handlers.end(2)
+      handlers.end("1")
+      handlers.end(1, Effect.fail(McpError.invalidParams("no")))
+      expect(other.messages).toEqual([
+        { jsonrpc: "2.0", id: 2, result: { done: 2 } },
+        { jsonrpc: "2.0", id: "1", result: { done: "1" } },
+        { jsonrpc: "2.0", id: 1, error: { code: -32602, message: "no" } }
+      ])
+      expect(other.sent.map((sent) => sent.about)).toEqual([2, "1", 1])
+      expect([...peer.exchanges]).toEqual([])
+    }))
+
+  it.effect("one that does not suspend is answered at once, and is never in the table", () =>
+    Effect.gen(function*() {
+      const seen: Array<number> = []
+      const { other, peer } = yield* raw({
+        dispatch: (exchange) => Effect.sync(() => ({ seen: seen.push([...peerNow()].length), method: exchange.method }))
+      })
+      const peerNow = () => peer.exchanges
+      other.request(1, "tools/list")
+      expect(seen).toEqual([0])
+      expect(other.messages).toEqual([{ jsonrpc: "2.0", id: 1, result: { seen: 1, method: "tools/list" } }])
+    }))
+
+  it.effect("2025-11-25 · the request ID MUST NOT have been used: one in flight gets -32600, and the first lives on", () =>
+    Effect.gen(function*() {
+      const { handlers, other } = yield* raw()
+      other.request(1)
+      other.request(1)
+      expect(other.messages).toEqual([{
+        jsonrpc: "2.0",
+        id: 1,
+        error: { code: -32600, message: "A request with the id 1 is in flight already" }
+      }])
+      expect(handlers.started).toEqual([1])
+      expect(handlers.interrupted).toEqual([])
+      handlers.end(1)
+      expect(other.answers(1).at(-1)).toEqual({ jsonrpc: "2.0", id: 1, result: { done: 1 } })
+      expect(other.messages).toHaveLength(2)
+    }))
+
+  it.effect("a cancellation after a refused duplicate still reaches the first", () =>
+    Effect.gen(function*() {
+      const { handlers, other } = yield* raw()
+      other.request(1)
+      other.request(1)
+      other.cancel(1)
+      expect(handlers.interrupted).toEqual([1])
+      expect(other.messages).toHaveLength(1)
+    }))
+
+  it.effect("a refusal of identify is written in the session's revision, and nothing is dispatched", () =>
+    Effect.gen(function*() {
+      const { handlers, other } = yield* raw({ identify: () => McpError.resourceNotFound("a:b") })
+      other.request(1)
+      expect(other.messages).toEqual([{
+        jsonrpc: "2.0",
+        id: 1,
+        error: { code: -32002, message: "Resource not found", data: { uri: "a:b" } }
+      }])
+      expect(handlers.started).toEqual([])
+    }))
+
+  it.effect("what cannot be read is answered with its error, and with its id where there is one", () =>
+    Effect.gen(function*() {
+      const { other } = yield* raw()
+      other.json({ jsonrpc: "1.0", id: 4, method: "a" })
+      other.json(5)
+      other.json({ jsonrpc: "2.0", id: 1.5, result: {} })
+      expect(other.messages.map(({ id, error }) => ({ id, code: error.code }))).toEqual([
+        { id: 4, code: -32600 },
+        { id: undefined, code: -32600 }
+      ])
+    }))
+
+  it.effect("handlers get the services of the context that the peer was made in, and the request", () =>
+    Effect.gen(function*() {
+      class Word extends Context.Service<Word, string>()("test/Word") {}
+      const other = new Counterpart()
+      yield* Peer.make<Word>({
+        connection: other,
+        dispatch: () =>
+          Effect.gen(function*() {
+            const exchange = yield* Exchange.McpRequest
+            return { word: yield* Word, id: exchange.id, params: exchange.params }
+          }),
+        identify: () => ({ revision: "2025-11-25", info: undefined, capabilities: {} })
+      }).pipe(Effect.provideService(Word, "thread"))
+      other.request(1, "a", { b: 1 })
+      expect(other.messages).toEqual([{ jsonrpc: "2.0", id: 1, result: { word: "thread", id: 1, params: { b: 1 } } }])
+    }))
+})
+
+describe("defects", () => {
+  const secret = new Error("the password is 1234")
+  const odd = (value: unknown): Effect.Effect<Exchange.Answer> => Effect.succeed(value as Exchange.Answer)
+  const cycle: Record<string, unknown> = {}
+  cycle["self"] = cycle
+
+  const cases: ReadonlyArray<readonly [string, Exchange.Dispatcher]> = [
+    ["throws before it returns an effect", () => {
+      throw secret
+    }],
+    ["returns no effect", () => undefined as never],
+    ["throws inside", () => Effect.sync(() => {
+      throw secret
+    })],
+    ["dies", () => Effect.die(secret)],
+    ["dies after it suspended", () => Effect.andThen(Effect.yieldNow, Effect.die(secret))],
+    ["fails and dies", () => Effect.ensuring(Effect.fail(McpError.invalidParams("the password")), Effect.die(secret))],
+    ["fails with what is no McpError", () => Effect.fail(secret as unknown as McpError.McpError)],
+    ["fails with data without JSON form", () => Effect.fail(McpError.invalidParams("no", { big: 1n }))],
+    ["answers a BigInt", () => odd({ big: 1n })],
+    ["answers a cycle", () => odd(cycle)],
+    ["answers a cycle after it suspended", () => Effect.andThen(Effect.yieldNow, odd(cycle))],
+    ["answers a getter that throws", () => odd({
+      get secret() {
+        throw secret
+      }
+    })],
+    ["answers nothing", () => odd(undefined)],
+    ["answers null", () => odd(null)],
+    ["answers text", () => odd("text")],
+    ["answers an array", () => odd([])],
+    ["answers a function", () => odd(() => 1)],
+    ["interrupts itself", () => Effect.interrupt],
+    ["interrupts itself after it suspended", () => Effect.andThen(Effect.yieldNow, Effect.interrupt)]
+  ]
+
+  for (const [name, dispatch] of cases) {
+    it.effect(`a handler that ${name} answers -32603 with a reference and nothing else, and the log has the cause`, () =>
+      logged((lines) =>
+        Effect.gen(function*() {
+          const { other, peer } = yield* raw({
+            dispatch: (exchange) => exchange.id === "bad" ? dispatch(exchange) : echo(exchange)
+          })
+          other.request("bad", "tools/call")
+          other.request("good", "ping")
+          yield* settle
+          const [answer] = other.answers("bad")
+          expect(answer).toEqual({
+            jsonrpc: "2.0",
+            id: "bad",
+            error: { code: -32603, message: "Internal error", data: { reference: expect.stringMatching(uuid) } }
+          })
+          expect(other.answers("bad")).toHaveLength(1)
+          expect(other.answers("good")).toEqual([{ jsonrpc: "2.0", id: "good", result: {} }])
+          const entry = lines.filter((line) => line.level === "Error")
+          expect(entry).toHaveLength(1)
+          expect(entry[0]!.text).toContain(answer.error.data.reference)
+          expect(entry[0]!.text).toContain("tools/call")
+          expect(entry[0]!.cause).not.toBe("")
+          expect([...peer.exchanges]).toEqual([])
+        })
+      ))
+  }
+
+  it.effect("a defect harms no other request in flight", () =>
+    logged(() =>
+      Effect.gen(function*() {
+        const { handlers, other, peer } = yield* raw()
+        other.request(1)
+        other.request(2)
+        other.request(3)
+        handlers.end(2, Effect.die("broken"))
+        expect([...peer.exchanges].map((exchange) => exchange.id)).toEqual([1, 3])
+        handlers.end(1)
+        handlers.end(3)
+        expect(other.messages.map((json) => [json.id, json.error?.code])).toEqual([[2, -32603], [1, undefined], [
+          3,
+          undefined
+        ]])
+      })
+    ))
+
+  it.effect("an identify that throws, or refuses with data that has no JSON form, answers -32603 with a reference", () =>
+    logged((lines) =>
+      Effect.gen(function*() {
+        const { other } = yield* raw({
+          identify: (_, request) => {
+            if (request.id === 1) throw secret
+            return McpError.invalidParams("no", { big: 1n })
+          }
+        })
+        other.request(1)
+        other.request(2)
+        for (const [index, id] of [1, 2].entries()) {
+          const reference = other.answers(id)[0].error.data.reference
+          expect(other.answers(id)[0].error).toEqual({ code: -32603, message: "Internal error", data: { reference } })
+          expect(lines[index]!.text).toContain(reference)
+        }
+        expect(lines).toHaveLength(2)
+      })
+    ))
+
+  it.effect("a result that is JSON text already is written as it is", () =>
+    Effect.gen(function*() {
+      const { other } = yield* raw({ dispatch: () => Effect.succeed(new JsonRpc.Encoded(`{"tools":[]}`)) })
+      other.request(1, "tools/list")
+      expect(other.messages).toEqual([{ jsonrpc: "2.0", id: 1, result: { tools: [] } }])
+    }))
+})
+
+describe("notifications of the other side", () => {
+  it.effect("are started in the order in which they came, and do not wait for each other", () =>
+    Effect.gen(function*() {
+      const seen: Array<unknown> = []
+      const { other } = yield* raw({
+        onNotification: (_, notification) =>
+          Effect.andThen(Effect.sync(() => seen.push(notification.params?.["n"])), Effect.never)
+      })
+      for (let n = 0; n < 5; n++) other.notify("notifications/message", { n })
+      expect(seen).toEqual([0, 1, 2, 3, 4])
+      expect(other.messages).toEqual([])
+    }))
+
+  it.effect("one whose handler throws or dies is logged, is not answered, and harms nothing", () =>
+    logged((lines) =>
+      Effect.gen(function*() {
+        const { other } = yield* raw({
+          dispatch: echo,
+          onNotification: (_, notification) => {
+            if (notification.method === "notifications/throws") throw new Error("thrown")
+            return Effect.die(new Error("died"))
+          }
+        })
+        other.notify("notifications/throws")
+        other.notify("notifications/dies")
+        other.request(1, "ping")
+        expect(lines.map((line) => [line.level, line.text])).toEqual([
+          ["Error", "notifications/throws was not handled"],
+          ["Error", "notifications/dies was not handled"]
+        ])
+        expect(lines[0]!.cause).toContain("thrown")
+        expect(lines[1]!.cause).toContain("died")
+        expect(other.messages).toEqual([{ jsonrpc: "2.0", id: 1, result: {} }])
+      })
+    ))
+
+  it.effect("without a handler they are ignored", () =>
+    Effect.gen(function*() {
+      const { other } = yield* raw()
+      other.notify("notifications/unknown")
+      expect(other.messages).toEqual([])
+    }))
+})
+
+describe("requests of this side", () => {
+  it.effect("2025-11-25 · IDs MUST NOT be null and MUST NOT be used again", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw()
+      for (let n = 0; n < 3; n++) {
+        const call = yield* Effect.forkChild(peer.request("a"), { startImmediately: true })
+        other.answer(other.requests().at(-1).id)
+        yield* Fiber.join(call)
+      }
+      expect(other.requests().map((json) => json.id)).toEqual([1, 2, 3])
+    }))
+
+  it.effect("an error of the other side is read in the session's revision", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw({ revision: "2025-06-18" })
+      const call = yield* Effect.forkChild(peer.request("resources/read"), { startImmediately: true })
+      other.fail(1, -32002, "gone")
+      expect(failureOf(call)).toMatchObject({ _tag: "McpError", reason: "ResourceNotFound", message: "gone" })
+    }))
+
+  it.effect("parameters without JSON form fail the call; nothing is sent and nothing is left", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw()
+      const error = yield* Effect.flip(peer.request("a", { big: 1n }))
+      expect(error).toMatchObject({ _tag: "RequestError", reason: "Unsupported", method: "a" })
+      expect(other.messages).toEqual([])
+      expect([...peer.calls]).toEqual([])
+    }))
+
+  it.effect("a connection that is lost while the request is sent fails it, and leaves no timer", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw()
+      other.onSend = (json) => {
+        if (json.method !== "a") return
+        other.end({ _tag: "Ended" })
+      }
+      const error = yield* Effect.flip(peer.request("a"))
+      expect(error).toMatchObject({ _tag: "RequestError", reason: "Closed", end: { _tag: "Ended" } })
+      expect([...peer.calls]).toEqual([])
+      expect(other.notices("notifications/cancelled")).toEqual([])
+    }))
+
+  it.effect("a question of a handler is about its request, and so is its cancellation", () =>
+    Effect.gen(function*() {
+      const { other } = yield* raw({ dispatch: (exchange) => exchange.request("roots/list") as Effect.Effect<never, never> })
+      other.request("q")
+      other.cancel("q")
+      expect(other.sent.map(({ json, about }) => [json.method, about])).toEqual([
+        ["roots/list", "q"],
+        ["notifications/cancelled", "q"]
+      ])
+    }))
+
+  it.effect("2026-07-28 · a handler cannot ask with a request, and the request goes on", () =>
+    Effect.gen(function*() {
+      const { other } = yield* raw({
+        revision: "2026-07-28",
+        dispatch: (exchange) =>
+          Effect.map(Effect.flip(exchange.request("roots/list")), (error) => ({ error: error._tag, reason: error.reason })) as
+            Effect.Effect<JsonRpc.JsonObject>
+      })
+      other.request(1)
+      expect(other.messages).toEqual([{ jsonrpc: "2.0", id: 1, result: { error: "RequestError", reason: "Unsupported" } }])
+    }))
+
+  it.effect("a call that nobody answers waits, and says so in the table", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw()
+      const call = yield* Effect.forkChild(peer.request("a"), { startImmediately: true })
+      yield* settle
+      expect(poll(call)).toBe("running")
+      expect([...peer.calls].map(({ id, method }) => ({ id, method }))).toEqual([{ id: 1, method: "a" }])
+      other.answer(1)
+      expect([...peer.calls]).toEqual([])
+    }))
+
+  it.effect("notify sends, and a session that was negotiated can be read", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw({ revision: "2025-06-18" })
+      yield* peer.notify("notifications/initialized")
+      expect(other.messages).toEqual([{ jsonrpc: "2.0", method: "notifications/initialized" }])
+      expect(peer.session).toEqual(session("2025-06-18"))
+    }))
+})

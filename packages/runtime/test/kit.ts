@@ -1,0 +1,290 @@
+/**
+ * What the tests of the actors share: a peer against a scripted counterpart that records what is sent, two peers on a link,
+ * handlers that are steered from outside, and a logger that remembers.
+ */
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import type * as McpError from "@skein/protocol/McpError"
+import type * as Revision from "@skein/protocol/Revision"
+import type * as Connection from "@skein/runtime/Connection"
+import type * as Exchange from "@skein/runtime/Exchange"
+import type * as Limits from "@skein/runtime/Limits"
+import * as Link from "@skein/runtime/Link"
+import * as Peer from "@skein/runtime/Peer"
+import type * as Session from "@skein/runtime/Session"
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
+import * as References from "effect/References"
+import type * as Scope from "effect/Scope"
+
+export const session = (revision: Revision.Revision): Session.Session => ({
+  revision,
+  info: { name: "kit", version: "1" },
+  capabilities: {}
+})
+
+/** One message as it went out, and the request that it was said to be about. */
+export interface Sent {
+  readonly json: any
+  readonly about: JsonRpc.Id | undefined
+}
+
+/** The other end of a connection, played by a test. Messages are written and read as text. */
+export class Counterpart implements Connection.Connection {
+  readonly sent: Array<Sent> = []
+  /** What `send` answers. */
+  room = true
+  /** How often the reader was stopped, and whether it is now. */
+  pauses = 0
+  paused = false
+  closes = 0
+  /** Runs in the middle of `send`. */
+  onSend: ((json: any) => void) | undefined = undefined
+  readonly pause: (() => void) | undefined
+  readonly resume: (() => void) | undefined
+  #receiver: Connection.Receiver | undefined = undefined
+  #ended = false
+  readonly #waiting = new Set<() => void>()
+
+  constructor(options: { readonly canPause?: boolean } = {}) {
+    if (options.canPause === false) return
+    this.pause = () => {
+      this.pauses++
+      this.paused = true
+    }
+    this.resume = () => {
+      this.paused = false
+    }
+  }
+
+  open(receiver: Connection.Receiver): void {
+    this.#receiver = receiver
+  }
+
+  send(message: JsonRpc.Outbound, about?: JsonRpc.Id): boolean {
+    const json = JSON.parse(JsonRpc.encode(message))
+    if (this.closes > 0) return true
+    this.sent.push({ json, about })
+    this.onSend?.(json)
+    return this.room
+  }
+
+  readonly drained = Effect.callback<void>((resume) => {
+    if (this.room) return resume(Effect.void)
+    const wake = () => resume(Effect.void)
+    this.#waiting.add(wake)
+    return Effect.sync(() => void this.#waiting.delete(wake))
+  })
+
+  readonly close = Effect.sync(() => {
+    this.closes++
+    this.end({ _tag: "Closed" })
+    this.drain()
+  })
+
+  /** How many wait until there is room. */
+  get waiters(): number {
+    return this.#waiting.size
+  }
+
+  drain(): void {
+    this.room = true
+    const waiting = [...this.#waiting]
+    this.#waiting.clear()
+    for (const wake of waiting) wake()
+  }
+
+  end(end: Connection.End): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#receiver?.end(end)
+  }
+
+  // ---- what the other side says
+
+  json(value: unknown): void {
+    if (!this.#ended) this.#receiver!.message(JsonRpc.parseText(JSON.stringify(value)))
+  }
+
+  request(id: JsonRpc.Id, method = "work", params?: object): void {
+    this.json({ jsonrpc: "2.0", id, method, params })
+  }
+
+  notify(method: string, params?: object): void {
+    this.json({ jsonrpc: "2.0", method, params })
+  }
+
+  cancel(requestId: unknown, reason?: string): void {
+    this.notify("notifications/cancelled", { requestId, reason })
+  }
+
+  progress(progressToken: unknown, progress: unknown, rest: object = {}): void {
+    this.notify("notifications/progress", { progressToken, progress, ...rest })
+  }
+
+  answer(id: JsonRpc.Id | undefined, result: object = {}): void {
+    this.json({ jsonrpc: "2.0", id, result })
+  }
+
+  fail(id: JsonRpc.Id | undefined, code: number, message: string): void {
+    this.json({ jsonrpc: "2.0", id, error: { code, message } })
+  }
+
+  // ---- what was sent
+
+  get messages(): ReadonlyArray<any> {
+    return this.sent.map((sent) => sent.json)
+  }
+
+  /** The answers to one id. */
+  answers(id: JsonRpc.Id): ReadonlyArray<any> {
+    return this.messages.filter((json) => json.method === undefined && json.id === id)
+  }
+
+  /** The requests that were sent. */
+  requests(method?: string): ReadonlyArray<any> {
+    return this.messages.filter((json) =>
+      json.id !== undefined && json.method !== undefined && (method === undefined || json.method === method)
+    )
+  }
+
+  notices(method: string): ReadonlyArray<any> {
+    return this.messages.filter((json) => json.id === undefined && json.method === method)
+  }
+}
+
+type Outcome = Effect.Effect<Exchange.Answer, McpError.McpError>
+
+/** Handlers that wait to be told how to end. */
+export class Handlers {
+  readonly #ends = new Map<JsonRpc.Id, Deferred.Deferred<Exchange.Answer, McpError.McpError>>()
+  readonly exchanges = new Map<JsonRpc.Id, Exchange.Exchange>()
+  readonly started: Array<JsonRpc.Id> = []
+  readonly interrupted: Array<JsonRpc.Id> = []
+
+  /** Parks until `end` is called for its id. */
+  readonly parked = (exchange: Exchange.Exchange): Outcome =>
+    Effect.suspend(() => {
+      const end = Deferred.makeUnsafe<Exchange.Answer, McpError.McpError>()
+      this.#ends.set(exchange.id, end)
+      this.exchanges.set(exchange.id, exchange)
+      this.started.push(exchange.id)
+      return Effect.onInterrupt(Deferred.await(end), () => Effect.sync(() => void this.interrupted.push(exchange.id)))
+    })
+
+  end(id: JsonRpc.Id, outcome: Outcome = Effect.succeed({ done: id })): void {
+    Deferred.doneUnsafe(this.#ends.get(id)!, outcome)
+  }
+}
+
+export interface RawOptions {
+  readonly revision?: Revision.Revision | undefined
+  readonly limits?: Limits.Limits | undefined
+  readonly canPause?: boolean
+  readonly dispatch?: Exchange.Dispatcher<Exchange.McpRequest>
+  readonly identify?: Peer.Options<never>["identify"]
+  readonly onNotification?: Peer.Options<never>["onNotification"]
+}
+
+const caller = (peer: Peer.Peer, fallback: Revision.Revision): Exchange.Caller => ({
+  revision: peer.session?.revision ?? fallback,
+  info: undefined,
+  capabilities: {}
+})
+
+/** A peer whose other side is the test. Its handlers park, unless a dispatcher is given. */
+export const raw = (options: RawOptions = {}): Effect.Effect<
+  { readonly peer: Peer.Peer; readonly other: Counterpart; readonly handlers: Handlers },
+  never,
+  Scope.Scope
+> =>
+  Effect.gen(function*() {
+    const revision = options.revision ?? "2025-11-25"
+    const other = new Counterpart(options.canPause === undefined ? {} : { canPause: options.canPause })
+    const handlers = new Handlers()
+    const peer = yield* Peer.make({
+      connection: other,
+      dispatch: options.dispatch ?? handlers.parked,
+      identify: options.identify ?? ((peer) => caller(peer, revision)),
+      onNotification: options.onNotification,
+      limits: options.limits
+    })
+    if (revision !== "2026-07-28") peer.session = session(revision)
+    return { peer, other, handlers }
+  })
+
+export interface PairOptions {
+  readonly revision?: Revision.Revision
+  readonly left?: Exchange.Dispatcher<Exchange.McpRequest>
+  readonly right?: Exchange.Dispatcher<Exchange.McpRequest>
+  readonly limits?: Limits.Limits
+  readonly link?: Link.Options
+}
+
+/** Answers a ping, as the specification asks of both sides, and echoes anything else. */
+export const echo: Exchange.Dispatcher = (exchange) =>
+  Effect.succeed(exchange.method === "ping" ? {} : { method: exchange.method, params: exchange.params })
+
+/** Two peers on a link. */
+export const pair = (options: PairOptions = {}): Effect.Effect<readonly [Peer.Peer, Peer.Peer], never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const revision = options.revision ?? "2025-11-25"
+    const [a, b] = yield* Link.make(options.link)
+    const make = (connection: Connection.Connection, dispatch: Exchange.Dispatcher<Exchange.McpRequest>) =>
+      Peer.make({ connection, dispatch, identify: (peer) => caller(peer, revision), limits: options.limits })
+    const left = yield* make(a, options.left ?? echo)
+    const right = yield* make(b, options.right ?? echo)
+    left.session = right.session = session(revision)
+    return [left, right] as const
+  })
+
+/** Lets everything that can run now run: microtasks, immediates and the fibers behind them. */
+export const settle: Effect.Effect<void> = Effect.gen(function*() {
+  for (let turn = 0; turn < 5; turn++) {
+    yield* Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+  }
+})
+
+/** Whether the effect's fiber has ended, and how. */
+export const poll = <A, E>(fiber: Fiber.Fiber<A, E>): "running" | "succeeded" | "failed" => {
+  const exit = fiber.pollUnsafe()
+  return exit === undefined ? "running" : exit._tag === "Success" ? "succeeded" : "failed"
+}
+
+/** The typed failure that a fiber ended with. */
+export const failureOf = <A, E>(fiber: Fiber.Fiber<A, E>): E | undefined => {
+  const exit = fiber.pollUnsafe()
+  return exit?._tag === "Failure" ? exit.cause.reasons.find(Cause.isFailReason)?.error : undefined
+}
+
+export interface Logged {
+  readonly level: string
+  readonly text: string
+  readonly cause: string
+}
+
+/** Runs an effect with a logger that keeps everything, debug included, and prints nothing. */
+export const logged = <A, E, R>(
+  f: (lines: ReadonlyArray<Logged>) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    const lines: Array<Logged> = []
+    const logger = Logger.make<unknown, void>((entry) => {
+      lines.push({
+        level: entry.logLevel,
+        text: Array.isArray(entry.message) ? entry.message.join(" ") : String(entry.message),
+        cause: entry.cause.reasons.length === 0 ? "" : Cause.pretty(entry.cause)
+      })
+    })
+    return f(lines).pipe(
+      Effect.provide(Logger.layer([logger])),
+      Effect.provideService(References.MinimumLogLevel, "All" satisfies LogLevel.LogLevel)
+    )
+  })
+
+/** The context that a peer would be made in. */
+export const here: Effect.Effect<Context.Context<never>> = Effect.context<never>()
