@@ -18,9 +18,10 @@
  * Templates in which that would be a guess are refused when they are made; see {@link make}.
  *
  * **Gotchas.** Values are percent-decoded: `{name}` may give back a `/` that was written `%2F`, so check a value before it
- * becomes a path. A list in a variable without `*` comes back as one text. In a list of variables that are not named, values
- * fill from the left. A `+` in a query is a plus. A parameter that is repeated without `*` does not match. A stray `%` is taken
- * literally; percent-encoding that is not UTF-8 does not match.
+ * becomes a path; and `{+a}`, which expands what is encoded already as it is, does not give a `%41` back. A list in a variable
+ * without `*` comes back as one text. In a list of variables that are not named, values fill from the left. A `+` in a query is
+ * a plus. A parameter that is repeated without `*` does not match. A stray `%` is taken literally; percent-encoding that is not
+ * UTF-8 does not match.
  */
 import * as Result from "effect/Result"
 import { canonical, encodeReserved, encodeUnreserved } from "./internal/percent.ts"
@@ -60,7 +61,7 @@ export interface Options {
   readonly maxLength?: number | undefined
   /** The most variables, 64 by default; a template with more is refused. */
   readonly maxVariables?: number | undefined
-  /** The longest URI in UTF-16 units, 65,536 by default; a longer one does not match. */
+  /** The longest URI in UTF-16 units, 16,384 by default; a longer one does not match. */
   readonly maxUriLength?: number | undefined
 }
 
@@ -213,7 +214,7 @@ export const make = (text: string, options?: Options): Result.Result<UriTemplate
     },
     fragment
   }
-  return Result.succeed({ text, names, parts, plan, maxUriLength: options?.maxUriLength ?? 65_536 })
+  return Result.succeed({ text, names, parts, plan, maxUriLength: options?.maxUriLength ?? 16_384 })
 }
 
 /**

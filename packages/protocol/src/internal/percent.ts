@@ -2,14 +2,13 @@
  * Percent-encoding as RFC 6570 needs it. Nothing here throws, and all of it is linear.
  */
 
-const encode = (text: string): string => {
-  try {
-    return encodeURIComponent(text)
-  } catch {
-    // A surrogate without its partner has no UTF-8.
-    return encodeURIComponent(text.replace(/\p{Surrogate}/gu, "\ufffd"))
-  }
+// A surrogate without its partner has no UTF-8 and becomes the replacement character.
+const wellFormed = (text: string): string => {
+  const native = (text as { readonly toWellFormed?: () => string }).toWellFormed
+  return native === undefined ? text.replace(/\p{Surrogate}/gu, "\ufffd") : native.call(text)
 }
+
+const encode = (text: string): string => encodeURIComponent(wellFormed(text))
 
 const hex = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
 
@@ -19,16 +18,11 @@ export const encodeUnreserved = (text: string): string =>
 
 /** Encodes everything but the unreserved and reserved characters and what is percent-encoded already. */
 export const encodeReserved = (text: string): string =>
-  text.replace(
-    /%(?![0-9A-Fa-f]{2})|[^A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+/g,
-    (run) => run === "%" ? "%25" : encode(run)
-  )
+  text.replace(/%(?![0-9A-Fa-f]{2})/g, "%25").replace(/[^A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+/g, encode)
 
 /** One spelling for every URI: encoded where it must be, and with percent-encoding in upper case. */
-export const canonical = (uri: string): string => {
-  const encoded = encodeReserved(uri)
-  return encoded.includes("%") ? encoded.replace(/%[0-9A-Fa-f]{2}/g, (triplet) => triplet.toUpperCase()) : encoded
-}
+export const canonical = (uri: string): string =>
+  encodeReserved(uri.replace(/%(?:[a-f][0-9A-Fa-f]|[0-9A-F][a-f])/g, (triplet) => triplet.toUpperCase()))
 
 /** Decodes percent-encoded UTF-8; `undefined` where it is not. */
 export const decode = (text: string): string | undefined => {
