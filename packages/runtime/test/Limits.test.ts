@@ -1,0 +1,274 @@
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Limits from "@skein/runtime/Limits"
+import type * as Peer from "@skein/runtime/Peer"
+import { describe, expect, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
+import { echo, failureOf, Handlers, logged, pair, poll, raw, settle } from "./kit.ts"
+
+const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
+
+describe("the defaults", () => {
+  it("are what the documentation says", () => {
+    expect(Limits.resolve()).toEqual({
+      maxInFlight: 1024,
+      maxPending: 1024,
+      maxNotices: 256,
+      maxBatch: 100,
+      timeout: 60_000,
+      maxTimeout: 3_600_000,
+      drainGrace: 5_000,
+      interruptGrace: 5_000
+    })
+  })
+
+  it("give way to what is set", () => {
+    expect(Limits.resolve({ maxInFlight: 1, maxPending: 2, maxNotices: 3, maxBatch: 4 })).toMatchObject({
+      maxInFlight: 1,
+      maxPending: 2,
+      maxNotices: 3,
+      maxBatch: 4
+    })
+    expect(Limits.resolve({ timeout: "1 second", maxTimeout: "1 minute", drainGrace: 7, interruptGrace: "Infinity" }))
+      .toMatchObject({ timeout: 1000, maxTimeout: 60_000, drainGrace: 7, interruptGrace: Infinity })
+  })
+})
+
+describe("maxInFlight", () => {
+  it.effect("at the bound the reader is stopped, and goes on when one ends", () =>
+    Effect.gen(function*() {
+      const { handlers, other } = yield* raw({ limits: { maxInFlight: 2 } })
+      other.request(1)
+      expect(other.paused).toBe(false)
+      other.request(2)
+      expect(other.paused).toBe(true)
+      handlers.end(1)
+      expect(other.paused).toBe(false)
+      other.request(3)
+      expect(other.paused).toBe(true)
+      other.cancel(2)
+      expect(other.paused).toBe(false)
+      expect(other.messages).toEqual([{ jsonrpc: "2.0", id: 1, result: { done: 1 } }])
+      expect(other.pauses).toBe(2)
+    }))
+
+  it.effect("the default is 1,024", () =>
+    Effect.gen(function*() {
+      const { other } = yield* raw()
+      for (let id = 0; id < 1023; id++) other.request(id)
+      expect(other.paused).toBe(false)
+      other.request(1023)
+      expect(other.paused).toBe(true)
+    }))
+
+  it.effect("requests that do not suspend never reach it", () =>
+    Effect.gen(function*() {
+      const { other } = yield* raw({ dispatch: echo, limits: { maxInFlight: 1 } })
+      for (let id = 0; id < 100; id++) other.request(id, "ping")
+      expect(other.pauses).toBe(0)
+      expect(other.messages.every((json) => json.result !== undefined)).toBe(true)
+    }))
+
+  it.effect("a transport that cannot stop reading refuses the surplus with -32603, and the others live on", () =>
+    Effect.gen(function*() {
+      const { handlers, other } = yield* raw({ canPause: false, limits: { maxInFlight: 2 } })
+      other.request(1)
+      other.request(2)
+      other.request(3)
+      expect(other.messages).toEqual([{
+        jsonrpc: "2.0",
+        id: 3,
+        error: { code: -32603, message: "Too many requests are in flight: at most 2" }
+      }])
+      expect(handlers.started).toEqual([1, 2])
+      handlers.end(1)
+      other.request(4)
+      expect(handlers.started).toEqual([1, 2, 4])
+    }))
+
+  it.effect("a peer that waits for an answer goes on reading, refuses the surplus, and stops when it has its answer", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw({ limits: { maxInFlight: 1 } })
+      const call = yield* fork(peer.request("roots/list"))
+      other.request("a")
+      expect(other.paused).toBe(false)
+      other.request("b")
+      expect(other.answers("b")[0].error.code).toBe(-32603)
+      other.answer(1)
+      yield* Fiber.join(call)
+      expect(other.paused).toBe(true)
+      yield* fork(peer.request("roots/list"))
+      expect(other.paused).toBe(false)
+      other.cancel("a")
+      other.answer(2)
+      expect(other.paused).toBe(false)
+    }))
+
+  it.effect("handlers that all ask the other side at the bound get their answers", () =>
+    Effect.gen(function*() {
+      const limits = { maxInFlight: 4 }
+      const [left] = yield* pair({ limits, right: (exchange) => exchange.request("roots/list") as never })
+      const answers = yield* Effect.forEach([1, 2, 3, 4], () => left.request("tools/call"), { concurrency: 4 })
+      expect(answers).toHaveLength(4)
+    }))
+
+  it.effect("across a link nothing is lost while the reader is stopped", () =>
+    Effect.gen(function*() {
+      const handlers = new Handlers()
+      const [left, right] = yield* pair({ limits: { maxInFlight: 3 }, right: handlers.parked })
+      const calls = yield* Effect.forEach(Array.from({ length: 10 }), () => fork(left.request("a")))
+      yield* settle
+      expect([...right.exchanges]).toHaveLength(3)
+      for (let id = 1; id <= 10; id++) {
+        handlers.end(id)
+        yield* settle
+        expect([...right.exchanges].length).toBeLessThanOrEqual(3)
+      }
+      expect(yield* Effect.forEach(calls, Fiber.join)).toEqual(Array.from({ length: 10 }, (_, n) => ({ done: n + 1 })))
+    }))
+})
+
+describe("maxPending", () => {
+  it.effect("at the bound a call fails with Limit and nothing is sent; when one ends there is room", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw({ limits: { maxPending: 2 } })
+      yield* fork(peer.request("a"))
+      const second = yield* fork(peer.request("b"))
+      expect(yield* Effect.flip(peer.request("c"))).toMatchObject({
+        _tag: "RequestError",
+        reason: "Limit",
+        method: "c",
+        message: "2 requests wait for an answer already: c was not sent"
+      })
+      expect(other.requests().map((json) => json.method)).toEqual(["a", "b"])
+      yield* Fiber.interrupt(second)
+      yield* fork(peer.request("d"))
+      expect([...peer.calls].map((call) => call.method)).toEqual(["a", "d"])
+    }))
+
+  it.effect("timeouts make room too", () =>
+    Effect.gen(function*() {
+      const { peer } = yield* raw({ limits: { maxPending: 1, timeout: 10 } })
+      const first = yield* fork(peer.request("a"))
+      yield* TestClock.adjust(10)
+      expect(poll(first)).toBe("failed")
+      const second = yield* fork(peer.request("b"))
+      expect(poll(second)).toBe("running")
+    }))
+})
+
+describe("maxNotices", () => {
+  it.effect("at the bound the reader is stopped, and goes on when one ends", () =>
+    Effect.gen(function*() {
+      const gate = Deferred.makeUnsafe<void>()
+      const { other } = yield* raw({ limits: { maxNotices: 2 }, onNotification: () => Deferred.await(gate) })
+      other.notify("notifications/a")
+      expect(other.paused).toBe(false)
+      other.notify("notifications/b")
+      expect(other.paused).toBe(true)
+      Deferred.doneUnsafe(gate, Effect.void)
+      expect(other.paused).toBe(false)
+    }))
+
+  it.effect("a transport that cannot stop reading drops the surplus; the log hears of the first, and of how many", () =>
+    logged((lines) =>
+      Effect.gen(function*() {
+        const gate = Deferred.makeUnsafe<void>()
+        const seen: Array<string> = []
+        const { other } = yield* raw({
+          canPause: false,
+          limits: { maxNotices: 2 },
+          onNotification: (_, { method }) => Effect.andThen(Effect.sync(() => seen.push(method)), Deferred.await(gate))
+        })
+        for (const name of ["a", "b", "c", "d", "e"]) other.notify(`notifications/${name}`)
+        expect(seen).toEqual(["notifications/a", "notifications/b"])
+        expect(lines.map((line) => line.text)).toEqual([
+          "notifications/c was dropped: 2 notifications are being handled already"
+        ])
+        Deferred.doneUnsafe(gate, Effect.void)
+        expect(lines.slice(1).map((line) => line.text)).toEqual(["3 notifications were dropped"])
+        other.notify("notifications/f")
+        expect(seen).toEqual(["notifications/a", "notifications/b", "notifications/f"])
+        expect(lines.every((line) => line.level === "Warn")).toBe(true)
+        expect(lines).toHaveLength(2)
+      })
+    ))
+
+  it.effect("handlers of notifications that ask the other side at the bound get their answers", () =>
+    logged(() =>
+      Effect.gen(function*() {
+        let answered = 0
+        const peers: { right?: Peer.Peer } = {}
+        const { other, peer } = yield* raw({
+          limits: { maxNotices: 2 },
+          onNotification: (peer) => Effect.ignore(Effect.tap(peer.request("roots/list"), () => Effect.sync(() => answered++)))
+        })
+        peers.right = peer
+        other.notify("notifications/roots/list_changed")
+        other.notify("notifications/roots/list_changed")
+        expect(other.paused).toBe(false)
+        other.answer(1)
+        other.answer(2)
+        expect(answered).toBe(2)
+        expect(other.paused).toBe(false)
+      })
+    ))
+
+  it.effect("progress and cancellations are not counted: the peer handles them itself, at once", () =>
+    Effect.gen(function*() {
+      const { handlers, other, peer } = yield* raw({
+        canPause: false,
+        limits: { maxNotices: 1 },
+        onNotification: () => Effect.never
+      })
+      other.notify("notifications/a")
+      const seen: Array<number> = []
+      yield* fork(peer.request("a", {}, { onProgress: ({ progress }) => seen.push(progress) }))
+      other.request(1)
+      other.progress(1, 1)
+      other.cancel(1)
+      expect(seen).toEqual([1])
+      expect(handlers.interrupted).toEqual([1])
+    }))
+})
+
+describe("maxBatch", () => {
+  const ping = (id: number) => ({ jsonrpc: "2.0", id, method: "ping" })
+
+  it.effect("a longer batch is refused whole with -32600, and nothing of it is run", () =>
+    Effect.gen(function*() {
+      const { other } = yield* raw({ revision: "2025-03-26", dispatch: echo, limits: { maxBatch: 2 } })
+      other.json([ping(1), ping(2), ping(3)])
+      expect(other.messages).toEqual([{
+        jsonrpc: "2.0",
+        error: { code: -32600, message: "Invalid Request: A batch holds at most 2 messages" }
+      }])
+      other.json([ping(1), ping(2)])
+      expect(other.messages[1]).toHaveLength(2)
+    }))
+
+  it.effect("the default is 100", () =>
+    Effect.gen(function*() {
+      const { other } = yield* raw({ revision: "2025-03-26", dispatch: echo })
+      other.json(Array.from({ length: 100 }, (_, id) => ping(id)))
+      other.json(Array.from({ length: 101 }, (_, id) => ping(id)))
+      expect(other.messages.map((json) => Array.isArray(json) ? json.length : json.error.code)).toEqual([100, -32600])
+    }))
+})
+
+describe("a refused request", () => {
+  it.effect("leaves nothing behind, however many there are", () =>
+    Effect.gen(function*() {
+      const { handlers, other, peer } = yield* raw({ canPause: false, limits: { maxInFlight: 1 } })
+      other.request("first")
+      for (let id = 0; id < 10_000; id++) other.request(id)
+      expect([...peer.exchanges]).toHaveLength(1)
+      expect(other.messages).toHaveLength(10_000)
+      expect(new Set(other.messages.map((json) => json.error.code))).toEqual(new Set([-32603]))
+      handlers.end("first")
+      expect(failureOf(yield* fork(Effect.fail("x")))).toBe("x")
+      expect(other.answers("first")).toEqual([JSON.parse(JsonRpc.encode(JsonRpc.success("first", { done: "first" })))])
+    }))
+})

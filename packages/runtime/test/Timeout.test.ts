@@ -1,0 +1,250 @@
+import * as Revision from "@skein/protocol/Revision"
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
+import { failureOf, logged, pair, poll, raw, settle } from "./kit.ts"
+
+const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
+
+const timedOut = { _tag: "RequestError", reason: "TimedOut" }
+
+describe("timeouts", () => {
+  for (const revision of Revision.all) {
+    it.effect(`${revision} · SHOULD issue a cancellation notification and stop waiting: after 60 seconds by default`, () =>
+      Effect.gen(function*() {
+        const { other, peer } = yield* raw({ revision })
+        const call = yield* fork(peer.request("tools/call"))
+        yield* TestClock.adjust("59999 millis")
+        expect(poll(call)).toBe("running")
+        expect(other.messages).toHaveLength(1)
+        yield* TestClock.adjust("1 millis")
+        expect(failureOf(call)).toMatchObject({ ...timedOut, method: "tools/call", message: "No answer to tools/call within 60000 ms" })
+        expect(other.messages.slice(1)).toEqual([{
+          jsonrpc: "2.0",
+          method: "notifications/cancelled",
+          params: { requestId: 1, reason: "No answer to tools/call within 60000 ms" }
+        }])
+        expect([...peer.calls]).toEqual([])
+      }))
+  }
+
+  it.effect("2025-11-25 · SHOULD allow timeouts per request: a call's own timeout is shorter, or longer, than the peer's", () =>
+    Effect.gen(function*() {
+      const { peer } = yield* raw({ limits: { timeout: "10 seconds" } })
+      const short = yield* fork(peer.request("short", {}, { timeout: "1 second" }))
+      const normal = yield* fork(peer.request("normal"))
+      const long = yield* fork(peer.request("long", {}, { timeout: "20 seconds" }))
+      yield* TestClock.adjust("1 second")
+      expect([poll(short), poll(normal), poll(long)]).toEqual(["failed", "running", "running"])
+      yield* TestClock.adjust("9 seconds")
+      expect([poll(normal), poll(long)]).toEqual(["failed", "running"])
+      yield* TestClock.adjust("9999 millis")
+      expect(poll(long)).toBe("running")
+      yield* TestClock.adjust("1 millis")
+      expect(failureOf(long)).toMatchObject({ ...timedOut, message: "No answer to long within 20000 ms" })
+    }))
+
+  it.effect("a shorter timeout that starts later is kept on time, and the longer one after it too", () =>
+    Effect.gen(function*() {
+      const { peer } = yield* raw()
+      const long = yield* fork(peer.request("long", {}, { timeout: 1000 }))
+      yield* TestClock.adjust(100)
+      const short = yield* fork(peer.request("short", {}, { timeout: 10 }))
+      yield* TestClock.adjust(10)
+      expect([poll(short), poll(long)]).toEqual(["failed", "running"])
+      yield* TestClock.adjust(889)
+      expect(poll(long)).toBe("running")
+      yield* TestClock.adjust(1)
+      expect(poll(long)).toBe("failed")
+    }))
+
+  it.effect("a timer of an answered call does not end a later one early", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw({ limits: { timeout: 100 } })
+      const first = yield* fork(peer.request("first"))
+      other.answer(1)
+      yield* Fiber.join(first)
+      yield* TestClock.adjust(50)
+      const second = yield* fork(peer.request("second"))
+      yield* TestClock.adjust(99)
+      expect(poll(second)).toBe("running")
+      yield* TestClock.adjust(1)
+      expect(poll(second)).toBe("failed")
+    }))
+
+  it.effect("2025-11-25 · MAY reset the timeout clock on progress: a call that progresses waits on", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw({ limits: { timeout: 100 } })
+      const call = yield* fork(peer.request("a", {}, { onProgress: () => {} }))
+      for (let n = 1; n <= 10; n++) {
+        yield* TestClock.adjust(99)
+        expect(poll(call)).toBe("running")
+        other.progress(1, n)
+      }
+      yield* TestClock.adjust(99)
+      expect(poll(call)).toBe("running")
+      yield* TestClock.adjust(1)
+      expect(failureOf(call)).toMatchObject(timedOut)
+    }))
+
+  it.effect("progress that does not grow, that is none, or that is another call's, does not reset the timeout", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw({ limits: { timeout: 100 } })
+      const call = yield* fork(peer.request("a", {}, { onProgress: () => {} }))
+      const silent = yield* fork(peer.request("b"))
+      other.progress(1, 5)
+      yield* TestClock.adjust(60)
+      for (const [token, value] of [[1, 5], [1, 4], [1, "6"], [1, null], ["1", 7], [2, 1], [9, 9]] as const) {
+        other.progress(token, value)
+      }
+      yield* TestClock.adjust(40)
+      expect([poll(call), poll(silent)]).toEqual(["failed", "failed"])
+    }))
+
+  it.effect("2025-11-25 · SHOULD always enforce a maximum timeout, regardless of progress: 1 hour by default", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw()
+      const call = yield* fork(peer.request("a", {}, { onProgress: () => {} }))
+      for (let n = 1; n < 120; n++) {
+        yield* TestClock.adjust("30 seconds")
+        other.progress(1, n)
+      }
+      yield* TestClock.adjust("29999 millis")
+      expect(poll(call)).toBe("running")
+      other.progress(1, 1000)
+      yield* TestClock.adjust("1 millis")
+      expect(failureOf(call)).toMatchObject({ ...timedOut, message: "No answer to a within 3600000 ms" })
+      expect(other.notices("notifications/cancelled")).toHaveLength(1)
+    }))
+
+  it.effect("the maximum may be set for the peer and for the call, and is under the timeout where it is shorter", () =>
+    Effect.gen(function*() {
+      const { peer } = yield* raw({ limits: { maxTimeout: 500 } })
+      const first = yield* fork(peer.request("a"))
+      const second = yield* fork(peer.request("b", {}, { maxTimeout: 200 }))
+      yield* TestClock.adjust(200)
+      expect([poll(first), poll(second)]).toEqual(["running", "failed"])
+      yield* TestClock.adjust(300)
+      expect(poll(first)).toBe("failed")
+    }))
+
+  it.effect("a timeout of zero fails at once, and an infinite one never", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw({ limits: { maxTimeout: "Infinity" } })
+      const none = yield* fork(peer.request("a", {}, { timeout: 0 }))
+      expect(failureOf(none)).toMatchObject(timedOut)
+      const ever = yield* fork(peer.request("b", {}, { timeout: "Infinity" }))
+      yield* TestClock.adjust("3650 days")
+      expect(poll(ever)).toBe("running")
+      other.answer(2, { late: true })
+      expect(yield* Fiber.join(ever)).toEqual({ late: true })
+    }))
+
+  it.effect("2025-11-25 · MUST NOT cancel initialize: when it times out nothing is said", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw()
+      const call = yield* fork(peer.request("initialize"))
+      yield* TestClock.adjust("60 seconds")
+      expect(failureOf(call)).toMatchObject(timedOut)
+      expect(other.messages).toHaveLength(1)
+    }))
+
+  it.effect("an answer in the tick of the timeout: whichever comes first counts, and only that", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw({ limits: { timeout: 100 } })
+      const answered = yield* fork(peer.request("a"))
+      yield* TestClock.adjust(99)
+      other.answer(1, { first: true })
+      yield* TestClock.adjust(1)
+      expect(yield* Fiber.join(answered)).toEqual({ first: true })
+      expect(other.notices("notifications/cancelled")).toEqual([])
+      const late = yield* fork(peer.request("b"))
+      yield* TestClock.adjust(100)
+      other.answer(2)
+      expect(failureOf(late)).toMatchObject(timedOut)
+      expect(other.notices("notifications/cancelled")).toHaveLength(1)
+    }))
+
+  it.effect("an interruption in the tick of the timeout cancels once", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw({ limits: { timeout: 100 } })
+      const call = yield* fork(peer.request("a"))
+      yield* TestClock.adjust(100)
+      call.interruptUnsafe()
+      yield* settle
+      expect(other.notices("notifications/cancelled")).toHaveLength(1)
+    }))
+
+  it.effect("many calls in one tick time out together, each told once; one that an earlier failure ends is interrupted", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw({ limits: { timeout: 100 } })
+      const second: { fiber: Fiber.Fiber<unknown, unknown> | undefined } = { fiber: undefined }
+      const first = yield* fork(
+        Effect.onError(peer.request("a"), () => Effect.sync(() => second.fiber!.interruptUnsafe()))
+      )
+      second.fiber = yield* fork(peer.request("b"))
+      const third = yield* fork(peer.request("c"))
+      yield* TestClock.adjust(100)
+      expect([poll(first), poll(second.fiber), poll(third)]).toEqual(["failed", "failed", "failed"])
+      expect(other.notices("notifications/cancelled").map((json) => json.params.requestId).sort()).toEqual([1, 2, 3])
+      expect([...peer.calls]).toEqual([])
+    }))
+
+  it.effect("a call that is made while another times out is kept on time too", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw({ limits: { timeout: 100 } })
+      const again = yield* fork(Effect.catch(peer.request("a"), () => peer.request("again", {}, { timeout: 50 })))
+      const long = yield* fork(peer.request("long", {}, { timeout: 1000 }))
+      yield* TestClock.adjust(149)
+      expect(poll(again)).toBe("running")
+      yield* TestClock.adjust(1)
+      expect(failureOf(again)).toMatchObject({ ...timedOut, method: "again" })
+      yield* TestClock.adjust(849)
+      expect(poll(long)).toBe("running")
+      yield* TestClock.adjust(1)
+      expect(poll(long)).toBe("failed")
+      expect(other.notices("notifications/cancelled")).toHaveLength(3)
+    }))
+
+  it.effect("a session that a timed out call closes ends the other calls, and no timer is left", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw({ limits: { timeout: 100 } })
+      const first = yield* fork(
+        Effect.onError(peer.request("a"), () => Effect.sync(() => peer.close({ _tag: "Expired" })))
+      )
+      const second = yield* fork(peer.request("b", {}, { timeout: 200 }))
+      yield* TestClock.adjust(100)
+      expect(failureOf(first)).toMatchObject(timedOut)
+      expect(failureOf(second)).toMatchObject({ reason: "Closed", end: { _tag: "Expired" } })
+      yield* TestClock.adjust("1 hour")
+      expect(other.notices("notifications/cancelled")).toHaveLength(1)
+    }))
+
+  it.effect("across a link, a call that times out interrupts the handler on the other side", () =>
+    Effect.gen(function*() {
+      const [left, right] = yield* pair({ right: () => Effect.never })
+      const call = yield* fork(left.request("a", {}, { timeout: "1 second" }))
+      yield* settle
+      expect([...right.exchanges]).toHaveLength(1)
+      yield* TestClock.adjust("1 second")
+      yield* settle
+      expect(failureOf(call)).toMatchObject(timedOut)
+      expect([...right.exchanges]).toEqual([])
+    }))
+})
+
+describe("a handler's own timeout", () => {
+  it.effect("ends the handler and not the request's other bounds: what it makes of it is answered", () =>
+    logged(() =>
+      Effect.gen(function*() {
+        const { other } = yield* raw({
+          dispatch: () =>
+            Effect.map(Effect.timeoutOption(Effect.never, "1 second"), (option) => ({ timedOut: option._tag === "None" }))
+        })
+        other.request(1)
+        yield* TestClock.adjust("1 second")
+        expect(other.messages).toEqual([{ jsonrpc: "2.0", id: 1, result: { timedOut: true } }])
+      })
+    ))
+})
