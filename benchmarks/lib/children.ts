@@ -23,8 +23,8 @@ const environment = (() => {
 })()
 
 /** Starts a program on the Node that runs this one. Its stderr goes where ours goes. */
-export const start = (file: string): Child => {
-  const child = spawn(process.execPath, [file], { stdio: ["pipe", "pipe", "inherit"], env: environment })
+export const start = (file: string, args: ReadonlyArray<string> = []): Child => {
+  const child = spawn(process.execPath, [file, ...args], { stdio: ["pipe", "pipe", "inherit"], env: environment })
   children.add(child)
   child.once("exit", () => children.delete(child))
   // A child that died is noticed at its stdout; a write to it must not bring the benchmark down first.

@@ -27,10 +27,10 @@ export class Connection {
   #ended: Error | undefined
   #onFailure: (error: Error) => void = () => {}
 
-  constructor(name: string, file: string, era: Era) {
+  constructor(name: string, era: Era, file: string, args?: ReadonlyArray<string>) {
     this.name = name
     this.era = era
-    this.child = start(file)
+    this.child = start(file, args)
     // One byte is one character, so a chunk is never cut within one; what we compare is ASCII.
     this.child.stdout.setEncoding("latin1")
     this.child.stdout.on("data", (chunk: string) => {

@@ -28,7 +28,7 @@ const quick: Plan = { rounds: 3, duration: 300, warmUp: 500, starts: 5 }
 
 const throughput = async (peers: ReadonlyArray<Peer>, era: Era, plan: Plan): Promise<string> => {
   const speakers = peers.filter((peer) => peer.eras.includes(era))
-  const connections = speakers.map((peer) => new Connection(peer.label, fileOf(peer, "node_modules"), era))
+  const connections = speakers.map((peer) => new Connection(peer.label, era, fileOf(peer, "node_modules"), peer.args))
   const bursts = speakers.map((): Array<Burst> => [])
   for (const connection of connections) {
     await connection.open()
@@ -68,7 +68,7 @@ const throughput = async (peers: ReadonlyArray<Peer>, era: Era, plan: Plan): Pro
 
 const startOnce = async (peer: Peer, form: Form): Promise<number> => {
   const begin = performance.now()
-  const connection = new Connection(peer.label, fileOf(peer, form), "session")
+  const connection = new Connection(peer.label, "session", fileOf(peer, form), peer.args)
   const answered = await connection.open()
   await connection.close()
   return answered - begin
@@ -125,7 +125,8 @@ export const main = async (args: ReadonlyArray<string>): Promise<void> => {
     console.log(await throughput(peers, "session", plan) + "\n")
     console.log(await throughput(peers, "request", plan) + "\n")
   }
-  if (only !== "calls") console.log(await startTimes(peers, plan) + "\n")
+  const programs = peers.filter((peer) => peer.program === undefined)
+  if (only !== "calls") console.log(await startTimes(programs, plan) + "\n")
   console.log(
     `A ratio is the median over interleaved rounds of a peer's figure over bare Node's in the same round (min–max).`
   )

@@ -13,11 +13,21 @@ export interface Peer {
   readonly name: string
   readonly label: string
   readonly eras: ReadonlyArray<Era>
+  /** The program, where its name is not the peer's. */
+  readonly program?: string
+  readonly args?: ReadonlyArray<string>
 }
 
 /** All of them, the yardstick first. */
 export const all: ReadonlyArray<Peer> = [
   { name: "bare", label: "bare Node", eras: ["session", "request"] },
+  {
+    name: "bare-joined",
+    label: "bare Node, joined writes",
+    eras: ["session", "request"],
+    program: "bare",
+    args: ["--join"]
+  },
   { name: "skein", label: "Skein", eras: ["session", "request"] },
   { name: "sdk-v1", label: "SDK v1 1.32.2", eras: ["session"] },
   { name: "sdk-v2", label: "SDK v2 2.4.0", eras: ["session", "request"] },
@@ -31,17 +41,20 @@ export type Form = "node_modules" | "bundled"
 const here = fileURLToPath(new URL(".", import.meta.url))
 const out = join(here, "..", "dist", "stdio")
 
+const programOf = (peer: Peer): string => peer.program ?? peer.name
+
 /** The file to run. */
-export const fileOf = (peer: Peer, form: Form): string => join(out, form, `${peer.name}.mjs`)
+export const fileOf = (peer: Peer, form: Form): string => join(out, form, `${programOf(peer)}.mjs`)
 
 /**
  * Makes every peer ready in both forms. In `node_modules`, Skein is the built `dist` of its packages, as an installed one is.
  * One file is what `npm run bundle` makes of a program, for each peer alike.
  */
 export const prepare = async (peers: ReadonlyArray<Peer>): Promise<void> => {
-  const entryOf = (peer: Peer) => join(here, "peers", `${peer.name}.ts`)
+  const entryOf = (peer: Peer) => join(here, "peers", `${programOf(peer)}.ts`)
+  const programs = peers.filter((peer) => peer.program === undefined)
   await build({
-    entryPoints: peers.map(entryOf),
+    entryPoints: programs.map(entryOf),
     outdir: join(out, "node_modules"),
     platform: "node",
     format: "esm",
@@ -49,7 +62,7 @@ export const prepare = async (peers: ReadonlyArray<Peer>): Promise<void> => {
     logLevel: "warning",
     outExtension: { ".js": ".mjs" }
   })
-  for (const peer of peers) await bundle({ entry: entryOf(peer), outfile: fileOf(peer, "bundled") })
+  for (const peer of programs) await bundle({ entry: entryOf(peer), outfile: fileOf(peer, "bundled") })
 }
 
 const rooms = ["protocol", "runtime", "server"]
