@@ -9,7 +9,7 @@
  *   `Unrepresentable`, which `Codec` turns into a value.
  */
 import * as AST from "effect/SchemaAST"
-import { type FieldRule, fieldRule, type MemberRule, memberRule, refuse, type Window } from "./Annotate.ts"
+import { type FieldRule, fieldRule, guardOf, type MemberRule, memberRule, refuse, type Window } from "./Annotate.ts"
 import { isObject } from "./internal/object.ts"
 import type { JsonObject } from "./JsonRpc.ts"
 import * as Revision from "./Revision.ts"
@@ -104,21 +104,19 @@ const planObject = (ast: AST.Objects, revision: Revision.Revision, direction: Di
     known.add(from)
     const child = compile(signature.type, revision, direction)
     if (!within(rule, revision)) {
-      const keep = rule.keep
-      if (keep === undefined) drops.push(name)
-      else changes.push([name, (value) => keep(value) ? child === undefined ? value : child(value) : undefined])
+      drops.push(name)
       if (direction === "lower" && rule.refuse !== undefined) refusals.push([name, rule.refuse])
       if (direction === "lift" && "default" in rule) fills.push([name, () => rule.default])
       continue
     }
     // Reading changes what comes under the name of the wire, and renames at the end; so does writing, from its own name.
-    const lower = direction === "lower" ? rule.lower : undefined
-    if (child !== undefined || lower !== undefined) {
+    const own = direction === "lower" ? rule.lower : rule.lift
+    if (own !== undefined) {
       changes.push([from, (value) => {
-        const lowered = lower === undefined ? value : lower(value, revision)
-        return child === undefined || lowered === undefined ? lowered : child(lowered)
+        const changed = own(value, revision)
+        return child === undefined || changed === undefined ? changed : child(changed)
       }])
-    }
+    } else if (child !== undefined) changes.push([from, child])
     if (renamed !== undefined) renames.push(direction === "lift" ? [renamed, name] : [name, renamed])
     if ("default" in rule) fills.push([direction === "lift" ? name : wire, () => rule.default])
     const fill = rule.fill
@@ -220,7 +218,8 @@ const kindOf = (ast: AST.AST): (value: unknown) => boolean => {
   if (AST.isBoolean(ast)) return (value) => typeof value === "boolean"
   if (AST.isNull(ast)) return (value) => value === null
   const values = literalsOf(ast)
-  return values === undefined ? (value) => value !== undefined : (value) => values.includes(value)
+  if (values !== undefined) return (value) => values.includes(value)
+  return guardOf(ast) ?? ((value) => value !== undefined)
 }
 
 const matcher = (ast: AST.AST): (value: unknown) => boolean => {

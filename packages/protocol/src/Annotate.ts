@@ -13,7 +13,7 @@
  *   `undefined` to leave it absent, and may refuse.
  * - `rename`: its name on the wire in some revisions.
  * - `lower`: what is written in its place; `undefined` leaves it out. It may refuse.
- * - `keep`: outside of its window it stays, in both directions, where this says so of the value; for what harms no one.
+ * - `lift`: what is read in its place; `undefined` ignores it. It must be total.
  * - `refuse`: writing it outside of the window is refused, because leaving it out would change what is said.
  *
  * What a rule can say of a **union member**:
@@ -48,7 +48,7 @@ export interface FieldOptions<T> {
   readonly rename?: Window & { readonly to: string }
   readonly lower?: (value: T, revision: Revision) => unknown
   readonly refuse?: string
-  readonly keep?: (value: unknown) => boolean
+  readonly lift?: (value: unknown, revision: Revision) => T | undefined
 }
 
 /** The rule of a field, as `Adapt` reads it. */
@@ -66,6 +66,7 @@ export interface MemberRule extends MemberOptions<unknown> {}
 
 const fieldKey = "~skein/field"
 const memberKey = "~skein/member"
+const guardKey = "~skein/guard"
 
 /** The rule of a field, from the type of its property signature. */
 export const fieldRule = (type: AST.AST): FieldRule | undefined =>
@@ -76,6 +77,13 @@ export const memberRule = (member: AST.AST): MemberRule | undefined => {
   const check = member.checks?.[member.checks.length - 1]
   return (check?.annotations?.[memberKey] ?? member.annotations?.[memberKey]) as MemberRule | undefined
 }
+
+/** The annotation of a declaration that says by which guard its values are told from others in a union. */
+export const guard = (is: (value: unknown) => boolean): { readonly [key: string]: unknown } => ({ [guardKey]: is })
+
+/** The guard of a declaration, if it has one. */
+export const guardOf = (ast: AST.AST): ((value: unknown) => boolean) | undefined =>
+  ast.annotations?.[guardKey] as ((value: unknown) => boolean) | undefined
 
 /** Says something of a field, whatever its window. Rules that are hung on one field are merged. */
 export const field = <S extends Schema.Top>(schema: S, options: FieldOptions<S["Type"]> & Window): S =>

@@ -1,22 +1,24 @@
 /**
  * Capabilities: what each side can do.
  *
- * `extensions` is official since 2026-07-28, but is kept in every revision: peers negotiate extensions in older ones too, and
- * an unknown member never hurts the others.
+ * `extensions` is official since 2026-07-28, but has no window: peers negotiate extensions in older revisions too, and an
+ * unknown member never hurts the others. What is not of its shape is ignored.
  */
 import * as Schema from "effect/Schema"
-import { only, since, until } from "./Annotate.ts"
+import { field, only, since, until } from "./Annotate.ts"
 import { AnyObject } from "./Common.ts"
 import { isObject } from "./internal/object.ts"
+import type { JsonObject } from "./JsonRpc.ts"
 import type { Revision } from "./Revision.ts"
+
+const settings = (value: unknown): { readonly [extension: string]: JsonObject } | undefined =>
+  isObject(value) && Object.values(value).every(isObject) ? value as { readonly [extension: string]: JsonObject } : undefined
 
 const flag = Schema.optionalKey(AnyObject)
 const listChanged = { listChanged: Schema.optionalKey(Schema.Boolean) }
 const open = {
   experimental: Schema.optionalKey(Schema.Record(Schema.String, AnyObject)),
-  extensions: since("2026-07-28", Schema.optionalKey(Schema.Record(Schema.String, AnyObject)), {
-    keep: (value) => isObject(value) && Object.values(value).every(isObject)
-  })
+  extensions: field(Schema.optionalKey(Schema.Record(Schema.String, AnyObject)), { lift: settings })
 }
 const taskFlags = { list: flag, cancel: flag }
 

@@ -6,7 +6,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as Getter from "effect/SchemaGetter"
-import { only, since, until } from "./Annotate.ts"
+import { field, guard, only, since } from "./Annotate.ts"
 import { isObject } from "./internal/object.ts"
 import type { JsonObject } from "./JsonRpc.ts"
 
@@ -26,6 +26,7 @@ export const guarded = <T, S extends Schema.Codec<unknown>>(
 ): Schema.declare<T> =>
   Schema.declare<T>(is, {
     expected,
+    ...guard(is),
     toCodecArbitrary: () =>
       Schema.link<T>()(from, { decode: Getter.transform(make), encode: Getter.forbidden(() => "only generated") })
   })
@@ -66,7 +67,7 @@ export const Uri = guarded<string, typeof Schema.String>(
   "a URI",
   isString,
   Schema.String,
-  (value) => `urn:example:${encodeURIComponent(value.replace(/[\ud800-\udfff]/g, ""))}`
+  (value) => `urn:example:${encodeURIComponent(value.replace(/[\ud800-\udfff]/g, "")).replaceAll("'", "")}`
 )
 
 /** Free metadata, by reserved or prefixed keys. */
@@ -143,17 +144,18 @@ export class Implementation extends Schema.Opaque<Implementation>()(Schema.Struc
   ...iconFields
 })) {}
 
-// Before 2025-11-25 `_meta` was defined for any params by one general remark only: what is no object is ignored there.
-const anyMeta = since("2025-11-25", Schema.optionalKey(Meta), { keep: isObject })
+// A `_meta` that is no object says nothing: it is ignored rather than refused. What the request era needs of it is checked by
+// `RequestMeta`.
+const paramsMeta = field(Schema.optionalKey(Meta), { lift: (value) => isObject(value) ? value : undefined })
 
 /** The `_meta` of any request's params. Its reserved keys are read by `RequestMeta`. */
-export const requestFields = { _meta: anyMeta }
+export const requestFields = { _meta: paramsMeta }
 
 /** The `_meta` of any notification's params. */
-export const notificationFields = { _meta: anyMeta }
+export const notificationFields = { _meta: paramsMeta }
 
-/** The `_meta` of what is no message of its own since 2026-07-28, but part of one. */
-export const innerMetaFields = { _meta: until("2026-07-28", Schema.optionalKey(Meta), { keep: isObject }) }
+/** The `_meta` of what is a result in the session era, and part of the params in the request era. */
+export const answerFields = { _meta: paramsMeta }
 
 /** How long a task is to be kept, as 2025-11-25 asks for one: the presence of the object asks for a task. */
 export class TaskMetadata extends Schema.Opaque<TaskMetadata>()(Schema.Struct({

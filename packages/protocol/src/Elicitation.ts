@@ -4,7 +4,7 @@
  */
 import * as Schema from "effect/Schema"
 import { member, only, since } from "./Annotate.ts"
-import { AnyNumber, innerMetaFields, notificationFields, taskFields, Uri } from "./Common.ts"
+import { answerFields, AnyNumber, notificationFields, taskFields, Uri } from "./Common.ts"
 
 const labels = {
   title: Schema.optionalKey(Schema.String),
@@ -175,7 +175,7 @@ export type ElicitValue = typeof ElicitValue.Type
 
 /** The answer to `elicitation/create`. */
 export class ElicitResult extends Schema.Opaque<ElicitResult>()(Schema.Struct({
-  ...innerMetaFields,
+  ...answerFields,
   /** The user agreed, said no, or dismissed the question. */
   action: Schema.Literals(["accept", "decline", "cancel"]),
   /** What was entered, when a form was accepted. */

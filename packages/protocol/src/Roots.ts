@@ -2,7 +2,7 @@
  * Roots: the places that the client works in, `roots/list`.
  */
 import * as Schema from "effect/Schema"
-import { innerMetaFields, metaFields, RequestParams, Uri } from "./Common.ts"
+import { answerFields, metaFields, RequestParams, Uri } from "./Common.ts"
 
 /** A directory or file, as a `file://` URI. */
 export class Root extends Schema.Opaque<Root>()(Schema.Struct({
@@ -17,6 +17,6 @@ export type ListRootsRequestParams = RequestParams
 
 /** The answer to `roots/list`. */
 export class ListRootsResult extends Schema.Opaque<ListRootsResult>()(Schema.Struct({
-  ...innerMetaFields,
+  ...answerFields,
   roots: Schema.Array(Root)
 })) {}

@@ -4,7 +4,7 @@
  */
 import * as Schema from "effect/Schema"
 import { member, refuse, since } from "./Annotate.ts"
-import { AnyObject, Meta, Role, structuredFields, taskFields } from "./Common.ts"
+import { answerFields, AnyObject, Meta, Role, structuredFields, taskFields } from "./Common.ts"
 import { AudioContent, ContentBlock, ImageContent, TextContent } from "./Content.ts"
 import { Tool } from "./Tool.ts"
 
@@ -101,7 +101,7 @@ export class CreateMessageRequestParams extends Schema.Opaque<CreateMessageReque
 
 /** The answer to `sampling/createMessage`. */
 export class CreateMessageResult extends Schema.Opaque<CreateMessageResult>()(Schema.Struct({
-  _meta: Schema.optionalKey(Meta),
+  ...answerFields,
   role: Role,
   content: SamplingContent,
   model: Schema.String,

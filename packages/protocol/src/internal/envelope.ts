@@ -72,8 +72,8 @@ const batch = ({ schema, read, write }: Envelope): Envelope => ({
 
 const either = (first: Envelope, second: Envelope): Envelope => ({
   schema: Schema.Union([first.schema, second.schema]),
-  read: (raw) => Array.isArray(raw) ? second.read(raw) : first.read(raw),
-  write: (value) => Array.isArray(value) ? second.write(value) : first.write(value)
+  read: (raw) => Result.orElse(first.read(raw), () => second.read(raw)),
+  write: (value) => Result.isSuccess(first.read(value)) ? first.write(value) : second.write(value)
 })
 
 /** The envelopes of a source. */

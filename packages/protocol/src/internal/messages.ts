@@ -7,6 +7,7 @@ import { URLElicitationRequiredErrorData } from "../Elicitation.ts"
 import { ClientCapabilities } from "../Capabilities.ts"
 import { InputRequiredResult } from "../InputRequired.ts"
 import * as Method from "../Method.ts"
+import { CancelledNotificationParams } from "../Progress.ts"
 import { RequestMetaObject } from "../RequestMeta.ts"
 import { latest, type Revision, within } from "../Revision.ts"
 
@@ -17,9 +18,9 @@ const jsonrpc = Schema.Literal("2.0")
 
 const hasFields = (schema: object): schema is { readonly fields: Schema.Struct.Fields } => "fields" in schema
 
-/** Params that the official schemas let be absent: those that hold nothing that is required. */
+/** Params that the official schemas let be absent: those that hold nothing that is required (but of a cancellation). */
 const mayBeAbsent = (ast: AST.AST): boolean =>
-  ast._tag === "Objects" && ast.propertySignatures.every(({ type }) => type.context?.isOptional === true)
+  ast !== CancelledNotificationParams.ast && ast._tag === "Objects" && ast.propertySignatures.every(({ type }) => type.context?.isOptional === true)
 
 /** The params of a request with the `_meta` that each request carries since 2026-07-28. */
 export const withRequestMeta = (params: object): AnySchema =>
@@ -124,8 +125,8 @@ export const of = (source: Source): Iterable<Entry> => {
     ["ServerNotification", union(notifications.server)],
     ["ClientResult", union([...results.client, any])],
     ["ServerResult", union([...results.server, any])],
-    ["Request", Schema.Struct({ method: Schema.String, params: Schema.optionalKey(RequestParams) }) as unknown as AnySchema],
-    ["Notification", Schema.Struct({ method: Schema.String, params: Schema.optionalKey(NotificationParams) }) as unknown as AnySchema],
+    ["Request", Schema.Struct({ method: Schema.String, params: Schema.optionalKey(RequestParams) })],
+    ["Notification", Schema.Struct({ method: Schema.String, params: Schema.optionalKey(NotificationParams) })],
     ["PaginatedRequest", envelope(source, "request", Schema.String, PaginatedRequestParams as unknown as AnySchema)],
     ...errors(source)
   )
