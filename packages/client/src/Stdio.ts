@@ -61,6 +61,9 @@ export interface Options {
   readonly maxBuffered?: number | undefined
 }
 
+// How much of stderr the message of an error quotes, in characters; the error itself holds all that was kept.
+const maxExcerpt = 1024
+
 /** A server process that ended on its own with a code other than 0 or by a signal: the `cause` of a `TransportError`. */
 export class ServerExited extends Data.TaggedError("ServerExited")<{
   readonly pid: number
@@ -71,7 +74,8 @@ export class ServerExited extends Data.TaggedError("ServerExited")<{
 }> {
   override get message(): string {
     const how = this.signal === undefined ? `exited with code ${this.code}` : `was killed by ${this.signal}`
-    return `The server ${how}${this.stderr === "" ? "" : `; the last of its stderr: ${this.stderr.trimEnd()}`}`
+    const last = this.stderr.slice(-maxExcerpt).trim()
+    return `The server ${how}${last === "" ? "" : `; the last of its stderr: ${last}`}`
   }
 }
 
@@ -153,7 +157,7 @@ class ChildConnection implements StdioConnection {
   open(receiver: Receiver): void {
     this.#receiver = receiver
     this.#inner.open({
-      message: receiver.message,
+      message: (message) => receiver.message(message),
       end: (end) => {
         this.#stdoutOpen = false
         if (end._tag === "Ended") this.#settle()
@@ -187,7 +191,8 @@ class ChildConnection implements StdioConnection {
   })
 
   readonly #onStderr = (text: string): void => {
-    this.#tail = (this.#tail + text).slice(-this.#settings.maxStderr)
+    const tail = this.#tail + text
+    this.#tail = tail.slice(Math.max(0, tail.length - this.#settings.maxStderr))
     this.#settings.onStderr?.(text)
   }
 

@@ -89,6 +89,7 @@ class StreamConnection implements Connection {
         this.#lose(`The other side does not read: more than ${maxBuffered} characters wait for it`)
     })
     input.on("error", this.#onInputError)
+    input.on("resume", this.#onInputResume)
     input.on("close", this.#onInputClose)
     output.on("error", this.#onOutputError)
     output.on("close", this.#onOutputClose)
@@ -100,7 +101,7 @@ class StreamConnection implements Connection {
     if (this.#end !== undefined) return receiver.end(this.#end)
     this.#input.on("data", this.#onData)
     this.#input.on("end", this.#onInputEnd)
-    if (this.#held || this.#throttled) this.#input.pause()
+    this.#flow()
   }
 
   send(message: Parameters<Connection["send"]>[0]): boolean {
@@ -147,6 +148,7 @@ class StreamConnection implements Connection {
   #release(): void {
     this.#outputGone = true
     this.#input.off("error", this.#onInputError)
+    this.#input.off("resume", this.#onInputResume)
     this.#input.off("close", this.#onInputClose)
     this.#output.off("error", this.#onOutputError)
     this.#output.off("close", this.#onOutputClose)
@@ -173,15 +175,24 @@ class StreamConnection implements Connection {
     }
   }
 
+  get #reading(): boolean {
+    return this.#receiver !== undefined && !this.#held && !this.#throttled
+  }
+
   #flow(): void {
     if (this.#end !== undefined) return
-    if (this.#held || this.#throttled) {
+    if (this.#reading) {
+      this.#input.resume()
+      this.#reader.resume()
+    } else {
       this.#reader.pause()
       this.#input.pause()
-    } else {
-      if (this.#receiver !== undefined) this.#input.resume()
-      this.#reader.resume()
     }
+  }
+
+  // Node lets the output of a child flow when the child exits, whether somebody takes it or not.
+  readonly #onInputResume = (): void => {
+    if (this.#end === undefined && !this.#reading) this.#input.pause()
   }
 
   readonly #onData = (chunk: Uint8Array): void => this.#reader.push(chunk)

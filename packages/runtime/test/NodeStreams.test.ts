@@ -294,6 +294,7 @@ describe("NodeStreams", () => {
       expect(yield* Fiber.join(ended)).toEqual({ _tag: "Ended" })
       yield* service.close
       yield* Effect.promise(() => new Promise((resolve) => server.close(resolve)))
+      if (!near.closed) yield* Effect.promise(() => once(near, "close"))
       expect([near.destroyed, far.destroyed]).toEqual([true, true])
     }))
 })

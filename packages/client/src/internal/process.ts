@@ -6,7 +6,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process"
-import { existsSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import type { Readable, Writable } from "node:stream"
 
 const windows = process.platform === "win32"
@@ -81,6 +81,28 @@ export interface ExitStatus {
   readonly signal: string | undefined
 }
 
+// The dead of a group count as members until somebody collects them, and in a container the first process may never do so.
+const onlyZombies = (group: number): boolean => {
+  if (process.platform !== "linux") return false
+  try {
+    for (const entry of readdirSync("/proc")) {
+      const pid = Number(entry)
+      if (!Number.isInteger(pid)) continue
+      try {
+        const stat = readFileSync(`/proc/${pid}/stat`, "latin1")
+        // The name comes in parentheses and may hold anything; after it come the state, the parent and the group.
+        const [state, , member] = stat.slice(stat.lastIndexOf(")") + 2).split(" ", 3)
+        if (Number(member) === group && state !== "Z" && state !== "X") return false
+      } catch {
+        // It ended meanwhile.
+      }
+    }
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** How long each step of the end may take. */
 export interface Graces {
   readonly stdin: Duration.Duration
@@ -133,10 +155,9 @@ export class ServerProcess {
     return this.#gone
   }
 
-  // There is no notice of the end of a grandchild: the group has to be asked for.
-  #look(): boolean {
+  #look(closely = false): boolean {
     if (this.#gone || this.status === undefined) return this.#gone
-    return this.#gone = windows || !this.#kill(0)
+    return this.#gone = windows || !this.#kill(0) || (closely && onlyZombies(this.pid))
   }
 
   #kill(signal: NodeJS.Signals | 0): boolean {
@@ -148,15 +169,18 @@ export class ServerProcess {
     }
   }
 
-  readonly #groupGone: Effect.Effect<void> = Effect.suspend(() => this.#poll(2))
-
+  // There is no notice of the end of a grandchild: the group has to be asked for, less and less often. The close look costs
+  // milliseconds and is for those that are still there after some.
   #poll(wait: number): Effect.Effect<void> {
-    if (this.#look()) return Effect.void
-    return Effect.andThen(Effect.sleep(wait), Effect.suspend(() => this.#poll(Math.min(2 * wait, 100))))
+    if (this.#look(wait > 16)) return Effect.void
+    return Effect.andThen(Effect.sleep(wait), Effect.suspend(() => this.#poll(Math.min(2 * wait, 250))))
   }
 
   #within(grace: Duration.Duration): Effect.Effect<boolean> {
-    return Effect.map(Effect.timeoutOption(Effect.andThen(this.exited, this.#groupGone), grace), Option.isSome)
+    return Effect.map(
+      Effect.timeoutOption(Effect.andThen(this.exited, Effect.suspend(() => this.#poll(2))), grace),
+      Option.isSome
+    )
   }
 
   #signal(signal: NodeJS.Signals): void {

@@ -21,15 +21,26 @@ export interface StdioOptions extends NodeStreams.Bounds {
  * the output is closed by the other side; while the output is backed up, the input is not read. It fails with the reason
  * `Open` when another connection has `process.stdout`.
  */
-export const connect = (options: StdioOptions = {}): Effect.Effect<Connection, TransportError, Scope.Scope> => {
-  const input = options.input ?? process.stdin
-  const output = options.output ?? process.stdout
-  if (output !== process.stdout) return NodeStreams.make(input, output, options)
-  return Effect.flatMap(stdout.take, (write) =>
-    write === undefined
-      ? Effect.fail(new TransportError({ reason: "Open", message: "stdout is in use by another connection" }))
-      : NodeStreams.make(input, output, { ...options, write }))
-}
+export const connect = (options: StdioOptions = {}): Effect.Effect<Connection, TransportError, Scope.Scope> =>
+  Effect.suspend(() => {
+    const input = options.input ?? process.stdin
+    const output = options.output ?? process.stdout
+    if (output !== process.stdout) return over(input, output, options)
+    return Effect.flatMap(stdout.take, (write) =>
+      write === undefined
+        ? Effect.fail(new TransportError({ reason: "Open", message: "stdout is in use by another connection" }))
+        : over(input, output, { ...options, write }))
+  })
+
+// A paused stdin reads ahead, and would keep a process that has nothing else to do.
+const over = (input: Readable, output: Writable, options: NodeStreams.Options) =>
+  input !== process.stdin ? NodeStreams.make(input, output, options) : Effect.andThen(
+    Effect.acquireRelease(
+      Effect.sync(() => void process.stdin.ref?.()),
+      () => Effect.sync(() => void process.stdin.unref?.())
+    ),
+    NodeStreams.make(input, output, options)
+  )
 
 /** The transport of a stdio server. */
 export const transport = (options?: StdioOptions): Transport => ({ connect: connect(options) })

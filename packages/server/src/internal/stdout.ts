@@ -14,6 +14,8 @@ type Write = (text: string, done?: (error?: Error | null) => void) => boolean
 interface Guard {
   /** Writes to the real stdout. */
   readonly write: Write
+  /** Gives `process.stdout` back as it was. */
+  readonly restore: () => void
   /** How many have asked for the guard and not given it back. */
   holders: number
   /** Whether a connection writes to stdout now. */
@@ -40,29 +42,42 @@ const redirectEnd = (...args: ReadonlyArray<unknown>): NodeJS.WriteStream => {
   return process.stdout
 }
 
+/** Replaces a method of stdout. Answers how to put it back, unless somebody else has replaced it meanwhile. */
+const replace = (name: "write" | "end", value: unknown): () => void => {
+  const { stdout } = process
+  const before = Object.getOwnPropertyDescriptor(stdout, name)
+  Object.defineProperty(stdout, name, { value, configurable: true, writable: true })
+  return () => {
+    if (stdout[name] !== value) return
+    if (before === undefined) delete (stdout as Partial<typeof stdout>)[name]
+    else Object.defineProperty(stdout, name, before)
+  }
+}
+
 const acquire = (): Guard => {
   const stdout = process.stdout as typeof process.stdout & Guarded
   let guard = stdout[key]
   if (guard === undefined) {
-    guard = { write: stdout.write.bind(stdout) as Write, holders: 0, owned: false }
-    Object.defineProperty(stdout, key, { value: guard, configurable: true })
-    Object.defineProperty(stdout, "write", { value: redirect, configurable: true, writable: true })
-    Object.defineProperty(stdout, "end", { value: redirectEnd, configurable: true, writable: true })
+    const write = stdout.write.bind(stdout) as Write
+    const restoreWrite = replace("write", redirect)
+    const restoreEnd = replace("end", redirectEnd)
     // A host that closes stderr must not bring the server down by what it logs.
     process.stderr.on("error", ignore)
+    const restore = () => {
+      restoreWrite()
+      restoreEnd()
+      process.stderr.off("error", ignore)
+      delete stdout[key]
+    }
+    guard = { write, restore, holders: 0, owned: false }
+    Object.defineProperty(stdout, key, { value: guard, configurable: true })
   }
   guard.holders++
   return guard
 }
 
 const release = (guard: Guard): void => {
-  if (--guard.holders > 0) return
-  const stdout = process.stdout as unknown as Record<PropertyKey, unknown>
-  delete stdout[key]
-  // What replaced the redirection meanwhile is somebody else's.
-  if (stdout["write"] === redirect) delete stdout["write"]
-  if (stdout["end"] === redirectEnd) delete stdout["end"]
-  process.stderr.off("error", ignore)
+  if (--guard.holders === 0) guard.restore()
 }
 
 /** Guards stdout until the scope closes. It may be guarded several times. */

@@ -205,4 +205,14 @@ describe("a stdio server's process", () => {
     expect(lines).toBe(total)
     expect(received()).toBe(total)
   })
+
+  it("gives stdout back when the connection is closed, and leaves nothing that keeps the process", async () => {
+    const child = run("natural.ts")
+    child.send(1, "hello")
+    expect(await child.exit).toBe(0)
+    const [thanks, after] = child.stdout.all.map((line) => JSON.parse(line))
+    expect(thanks).toEqual({ jsonrpc: "2.0", method: "thanks" })
+    expect(after).toEqual({ before: after.before, after: after.before, own: false })
+    expect(child.stderr.all).toEqual(["while it is served"])
+  })
 })

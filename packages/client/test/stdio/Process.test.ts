@@ -1,0 +1,448 @@
+import * as Stdio from "@skein/client/Stdio"
+import { describe, expect, it } from "@effect/vitest"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import type { End } from "@skein/runtime/Connection"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import * as TestClock from "effect/testing/TestClock"
+import { spawn } from "node:child_process"
+import { readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+
+const fixture = (name: string) => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url))
+const server = fixture("server.ts")
+const short = { stdin: 100, term: 100, kill: 1000, settle: 100 }
+
+/** Whether a process is gone: not there, or dead and only waiting to be reaped by somebody else. */
+const gone = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return process.platform === "linux" && /\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"))
+  } catch {
+    return true
+  }
+}
+
+interface Heard {
+  readonly connection: Stdio.StdioConnection
+  readonly messages: Array<JsonRpc.Inbound>
+  readonly ends: Array<End>
+  /** The first message of this method, or the answer to this id. */
+  readonly until: (key: JsonRpc.Id) => Effect.Effect<JsonRpc.Inbound>
+  /** Succeeds with what the function finds, as soon as it finds something after a message. */
+  readonly when: <A>(find: () => A | undefined) => Effect.Effect<A>
+  readonly ended: Effect.Effect<End>
+  readonly call: (id: number, method?: string) => boolean
+}
+
+const hear = (connection: Stdio.StdioConnection): Heard => {
+  const messages: Array<JsonRpc.Inbound> = []
+  const ends: Array<End> = []
+  const waiters = new Set<() => void>()
+  const ended = Deferred.makeUnsafe<End>()
+  connection.open({
+    message: (message) => {
+      messages.push(message)
+      for (const waiter of [...waiters]) waiter()
+    },
+    end: (end) => {
+      ends.push(end)
+      Deferred.doneUnsafe(ended, Effect.succeed(end))
+    }
+  })
+  const when = <A>(find: () => A | undefined) =>
+    Effect.callback<A>((resume) => {
+      const look = () => {
+        const found = find()
+        if (found !== undefined) resume(Effect.succeed(found))
+      }
+      waiters.add(look)
+      look()
+      return Effect.sync(() => waiters.delete(look))
+    })
+  return {
+    connection,
+    messages,
+    ends,
+    when,
+    ended: Deferred.await(ended),
+    call: (id, method = "echo") => connection.send({ _tag: "Request", id, method, params: undefined }),
+    until: (key) =>
+      when(() =>
+        messages.find((message) =>
+          message._tag === "Notification" ? message.method === key : "id" in message && message.id === key
+        )
+      )
+  }
+}
+
+/** Lets the event loop turn, so that whatever is there to be read is read. */
+const turns = (count: number) =>
+  Effect.promise(async () => {
+    for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve))
+  })
+
+const options = (
+  mode: string,
+  more: Partial<Stdio.Options> & { readonly with?: ReadonlyArray<string> } = {}
+): Stdio.Options => ({
+  command: process.execPath,
+  args: [server, mode, ...more.with ?? []],
+  stderr: "capture",
+  graces: short,
+  ...more
+})
+
+const open = (...args: Parameters<typeof options>) => Effect.map(Stdio.connect(options(...args)), hear)
+
+const params = (message: JsonRpc.Inbound) => (message as JsonRpc.Notification).params as Record<string, unknown>
+
+const lost = (end: End) => {
+  expect(end._tag).toBe("Lost")
+  return (end as Extract<End, { _tag: "Lost" }>).cause
+}
+
+describe("ending a server", () => {
+  it.live("2025-11-25 · SHOULD initiate shutdown by first, closing the input stream to the child process", () =>
+    Effect.gen(function*() {
+      const scope = Scope.makeUnsafe()
+      const { call, connection, ends, until } = yield* Scope.provide(open("echo", { graces: { stdin: 60_000 } }), scope)
+      expect(call(1)).toBe(true)
+      yield* until(1)
+      yield* Scope.close(scope, Exit.void)
+      expect(yield* connection.exited).toEqual({ code: 0, signal: undefined })
+      expect(ends).toEqual([{ _tag: "Closed" }])
+      expect(gone(connection.pid)).toBe(true)
+    }))
+
+  it.live("2025-11-25 · SIGTERM if the server does not exit within a reasonable time", () =>
+    Effect.gen(function*() {
+      const { call, connection, until } = yield* open("polite", { graces: { ...short, term: 60_000 } })
+      call(1)
+      yield* until(1)
+      yield* connection.close
+      expect(yield* connection.exited).toEqual({ code: 0, signal: undefined })
+      expect(connection.stderr()).toBe("eof\nterm\n")
+    }).pipe(Effect.scoped))
+
+  it.live("2025-11-25 · SIGKILL if the server does not exit within a reasonable time after SIGTERM", () =>
+    Effect.gen(function*() {
+      const { call, connection, until } = yield* open("stubborn")
+      call(1)
+      yield* until(1)
+      yield* connection.close
+      expect(yield* connection.exited).toEqual({ code: undefined, signal: "SIGKILL" })
+      expect(connection.stderr()).toBe("eof\nterm\n")
+      yield* connection.close
+    }).pipe(Effect.scoped))
+
+  it.effect("waits 2 seconds after closing stdin and 2 after SIGTERM by default", () =>
+    Effect.gen(function*() {
+      let stderr = ""
+      const heard = Deferred.makeUnsafe<void>()
+      const { call, connection, until } = yield* open("stubborn", {
+        graces: undefined,
+        stderr: (text) => {
+          stderr += text
+          if (stderr.includes("term")) Deferred.doneUnsafe(heard, Effect.void)
+        }
+      })
+      call(1)
+      yield* until(1)
+      const closing = yield* Effect.forkChild(connection.close, { startImmediately: true })
+      yield* TestClock.adjust(1999)
+      expect(stderr).not.toContain("term")
+      yield* TestClock.adjust(1)
+      yield* Deferred.await(heard)
+      yield* TestClock.adjust(1999)
+      expect(gone(connection.pid)).toBe(false)
+      yield* TestClock.adjust(1)
+      expect(yield* connection.exited).toEqual({ code: undefined, signal: "SIGKILL" })
+      yield* Fiber.join(closing)
+    }).pipe(Effect.scoped))
+
+  it.live("a server behind a shell is gone too", () =>
+    Effect.gen(function*() {
+      const command = `${JSON.stringify(process.execPath)} ${JSON.stringify(server)} stubborn; true`
+      const { call, connection, until } = yield* open("", { command: "sh", args: ["-c", command] })
+      call(1)
+      yield* until(1)
+      const child = Number(readFileSync(`/proc/${connection.pid}/task/${connection.pid}/children`, "utf8").trim())
+      expect(gone(child)).toBe(false)
+      yield* connection.close
+      expect([gone(connection.pid), gone(child)]).toEqual([true, true])
+    }).pipe(Effect.scoped))
+
+  it.live("a grandchild that ignores SIGTERM is gone too, also when the server itself exits politely", () =>
+    Effect.gen(function*() {
+      const { connection, until } = yield* open("parent")
+      const { pid } = params(yield* until("grandchild")) as { pid: number }
+      yield* connection.close
+      expect(yield* connection.exited).toEqual({ code: 0, signal: undefined })
+      expect(gone(pid)).toBe(true)
+    }).pipe(Effect.scoped))
+
+  it.live("whoever is left of the group is ended when the server dies on its own", () =>
+    Effect.gen(function*() {
+      const { call, connection, ended, until } = yield* open("parent", { with: ["3", "hold"] })
+      const { pid } = params(yield* until("grandchild")) as { pid: number }
+      call(1, "exit")
+      const cause = lost(yield* ended).cause as Stdio.ServerExited
+      expect([cause.pid, cause.code]).toEqual([connection.pid, 3])
+      while (!gone(pid)) yield* turns(10)
+    }).pipe(Effect.scoped))
+
+  it.live("a host that exits leaves its servers a closed stdin, and their stderr is the host's by default", () =>
+    Effect.gen(function*() {
+      const host = spawn(process.execPath, ["--conditions=@skein/source", fixture("host.ts"), server], {
+        stdio: ["ignore", "pipe", "pipe"]
+      })
+      const { pid, stderr } = yield* Effect.callback<{ pid: number; stderr: string }>((resume) => {
+        let pid = 0
+        let stderr = ""
+        host.stdout.on("data", (chunk) => pid = Number(chunk))
+        host.stderr.on("data", (chunk) => {
+          stderr += chunk
+          if (stderr.includes("eof\n")) resume(Effect.succeed({ pid, stderr }))
+        })
+      })
+      expect(stderr).toBe("eof\n")
+      process.kill(pid, "SIGKILL")
+    }))
+})
+
+describe("a server that ends on its own", () => {
+  it.live("dies: Lost, with its exit code and the last of its stderr", () =>
+    Effect.gen(function*() {
+      const { call, connection, ended, ends } = yield* open("mortal", { with: ["7"], maxStderr: 15 })
+      call(1, "exit")
+      const error = lost(yield* ended)
+      expect(error.reason).toBe("Lost")
+      expect(error.message).toBe("The server exited with code 7; the last of its stderr: old last words")
+      expect(error.cause).toBeInstanceOf(Stdio.ServerExited)
+      expect(error.cause).toMatchObject({ code: 7, signal: undefined, pid: connection.pid, stderr: "old last words\n" })
+      expect(connection.send({ _tag: "Notification", method: "late", params: undefined })).toBe(true)
+      yield* connection.drained
+      yield* connection.close
+      expect(ends.length).toBe(1)
+    }).pipe(Effect.scoped))
+
+  it.live("8 Ki characters of stderr are kept by default", () =>
+    Effect.gen(function*() {
+      const { call, connection, ended } = yield* open("mortal", { with: ["7"] })
+      call(1, "exit")
+      yield* ended
+      expect(connection.stderr().length).toBe(8 * 1024)
+    }).pipe(Effect.scoped))
+
+  it.live("is killed: Lost, with the signal", () =>
+    Effect.gen(function*() {
+      const { ended } = yield* open("suicide")
+      expect(lost(yield* ended).message).toBe("The server was killed by SIGKILL")
+    }).pipe(Effect.scoped))
+
+  it.live("2025-11-25 · MAY initiate shutdown by closing its output stream to the client and exiting: Ended", () =>
+    Effect.gen(function*() {
+      const { ended, messages } = yield* open("brief", { with: ["0"] })
+      expect(yield* ended).toEqual({ _tag: "Ended" })
+      expect(messages.map((message) => (message as JsonRpc.Notification).method)).toEqual(["m0", "m1", "m2"])
+    }).pipe(Effect.scoped))
+
+  it.live("what it said before it died is not lost, not even to a receiver that comes or resumes late", () =>
+    Effect.gen(function*() {
+      const connection = yield* Stdio.connect(options("brief", { with: ["4"], graces: { ...short, settle: 1 } }))
+      yield* connection.exited
+      yield* turns(50)
+      connection.pause!()
+      const { ended, ends, messages } = hear(connection)
+      yield* turns(50)
+      expect([messages, ends]).toEqual([[], []])
+      connection.resume!()
+      expect(lost(yield* ended).message).toBe("The server exited with code 4")
+      expect(messages.length).toBe(3)
+    }).pipe(Effect.scoped))
+
+  it.live("closes its stdout and stays: Ended", () =>
+    Effect.gen(function*() {
+      const { connection, ended } = yield* open("closes-stdout")
+      expect(yield* ended).toEqual({ _tag: "Ended" })
+      expect(gone(connection.pid)).toBe(false)
+    }).pipe(Effect.scoped))
+
+  it.live("closes its stdin and stays: Lost", () =>
+    Effect.gen(function*() {
+      const { call, ended, until } = yield* open("closes-stdin")
+      yield* until("ready")
+      expect(call(1)).toBe(true)
+      expect(lost(yield* ended).message).toBe("The server does not read its stdin any more")
+    }).pipe(Effect.scoped))
+
+  it.live("writing to it never throws", () =>
+    Effect.gen(function*() {
+      const { call, connection, ended } = yield* open("brief", { with: ["1"] })
+      yield* connection.exited
+      for (let i = 0; i < 100; i++) call(i, "x".repeat(10_000))
+      yield* ended
+      for (let i = 0; i < 100; i++) expect(call(i)).toBe(true)
+    }).pipe(Effect.scoped))
+})
+
+describe("starting a server", () => {
+  const message = (more: Partial<Stdio.Options>) =>
+    Effect.map(Effect.flip(Effect.scoped(Stdio.connect(options("echo", more)))), (error) => {
+      expect([error._tag, error.reason]).toEqual(["TransportError", "Open"])
+      return error.message
+    })
+
+  it.live("fails with the reason Open and says why", () =>
+    Effect.gen(function*() {
+      expect(yield* message({ command: "skein-no-such-command" })).toBe(
+        "Cannot start \"skein-no-such-command\": the command was not found"
+      )
+      expect(yield* message({ cwd: "/no/such/folder" })).toBe(
+        `Cannot start ${JSON.stringify(process.execPath)}: the working directory /no/such/folder does not exist`
+      )
+      expect(yield* message({ command: "/" })).toMatch(/^Cannot start "\/": .*EACCES/)
+      expect(yield* message({ args: ["a\0b"] })).toMatch(/^Cannot start .*null bytes/)
+      expect(yield* message({ command: "" })).toMatch(/^Cannot start "": /)
+    }))
+
+  it.live("gives it no more of the environment than the allowed names, and what is given", () =>
+    Effect.gen(function*() {
+      process.env["SKEIN_SECRET"] = "do not tell"
+      const seen = Effect.fnUntraced(function*(more: Partial<Stdio.Options>) {
+        const { until } = yield* open("environment", more)
+        return params(yield* until("environment"))
+      }, Effect.scoped)
+      const plain = yield* seen({ env: { GIVEN: "yes", USER: undefined }, cwd: "/" })
+      expect(plain).toMatchObject({ GIVEN: "yes", PATH: process.env["PATH"], cwd: "/" })
+      expect(plain["USER"]).toBe(undefined)
+      const known = new Set([...Stdio.defaultEnv, "GIVEN", "cwd"])
+      expect(Object.keys(plain).filter((name) => !known.has(name))).toEqual([])
+      const all = yield* seen({ inheritEnv: true, env: { GIVEN: "yes", USER: undefined } })
+      expect(all).toMatchObject({ SKEIN_SECRET: "do not tell", GIVEN: "yes" })
+      expect(all["USER"]).toBe(undefined)
+      delete process.env["SKEIN_SECRET"]
+    }))
+
+  it.live("does not pass on the functions that a shell exports", () =>
+    Effect.gen(function*() {
+      const before = process.env["LC_MESSAGES"]
+      process.env["LC_MESSAGES"] = "() { :; }"
+      const { until } = yield* open("environment")
+      expect(params(yield* until("environment"))["LC_MESSAGES"]).toBe(undefined)
+      if (before === undefined) delete process.env["LC_MESSAGES"]
+      else process.env["LC_MESSAGES"] = before
+    }).pipe(Effect.scoped))
+
+  it.live("no shell reads the arguments", () =>
+    Effect.gen(function*() {
+      const { call, ended } = yield* open("echo", {
+        args: ["-e", "process.exit(process.argv[1] === '$(true); \"*' ? 0 : 9)", "$(true); \"*"]
+      })
+      call(1)
+      expect(yield* ended).toEqual({ _tag: "Ended" })
+    }).pipe(Effect.scoped))
+})
+
+describe("bounds", () => {
+  it.live("a server that floods is read at the receiver's pace, and nothing is lost", () =>
+    Effect.gen(function*() {
+      const total = 20_000
+      const { connection, messages, when } = yield* open("flood", { with: [String(total)] })
+      yield* when(() => messages.at(10))
+      connection.pause!()
+      const held = messages.length
+      const before = process.memoryUsage().arrayBuffers
+      yield* turns(100)
+      expect(messages.length).toBe(held)
+      expect(held).toBeLessThan(total)
+      expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(8 * 1024 * 1024)
+      connection.resume!()
+      yield* when(() => messages.at(total - 1))
+      expect(messages.every((message, i) => (message as JsonRpc.Notification).method === `m${i}`)).toBe(true)
+    }).pipe(Effect.scoped))
+
+  it.live("send says false to a server that never reads, and the bound ends the connection", () =>
+    Effect.gen(function*() {
+      const { call, connection, ended, ends, until } = yield* open("deaf", { maxBuffered: 1024 * 1024 })
+      yield* until("ready")
+      const text = "x".repeat(100_000)
+      let id = 0
+      while (call(++id, text)) expect(id).toBeLessThan(100)
+      yield* turns(1)
+      let falses = 0
+      while (ends.length === 0 && falses < 100) {
+        if (!call(++id, text)) falses++
+      }
+      expect(falses).toBeLessThanOrEqual(11)
+      expect(lost(yield* ended).message).toBe("The other side does not read: more than 1048576 characters wait for it")
+      yield* connection.drained
+      yield* connection.close
+      expect(gone(connection.pid)).toBe(true)
+    }).pipe(Effect.scoped))
+
+  it.live("a line that is too long is received as Invalid", () =>
+    Effect.gen(function*() {
+      const { call, until } = yield* open("echo", { maxLine: 1000 })
+      call(1, "x".repeat(2000))
+      call(2)
+      yield* until(2)
+      expect(yield* until(1)).toMatchObject({ _tag: "Invalid", answer: true, id: 1, error: { code: -32600 } })
+    }).pipe(Effect.scoped))
+
+  it.live("fifty servers leave no process, pipe, timer or listener", () =>
+    Effect.gen(function*() {
+      const resources = () =>
+        process.getActiveResourcesInfo().filter((name) => /Pipe|Process|Timeout/.test(name)).length
+      const before = resources()
+      const listeners = process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0)
+      const pids: Array<number> = []
+      for (let i = 0; i < 5; i++) {
+        yield* Effect.forEach(Array.from({ length: 10 }), () =>
+          Effect.scoped(Effect.gen(function*() {
+            const connection = yield* Stdio.connect({ command: "cat", stderr: "capture" })
+            pids.push(connection.pid)
+            const { messages, until } = hear(connection)
+            connection.send({ _tag: "Notification", method: "back", params: undefined })
+            yield* until("back")
+            expect(messages.length).toBe(1)
+          })), { concurrency: "unbounded" })
+      }
+      expect(pids.length).toBe(50)
+      expect(pids.filter((pid) => !gone(pid))).toEqual([])
+      for (let i = 0; i < 20 && resources() > before; i++) yield* turns(10)
+      expect(resources()).toBeLessThanOrEqual(before)
+      expect(process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0)).toBe(listeners)
+    }))
+
+  it.live("servers that cannot be started leave nothing either", () =>
+    Effect.gen(function*() {
+      const before = process.getActiveResourcesInfo().filter((name) => /Pipe|Process/.test(name)).length
+      for (let i = 0; i < 20; i++) {
+        yield* Effect.flip(Effect.scoped(Stdio.connect({ command: "skein-no-such-command" })))
+      }
+      yield* turns(10)
+      expect(process.getActiveResourcesInfo().filter((name) => /Pipe|Process/.test(name)).length)
+        .toBeLessThanOrEqual(before)
+    }))
+
+  it.live("interrupting whoever opened it ends the server", () =>
+    Effect.gen(function*() {
+      const opened = Deferred.makeUnsafe<Stdio.StdioConnection>()
+      const fiber = yield* Effect.forkChild(Effect.scoped(Effect.gen(function*() {
+        const { call, connection, until } = yield* open("stubborn")
+        call(1)
+        yield* until(1)
+        Deferred.doneUnsafe(opened, Effect.succeed(connection))
+        return yield* Effect.never
+      })))
+      const { pid, stderr } = yield* Deferred.await(opened)
+      yield* Fiber.interrupt(fiber)
+      expect(gone(pid)).toBe(true)
+      expect(stderr()).toBe("eof\nterm\n")
+    }))
+})
