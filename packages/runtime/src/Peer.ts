@@ -309,12 +309,15 @@ class PeerImpl<R> implements Peer, Owner, Host {
     const batch = new BatchReply((replies) =>
       this.#connection.send({ _tag: "Batch", members: replies }, replies[0]?.id)
     )
+    this.#starting++
     for (const member of members) {
       if (member._tag === "Request") this.#onRequest(member, batch.expect())
       else if (member._tag === "Invalid" && !member.answer) this.#onInvalid(member, batch.expect())
       else this.#receive(member)
     }
     batch.seal()
+    this.#starting--
+    this.#settled()
   }
 
   // ---- what an exchange needs

@@ -185,6 +185,8 @@ export interface RawOptions {
   readonly revision?: Revision.Revision | undefined
   readonly limits?: Limits.Limits | undefined
   readonly canPause?: boolean
+  /** The other side, where it is made by the test. */
+  readonly connection?: Counterpart
   readonly dispatch?: Exchange.Dispatcher<Exchange.McpRequest>
   readonly identify?: Peer.Options<never>["identify"]
   readonly onNotification?: Peer.Options<never>["onNotification"]
@@ -204,7 +206,7 @@ export const raw = (options: RawOptions = {}): Effect.Effect<
 > =>
   Effect.gen(function*() {
     const revision = options.revision ?? "2025-11-25"
-    const other = new Counterpart(options.canPause === undefined ? {} : { canPause: options.canPause })
+    const other = options.connection ?? new Counterpart(options.canPause === undefined ? {} : { canPause: options.canPause })
     const handlers = new Handlers()
     const peer = yield* Peer.make({
       connection: other,

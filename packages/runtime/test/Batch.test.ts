@@ -1,0 +1,238 @@
+import * as McpError from "@skein/protocol/McpError"
+import * as Revision from "@skein/protocol/Revision"
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
+import { echo, failureOf, logged, poll, raw, settle } from "./kit.ts"
+
+const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
+
+const request = (id: unknown, method = "work") => ({ jsonrpc: "2.0", id, method })
+const notice = (method: string, params?: object) => ({ jsonrpc: "2.0", method, params })
+const cancel = (requestId: unknown) => notice("notifications/cancelled", { requestId })
+
+const revision = "2025-03-26"
+
+describe("batches", () => {
+  for (const revision of Revision.all.filter((revision) => revision !== "2025-03-26")) {
+    it.effect(`${revision} · has no batches: one is refused whole, without an id, and nothing of it is run`, () =>
+      Effect.gen(function*() {
+        const { handlers, other } = yield* raw({ revision })
+        other.json([request(1), request(2)])
+        expect(other.messages).toEqual([{
+          jsonrpc: "2.0",
+          error: { code: -32600, message: "Invalid Request: Only revision 2025-03-26 has batches" }
+        }])
+        expect(handlers.started).toEqual([])
+      }))
+  }
+
+  it.effect("2025-03-26 · initialize MUST NOT be part of a batch: before the handshake there are none", () =>
+    Effect.gen(function*() {
+      const { handlers, other, peer } = yield* raw({ revision })
+      peer.session = undefined
+      other.json([request(1, "initialize")])
+      expect(other.messages.map((json) => json.error.code)).toEqual([-32600])
+      expect(handlers.started).toEqual([])
+    }))
+
+  it.effect("2025-03-26 · MUST support receiving batches: answered together when the last member is, as each ended", () =>
+    Effect.gen(function*() {
+      const { handlers, other, peer } = yield* raw({ revision })
+      other.json([request(1), request("b"), request(3)])
+      handlers.end(3)
+      handlers.end(1, Effect.fail(McpError.invalidParams("no")))
+      yield* settle
+      expect(other.messages).toEqual([])
+      handlers.end("b")
+      expect(other.messages).toEqual([[
+        { jsonrpc: "2.0", id: 3, result: { done: 3 } },
+        { jsonrpc: "2.0", id: 1, error: { code: -32602, message: "no" } },
+        { jsonrpc: "2.0", id: "b", result: { done: "b" } }
+      ]])
+      expect(other.sent[0]!.about).toBe(3)
+      expect([...peer.exchanges]).toEqual([])
+    }))
+
+  it.effect("a batch of requests that do not suspend is answered at once, in order", () =>
+    Effect.gen(function*() {
+      const { other } = yield* raw({ revision, dispatch: echo })
+      other.json([request(1, "ping"), request(2, "ping")])
+      expect(other.messages).toEqual([[{ jsonrpc: "2.0", id: 1, result: {} }, { jsonrpc: "2.0", id: 2, result: {} }]])
+    }))
+
+  it.effect("each bad member gets its own error; notifications and answers get none", () =>
+    Effect.gen(function*() {
+      const seen: Array<string> = []
+      const { other, peer } = yield* raw({
+        revision,
+        dispatch: echo,
+        onNotification: (_, { method }) => void seen.push(method)
+      })
+      const call = yield* fork(peer.request("roots/list"))
+      other.sent.length = 0
+      other.json([
+        request(1, "ping"),
+        5,
+        notice("notifications/roots/list_changed"),
+        { jsonrpc: "2.0", id: 1, result: { roots: [] } },
+        { jsonrpc: "2.0", id: "bad", method: 7 },
+        { jsonrpc: "2.0", id: 99, result: "no object" },
+        [],
+        request(2, "ping")
+      ])
+      expect(seen).toEqual(["notifications/roots/list_changed"])
+      expect(yield* Fiber.join(call)).toEqual({ roots: [] })
+      expect(other.messages).toHaveLength(1)
+      expect(other.messages[0].map((json: any) => [json.id, json.error?.code])).toEqual([
+        [1, undefined],
+        [undefined, -32600],
+        ["bad", -32600],
+        [undefined, -32600],
+        [2, undefined]
+      ])
+    }))
+
+  it.effect("a batch of notifications and answers only is not answered; nor is one whose requests are all cancelled", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw({ revision })
+      other.json([notice("notifications/a"), { jsonrpc: "2.0", id: 5, result: {} }])
+      other.json([request(1), request(2)])
+      other.cancel(1)
+      other.cancel(2)
+      yield* settle
+      expect(other.messages).toEqual([])
+      expect([...peer.exchanges]).toEqual([])
+    }))
+
+  it.effect("a cancelled member is left out, and the others are not kept waiting for it", () =>
+    Effect.gen(function*() {
+      const { handlers, other } = yield* raw({ revision })
+      other.json([request(1), request(2), request(3)])
+      handlers.end(1)
+      other.cancel(2)
+      handlers.end(3)
+      expect(other.messages).toEqual([[
+        { jsonrpc: "2.0", id: 1, result: { done: 1 } },
+        { jsonrpc: "2.0", id: 3, result: { done: 3 } }
+      ]])
+      other.json([request(4), request(5)])
+      handlers.end(4)
+      other.cancel(5)
+      expect(other.messages[1]).toEqual([{ jsonrpc: "2.0", id: 4, result: { done: 4 } }])
+    }))
+
+  it.effect("a member may cancel one before it in the same batch", () =>
+    Effect.gen(function*() {
+      const { handlers, other } = yield* raw({ revision })
+      other.json([request(1), request(2), cancel(1)])
+      expect(handlers.interrupted).toEqual([1])
+      handlers.end(2)
+      expect(other.messages).toEqual([[{ jsonrpc: "2.0", id: 2, result: { done: 2 } }]])
+    }))
+
+  it.effect("an id twice in one batch: the second gets -32600 in the batch's answer, and the first lives on", () =>
+    Effect.gen(function*() {
+      const { handlers, other } = yield* raw({ revision })
+      other.json([request(1), request(1)])
+      expect(other.messages).toEqual([])
+      handlers.end(1)
+      expect(other.messages[0].map((json: any) => [json.id, json.error?.code])).toEqual([[1, -32600], [1, undefined]])
+    }))
+
+  it.effect("two batches in flight are answered apart", () =>
+    Effect.gen(function*() {
+      const { handlers, other } = yield* raw({ revision })
+      other.json([request(1), request(2)])
+      other.json([request(3), request(4)])
+      handlers.end(1)
+      handlers.end(4)
+      handlers.end(3)
+      handlers.end(2)
+      expect(other.messages.map((batch) => batch.map((json: any) => json.id))).toEqual([[4, 3], [1, 2]])
+    }))
+
+  it.effect("answers and errors without JSON form become -32603 and do not cost the others theirs", () =>
+    logged(() =>
+      Effect.gen(function*() {
+        const { other } = yield* raw({
+          revision,
+          dispatch: (exchange) =>
+            exchange.id === 1
+              ? Effect.succeed({ big: 1n })
+              : exchange.id === 2
+              ? Effect.fail(McpError.invalidParams("no", { big: 1n }))
+              : Effect.succeed({})
+        })
+        other.json([request(1), request(2), request(3)])
+        expect(other.messages).toHaveLength(1)
+        expect(other.messages[0].map((json: any) => [json.id, json.error?.code])).toEqual([
+          [1, -32603],
+          [2, -32603],
+          [3, undefined]
+        ])
+      })
+    ))
+
+  it.effect("surplus members at maxInFlight are refused in the batch's answer", () =>
+    Effect.gen(function*() {
+      const { handlers, other } = yield* raw({ revision, limits: { maxInFlight: 2 } })
+      other.json([request(1), request(2), request(3)])
+      expect(other.paused).toBe(true)
+      handlers.end(1)
+      handlers.end(2)
+      expect(other.messages[0].map((json: any) => [json.id, json.error?.code])).toEqual([
+        [3, -32603],
+        [1, undefined],
+        [2, undefined]
+      ])
+      expect(other.paused).toBe(false)
+    }))
+
+  it.effect("when the session ends, what a batch has so far is sent and the rest is dropped", () =>
+    Effect.gen(function*() {
+      const { handlers, other, peer } = yield* raw({ revision, limits: { drainGrace: 100 } })
+      other.json([request(1), request(2)])
+      handlers.end(1)
+      other.end({ _tag: "Ended" })
+      yield* TestClock.adjust(100)
+      expect(yield* peer.ended).toEqual({ _tag: "Ended" })
+      expect(other.messages).toEqual([[{ jsonrpc: "2.0", id: 1, result: { done: 1 } }]])
+    }))
+
+  it.effect("a member that ends the session: the members after it are not run, and what was answered is sent", () =>
+    Effect.gen(function*() {
+      const started: Array<unknown> = []
+      const { other, peer } = yield* raw({
+        revision,
+        dispatch: (exchange) =>
+          Effect.sync(() => {
+            started.push(exchange.id)
+            if (exchange.id === 2) peerNow().close({ _tag: "Expired" })
+            return { done: exchange.id }
+          })
+      })
+      const peerNow = () => peer
+      other.json([request(1), request(2), request(3)])
+      expect(started).toEqual([1, 2])
+      expect(yield* peer.ended).toEqual({ _tag: "Expired" })
+      expect(other.messages).toEqual([[
+        { jsonrpc: "2.0", id: 1, result: { done: 1 } },
+        { jsonrpc: "2.0", id: 2, result: { done: 2 } }
+      ]])
+    }))
+
+  it.effect("calls are not affected by a batch that answers two of them, one of them badly", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw({ revision })
+      const good = yield* fork(peer.request("a"))
+      const bad = yield* fork(peer.request("b"))
+      const open = yield* fork(peer.request("c"))
+      other.json([{ jsonrpc: "2.0", id: 2, result: [] }, { jsonrpc: "2.0", id: 1, result: { ok: true } }])
+      expect(yield* Fiber.join(good)).toEqual({ ok: true })
+      expect(failureOf(bad)).toMatchObject({ reason: "InvalidAnswer" })
+      expect(poll(open)).toBe("running")
+      expect(other.messages).toHaveLength(3)
+    }))
+})

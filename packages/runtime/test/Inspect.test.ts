@@ -1,0 +1,119 @@
+import * as Inspect from "@skein/runtime/Inspect"
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as TestClock from "effect/testing/TestClock"
+import { echo, logged, raw } from "./kit.ts"
+
+const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
+
+describe("Inspect", () => {
+  it.effect("shows a server, its sessions, and what runs in them: method, age and progress, as data", () =>
+    Effect.gen(function*() {
+      yield* TestClock.adjust("1 day")
+      const first = yield* raw({ revision: "2025-06-18" })
+      const second = yield* raw({ revision: "2026-07-28" })
+      first.other.request(1, "tools/call", { name: "dig", _meta: { progressToken: "p" } })
+      yield* TestClock.adjust(1500)
+      first.other.request("r", "resources/read", { uri: "file:///a" })
+      second.other.request(1, "subscriptions/listen", { notifications: {} })
+      yield* fork(first.peer.request("roots/list"))
+      yield* first.handlers.exchanges.get(1)!.progress({ progress: 2, total: 8, message: "digging" })
+      yield* TestClock.adjust(500)
+      const tree = yield* Inspect.server({ name: "garden", version: "1.2.3", peers: [first.peer, second.peer] })
+      expect(tree).toEqual({
+        name: "garden",
+        version: "1.2.3",
+        sessions: [
+          {
+            revision: "2025-06-18",
+            info: { name: "kit", version: "1" },
+            requests: [
+              {
+                id: 1,
+                method: "tools/call",
+                target: "dig",
+                revision: "2025-06-18",
+                age: 2000,
+                progress: { progress: 2, total: 8, message: "digging" },
+                cancelled: false
+              },
+              {
+                id: "r",
+                method: "resources/read",
+                target: "file:///a",
+                revision: "2025-06-18",
+                age: 500,
+                progress: undefined,
+                cancelled: false
+              }
+            ],
+            calls: [{ id: 1, method: "roots/list", age: 500 }]
+          },
+          {
+            revision: undefined,
+            info: undefined,
+            requests: [{
+              id: 1,
+              method: "subscriptions/listen",
+              target: undefined,
+              revision: "2026-07-28",
+              age: 500,
+              progress: undefined,
+              cancelled: false
+            }],
+            calls: []
+          }
+        ]
+      })
+      expect(JSON.parse(JSON.stringify(tree)).sessions[0].requests[0].progress.total).toBe(8)
+    }))
+
+  it.effect("progress that nobody asked for is seen here, and not sent", () =>
+    Effect.gen(function*() {
+      const { handlers, other, peer } = yield* raw()
+      other.request(1)
+      yield* handlers.exchanges.get(1)!.progress({ progress: 3 })
+      expect((yield* Inspect.session(peer)).requests[0]!.progress).toEqual({ progress: 3 })
+      expect(other.messages).toEqual([])
+    }))
+
+  it.effect("a cancelled request is shown as such for as long as its handler goes on", () =>
+    logged(() =>
+      Effect.gen(function*() {
+        const { other, peer } = yield* raw({ dispatch: () => Effect.uninterruptible(Effect.sleep(100)) as never })
+        other.request(1)
+        other.cancel(1)
+        expect((yield* Inspect.session(peer)).requests.map(({ id, cancelled }) => ({ id, cancelled }))).toEqual([
+          { id: 1, cancelled: true }
+        ])
+        yield* TestClock.adjust(100)
+        expect((yield* Inspect.session(peer)).requests).toEqual([])
+      })
+    ))
+
+  it.effect("is a picture: what happens later does not change it", () =>
+    Effect.gen(function*() {
+      const { handlers, other, peer } = yield* raw()
+      other.request(1)
+      const before = yield* Inspect.session(peer)
+      handlers.end(1)
+      expect(before.requests).toHaveLength(1)
+      expect((yield* Inspect.session(peer)).requests).toEqual([])
+    }))
+
+  it.effect("adds nothing to the cost of a request: one that does not suspend reads no clock", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw({ dispatch: echo })
+      const seen: Array<string> = []
+      const clock = (peer as unknown as { clock: { currentTimeMillisUnsafe: () => number } }).clock
+      const read = clock.currentTimeMillisUnsafe
+      clock.currentTimeMillisUnsafe = () => {
+        seen.push("clock")
+        return read.call(clock)
+      }
+      for (let id = 0; id < 10; id++) other.request(id, "ping")
+      clock.currentTimeMillisUnsafe = read
+      expect(seen).toEqual([])
+      expect(other.messages).toHaveLength(10)
+    }))
+})

@@ -1,0 +1,212 @@
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import type * as Connection from "@skein/runtime/Connection"
+import * as Link from "@skein/runtime/Link"
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import { pair, poll, settle } from "./kit.ts"
+
+const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
+
+/** Opens a side and keeps what it receives. */
+const listen = (connection: Connection.Connection) => {
+  const received: Array<JsonRpc.Inbound> = []
+  const ends: Array<Connection.End> = []
+  connection.open({ message: (message) => received.push(message), end: (end) => ends.push(end) })
+  return { received, ends }
+}
+
+const note = (n: number) => JsonRpc.notification("n", { n })
+const numbers = (messages: ReadonlyArray<JsonRpc.Inbound>) =>
+  messages.map((message) => message._tag === "Notification" ? message.params?.["n"] : message._tag)
+
+describe("a link", () => {
+  it.effect("delivers in order, both ways, and never inside send", () =>
+    Effect.gen(function*() {
+      const [a, b] = yield* Link.make()
+      const left = listen(a)
+      const right = listen(b)
+      for (let n = 0; n < 5; n++) {
+        expect(a.send(note(n))).toBe(true)
+        expect(b.send(note(n + 10))).toBe(true)
+      }
+      expect([left.received, right.received]).toEqual([[], []])
+      yield* settle
+      expect(numbers(right.received)).toEqual([0, 1, 2, 3, 4])
+      expect(numbers(left.received)).toEqual([10, 11, 12, 13, 14])
+    }))
+
+  it.effect("what is sent means what it means on a wire: undefined members go, dates become text, batches arrive whole", () =>
+    Effect.gen(function*() {
+      const [a, b] = yield* Link.make()
+      const right = listen(b)
+      a.send(JsonRpc.success(1, { gone: undefined, at: new Date(0) }))
+      a.send(JsonRpc.success(2, new JsonRpc.Encoded(`{"raw":true}`)))
+      a.send({ _tag: "Batch", members: [JsonRpc.success(3, {}), JsonRpc.failure(4, { code: 1, message: "x" })] })
+      yield* settle
+      expect(right.received).toEqual([
+        { _tag: "Success", id: 1, result: { at: "1970-01-01T00:00:00.000Z" } },
+        { _tag: "Success", id: 2, result: { raw: true } },
+        {
+          _tag: "Batch",
+          members: [{ _tag: "Success", id: 3, result: {} }, { _tag: "Failure", id: 4, error: { code: 1, message: "x" } }]
+        }
+      ])
+    }))
+
+  it.effect("send throws what encode throws, and then nothing was sent", () =>
+    Effect.gen(function*() {
+      const [a, b] = yield* Link.make()
+      const right = listen(b)
+      expect(() => a.send(JsonRpc.notification("n", { big: 1n }))).toThrow(TypeError)
+      a.send(note(1))
+      yield* settle
+      expect(numbers(right.received)).toEqual([1])
+    }))
+
+  it.effect("what arrives before open is kept for the receiver", () =>
+    Effect.gen(function*() {
+      const [a, b] = yield* Link.make()
+      a.send(note(1))
+      yield* settle
+      const right = listen(b)
+      yield* settle
+      expect(numbers(right.received)).toEqual([1])
+    }))
+
+  it.effect("pause stops reading in the middle of what waits, and resume goes on", () =>
+    Effect.gen(function*() {
+      const [a, b] = yield* Link.make()
+      const received: Array<JsonRpc.Inbound> = []
+      b.open({
+        message: (message) => {
+          if (received.push(message) === 2) b.pause!()
+        },
+        end: () => {}
+      })
+      for (let n = 0; n < 5; n++) a.send(note(n))
+      yield* settle
+      expect(numbers(received)).toEqual([0, 1])
+      b.resume!()
+      yield* settle
+      expect(numbers(received)).toEqual([0, 1, 2, 3, 4])
+    }))
+
+  it.effect("at maxQueued send answers false, takes the message all the same, and drained waits for room", () =>
+    Effect.gen(function*() {
+      const [a, b] = yield* Link.make({ maxQueued: 2 })
+      const right = listen(b)
+      b.pause!()
+      expect([a.send(note(1)), a.send(note(2)), a.send(note(3))]).toEqual([true, false, false])
+      const first = yield* fork(a.drained)
+      const second = yield* fork(a.drained)
+      yield* settle
+      expect([poll(first), poll(second)]).toEqual(["running", "running"])
+      yield* Fiber.interrupt(first)
+      b.resume!()
+      yield* settle
+      expect(poll(second)).toBe("succeeded")
+      expect(numbers(right.received)).toEqual([1, 2, 3])
+      yield* a.drained
+    }))
+
+  it.effect("the default is 1,024", () =>
+    Effect.gen(function*() {
+      const [a, b] = yield* Link.make()
+      b.pause!()
+      for (let n = 1; n < 1024; n++) expect(a.send(note(n))).toBe(true)
+      expect(a.send(note(1024))).toBe(false)
+    }))
+
+  it.effect("close tells the other side Ended after what was said, and this side Closed; both once", () =>
+    Effect.gen(function*() {
+      const [a, b] = yield* Link.make()
+      const left = listen(a)
+      const right = listen(b)
+      a.send(note(1))
+      b.send(note(2))
+      yield* a.close
+      yield* a.close
+      yield* b.close
+      yield* settle
+      expect(numbers(right.received)).toEqual([1])
+      expect(right.ends).toEqual([{ _tag: "Ended" }])
+      expect(left.received).toEqual([])
+      expect(left.ends).toEqual([{ _tag: "Closed" }])
+      expect([a.send(note(3)), b.send(note(4))]).toEqual([true, true])
+      yield* settle
+      expect([left.received.length, right.received.length]).toEqual([0, 1])
+    }))
+
+  it.effect("a side that is stopped hears that it was closed, and of the other's end when it has read everything", () =>
+    Effect.gen(function*() {
+      const [a, b] = yield* Link.make()
+      const left = listen(a)
+      const right = listen(b)
+      a.pause!()
+      b.pause!()
+      a.send(note(1))
+      yield* a.close
+      yield* settle
+      expect(left.ends).toEqual([{ _tag: "Closed" }])
+      expect([right.received, right.ends]).toEqual([[], []])
+      b.resume!()
+      yield* settle
+      expect(numbers(right.received)).toEqual([1])
+      expect(right.ends).toEqual([{ _tag: "Ended" }])
+      const [c, d] = yield* Link.make()
+      const idle = listen(d)
+      d.pause!()
+      yield* c.close
+      yield* settle
+      expect(idle.ends).toEqual([{ _tag: "Ended" }])
+    }))
+
+  it.effect("who waits for a slow reader is woken when either side closes", () =>
+    Effect.gen(function*() {
+      for (const closer of [0, 1] as const) {
+        const link = yield* Link.make({ maxQueued: 1 })
+        const [a, b] = link
+        listen(b)
+        b.pause!()
+        a.send(note(1))
+        const waiting = yield* fork(a.drained)
+        expect(poll(waiting)).toBe("running")
+        yield* link[closer].close
+        yield* settle
+        expect(poll(waiting)).toBe("succeeded")
+      }
+    }))
+
+  it.effect("the scope closes both sides", () =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const [a, b] = yield* Link.make().pipe(Effect.provideService(Scope.Scope, scope))
+      const left = listen(a)
+      const right = listen(b)
+      yield* Scope.close(scope, Exit.void)
+      yield* settle
+      expect([left.ends, right.ends]).toEqual([[{ _tag: "Closed" }], [{ _tag: "Ended" }]])
+    }))
+
+  it.live("two sides that talk without a pause do not keep timers waiting", () =>
+    Effect.gen(function*() {
+      const [left] = yield* pair()
+      let stop = false
+      let calls = 0
+      const timer = setTimeout(() => {
+        stop = true
+      }, 1)
+      yield* Effect.whileLoop({
+        while: () => !stop && calls < 500_000,
+        body: () => left.request("ping"),
+        step: () => {
+          calls++
+        }
+      })
+      clearTimeout(timer)
+      expect(stop).toBe(true)
+    }))
+})

@@ -1,0 +1,423 @@
+import { TransportError } from "@skein/runtime/Connection"
+import type * as Exchange from "@skein/runtime/Exchange"
+import type { SessionEnd } from "@skein/runtime/Session"
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import * as TestClock from "effect/testing/TestClock"
+import { Counterpart, echo, failureOf, Handlers, logged, pair, poll, raw, settle } from "./kit.ts"
+
+const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
+
+const lost: SessionEnd = { _tag: "Lost", cause: new TransportError({ reason: "Lost", message: "broken" }) }
+
+const stubborn: Exchange.Dispatcher = () => Effect.uninterruptible(Effect.never)
+
+describe("the end of a session", () => {
+  const reasons: ReadonlyArray<SessionEnd> = [
+    { _tag: "Closed" },
+    { _tag: "Ended" },
+    lost,
+    { _tag: "Refused", message: "no common revision" },
+    { _tag: "Expired" }
+  ]
+
+  for (const end of reasons) {
+    it.effect(`${end._tag} is told as the reason; calls fail with it; the connection is closed; the scope too`, () =>
+      Effect.gen(function*() {
+        const { other, peer } = yield* raw()
+        let closed = false
+        yield* Scope.addFinalizer(peer.scope, Effect.sync(() => {
+          closed = true
+        }))
+        const call = yield* fork(peer.request("a"))
+        const ended = yield* fork(peer.ended)
+        expect(poll(ended)).toBe("running")
+        if (end._tag === "Ended" || end._tag === "Lost") other.end(end)
+        else peer.close(end)
+        expect(yield* Fiber.join(ended)).toEqual(end)
+        expect(failureOf(call)).toMatchObject({ _tag: "RequestError", reason: "Closed", method: "a", end })
+        expect(closed).toBe(true)
+        expect(other.closes).toBe(1)
+        expect(other.notices("notifications/cancelled")).toEqual([])
+      }))
+  }
+
+  it.effect("the first reason stays", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw()
+      peer.close({ _tag: "Expired" })
+      peer.close({ _tag: "Closed" })
+      other.end(lost)
+      expect(yield* peer.ended).toEqual({ _tag: "Expired" })
+      expect(other.closes).toBe(1)
+    }))
+
+  it.effect("afterwards nothing is run, sent or asked", () =>
+    Effect.gen(function*() {
+      const { handlers, other, peer } = yield* raw()
+      peer.close({ _tag: "Closed" })
+      yield* peer.ended
+      other.request(1)
+      yield* peer.notify("notifications/message")
+      expect(yield* Effect.flip(peer.request("a"))).toMatchObject({ reason: "Closed", end: { _tag: "Closed" } })
+      expect(handlers.started).toEqual([])
+      expect(other.messages).toEqual([])
+      expect(peer.scope.state._tag).toBe("Closed")
+    }))
+
+  it.effect("requests in flight are interrupted at once when the session is closed, expires or is lost; none is answered", () =>
+    Effect.gen(function*() {
+      for (const end of reasons.filter((end) => end._tag !== "Ended")) {
+        const { handlers, other, peer } = yield* raw()
+        other.request(1)
+        other.request(2)
+        if (end._tag === "Lost") other.end(end)
+        else peer.close(end)
+        expect(handlers.interrupted).toEqual([1, 2])
+        expect(yield* peer.ended).toEqual(end)
+        expect(other.messages).toEqual([])
+      }
+    }))
+
+  it.effect("notifications that are being handled are interrupted too", () =>
+    Effect.gen(function*() {
+      let interrupted = false
+      const { other, peer } = yield* raw({
+        onNotification: () => Effect.onInterrupt(Effect.never, () => Effect.sync(() => void (interrupted = true)))
+      })
+      other.notify("notifications/a")
+      peer.close({ _tag: "Closed" })
+      expect(interrupted).toBe(true)
+      expect(yield* peer.ended).toEqual({ _tag: "Closed" })
+    }))
+
+  it.effect("waits for the finalizers of what was interrupted", () =>
+    Effect.gen(function*() {
+      yield* TestClock.adjust(0)
+      let finalized = 0
+      const { other, peer } = yield* raw({
+        dispatch: () => Effect.onInterrupt(Effect.never, () => Effect.andThen(Effect.sleep(100), Effect.sync(() => finalized++)))
+      })
+      for (let id = 0; id < 5; id++) other.request(id)
+      yield* Scope.addFinalizer(peer.scope, Effect.andThen(Effect.sleep(150), Effect.sync(() => finalized++)))
+      const ended = yield* fork(peer.ended)
+      peer.close({ _tag: "Closed" })
+      yield* TestClock.adjust(149)
+      expect([finalized, poll(ended), other.closes]).toEqual([5, "running", 0])
+      yield* TestClock.adjust(1)
+      expect([finalized, poll(ended), other.closes]).toEqual([6, "succeeded", 1])
+    }))
+
+  it.effect("the scope that the peer was made in closes the session as Closed, and waits for it", () =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const { handlers, other, peer } = yield* raw().pipe(Effect.provideService(Scope.Scope, scope))
+      other.request(1)
+      yield* Scope.close(scope, Exit.void)
+      expect(handlers.interrupted).toEqual([1])
+      expect(yield* peer.ended).toEqual({ _tag: "Closed" })
+      expect(other.closes).toBe(1)
+    }))
+})
+
+describe("when the other side has ended", () => {
+  it.effect("requests in flight finish and are answered, and then the connection is closed", () =>
+    Effect.gen(function*() {
+      const { handlers, other, peer } = yield* raw()
+      const ended = yield* fork(peer.ended)
+      other.request(1)
+      other.request(2)
+      other.end({ _tag: "Ended" })
+      handlers.end(1)
+      yield* settle
+      expect([poll(ended), other.closes]).toEqual(["running", 0])
+      handlers.end(2)
+      expect(yield* Fiber.join(ended)).toEqual({ _tag: "Ended" })
+      expect(other.messages).toEqual([
+        { jsonrpc: "2.0", id: 1, result: { done: 1 } },
+        { jsonrpc: "2.0", id: 2, result: { done: 2 } }
+      ])
+      expect(other.closes).toBe(1)
+    }))
+
+  it.effect("the last answer is sent before the connection is closed, also when it is a failure or a defect", () =>
+    logged(() =>
+      Effect.gen(function*() {
+        for (const outcome of [Effect.succeed({}), Effect.die("broken")]) {
+          const { handlers, other, peer } = yield* raw()
+          other.request(1)
+          other.end({ _tag: "Ended" })
+          handlers.end(1, outcome)
+          yield* peer.ended
+          expect(other.answers(1)).toHaveLength(1)
+        }
+      })
+    ))
+
+  it.effect("they have the drain grace, 5 seconds by default, and are interrupted then", () =>
+    Effect.gen(function*() {
+      const { handlers, other, peer } = yield* raw()
+      const ended = yield* fork(peer.ended)
+      other.request(1)
+      other.end({ _tag: "Ended" })
+      yield* TestClock.adjust("4999 millis")
+      expect(handlers.interrupted).toEqual([])
+      yield* TestClock.adjust("1 millis")
+      expect(handlers.interrupted).toEqual([1])
+      expect(yield* Fiber.join(ended)).toEqual({ _tag: "Ended" })
+      expect(other.messages).toEqual([])
+    }))
+
+  it.effect("progress still goes out, and a question fails at once", () =>
+    Effect.gen(function*() {
+      const { handlers, other } = yield* raw()
+      other.request(1, "a", { _meta: { progressToken: 1 } })
+      other.end({ _tag: "Ended" })
+      const exchange = handlers.exchanges.get(1)!
+      yield* exchange.progress({ progress: 1 })
+      expect(other.notices("notifications/progress")).toHaveLength(1)
+      expect(yield* Effect.flip(exchange.request("roots/list"))).toMatchObject({ reason: "Closed" })
+    }))
+
+  it.effect("close does not wait for them any more; the reason stays Ended", () =>
+    Effect.gen(function*() {
+      const { handlers, other, peer } = yield* raw({ limits: { drainGrace: "1 hour" } })
+      other.request(1)
+      other.end({ _tag: "Ended" })
+      yield* settle
+      expect(handlers.interrupted).toEqual([])
+      peer.close({ _tag: "Closed" })
+      expect(handlers.interrupted).toEqual([1])
+      expect(yield* peer.ended).toEqual({ _tag: "Ended" })
+    }))
+
+  it.effect("the scope that the peer was made in does not wait for them either", () =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const { handlers, other } = yield* raw({ limits: { drainGrace: "1 hour" } }).pipe(
+        Effect.provideService(Scope.Scope, scope)
+      )
+      other.request(1)
+      other.end({ _tag: "Ended" })
+      yield* Scope.close(scope, Exit.void)
+      expect(handlers.interrupted).toEqual([1])
+    }))
+
+  it.effect("a session with nothing in flight ends without waiting", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw({ dispatch: echo })
+      other.request(1, "ping")
+      other.end({ _tag: "Ended" })
+      expect(yield* peer.ended).toEqual({ _tag: "Ended" })
+    }))
+})
+
+describe("a handler that ignores its interruption", () => {
+  it.effect("does not block the end for longer than the grace, 5 seconds by default, and the log says which", () =>
+    logged((lines) =>
+      Effect.gen(function*() {
+        const { other, peer } = yield* raw({ dispatch: stubborn, onNotification: () => Effect.uninterruptible(Effect.never) })
+        other.request(1, "tools/call")
+        other.notify("notifications/stubborn")
+        const ended = yield* fork(peer.ended)
+        peer.close({ _tag: "Closed" })
+        yield* TestClock.adjust("4999 millis")
+        expect([poll(ended), other.closes, lines.length]).toEqual(["running", 0, 0])
+        yield* TestClock.adjust("1 millis")
+        expect(yield* Fiber.join(ended)).toEqual({ _tag: "Closed" })
+        expect(other.closes).toBe(1)
+        expect(lines.map((line) => [line.level, line.text])).toEqual([
+          ["Warn", "tools/call ignores its interruption and was left behind"],
+          ["Warn", "notifications/stubborn ignores its interruption and was left behind"]
+        ])
+      })
+    ))
+
+  it.effect("the grace is one for everything: handlers and finalizers of the session's scope wait at the same time", () =>
+    logged((lines) =>
+      Effect.gen(function*() {
+        const { other, peer } = yield* raw({ dispatch: stubborn, limits: { interruptGrace: 100 } })
+        other.request(1)
+        yield* Scope.addFinalizer(peer.scope, Effect.never)
+        const ended = yield* fork(peer.ended)
+        peer.close({ _tag: "Closed" })
+        yield* TestClock.adjust(99)
+        expect(poll(ended)).toBe("running")
+        yield* TestClock.adjust(1)
+        expect(poll(ended)).toBe("succeeded")
+        expect(lines.map((line) => line.text)).toEqual([
+          "work ignores its interruption and was left behind",
+          "a finalizer of the session ignores its interruption and was left behind"
+        ])
+      })
+    ))
+
+  it.effect("when it ends after all, nothing is answered and nothing is left", () =>
+    logged(() =>
+      Effect.gen(function*() {
+        const handlers = new Handlers()
+        const { other, peer } = yield* raw({
+          dispatch: (exchange) => Effect.uninterruptible(handlers.parked(exchange)),
+          limits: { interruptGrace: 10 }
+        })
+        other.request(1)
+        peer.close({ _tag: "Closed" })
+        yield* TestClock.adjust(10)
+        yield* peer.ended
+        expect([...peer.exchanges]).toHaveLength(1)
+        handlers.end(1)
+        expect([...peer.exchanges]).toEqual([])
+        expect(other.messages).toEqual([])
+      })
+    ))
+
+  it.effect("after Ended it has the drain grace, and then the grace for its interruption", () =>
+    logged(() =>
+      Effect.gen(function*() {
+        const { other, peer } = yield* raw({ dispatch: stubborn, limits: { drainGrace: 30, interruptGrace: 20 } })
+        other.request(1)
+        const ended = yield* fork(peer.ended)
+        other.end({ _tag: "Ended" })
+        yield* TestClock.adjust(49)
+        expect(poll(ended)).toBe("running")
+        yield* TestClock.adjust(1)
+        expect(poll(ended)).toBe("succeeded")
+      })
+    ))
+
+  it.effect("the scope that the peer was made in waits for the grace and no longer", () =>
+    logged(() =>
+      Effect.gen(function*() {
+        const scope = yield* Scope.make()
+        const { other } = yield* raw({ dispatch: stubborn, limits: { interruptGrace: 20 } }).pipe(
+          Effect.provideService(Scope.Scope, scope)
+        )
+        other.request(1)
+        const closing = yield* fork(Scope.close(scope, Exit.void))
+        yield* TestClock.adjust(19)
+        expect(poll(closing)).toBe("running")
+        yield* TestClock.adjust(1)
+        expect(poll(closing)).toBe("succeeded")
+      })
+    ))
+})
+
+describe("a handler that ends its own session", () => {
+  it.effect("and does not suspend is answered, before the connection is closed", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw({
+        dispatch: () =>
+          Effect.sync(() => {
+            peerNow().close({ _tag: "Expired" })
+            return { closed: true }
+          })
+      })
+      const peerNow = () => peer
+      other.request(1)
+      expect(yield* peer.ended).toEqual({ _tag: "Expired" })
+      expect(other.messages).toEqual([{ jsonrpc: "2.0", id: 1, result: { closed: true } }])
+    }))
+
+  it.effect("and suspends afterwards is interrupted, and waited for", () =>
+    Effect.gen(function*() {
+      yield* TestClock.adjust(0)
+      let finalized = false
+      const { other, peer } = yield* raw({
+        dispatch: () =>
+          Effect.suspend(() => {
+            peerNow().close({ _tag: "Expired" })
+            return Effect.onInterrupt(Effect.never, () =>
+              Effect.andThen(Effect.sleep(10), Effect.sync(() => void (finalized = true))))
+          })
+      })
+      const peerNow = () => peer
+      other.request(1)
+      const ended = yield* fork(peer.ended)
+      expect([...peer.exchanges].map((exchange) => exchange.cancelled)).toEqual([true])
+      expect(poll(ended)).toBe("running")
+      yield* TestClock.adjust(10)
+      expect(finalized).toBe(true)
+      expect(yield* Fiber.join(ended)).toEqual({ _tag: "Expired" })
+      expect([...peer.exchanges]).toEqual([])
+      expect(other.messages).toEqual([])
+    }))
+
+  it.effect("while it is suspended is interrupted like the others", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw({
+        dispatch: () =>
+          Effect.flatMap(Effect.yieldNow, () => {
+            peerNow().close({ _tag: "Expired" })
+            return Effect.never
+          })
+      })
+      const peerNow = () => peer
+      other.request(1)
+      expect(yield* peer.ended).toEqual({ _tag: "Expired" })
+      expect([...peer.exchanges]).toEqual([])
+      expect(other.messages).toEqual([])
+    }))
+
+  it.effect("so may a notification's handler, whether it suspends or not", () =>
+    Effect.gen(function*() {
+      for (const rest of [Effect.void, Effect.never]) {
+        const { other, peer } = yield* raw({
+          onNotification: (peer) =>
+            Effect.suspend(() => {
+              peer.close({ _tag: "Expired" })
+              return rest
+            })
+        })
+        other.notify("notifications/a")
+        expect(yield* peer.ended).toEqual({ _tag: "Expired" })
+      }
+    }))
+})
+
+describe("a stopped reader", () => {
+  it.effect("goes on when the session is closed", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw({ limits: { maxInFlight: 1 } })
+      other.request(1)
+      expect(other.paused).toBe(true)
+      peer.close({ _tag: "Closed" })
+      expect(other.paused).toBe(false)
+      expect(yield* peer.ended).toEqual({ _tag: "Closed" })
+    }))
+
+  it.effect("on a link hears of the end after what was said before it", () =>
+    Effect.gen(function*() {
+      const handlers = new Handlers()
+      const [left, right] = yield* pair({ right: handlers.parked, limits: { maxInFlight: 1, drainGrace: "1 hour" } })
+      yield* fork(Effect.ignore(left.request("a")))
+      yield* fork(Effect.ignore(left.request("b")))
+      yield* settle
+      left.close({ _tag: "Closed" })
+      yield* left.ended
+      yield* settle
+      expect(handlers.started).toEqual([1])
+      handlers.end(1)
+      yield* settle
+      expect(handlers.started).toEqual([1, 2])
+      handlers.end(2)
+      expect(yield* right.ended).toEqual({ _tag: "Ended" })
+    }))
+})
+
+describe("a connection that is over when the peer opens it", () => {
+  it.effect("ends the session at once", () =>
+    Effect.gen(function*() {
+      const other = new Counterpart()
+      const open = other.open.bind(other)
+      other.open = (receiver) => {
+        open(receiver)
+        receiver.end(lost)
+      }
+      const { peer } = yield* raw({ connection: other })
+      expect(yield* peer.ended).toEqual(lost)
+      expect(yield* Effect.flip(peer.request("a"))).toMatchObject({ reason: "Closed", end: lost })
+    }))
+})
