@@ -1,7 +1,7 @@
 /**
  * The JSON-RPC 2.0 envelope, as the Model Context Protocol uses it.
  *
- * `parse` and `parseText` are total: whatever they are given, they answer with a message or with an `Invalid` that holds
+ * `parse` and `parseText` are total: whatever JSON they are given, they answer with a message or with an `Invalid` that holds
  * the error to send back and the id that could be read. Unknown members are ignored.
  */
 
@@ -75,7 +75,10 @@ export type Inbound = Message | Invalid | Batch<Message | Invalid>
 /** What a transport writes. */
 export type Outbound = Message | Batch
 
-/** A result that is JSON text already, written out as it is: a listing that is serialised once per change, for instance. */
+/**
+ * A result that is JSON text already, written out as it is: a listing that is serialised once per change, for instance. The text
+ * is a JSON object without a line break; it is not checked.
+ */
 export class Encoded {
   readonly text: string
   constructor(text: string) {
@@ -84,7 +87,12 @@ export class Encoded {
 }
 
 /** Makes a request. */
-export const request = (id: Id, method: string, params?: JsonObject): Request => ({ _tag: "Request", id, method, params })
+export const request = (id: Id, method: string, params?: JsonObject): Request => ({
+  _tag: "Request",
+  id,
+  method,
+  params
+})
 
 /** Makes a notification. */
 export const notification = (method: string, params?: JsonObject): Notification => ({
@@ -113,14 +121,18 @@ const invalid = (id: unknown, message: string, answer = false): Invalid => ({
 })
 
 /**
- * Reads one JSON value as a message. An `id` of `null` on an error answer, which JSON-RPC uses where the request's id could
- * not be read, is taken as absent.
+ * Reads one JSON value as a message. Some peers write every member that they know, so that a `method` or an `error` of `null`
+ * is taken as absent, and so is an `id` of `null` on an error answer, which JSON-RPC uses where the request's id could not be
+ * read. Of an answer with both a result and an error, the error counts.
  */
 export const parse = (value: unknown): Message | Invalid => {
   if (!isObject(value)) return invalid(undefined, "a message is a JSON object")
   const id = value["id"]
-  if (value["jsonrpc"] !== "2.0") return invalid(id, "\"jsonrpc\" must be \"2.0\"")
-  const method = value["method"]
+  const method = value["method"] ?? undefined
+  const error = value["error"]
+  const result = value["result"]
+  const answer = method === undefined && (error !== undefined || result !== undefined)
+  if (value["jsonrpc"] !== "2.0") return invalid(id, "\"jsonrpc\" must be \"2.0\"", answer)
   if (method !== undefined) {
     if (typeof method !== "string") return invalid(id, "\"method\" must be a string")
     const params = value["params"]
@@ -129,18 +141,20 @@ export const parse = (value: unknown): Message | Invalid => {
     if (!isId(id)) return invalid(id, "\"id\" must be a string or an integer")
     return { _tag: "Request", id, method, params }
   }
-  const error = value["error"]
-  if (error !== undefined) {
+  if (error !== undefined && error !== null) {
     if (id !== undefined && id !== null && !isId(id)) return invalid(id, "\"id\" must be a string or an integer", true)
     if (!isObject(error) || !Number.isInteger(error["code"]) || typeof error["message"] !== "string") {
       return invalid(id, "\"error\" must hold an integer \"code\" and a string \"message\"", true)
     }
     const { code, message, data } = error as unknown as ErrorObject
-    return { _tag: "Failure", id: id ?? undefined, error: data === undefined ? { code, message } : { code, message, data } }
+    return {
+      _tag: "Failure",
+      id: id ?? undefined,
+      error: data === undefined ? { code, message } : { code, message, data }
+    }
   }
-  if (!("result" in value)) return invalid(id, "a message has a \"method\", a \"result\" or an \"error\"")
+  if (result === undefined) return invalid(id, "a message has a \"method\", a \"result\" or an \"error\"", answer)
   if (!isId(id)) return invalid(id, "\"id\" must be a string or an integer", true)
-  const result = value["result"]
   if (!isObject(result)) return invalid(id, "\"result\" must be an object", true)
   return { _tag: "Success", id, result }
 }
@@ -151,7 +165,12 @@ export const parseText = (text: string): Inbound => {
   try {
     value = JSON.parse(text)
   } catch {
-    return { _tag: "Invalid", answer: false, id: undefined, error: { code: -32700, message: "Parse error: not valid JSON" } }
+    return {
+      _tag: "Invalid",
+      answer: false,
+      id: undefined,
+      error: { code: -32700, message: "Parse error: not valid JSON" }
+    }
   }
   if (!Array.isArray(value)) return parse(value)
   return value.length === 0
@@ -159,30 +178,40 @@ export const parseText = (text: string): Inbound => {
     : { _tag: "Batch", members: value.map(parse) }
 }
 
+const json = (value: unknown): string => {
+  const text: string | undefined = JSON.stringify(value)
+  if (text === undefined) throw new TypeError("The value has no JSON form")
+  return text
+}
+
 const encodeOne = (message: Message): string => {
   switch (message._tag) {
     case "Success": {
-      const result = message.result instanceof Encoded ? message.result.text : JSON.stringify(message.result)
-      return `{"jsonrpc":"2.0","id":${JSON.stringify(message.id)},"result":${result}}`
+      const result = message.result instanceof Encoded ? message.result.text : json(message.result)
+      return `{"jsonrpc":"2.0","id":${json(message.id)},"result":${result}}`
     }
     case "Failure": {
-      const id = message.id === undefined ? "" : `"id":${JSON.stringify(message.id)},`
-      return `{"jsonrpc":"2.0",${id}"error":${JSON.stringify(message.error)}}`
+      const id = message.id === undefined ? "" : `"id":${json(message.id)},`
+      return `{"jsonrpc":"2.0",${id}"error":${json(message.error)}}`
     }
     case "Request": {
-      const params = message.params === undefined ? "" : `,"params":${JSON.stringify(message.params)}`
-      return `{"jsonrpc":"2.0","id":${JSON.stringify(message.id)},"method":${JSON.stringify(message.method)}${params}}`
+      const params = message.params === undefined ? "" : `,"params":${json(message.params)}`
+      return `{"jsonrpc":"2.0","id":${json(message.id)},"method":${json(message.method)}${params}}`
     }
     case "Notification": {
-      const params = message.params === undefined ? "" : `,"params":${JSON.stringify(message.params)}`
-      return `{"jsonrpc":"2.0","method":${JSON.stringify(message.method)}${params}}`
+      const params = message.params === undefined ? "" : `,"params":${json(message.params)}`
+      return `{"jsonrpc":"2.0","method":${json(message.method)}${params}}`
     }
   }
 }
 
 /**
- * Writes a message as JSON text without a line break. Throws a `TypeError`, as `JSON.stringify` does, when a value has no
- * JSON form (a cycle, a `BigInt`).
+ * Writes a message as JSON text without a line break. Throws, as `JSON.stringify` does, a `TypeError` when a value has no JSON form
+ * (a cycle, a `BigInt`, a `toJSON` that gives nothing) and a `RangeError` when it nests too deep for the stack; what a `toJSON` or
+ * a getter throws comes through.
+ *
+ * A failure without an id is written without the member, as 2025-11-25 and later have it. Older schemas require one there and
+ * allow no `null`, so that no spelling satisfies them.
  */
 export const encode = (message: Outbound): string =>
   message._tag === "Batch" ? `[${message.members.map(encodeOne).join(",")}]` : encodeOne(message)

@@ -1,0 +1,102 @@
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import { assert, describe, it } from "@effect/vitest"
+import * as Schema from "effect/Schema"
+import * as Spec from "./oracle/Spec.ts"
+import * as Validate from "./oracle/Validate.ts"
+
+const batch = (text: string): JsonRpc.Batch<JsonRpc.Message | JsonRpc.Invalid> => {
+  const read = JsonRpc.parseText(text)
+  assert.strictEqual(read._tag, "Batch")
+  return read as JsonRpc.Batch<JsonRpc.Message | JsonRpc.Invalid>
+}
+
+const good: ReadonlyArray<JsonRpc.Message> = [
+  JsonRpc.request(1, "ping"),
+  JsonRpc.request("a", "tools/call", { name: "x" }),
+  JsonRpc.notification("notifications/initialized"),
+  JsonRpc.success(2, { a: 1 }),
+  JsonRpc.failure(3, { code: -32601, message: "m" })
+]
+const bad: ReadonlyArray<unknown> = [
+  1,
+  null,
+  "x",
+  [],
+  [{ jsonrpc: "2.0", id: 1, method: "m" }],
+  {},
+  { jsonrpc: "2.0", id: 9 },
+  { jsonrpc: "2.0", id: null, method: "m" },
+  { jsonrpc: "2.0", id: 9, method: "m", params: [] },
+  { jsonrpc: "2.0", id: 9, result: 1 }
+]
+
+describe("batches", () => {
+  it("2025-03-26 · MUST support receiving JSON-RPC batches: every member is read, in order", () => {
+    assert.deepStrictEqual(batch(JsonRpc.encode({ _tag: "Batch", members: good })).members, good)
+  })
+
+  it("a batch of one is a batch", () => {
+    assert.lengthOf(batch(`[{"jsonrpc":"2.0","id":1,"method":"m"}]`).members, 1)
+  })
+
+  it("JSON-RPC, batch · an empty array is an invalid request, answered once", () => {
+    for (const text of ["[]", " [ ] "]) {
+      const read = JsonRpc.parseText(text)
+      assert.strictEqual(read._tag, "Invalid")
+      if (read._tag === "Invalid") {
+        assert.strictEqual(read.error.code, -32600)
+        assert.isUndefined(read.id)
+        assert.isFalse(read.answer)
+      }
+    }
+  })
+
+  it("JSON-RPC, batch · an array that is not valid JSON is one parse error", () => {
+    const read = JsonRpc.parseText(`[{"jsonrpc":"2.0","id":1,"method":"m"},{"jsonrpc"]`)
+    assert.isTrue(read._tag === "Invalid" && read.error.code === -32700)
+  })
+
+  it.prop(
+    "each bad member gets its own error, with the id that it has, and every good one is kept",
+    [Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: good.length + bad.length - 1 })))],
+    ([choice]) => {
+      if (choice.length === 0) return
+      const texts = choice.map((i) => i < good.length ? JsonRpc.encode(good[i]!) : JSON.stringify(bad[i - good.length]))
+      const { members } = batch(`[${texts.join(",")}]`)
+      assert.lengthOf(members, choice.length)
+      for (const [at, i] of choice.entries()) {
+        const member = members[at]!
+        if (i < good.length) {
+          assert.deepStrictEqual(member, good[i]!)
+          continue
+        }
+        const value = bad[i - good.length] as { readonly id?: unknown } | null
+        assert.isTrue(member._tag === "Invalid" && member.error.code === -32600)
+        if (member._tag === "Invalid") assert.strictEqual(member.id, value?.id === 9 ? 9 : undefined)
+      }
+    }
+  )
+
+  it("members share nothing: a duplicate id is kept twice, for the receiver to judge", () => {
+    const text = JsonRpc.encode({ _tag: "Batch", members: [good[0]!, good[0]!] })
+    assert.deepStrictEqual(batch(text).members, [good[0]!, good[0]!])
+  })
+
+  it("a batch of 100,000 members is read in under a second", () => {
+    const text = `[${Array.from({ length: 100_000 }, (_, i) => `{"jsonrpc":"2.0","id":${i},"method":"m"}`).join(",")}]`
+    const start = performance.now()
+    assert.lengthOf(batch(text).members, 100_000)
+    assert.isBelow(performance.now() - start, 1000)
+  })
+})
+
+Spec.describeSpec("the official schema of batches", () => {
+  it("2025-03-26 · what is written validates: requests and notifications together, and responses together", () => {
+    const document = Spec.load("2025-03-26")
+    const written = (members: ReadonlyArray<JsonRpc.Message>) =>
+      JSON.parse(JsonRpc.encode({ _tag: "Batch", members })) as unknown
+    assert.isUndefined(Validate.refusal(document, "JSONRPCBatchRequest", written(good.slice(0, 3))))
+    assert.isUndefined(Validate.refusal(document, "JSONRPCBatchResponse", written(good.slice(3))))
+    assert.isString(Validate.refusal(document, "JSONRPCBatchResponse", written(good)))
+  })
+})

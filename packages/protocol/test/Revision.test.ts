@@ -1,0 +1,64 @@
+import * as Revision from "@skein/protocol/Revision"
+import { assert, describe, it } from "@effect/vitest"
+import * as Schema from "effect/Schema"
+import * as Spec from "./oracle/Spec.ts"
+
+describe("Revision", () => {
+  it("the five published revisions, oldest first", () => {
+    assert.deepStrictEqual(Revision.all, ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"])
+    assert.deepStrictEqual([...Revision.all].sort(), [...Revision.all])
+    assert.deepStrictEqual(Revision.all.map(Revision.indexOf), [0, 1, 2, 3, 4])
+  })
+
+  it("each falls into one era: up to 2025-11-25 sessions, from 2026-07-28 requests", () => {
+    assert.deepStrictEqual([...Revision.sessionEra, ...Revision.requestEra], [...Revision.all])
+    for (const revision of Revision.all) {
+      assert.strictEqual(Revision.era(revision), revision === "2026-07-28" ? "request" : "session")
+      assert.strictEqual(Revision.requestEra.includes(revision), Revision.era(revision) === "request")
+    }
+  })
+
+  it("the newest of all, and the newest of the session era", () => {
+    assert.strictEqual(Revision.latest, Revision.all.at(-1))
+    assert.strictEqual(Revision.latestSession, Revision.sessionEra.at(-1))
+  })
+
+  it("is tells a published revision from anything else", () => {
+    for (const revision of Revision.all) assert.isTrue(Revision.is(revision))
+    for (
+      const other of [
+        "",
+        "2024-11-5",
+        "2025-03-27",
+        "DRAFT-2026-v1",
+        " 2025-11-25",
+        "1900-01-01",
+        20_251_125,
+        null,
+        undefined,
+        {},
+        ["2025-11-25"]
+      ]
+    ) assert.isFalse(Revision.is(other))
+  })
+
+  it.prop("within agrees with the positions: since is included, until is not", [
+    Schema.Literals(Revision.all),
+    Schema.Literals(Revision.all),
+    Schema.Union([Schema.Literals(Revision.all), Schema.Undefined])
+  ], ([revision, since, until]) => {
+    const at = Revision.indexOf(revision)
+    const expected = at >= Revision.indexOf(since) && (until === undefined || at < Revision.indexOf(until))
+    assert.strictEqual(Revision.within(revision, since, until), expected)
+  })
+})
+
+Spec.describeSpec("the official schemas and the eras", () => {
+  it("initialize is defined in the session era alone, and server/discover in the request era alone", () => {
+    for (const revision of Revision.all) {
+      const { definitions } = Spec.load(revision)
+      assert.strictEqual(definitions["InitializeRequest"] !== undefined, Revision.era(revision) === "session", revision)
+      assert.strictEqual(definitions["DiscoverRequest"] !== undefined, Revision.era(revision) === "request", revision)
+    }
+  })
+})
