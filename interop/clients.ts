@@ -30,6 +30,8 @@ export interface AnyClient {
   readonly instructions: string | undefined
   /** The server's process, where the client tells. */
   readonly pid: number | undefined
+  /** What an SDK client complains of out of band: lines that are no message, answers to nothing, progress of nothing. */
+  readonly complaints: ReadonlyArray<Error>
   readonly tools: () => Promise<ReadonlyArray<Block>>
   readonly call: (name: string, args: Block, options?: CallOptions) => Promise<CallOutcome>
   /** Every page of the resources, as URIs. */

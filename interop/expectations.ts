@@ -1,6 +1,7 @@
 /**
  * What has to hold whenever a client meets a server over stdio.
  */
+import { ResourceNotFoundError } from "@modelcontextprotocol/client"
 import { expect, it } from "vitest"
 import type { AnyClient, ProgressNote } from "./clients.ts"
 import * as Offer from "./fixtures/offer.ts"
@@ -130,12 +131,22 @@ export const expectations = (meeting: Meeting, connected: () => AnyClient): void
     }
   })
 
+  it("a protocol error arrives as one, with its code", async () => {
+    const absent = connected().read("test://absent")
+    if (meeting.client === "skein") await expect(absent).rejects.toMatchObject({ reason: "Protocol" })
+    else if (meeting.server === "skein") {
+      // The v2 client tells the codes of all revisions apart by itself, and gives the newest one.
+      if (meeting.client === "sdk-v2") await expect(absent).rejects.toBeInstanceOf(ResourceNotFoundError)
+      else await expect(absent).rejects.toMatchObject({ code: -32002 })
+      await expect(connected().call("absent", {})).rejects.toMatchObject({ code: -32602 })
+    } else await expect(absent).rejects.toMatchObject({ code: expect.any(Number) })
+  })
+
   it("resources are listed over several pages, and read", async () => {
     expect((await connected().resources()).toSorted()).toEqual(Offer.resourceUris.toSorted())
     expect(await connected().read(Offer.textResource.uri)).toMatchObject([Offer.textResource])
     expect(await connected().read(Offer.blobResource.uri)).toMatchObject([Offer.blobResource])
     expect(await connected().read(Offer.pages[7]!)).toMatchObject([{ text: Offer.pageText(Offer.pages[7]!) }])
-    await expect(connected().read("test://absent")).rejects.toBeDefined()
   })
 
   it("a resource template is listed, and matched", async () => {
@@ -155,11 +166,12 @@ export const expectations = (meeting: Meeting, connected: () => AnyClient): void
     await expect(message({})).rejects.toBeDefined()
   })
 
-  it("the server's process ends when the client closes", async () => {
+  it("nothing was said that belongs nowhere, and the server's process ends when the client closes", async () => {
     const client = connected()
     const begin = performance.now()
     await client.close()
     if (client.pid !== undefined) expect(alive(client.pid)).toBe(false)
+    expect(client.complaints).toEqual([])
     // A client that has to send a signal waits for two seconds first.
     expect(performance.now() - begin).toBeLessThan(1_900)
   })

@@ -23,12 +23,15 @@ export const connect: Connect = async ({ args, command }, revision) => {
   const transport = new AskingFor({ command, args: [...args] })
   transport.revision = revision === "auto" ? undefined : revision
   const client = new Client({ name: "interop", version: "1.0.0" })
+  const complaints: Array<Error> = []
+  client.onerror = (error) => complaints.push(error)
   await client.connect(transport as Parameters<Client["connect"]>[0])
   return {
     revision: transport.agreed,
     serverName: client.getServerVersion()?.name,
     instructions: client.getInstructions(),
     pid: transport.pid ?? undefined,
+    complaints,
     tools: async () => (await client.listTools()).tools,
     call: async (name, args, { onProgress, signal } = {}) => {
       const result = await client.callTool({ name, arguments: { ...args } }, undefined, {

@@ -16,12 +16,15 @@ export const connect: Connect = async ({ args, command }, revision) => {
       ? { versionNegotiation: { mode: { pin: modern } } }
       : { supportedProtocolVersions: [revision] })
   })
+  const complaints: Array<Error> = []
+  client.onerror = (error) => complaints.push(error)
   await client.connect(transport)
   return {
     revision: client.getNegotiatedProtocolVersion(),
     serverName: client.getServerVersion()?.name,
     instructions: client.getInstructions(),
     pid: transport.pid ?? undefined,
+    complaints,
     tools: async () => (await client.listTools()).tools as unknown as ReadonlyArray<Block>,
     call: async (name, args, { onProgress, signal } = {}) => {
       const result = await client.callTool({ name, arguments: { ...args } }, {

@@ -31,6 +31,7 @@ export const connect: Connect = async (server, revision) => {
     serverName: client.server?.name,
     instructions: client.instructions,
     pid,
+    complaints: [],
     tools: async () => blocks(await Effect.runPromise(client.allTools)),
     call: async (name, args, { onProgress, signal } = {}) => {
       const call = client.callTool(name, args, {
