@@ -1,0 +1,67 @@
+import { describe, expect, it } from "@effect/vitest"
+import { execFile } from "node:child_process"
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { join, relative } from "node:path"
+import { promisify } from "node:util"
+
+const run = promisify(execFile)
+const node = (file: string) => run(process.execPath, ["--conditions=@skein/source", file], { cwd: root })
+const root = new URL("..", import.meta.url).pathname
+const source = (file: string) => readFile(new URL(file, import.meta.url), "utf8")
+const lines = (text: string): number => text.split("\n").filter((line) => line.trim() !== "").length
+
+describe("hello", () => {
+  it("the client calls the server, which is a process of its own", async () => {
+    const { stdout } = await node("examples/hello/client.ts")
+    expect(stdout).toContain("Hello, Ada!")
+  })
+
+  it("the server has at most 11 lines and the client at most 8", async () => {
+    expect(lines(await source("hello/server.ts"))).toBeLessThanOrEqual(11)
+    expect(lines(await source("hello/client.ts"))).toBeLessThanOrEqual(8)
+  })
+
+  it("the README shows both to the letter", async () => {
+    const readme = await source("../README.md")
+    expect(readme).toContain(await source("hello/server.ts"))
+    expect(readme).toContain(await source("hello/client.ts"))
+  })
+})
+
+describe("README", () => {
+  it("a newcomer's own tool answers a client of their own", async () => {
+    const blocks = (await source("../README.md")).split("```").filter((block) => block.startsWith("ts\n"))
+    const program = (marker: string): string => {
+      const block = blocks.find((block) => block.includes(marker))
+      return (block ?? "").slice("ts\n".length).replaceAll(/^ {3}/gm, "")
+    }
+    const folder = await mkdtemp(join(root, "scratchpad", "readme-"))
+    try {
+      await writeFile(join(folder, "dice.ts"), program("name: \"dice\""))
+      const player = program("callTool(\"roll\"").replace("scratchpad/dice.ts", relative(root, join(folder, "dice.ts")))
+      await writeFile(join(folder, "player.ts"), player)
+      const { stdout } = await node(join(folder, "player.ts"))
+      expect(stdout).toMatch(/name: 'roll'[^]*structuredContent: { rolled: [1-6] }/)
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+})
+
+describe("tour", () => {
+  it("shows the same visit in both eras, and ends by itself", async () => {
+    const { stdout, stderr } = await node("examples/tour/main.ts")
+    const [, session, request] = stdout.split(/^2025-11-25: |^2026-07-28: /m)
+    expect(stderr).toBe("")
+    expect(session).toContain("→ initialize")
+    expect(request).toContain("→ server/discover")
+    for (const era of [session, request]) {
+      expect(era).toContain("Welcome to the tea house, Ada!")
+      expect(era).toContain("The program has { total: 10, currency: \"EUR\" }, typed.")
+      expect(era).toContain("\"progress\":3,\"total\":3")
+      expect(era).toContain("There is no sachertorte left today")
+      expect(era).toContain("-32602 Unknown tool: juggle")
+      expect(era).toContain("→ notifications/cancelled")
+    }
+  })
+})
