@@ -20,9 +20,13 @@ export const encodeUnreserved = (text: string): string =>
 export const encodeReserved = (text: string): string =>
   text.replace(/%(?![0-9A-Fa-f]{2})/g, "%25").replace(/[^A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+/g, encode)
 
+const uncommon = /[^A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]/
+
 /** One spelling for every URI: encoded where it must be, and with percent-encoding in upper case. */
 export const canonical = (uri: string): string =>
-  encodeReserved(uri.replace(/%(?:[a-f][0-9A-Fa-f]|[0-9A-F][a-f])/g, (triplet) => triplet.toUpperCase()))
+  uncommon.test(uri)
+    ? encodeReserved(uri.replace(/%(?:[a-f][0-9A-Fa-f]|[0-9A-F][a-f])/g, (triplet) => triplet.toUpperCase()))
+    : uri
 
 /** Decodes percent-encoded UTF-8; `undefined` where it is not. */
 export const decode = (text: string): string | undefined => {
