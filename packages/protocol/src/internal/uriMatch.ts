@@ -62,6 +62,7 @@ export const literal = (text: string): Literal => {
 }
 
 const isLiteral = (token: Literal | Simple): token is Literal => "borders" in token
+
 export type Found = Record<string, string | Array<string>>
 
 /** The far edge of the first place, between `at` and `limit` in the direction of `step`, where the literal stands; or -1. */
