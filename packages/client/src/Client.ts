@@ -129,7 +129,10 @@ export interface Client {
   /** How to use the server, for a language model. */
   readonly instructions: string | undefined
 
-  /** One page of the tools. */
+  /**
+   * One page of the tools. Here and in the other listings an item that is malformed is left out, and the log says so; a page
+   * that is malformed beyond that fails with `InvalidAnswer`.
+   */
   readonly listTools: (options?: PageOptions) => Effect.Effect<ListToolsResult, ClientError>
   /** All tools: walks the pages, within `maxPages` and `maxItems`. A cursor that repeats fails with `InvalidAnswer`. */
   readonly allTools: Effect.Effect<ReadonlyArray<Tool>, ClientError>

@@ -352,10 +352,10 @@ describe("the layer", () => {
   it.effect("provides the client and closes the connection with its scope", () =>
     Effect.gen(function*() {
       const server = scripted(speaks("2025-11-25"))
-      const ended = yield* Effect.gen(function*() {
+      const { ended } = yield* Effect.gen(function*() {
         const client = yield* Client.Client
         yield* client.ping
-        return client.ended
+        return { ended: client.ended }
       }).pipe(Effect.provide(Client.layer(server.transport)))
       assert.strictEqual((yield* ended)._tag, "Closed")
     }))

@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { RequestOptions } from "../Client.ts"
 import { ClientError, fromRequest } from "../ClientError.ts"
+import { repair } from "./repair.ts"
 
 /** What a call is made with. */
 export interface Line {
@@ -21,8 +22,8 @@ export interface Line {
   readonly enforceCapabilities: boolean
   /** Adds what each request says about itself in the request era; nothing in the session era. */
   readonly stamp: (params: JsonObject) => JsonObject
-  /** Told of what `onProgress` threw. */
-  readonly onDefect: (method: string, defect: unknown) => void
+  /** Logs a warning. */
+  readonly warn: (...message: ReadonlyArray<unknown>) => void
 }
 
 type AnyMethod = Pick<Method.AnyRequest, "name" | "from" | "since" | "until" | "capability">
@@ -47,13 +48,24 @@ const questions = (result: InputRequiredResult): string => {
   return asked.length === 0 ? "to be asked again with its requestState" : [...new Set(asked)].join(", ")
 }
 
+/** Reads an answer; of a listing that is not valid as a whole, the items that are. */
+const decode = <R>(method: Method.RequestMethod<unknown, R>, line: Line, raw: JsonObject) => {
+  const decoded = Codec.decodeAnswer(method, line.revision, raw)
+  if (Result.isSuccess(decoded)) return decoded
+  const repaired = repair(method.name, raw, line.revision)
+  if (repaired === undefined) return decoded
+  const again = Codec.decodeAnswer(method, line.revision, repaired.raw)
+  if (Result.isSuccess(again)) line.warn(`${method.name}: malformed items were left out`, repaired.dropped.slice(0, 8))
+  return again
+}
+
 const read = <R>(
   method: Method.RequestMethod<unknown, R>,
   line: Line,
   raw: JsonObject
 ): Effect.Effect<R, ClientError> => {
   const { name } = method
-  const decoded = Codec.decodeAnswer(method, line.revision, raw)
+  const decoded = decode(method, line, raw)
   if (Result.isFailure(decoded)) {
     const message = `The answer to ${name} is not valid: ${decoded.failure}`
     return Effect.fail(new ClientError({ reason: "InvalidAnswer", method: name, message }))
@@ -77,7 +89,7 @@ const shield = (line: Line, method: string, onProgress: RequestOptions["onProgre
     try {
       onProgress(progress)
     } catch (defect) {
-      line.onDefect(method, defect)
+      line.warn(`onProgress of ${method} threw`, defect)
     }
   }
 

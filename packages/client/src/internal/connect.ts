@@ -127,7 +127,7 @@ const assemble = (opened: Opened, options: Options, settings: Settings): Client 
     capabilities,
     enforceCapabilities: options.enforceCapabilities ?? true,
     stamp: (params) => stamp(params),
-    onDefect: (method, defect) => warn(`onProgress of ${method} threw`, defect)
+    warn
   }
   const request: Client["request"] = (method, params, options) => call(line, method, params, options)
 

@@ -105,6 +105,7 @@ export const speaks = (
       cacheScope: "private"
     })
   }
+  if (request.method === "server/discover") return unknown(request.method)
   if (request.method === "initialize" && revision !== "2026-07-28") {
     return ok({ protocolVersion: revision, capabilities, serverInfo, instructions: "Be kind." })
   }

@@ -1,0 +1,198 @@
+import { assert, describe, expectTypeOf, it } from "@effect/vitest"
+import type { CallToolResult } from "@skein/protocol/CallTool"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type { ListToolsResult } from "@skein/protocol/Tool"
+import * as Revision from "@skein/protocol/Revision"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
+import * as Client from "../src/Client.ts"
+import type { ClientError } from "../src/ClientError.ts"
+import { ok, type Script, scripted, speaks } from "./support/scripted.ts"
+
+const Sum = Schema.Struct({ sum: Schema.NumberFromString })
+const json = { type: "text", text: "{\"sum\":\"3\"}" }
+
+const open = (revision: Revision.Revision, script: Script, options?: Client.Options) =>
+  Effect.gen(function*() {
+    const server = scripted(speaks(revision, script))
+    return { server, client: yield* Client.make(server.transport, options) }
+  })
+
+const answering = (revision: Revision.Revision, result: JsonObject) =>
+  Effect.map(open(revision, () => ok(result)), ({ client }) => client)
+
+describe("a typed call of a tool", () => {
+  for (const revision of Revision.all) {
+    const structured = revision >= "2025-06-18" ? { structuredContent: { sum: "3" } } : {}
+
+    it.effect(`${revision} · gives what the schema makes of the structured content`, () =>
+      Effect.gen(function*() {
+        const client = yield* answering(revision, { content: [{ type: "text", text: "It is:" }, json], ...structured })
+        assert.deepStrictEqual(yield* client.callTool("add", { a: 1, b: 2 }, { output: Sum }), { sum: 3 })
+      }))
+  }
+
+  it.effect("2025-06-18 · text that is JSON stands in where a server gives no structured content", () =>
+    Effect.gen(function*() {
+      const client = yield* answering("2025-06-18", { content: [json] })
+      assert.deepStrictEqual(yield* client.callTool("add", {}, { output: Sum }), { sum: 3 })
+    }))
+
+  it.effect("2026-07-28 · structured content can be any JSON value, null too", () =>
+    Effect.gen(function*() {
+      const list = yield* answering("2026-07-28", { content: [], structuredContent: [1, 2] })
+      assert.deepStrictEqual(yield* list.callTool("t", {}, { output: Schema.Array(Schema.Number) }), [1, 2])
+      const nothing = yield* answering("2026-07-28", { content: [], structuredContent: null })
+      assert.strictEqual(yield* nothing.callTool("t", {}, { output: Schema.Null }), null)
+    }))
+
+  it.effect("a result with isError fails with Tool, and the error carries the result", () =>
+    Effect.gen(function*() {
+      const result = { content: [{ type: "text", text: "no such city" }], isError: true }
+      const client = yield* answering("2025-11-25", result)
+      const error = yield* Effect.flip(client.callTool("weather", {}, { output: Sum }))
+      assert.strictEqual(error.reason, "Tool")
+      assert.strictEqual(error.message, "The tool weather failed: no such city")
+      assert.deepStrictEqual(error.result as JsonObject, { resultType: "complete", ...result })
+    }))
+
+  it.effect("without a schema a result with isError is a result", () =>
+    Effect.gen(function*() {
+      const client = yield* answering("2025-11-25", { content: [], isError: true })
+      assert.strictEqual((yield* client.callTool("weather")).isError, true)
+    }))
+
+  it.effect("a result that the schema refuses is an InvalidAnswer that carries it", () =>
+    Effect.gen(function*() {
+      const client = yield* answering("2025-11-25", { content: [], structuredContent: { sum: [] } })
+      const error = yield* Effect.flip(client.callTool("add", {}, { output: Sum }))
+      assert.strictEqual(error.reason, "InvalidAnswer")
+      assert.deepStrictEqual(error.result?.structuredContent, { sum: [] })
+    }))
+
+  it.effect("a result with neither structured content nor JSON is an InvalidAnswer", () =>
+    Effect.gen(function*() {
+      const client = yield* answering("2025-11-25", { content: [{ type: "text", text: "three" }] })
+      assert.strictEqual((yield* Effect.flip(client.callTool("add", {}, { output: Sum }))).reason, "InvalidAnswer")
+    }))
+
+  it("has tidy types", () => {
+    class Rates extends Context.Service<Rates, { readonly euro: number }>()("test/Rates") {}
+    const Priced = Schema.Struct({ price: Schema.Number }).pipe(
+      Schema.middlewareDecoding((effect) => Effect.andThen(Rates, effect))
+    )
+    const check = (client: Client.Client) => {
+      expectTypeOf(client.callTool("t")).toEqualTypeOf<Effect.Effect<CallToolResult, ClientError>>()
+      expectTypeOf(client.callTool("t", { a: 1 }, { timeout: "1 second" }))
+        .toEqualTypeOf<Effect.Effect<CallToolResult, ClientError>>()
+      expectTypeOf(client.callTool("t", undefined, { output: Sum }))
+        .toEqualTypeOf<Effect.Effect<{ readonly sum: number }, ClientError>>()
+      expectTypeOf(client.callTool("t", {}, { output: Priced }))
+        .toEqualTypeOf<Effect.Effect<{ readonly price: number }, ClientError, Rates>>()
+      expectTypeOf(client.listTools()).toEqualTypeOf<Effect.Effect<ListToolsResult, ClientError>>()
+      return [
+        // @ts-expect-error a schema is no name of a tool
+        client.callTool(Sum),
+        // @ts-expect-error arguments are an object
+        client.callTool("t", 1),
+        // @ts-expect-error there is no such option
+        client.callTool("t", {}, { outputs: Sum })
+      ]
+    }
+    expectTypeOf(check).parameter(0).toEqualTypeOf<Client.Client>()
+  })
+})
+
+describe("the time that a call takes", () => {
+  const quiet = open("2025-11-25", () => "silence", { limits: { timeout: "10 seconds", maxTimeout: "25 seconds" } })
+
+  it.effect("a call that is not answered in time is TimedOut, and the server is told", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* quiet
+      const fiber = yield* Effect.forkChild(Effect.flip(client.callTool("slow")), { startImmediately: true })
+      yield* TestClock.adjust(9_999)
+      assert.strictEqual(fiber.pollUnsafe(), undefined)
+      yield* TestClock.adjust(1)
+      const error = yield* Fiber.join(fiber)
+      assert.strictEqual(error.reason, "TimedOut")
+      assert.strictEqual(error.method, "tools/call")
+      assert.strictEqual(server.methods.at(-1), "notifications/cancelled")
+    }))
+
+  it.effect("the timeout of one call counts instead of the client's", () =>
+    Effect.gen(function*() {
+      const { client } = yield* quiet
+      const call = client.callTool("slow", {}, { timeout: "1 second" })
+      const fiber = yield* Effect.forkChild(Effect.flip(call), { startImmediately: true })
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Fiber.join(fiber)).reason, "TimedOut")
+    }))
+
+  it.effect("progress is reported, and starts the timeout anew, up to maxTimeout", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* quiet
+      const seen: Array<unknown> = []
+      const call = client.callTool("slow", {}, {
+        onProgress: (progress) => seen.push(progress.progress),
+        maxTimeout: "15 seconds"
+      })
+      const fiber = yield* Effect.forkChild(Effect.flip(call), { startImmediately: true })
+      yield* TestClock.adjust("8 seconds")
+      const { progressToken } = server.requests("tools/call")[0]!.params!["_meta"] as JsonObject
+      server.notify("notifications/progress", { progressToken, progress: 1 })
+      yield* TestClock.adjust("6 seconds")
+      assert.deepStrictEqual(seen, [1])
+      assert.strictEqual(fiber.pollUnsafe(), undefined)
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Fiber.join(fiber)).reason, "TimedOut")
+    }))
+
+  it.effect("an onProgress that throws hurts nobody", () =>
+    Effect.gen(function*() {
+      const { client } = yield* open("2026-07-28", (request, server) => {
+        const { progressToken } = request.params!["_meta"] as JsonObject
+        server.notify("notifications/progress", { progressToken, progress: 1 })
+        return ok({ content: [] })
+      })
+      const onProgress = () => {
+        throw new Error("the host's")
+      }
+      assert.deepStrictEqual((yield* client.callTool("t", {}, { onProgress })).content, [])
+      yield* client.callTool("t")
+    }))
+
+  it.effect("interrupting a call cancels it on the wire", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* quiet
+      const fiber = yield* Effect.forkChild(client.callTool("slow"), { startImmediately: true })
+      yield* TestClock.adjust(1)
+      const { id } = server.requests("tools/call")[0]!
+      yield* Fiber.interrupt(fiber)
+      yield* TestClock.adjust(1)
+      const last = server.received.at(-1)
+      assert.deepStrictEqual(last?._tag === "Notification" ? [last.method, last.params?.["requestId"]] : [], [
+        "notifications/cancelled",
+        id
+      ])
+    }))
+
+  it.effect("a call that is one too many is a Limit", () =>
+    Effect.gen(function*() {
+      const { client } = yield* open("2025-11-25", () => "silence", { limits: { maxPending: 1 } })
+      yield* Effect.forkChild(client.callTool("slow"), { startImmediately: true })
+      assert.strictEqual((yield* Effect.flip(client.callTool("slow"))).reason, "Limit")
+    }))
+
+  it.effect("a connection that ends fails what waits, and whatever comes after, with Closed", () =>
+    Effect.gen(function*() {
+      const { client } = yield* open("2025-11-25", () => "hang up")
+      const error = yield* Effect.flip(client.callTool("last"))
+      assert.strictEqual(error.reason, "Closed")
+      assert.strictEqual(error.end?._tag, "Ended")
+      assert.strictEqual((yield* client.ended)._tag, "Ended")
+      assert.strictEqual((yield* Effect.flip(client.ping)).reason, "Closed")
+    }))
+})

@@ -1,0 +1,297 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Codec from "@skein/protocol/Codec"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
+import * as Revision from "@skein/protocol/Revision"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Client from "../src/Client.ts"
+import type { ClientError } from "../src/ClientError.ts"
+import { ok, refuse, type Script, scripted, speaks, unknown } from "./support/scripted.ts"
+
+/** A method's result as a server of the revision writes it. */
+const written = <R>(method: Method.RequestMethod<unknown, R>, revision: Revision.Revision, result: R) =>
+  ok(Result.getOrThrow(Codec.encodeResult(method, revision, result)) as JsonObject)
+
+const greet = { name: "greet", description: "Greets", inputSchema: { type: "object" as const } }
+const readme = { name: "readme", uri: "file:///readme", mimeType: "text/plain" }
+const notes = { name: "notes", uriTemplate: "file:///{name}" }
+const hello = { name: "hello", arguments: [{ name: "who", required: true }] }
+const said = { type: "text" as const, text: "Hello, Ada" }
+
+/** Answers whatever a server can be asked, as the revision writes it. */
+const full = (revision: Revision.Revision): Script => ({ method }) => {
+  switch (method) {
+    case "tools/list":
+      return written(Method.ListTools, revision, { tools: [greet], nextCursor: "more" })
+    case "tools/call":
+      return written(Method.CallTool, revision, { content: [said] })
+    case "resources/list":
+      return written(Method.ListResources, revision, { resources: [readme] })
+    case "resources/templates/list":
+      return written(Method.ListResourceTemplates, revision, { resourceTemplates: [notes] })
+    case "resources/read":
+      return written(Method.ReadResource, revision, { contents: [{ uri: "file:///readme", text: "Read me" }] })
+    case "prompts/list":
+      return written(Method.ListPrompts, revision, { prompts: [hello] })
+    case "prompts/get":
+      return written(Method.GetPrompt, revision, { messages: [{ role: "user", content: said }] })
+    case "completion/complete":
+      return written(Method.Complete, revision, { completion: { values: ["Ada"], hasMore: false } })
+    case "logging/setLevel":
+      return ok({})
+    default:
+      return unknown(method)
+  }
+}
+
+/** What only the newest revision says of a result: how long it may be cached. */
+const lasting = <A extends { readonly ttlMs?: number; readonly cacheScope?: string }>(
+  { ttlMs, cacheScope, ...rest }: A
+) => rest
+
+const resultType = "complete"
+
+for (const revision of Revision.all) {
+  describe(`${revision} · the methods`, () => {
+    const open = Effect.gen(function*() {
+      const server = scripted(speaks(revision, full(revision)))
+      return { server, client: yield* Client.make(server.transport) }
+    })
+
+    it.effect("listTools gives one page, and asks for the page after a cursor", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open
+        const page = yield* client.listTools()
+        assert.deepStrictEqual(lasting(page), { resultType, tools: [greet], nextCursor: "more" })
+        yield* client.listTools({ cursor: "more" })
+        assert.deepStrictEqual(server.requests("tools/list").map(({ params }) => params?.["cursor"]), [
+          undefined,
+          "more"
+        ])
+      }))
+
+    it.effect("callTool sends the name and the arguments, and gives the result", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open
+        assert.deepStrictEqual(yield* client.callTool("greet", { name: "Ada" }), { resultType, content: [said] })
+        const { _meta, ...params } = server.requests("tools/call")[0]!.params!
+        assert.deepStrictEqual(params, { name: "greet", arguments: { name: "Ada" } })
+      }))
+
+    it.effect("resources are listed, by template too, and read", () =>
+      Effect.gen(function*() {
+        const { client } = yield* open
+        assert.deepStrictEqual(lasting(yield* client.listResources()), { resultType, resources: [readme] })
+        assert.deepStrictEqual(lasting(yield* client.listResourceTemplates()), {
+          resultType,
+          resourceTemplates: [notes]
+        })
+        const read = yield* client.readResource("file:///readme")
+        assert.deepStrictEqual(lasting(read), { resultType, contents: [{ uri: "file:///readme", text: "Read me" }] })
+      }))
+
+    it.effect("prompts are listed and got", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open
+        assert.deepStrictEqual(lasting(yield* client.listPrompts()), { resultType, prompts: [hello] })
+        const prompt = yield* client.getPrompt("hello", { who: "Ada" })
+        assert.deepStrictEqual(prompt, { resultType, messages: [{ role: "user", content: said }] })
+        assert.deepStrictEqual(server.requests("prompts/get")[0]?.params?.["arguments"], { who: "Ada" })
+      }))
+
+    it.effect("complete gives the suggestions; the known arguments are sent since 2025-06-18", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open
+        const ref = { type: "ref/prompt" as const, name: "hello" }
+        const result = yield* client.complete(ref, { name: "who", value: "A" }, { language: "en" })
+        assert.deepStrictEqual(result, { resultType, completion: { values: ["Ada"], hasMore: false } })
+        const { context } = server.requests("completion/complete")[0]!.params!
+        assert.deepStrictEqual(context, revision < "2025-06-18" ? undefined : { arguments: { language: "en" } })
+      }))
+
+    it.effect("ping is ping, or server/discover where there is none", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open
+        yield* client.ping
+        assert.strictEqual(server.methods.at(-1), revision === "2026-07-28" ? "server/discover" : "ping")
+      }))
+
+    it.effect("setLoggingLevel is logging/setLevel, or what later requests ask for", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open
+        yield* client.setLoggingLevel("warning")
+        yield* client.callTool("greet")
+        const level = (server.requests("tools/call")[0]?.params?.["_meta"] as JsonObject | undefined)
+          ?.["io.modelcontextprotocol/logLevel"]
+        if (revision === "2026-07-28") {
+          assert.strictEqual(level, "warning")
+          assert.notInclude(server.methods, "logging/setLevel")
+        } else {
+          assert.strictEqual(level, undefined)
+          assert.strictEqual(server.requests("logging/setLevel")[0]?.params?.["level"], "warning")
+        }
+      }))
+
+    it.effect("request sends any method of the table; one that the revision lacks is not sent", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open
+        const result = yield* client.request(Method.GetPrompt, { name: "hello" })
+        assert.strictEqual(result.messages.length, 1)
+        const missing = revision === "2026-07-28" ? Method.Ping : Method.Discover
+        const before = server.methods.length
+        const error = yield* Effect.flip(client.request<{}, unknown>(missing, {}))
+        assert.strictEqual(error.reason, "Unsupported")
+        assert.strictEqual(error.method, missing.name)
+        assert.strictEqual(server.methods.length, before)
+      }))
+
+    it.effect("members that are not known never hurt", () =>
+      Effect.gen(function*() {
+        const strange = { ...greet, "x-color": { deep: [1] }, inputSchema: { type: "object" as const, "x-odd": null } }
+        const server = scripted(
+          speaks(revision, () => ok({ tools: [strange], "x-page": 1, _meta: { "example.com/a": 1 } }))
+        )
+        const client = yield* Client.make(server.transport)
+        const { tools } = yield* client.listTools()
+        assert.deepStrictEqual(tools, [strange])
+      }))
+
+    it.effect("an error of the server is a Protocol error that carries it", () =>
+      Effect.gen(function*() {
+        const code = revision === "2026-07-28" ? -32602 : -32002
+        const server = scripted(speaks(revision, () => refuse(code, "Resource not found", { uri: "file:///x" })))
+        const client = yield* Client.make(server.transport)
+        const error = yield* Effect.flip(client.readResource("file:///x"))
+        assert.strictEqual(error.reason, "Protocol")
+        assert.strictEqual(error.method, "resources/read")
+        assert.strictEqual(error.error?.reason, "ResourceNotFound")
+      }))
+  })
+}
+
+describe("what may be called", () => {
+  const bare = (options?: Client.Options) =>
+    Effect.gen(function*() {
+      const server = scripted(speaks("2025-11-25", full("2025-11-25"), {}))
+      return { server, client: yield* Client.make(server.transport, options) }
+    })
+
+  it.effect("2025-11-25 · both parties MUST only use capabilities that were successfully negotiated", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* bare()
+      yield* client.ping
+      const before = server.methods.length
+      for (
+        const effect of [
+          client.listTools(),
+          client.allTools,
+          client.callTool("greet"),
+          client.listResources(),
+          client.listPrompts(),
+          client.complete({ type: "ref/prompt", name: "p" }, { name: "a", value: "" }),
+          client.setLoggingLevel("info"),
+          client.request(Method.Subscribe, { uri: "file:///x" })
+        ]
+      ) {
+        const error = yield* Effect.flip<unknown, ClientError, never>(effect)
+        assert.strictEqual(error.reason, "Unsupported")
+      }
+      assert.strictEqual(server.methods.length, before)
+    }))
+
+  it.effect("2026-07-28 · setLoggingLevel needs the capability too", () =>
+    Effect.gen(function*() {
+      const client = yield* Client.make(scripted(speaks("2026-07-28", undefined, {})).transport)
+      assert.strictEqual((yield* Effect.flip(client.setLoggingLevel("info"))).reason, "Unsupported")
+    }))
+
+  it.effect("2024-11-05 · completion needs no capability, for there was none to declare", () =>
+    Effect.gen(function*() {
+      const client = yield* Client.make(scripted(speaks("2024-11-05", full("2024-11-05"), {})).transport)
+      const { completion } = yield* client.complete({ type: "ref/prompt", name: "p" }, { name: "a", value: "" })
+      assert.deepStrictEqual(completion.values, ["Ada"])
+    }))
+
+  it.effect("the option enforceCapabilities lets everything be sent when it is off", () =>
+    Effect.gen(function*() {
+      const { client } = yield* bare({ enforceCapabilities: false })
+      assert.strictEqual((yield* client.listTools()).tools.length, 1)
+    }))
+
+  it.effect("a capability that is malformed is left out of capabilities, and counts as declared", () =>
+    Effect.gen(function*() {
+      const server = scripted(speaks("2025-11-25", full("2025-11-25"), { tools: true, prompts: {}, "x-vendor": 1 }))
+      const client = yield* Client.make(server.transport)
+      assert.deepStrictEqual(client.capabilities as {}, { prompts: {}, "x-vendor": 1 })
+      assert.strictEqual((yield* client.listTools()).tools.length, 1)
+    }))
+
+  it.effect("params that the revision cannot carry are Unsupported, and nothing is sent", () =>
+    Effect.gen(function*() {
+      const server = scripted(speaks("2025-11-25", full("2025-11-25")))
+      const client = yield* Client.make(server.transport)
+      const error = yield* Effect.flip(client.callTool("greet", { big: 1n }))
+      assert.strictEqual(error.reason, "Unsupported")
+      assert.notInclude(server.methods, "tools/call")
+    }))
+})
+
+describe("what an answer may be", () => {
+  const answers = (revision: Revision.Revision, result: JsonObject) =>
+    Effect.flatMap(
+      Client.make(scripted(speaks(revision, () => ok(result))).transport),
+      (client) => Effect.result(client.callTool("greet"))
+    )
+
+  it.effect("2026-07-28 · a resultType unrecognized by the client MUST be considered invalid", () =>
+    Effect.gen(function*() {
+      const result = yield* answers("2026-07-28", { resultType: "later", content: [] })
+      assert.strictEqual(Result.getOrThrow(Result.flip(result)).reason, "InvalidAnswer")
+    }))
+
+  it.effect("2026-07-28 · clients MUST treat an absent resultType as complete", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* answers("2026-07-28", { content: [] }), Result.succeed({ resultType, content: [] }))
+    }))
+
+  it.effect("2026-07-28 · input_required is Unsupported, and names what the server wants", () =>
+    Effect.gen(function*() {
+      const asked = {
+        method: "elicitation/create",
+        params: { message: "Who?", requestedSchema: { type: "object", properties: {} } }
+      }
+      const result = yield* answers("2026-07-28", { resultType: "input_required", inputRequests: { who: asked } })
+      const error = Result.getOrThrow(Result.flip(result))
+      assert.strictEqual(error.reason, "Unsupported")
+      assert.include(error.message, "elicitation/create")
+    }))
+
+  it.effect("2025-11-25 · a task that was not asked for is an InvalidAnswer", () =>
+    Effect.gen(function*() {
+      const now = "2026-01-01T00:00:00Z"
+      const task = { taskId: "1", status: "working", createdAt: now, lastUpdatedAt: now, ttl: null }
+      const result = yield* answers("2025-11-25", { task })
+      assert.strictEqual(Result.getOrThrow(Result.flip(result)).reason, "InvalidAnswer")
+    }))
+
+  it.effect("a result that lacks what the method promises is an InvalidAnswer that names the path", () =>
+    Effect.gen(function*() {
+      const error = Result.getOrThrow(Result.flip(yield* answers("2025-06-18", { content: [{ type: "text" }] })))
+      assert.strictEqual(error.reason, "InvalidAnswer")
+      assert.include(error.message, "result.content[0]")
+    }))
+
+  it.effect("one malformed tool does not hide the others", () =>
+    Effect.gen(function*() {
+      const server = scripted(speaks("2025-11-25", () => ok({ tools: [greet, { name: 7 }, null], nextCursor: "more" })))
+      const client = yield* Client.make(server.transport)
+      assert.deepStrictEqual(yield* client.listTools(), { resultType, tools: [greet], nextCursor: "more" })
+    }))
+
+  it.effect("a listing that is none at all is an InvalidAnswer", () =>
+    Effect.gen(function*() {
+      const client = yield* Client.make(scripted(speaks("2025-11-25", () => ok({ tools: "none" }))).transport)
+      assert.strictEqual((yield* Effect.flip(client.listTools())).reason, "InvalidAnswer")
+    }))
+})

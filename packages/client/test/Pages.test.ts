@@ -1,0 +1,82 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Effect from "effect/Effect"
+import * as Client from "../src/Client.ts"
+import { ok, scripted, speaks } from "./support/scripted.ts"
+
+const tool = (name: string) => ({ name, inputSchema: { type: "object" } })
+
+/** A server whose pages are a function of the cursor. */
+const paged = (page: (cursor: unknown) => JsonObject, options?: Client.Options) =>
+  Effect.gen(function*() {
+    const server = scripted(speaks("2025-11-25", ({ params }) => ok(page(params?.["cursor"]))))
+    return { server, client: yield* Client.make(server.transport, options) }
+  })
+
+const numbered = (total: number) => (cursor: unknown) => {
+  const at = Number(cursor ?? 0)
+  return { tools: [tool(`t${at}`)], ...(at + 1 < total ? { nextCursor: String(at + 1) } : {}) }
+}
+
+describe("walking the pages", () => {
+  it.effect("gathers all items in order", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* paged(numbered(3))
+      assert.deepStrictEqual((yield* client.allTools).map(({ name }) => name), ["t0", "t1", "t2"])
+      assert.strictEqual(server.requests("tools/list").length, 3)
+    }))
+
+  it.effect("resources, templates and prompts are walked as well", () =>
+    Effect.gen(function*() {
+      const { client } = yield* paged((cursor) => ({
+        resources: [{ name: "r", uri: `r:${cursor}` }],
+        resourceTemplates: [{ name: "t", uriTemplate: `t:${cursor}` }],
+        prompts: [{ name: `p:${cursor}` }],
+        ...(cursor === undefined ? { nextCursor: "b" } : {})
+      }))
+      assert.deepStrictEqual((yield* client.allResources).map(({ uri }) => uri), ["r:undefined", "r:b"])
+      assert.deepStrictEqual((yield* client.allResourceTemplates).map((t) => t.uriTemplate), ["t:undefined", "t:b"])
+      assert.deepStrictEqual((yield* client.allPrompts).map(({ name }) => name), ["p:undefined", "p:b"])
+    }))
+
+  it.effect("2026-07-28 · an empty string is a valid cursor and MUST NOT be treated as the end of results", () =>
+    Effect.gen(function*() {
+      const { client } = yield* paged((cursor) =>
+        cursor === undefined ? { tools: [tool("a")], nextCursor: "" } : { tools: [tool(`b${cursor}`)] }
+      )
+      assert.deepStrictEqual((yield* client.allTools).map(({ name }) => name), ["a", "b"])
+    }))
+
+  it.effect("a cursor that repeats is an InvalidAnswer", () =>
+    Effect.gen(function*() {
+      const next: Record<string, string> = { undefined: "a", a: "b", b: "a" }
+      const { client, server } = yield* paged((cursor) => ({ tools: [], nextCursor: next[String(cursor)] }))
+      assert.strictEqual((yield* Effect.flip(client.allTools)).reason, "InvalidAnswer")
+      assert.strictEqual(server.requests("tools/list").length, 3)
+    }))
+
+  it.effect("more pages than maxPages is a Limit; 1,000 by default", () =>
+    Effect.gen(function*() {
+      const exact = yield* paged(numbered(2), { maxPages: 2 })
+      assert.strictEqual((yield* exact.client.allTools).length, 2)
+      const more = yield* paged(numbered(3), { maxPages: 2 })
+      assert.strictEqual((yield* Effect.flip(more.client.allTools)).reason, "Limit")
+      assert.strictEqual(more.server.requests("tools/list").length, 2)
+      const endless = yield* paged(numbered(Infinity))
+      assert.strictEqual((yield* Effect.flip(endless.client.allTools)).reason, "Limit")
+      assert.strictEqual(endless.server.requests("tools/list").length, 1_000)
+    }))
+
+  it.effect("more items than maxItems is a Limit; 10,000 by default", () =>
+    Effect.gen(function*() {
+      const exact = yield* paged(numbered(2), { maxItems: 2 })
+      assert.strictEqual((yield* exact.client.allTools).length, 2)
+      const more = yield* paged(numbered(3), { maxItems: 2 })
+      assert.strictEqual((yield* Effect.flip(more.client.allTools)).reason, "Limit")
+      const many = (count: number) => () => ({ tools: Array.from({ length: count }, (_, index) => tool(`t${index}`)) })
+      const full = yield* paged(many(10_000))
+      assert.strictEqual((yield* full.client.allTools).length, 10_000)
+      const over = yield* paged(many(10_001))
+      assert.strictEqual((yield* Effect.flip(over.client.allTools)).reason, "Limit")
+    }))
+})

@@ -1,0 +1,201 @@
+/** What a server says of itself: notifications, requests, and noise. */
+import { assert, describe, it } from "@effect/vitest"
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Revision from "@skein/protocol/Revision"
+import type { Connection, Receiver } from "@skein/runtime/Connection"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Stream from "effect/Stream"
+import * as Client from "../src/Client.ts"
+import type { Notification } from "../src/Notification.ts"
+import { ok, scripted, speaks } from "./support/scripted.ts"
+
+const open = (revision: Revision.Revision, options?: Client.Options) =>
+  Effect.gen(function*() {
+    const server = scripted(speaks(revision, () => ok({ content: [] })))
+    const client = yield* Client.make(server.transport, options)
+    yield* client.ping
+    return { server, client }
+  })
+
+const at = ({ params }: Notification) => (params as { readonly at?: number }).at
+
+const listen = (client: Client.Client, count: number) =>
+  Effect.forkChild(Stream.runCollect(Stream.take(client.notifications, count)), { startImmediately: true })
+
+describe("notifications", () => {
+  for (const revision of Revision.all) {
+    it.effect(`${revision} · are decoded, in order, for everybody who listens`, () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(revision)
+        const fibers = [yield* listen(client, 4), yield* listen(client, 4)]
+        server.notify("notifications/message", { level: "info", data: { a: 1 } })
+        server.notify("notifications/resources/updated", { uri: "file:///x" })
+        server.notify("notifications/tools/list_changed")
+        server.notify("notifications/vendor/thing", { b: 2 })
+        const expected: ReadonlyArray<Notification> = [
+          { _tag: "LoggingMessage", method: "notifications/message", params: { level: "info", data: { a: 1 } } },
+          { _tag: "ResourceUpdated", method: "notifications/resources/updated", params: { uri: "file:///x" } },
+          { _tag: "ToolListChanged", method: "notifications/tools/list_changed", params: {} },
+          { _tag: "Other", method: "notifications/vendor/thing", params: { b: 2 } }
+        ]
+        for (const fiber of fibers) assert.deepStrictEqual(yield* Fiber.join(fiber), [...expected])
+      }))
+  }
+
+  it.effect("one that is malformed is dropped", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* open("2025-11-25")
+      const fiber = yield* listen(client, 1)
+      server.notify("notifications/message", { level: "shout", data: 1 })
+      server.notify("notifications/message", { level: "info", data: 2 })
+      const [first] = yield* Fiber.join(fiber)
+      assert.deepStrictEqual(first?.params, { level: "info", data: 2 })
+    }))
+
+  it.effect("when notificationBuffer of them wait the oldest is dropped; 256 by default", () =>
+    Effect.gen(function*() {
+      for (const [options, size] of [[{ notificationBuffer: 2 }, 2], [{}, 256]] as const) {
+        const { client, server } = yield* open("2025-11-25", options)
+        const started = client.notifications.pipe(
+          Stream.mapEffect((notice) =>
+            // The first one holds the listener up until all have come.
+            at(notice) === 0 ? Effect.as(client.ping, notice) : Effect.succeed(notice), { concurrency: 1 }),
+          Stream.takeUntil((notice) => at(notice) === 600),
+          Stream.runCollect
+        )
+        const fiber = yield* Effect.forkChild(started, { startImmediately: true })
+        server.notify("notifications/x", { at: 0 })
+        yield* client.callTool("t")
+        for (let n = 1; n <= 600; n++) server.notify("notifications/x", { at: n })
+        const seen = (yield* Fiber.join(fiber)).map(at)
+        assert.strictEqual(seen.at(-1), 600)
+        assert.isAtMost(seen.length, size + 2)
+      }
+    }))
+
+  it.effect("the stream ends with the session", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* open("2025-11-25")
+      const fiber = yield* Effect.forkChild(Stream.runCollect(client.notifications), { startImmediately: true })
+      server.notify("notifications/x")
+      server.hangUp()
+      assert.strictEqual((yield* Fiber.join(fiber)).length, 1)
+      assert.deepStrictEqual(yield* Stream.runCollect(client.notifications), [])
+    }))
+
+  it.effect("a listener that leaves leaves nothing behind", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* open("2025-11-25")
+      const fiber = yield* listen(client, 1)
+      server.notify("notifications/x")
+      yield* Fiber.join(fiber)
+      // Were it still there, the malformed notification would be decoded for it, and warned of.
+      const again = yield* listen(client, 1)
+      yield* Fiber.interrupt(again)
+      yield* client.ping
+      assert.strictEqual(Array.from(client.peer.exchanges).length, 0)
+    }))
+})
+
+describe("requests of the server", () => {
+  const answerTo = (server: ReturnType<typeof scripted>, id: JsonRpc.Id) =>
+    server.received.find((message) => (message._tag === "Success" || message._tag === "Failure") && message.id === id)
+
+  for (const revision of Revision.sessionEra) {
+    it.effect(`${revision} · ping MUST be answered with an empty response; what was not declared is -32601`, () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(revision)
+        server.send(JsonRpc.request("p", "ping"))
+        server.send(JsonRpc.request("r", "roots/list"))
+        server.send(JsonRpc.request("s", "sampling/createMessage", { messages: [], maxTokens: 1 }))
+        yield* client.ping
+        yield* client.ping
+        assert.deepStrictEqual(answerTo(server, "p"), JsonRpc.success("p", {}))
+        for (const id of ["r", "s"]) {
+          const answer = answerTo(server, id)
+          assert.strictEqual(answer?._tag === "Failure" ? answer.error.code : undefined, -32601)
+        }
+      }))
+  }
+
+  it.effect("2025-11-25 · a ping before the session is open is answered", () =>
+    Effect.gen(function*() {
+      const legacy = speaks("2025-11-25")
+      const server = scripted((request, server) => {
+        if (request.method === "initialize") server.send(JsonRpc.request("early", "ping"))
+        return legacy(request, server)
+      })
+      const client = yield* Client.make(server.transport)
+      yield* client.ping
+      assert.deepStrictEqual(answerTo(server, "early"), JsonRpc.success("early", {}))
+    }))
+
+  it.effect("2026-07-28 · stdio · the client MUST NOT write JSON-RPC responses", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* open("2026-07-28")
+      server.send(JsonRpc.request("p", "ping"))
+      server.send(JsonRpc.request("r", "roots/list"))
+      server.send({ _tag: "Batch", members: [JsonRpc.request("b", "ping")] })
+      yield* client.ping
+      yield* client.callTool("t")
+      assert.deepStrictEqual(server.received.filter(({ _tag }) => _tag === "Success" || _tag === "Failure"), [])
+    }))
+})
+
+describe("noise", () => {
+  /** A connection that can also receive what no server would send. */
+  const noisy = (revision: Revision.Revision) =>
+    Effect.gen(function*() {
+      const server = scripted(speaks(revision, () => "silence"))
+      let receiver: Receiver | undefined
+      const connect = Effect.map(server.transport.connect, (connection): Connection => ({
+        open: (opened) => {
+          receiver = opened
+          connection.open(opened)
+        },
+        send: (message) => connection.send(message),
+        drained: connection.drained,
+        close: connection.close
+      }))
+      const client = yield* Client.make({ connect })
+      return { client, server, read: (text: string) => receiver!.message(JsonRpc.parseText(text)) }
+    })
+
+  for (const revision of Revision.all) {
+    it.effect(`${revision} · what is no message is ignored, and not answered`, () =>
+      Effect.gen(function*() {
+        const { client, read, server } = yield* noisy(revision)
+        for (const text of ["Listening on port 3000", "{}", "[]", "[1]", "{\"jsonrpc\":\"2.0\"}", "7"]) read(text)
+        yield* client.ping
+        assert.deepStrictEqual(server.received.filter(({ _tag }) => _tag === "Failure" || _tag === "Batch"), [])
+      }))
+  }
+
+  it.effect("an answer that is broken fails its request with InvalidAnswer", () =>
+    Effect.gen(function*() {
+      const { client, read, server } = yield* noisy("2025-11-25")
+      const fiber = yield* Effect.forkChild(Effect.flip(client.callTool("t")), { startImmediately: true })
+      yield* client.ping
+      read(`{"jsonrpc":"2.0","id":${server.requests("tools/call")[0]!.id},"result":"oops"}`)
+      assert.strictEqual((yield* Fiber.join(fiber)).reason, "InvalidAnswer")
+    }))
+
+  it.effect("2025-03-26 · a batch is read, and its requests are answered in one", () =>
+    Effect.gen(function*() {
+      const { client, read, server } = yield* noisy("2025-03-26")
+      read(`[{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","id":"b","method":"ping"},7]`)
+      yield* client.ping
+      const batch = server.received.find(({ _tag }) => _tag === "Batch")
+      assert.deepStrictEqual(batch, { _tag: "Batch", members: [JsonRpc.success("a", {}), JsonRpc.success("b", {})] })
+    }))
+
+  it.effect("a batch where the revision has none is read message by message", () =>
+    Effect.gen(function*() {
+      const { client, read, server } = yield* noisy("2025-11-25")
+      const fiber = yield* Effect.forkChild(client.callTool("t"), { startImmediately: true })
+      yield* client.ping
+      read(`[{"jsonrpc":"2.0","id":${server.requests("tools/call")[0]!.id},"result":{"content":[]}}]`)
+      assert.deepStrictEqual((yield* Fiber.join(fiber)).content, [])
+    }))
+})
