@@ -5,6 +5,7 @@ import * as Revision from "@skein/protocol/Revision"
 import type { Connection, Receiver } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Logger from "effect/Logger"
 import * as Stream from "effect/Stream"
 import * as Client from "../src/Client.ts"
 import type { Notification } from "../src/Notification.ts"
@@ -70,7 +71,9 @@ describe("notifications", () => {
         for (let n = 1; n <= 600; n++) server.notify("notifications/x", { at: n })
         const seen = (yield* Fiber.join(fiber)).map(at)
         assert.strictEqual(seen.at(-1), 600)
+        // The first was taken before the others came; one more may have been taken out of the buffer already.
         assert.isAtMost(seen.length, size + 2)
+        assert.isAtLeast(seen.length, size)
       }
     }))
 
@@ -84,18 +87,27 @@ describe("notifications", () => {
       assert.deepStrictEqual(yield* Stream.runCollect(client.notifications), [])
     }))
 
-  it.effect("a listener that leaves leaves nothing behind", () =>
-    Effect.gen(function*() {
+  it.effect("a listener that leaves leaves nothing behind: nothing is read for nobody", () => {
+    const warnings: Array<unknown> = []
+    const logger = Logger.make(({ logLevel, message }) => {
+      if (logLevel === "Warn") warnings.push(message)
+    })
+    return Effect.gen(function*() {
       const { client, server } = yield* open("2025-11-25")
+      const malformed = Effect.suspend(() => {
+        server.notify("notifications/message", { level: "shout" })
+        return client.callTool("t")
+      })
+      yield* malformed
+      assert.strictEqual(warnings.length, 0)
       const fiber = yield* listen(client, 1)
-      server.notify("notifications/x")
-      yield* Fiber.join(fiber)
-      // Were it still there, the malformed notification would be decoded for it, and warned of.
-      const again = yield* listen(client, 1)
-      yield* Fiber.interrupt(again)
-      yield* client.ping
-      assert.strictEqual(Array.from(client.peer.exchanges).length, 0)
-    }))
+      yield* malformed
+      assert.strictEqual(warnings.length, 1)
+      yield* Fiber.interrupt(fiber)
+      yield* malformed
+      assert.strictEqual(warnings.length, 1)
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  })
 })
 
 describe("requests of the server", () => {

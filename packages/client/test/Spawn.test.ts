@@ -1,0 +1,65 @@
+/** The client over real processes. Their time is real too, and nothing here waits for longer than it takes. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Client from "../src/Client.ts"
+import * as Stdio from "../src/Stdio.ts"
+
+/** A server of the session era that answers a tool call, with what to do about requests that come before `initialize`. */
+const legacy = (before: string) => `
+  const answer = (id, body) => console.log(JSON.stringify({ jsonrpc: "2.0", id, ...body }))
+  let open = false
+  require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+    const { id, method, params } = JSON.parse(line)
+    if (method === "initialize") {
+      open = true
+      const serverInfo = { name: "legacy", version: "1" }
+      answer(id, { result: { protocolVersion: "2025-03-26", capabilities: { tools: {} }, serverInfo } })
+    } else if (!open) { ${before} }
+    else if (method === "tools/call") answer(id, { result: { content: [{ type: "text", text: params.arguments.name }] } })
+  })`
+
+const run = (script: string): Stdio.Options => ({
+  command: process.execPath,
+  args: ["-e", script],
+  stderr: "capture"
+})
+
+describe("a client over stdio", () => {
+  it.live("speaks with a server that refuses the probe", () =>
+    Effect.gen(function*() {
+      const script = legacy(`answer(id, { error: { code: -32601, message: "no" } })`)
+      const client = yield* Client.make(Stdio.transport(run(script)))
+      assert.strictEqual(client.revision, "2025-03-26")
+      const { content } = yield* client.callTool("echo", { name: "Ada" })
+      assert.deepStrictEqual(content, [{ type: "text", text: "Ada" }])
+    }))
+
+  it.live("speaks with a server that writes prose to stdout", () =>
+    Effect.gen(function*() {
+      const script = `console.log("Listening!");${legacy(`answer(id, { error: { code: -32601, message: "no" } })`)}`
+      const client = yield* Client.make(Stdio.transport(run(script)))
+      assert.strictEqual((yield* client.callTool("echo", { name: "Ada" })).content.length, 1)
+    }))
+
+  it.live("speaks with a server that exits when it is probed", () =>
+    Effect.gen(function*() {
+      const client = yield* Client.make(Stdio.transport(run(legacy("process.exit(1)"))))
+      assert.strictEqual((yield* client.callTool("echo", { name: "Ada" })).content.length, 1)
+    }))
+
+  it.live("says why a server died, with the last of its stderr", () =>
+    Effect.gen(function*() {
+      const script = `console.error("cannot find module pg"); process.exit(3)`
+      const error = yield* Effect.flip(Client.make(Stdio.transport(run(script))))
+      assert.strictEqual(error.reason, "Closed")
+      assert.include(error.message, "exited with code 3")
+      assert.include(error.message, "cannot find module pg")
+    }))
+
+  it.live("says that a command is not there", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Client.make(Stdio.transport({ command: "no-such-command-at-all" })))
+      assert.strictEqual(error.reason, "Open")
+      assert.include(error.message, "no-such-command-at-all")
+    }))
+})
