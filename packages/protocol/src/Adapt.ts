@@ -255,14 +255,16 @@ const makeUnion = (ast: AST.Union, revision: Revision.Revision, direction: Direc
   const all = branches(ast, revision, direction)
   if (all.every((branch) => branch.adapt === undefined && (branch.exists || direction === "lift"))) return undefined
   const adapt = (value: unknown, from: Branch | undefined): unknown => {
-    // A member of this revision first: what looks like another one as well may do so by chance.
-    const branch = all.find((branch) => branch.exists && branch.matches(value)) ??
-      all.find((branch) => !branch.exists && branch.matches(value))
+    // When reading, a member of this revision first: what looks like another one as well does so by chance.
+    const branch = (direction === "lift" ? all.find((branch) => branch.exists && branch.matches(value)) : undefined) ??
+      all.find((branch) => branch.matches(value))
     if (branch === undefined) return value
     if (branch.exists || direction === "lift") return branch.adapt === undefined ? value : branch.adapt(value)
     const degrade = branch.rule?.degrade
     // What was degraded into itself is refused, so that this ends.
-    if (degrade === undefined || branch === from) return refuse(`${revision} has no ${branch.rule?.name ?? "such value"}`)
+    if (degrade === undefined || branch === from) {
+      return refuse(`${revision} has no ${branch.rule?.name ?? "such value"}`)
+    }
     return adapt(degrade(value, revision), branch)
   }
   return (value) => adapt(value, undefined)

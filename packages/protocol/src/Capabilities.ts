@@ -12,7 +12,9 @@ import type { JsonObject } from "./JsonRpc.ts"
 import type { Revision } from "./Revision.ts"
 
 const settings = (value: unknown): { readonly [extension: string]: JsonObject } | undefined =>
-  isObject(value) && Object.values(value).every(isObject) ? value as { readonly [extension: string]: JsonObject } : undefined
+  isObject(value) && Object.values(value).every(isObject)
+    ? value as { readonly [extension: string]: JsonObject }
+    : undefined
 
 const flag = Schema.optionalKey(AnyObject)
 const listChanged = { listChanged: Schema.optionalKey(Schema.Boolean) }

@@ -135,9 +135,14 @@ const schemas = {
 } as const
 
 /** Which kind of answer it is, or a line that says why it is none that the method may have in the revision. */
-const classify = (method: RequestMethod<unknown, unknown>, revision: Revision, raw: object): Kind | { readonly error: string } => {
+const classify = (
+  method: RequestMethod<unknown, unknown>,
+  revision: Revision,
+  raw: object
+): Kind | { readonly error: string } => {
   if (revision < "2026-07-28") {
-    return revision === "2025-11-25" && method.taskAugmented && "task" in raw && !("content" in raw) && !("action" in raw)
+    return revision === "2025-11-25" && method.taskAugmented && "task" in raw && !("content" in raw) &&
+        !("action" in raw)
       ? "LegacyTask"
       : "Complete"
   }
@@ -187,7 +192,11 @@ export const encodeResult = <R>(
   if (result instanceof Encoded) return Result.succeed(result)
   const type = (result as { readonly resultType?: unknown }).resultType
   // An answer that only the newest revision has must not be mistaken for a result of an older one.
-  const kind = classify(method, type === "input_required" || type === "task" ? "2026-07-28" : revision, result as object)
+  const kind = classify(
+    method,
+    type === "input_required" || type === "task" ? "2026-07-28" : revision,
+    result as object
+  )
   if (typeof kind === "object") return Result.fail(new Unrepresentable({ message: kind.error }))
   if (revision < "2026-07-28" && (kind === "InputRequired" || kind === "Task")) {
     return Result.fail(new Unrepresentable({ message: `${revision} has no answer with resultType "${String(type)}"` }))

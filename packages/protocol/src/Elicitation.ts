@@ -191,8 +191,6 @@ export class ElicitationCompleteNotificationParams
 {}
 
 /** The data of the error with which 2025-11-25 says that a URL elicitation must be completed first. */
-export class URLElicitationRequiredErrorData
-  extends Schema.Opaque<URLElicitationRequiredErrorData>()(Schema.Struct({
-    elicitations: Schema.Array(ElicitRequestURLParams)
-  }))
-{}
+export class URLElicitationRequiredErrorData extends Schema.Opaque<URLElicitationRequiredErrorData>()(Schema.Struct({
+  elicitations: Schema.Array(ElicitRequestURLParams)
+})) {}

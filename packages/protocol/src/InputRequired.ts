@@ -4,7 +4,7 @@
  */
 import * as Schema from "effect/Schema"
 import { since } from "./Annotate.ts"
-import { requestFields, Meta } from "./Common.ts"
+import { Meta, requestFields } from "./Common.ts"
 import { ElicitRequestParams, ElicitResult } from "./Elicitation.ts"
 import { ListRootsRequestParams, ListRootsResult } from "./Roots.ts"
 import { CreateMessageRequestParams, CreateMessageResult } from "./Sampling.ts"

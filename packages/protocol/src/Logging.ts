@@ -11,11 +11,9 @@ export class SetLevelRequestParams extends Schema.Opaque<SetLevelRequestParams>(
 })) {}
 
 /** The params of `notifications/message`. */
-export class LoggingMessageNotificationParams
-  extends Schema.Opaque<LoggingMessageNotificationParams>()(Schema.Struct({
-    ...notificationFields,
-    level: LoggingLevel,
-    logger: Schema.optionalKey(Schema.String),
-    data: AnyValue
-  }))
-{}
+export class LoggingMessageNotificationParams extends Schema.Opaque<LoggingMessageNotificationParams>()(Schema.Struct({
+  ...notificationFields,
+  level: LoggingLevel,
+  logger: Schema.optionalKey(Schema.String),
+  data: AnyValue
+})) {}

@@ -89,7 +89,9 @@ export type Params<M> = M extends { readonly params: Schema.Codec<infer P, unkno
 export type Result<M> = M extends { readonly result: Schema.Codec<infer R, unknown> } ? R : never
 
 type RequestOptions =
-  & Partial<Pick<AnyRequest, "inputRequired" | "asInput" | "cacheable" | "taskAugmented" | "taskAnswered" | "nameHeader">>
+  & Partial<
+    Pick<AnyRequest, "inputRequired" | "asInput" | "cacheable" | "taskAugmented" | "taskAnswered" | "nameHeader">
+  >
   & Pick<Common<unknown>, "since" | "until" | "capability" | "extension">
 
 const make = <P, R>(
@@ -134,7 +136,10 @@ const tasks = {
 
 // From the client.
 export const Initialize = make("initialize", "client", InitializeRequestParams, InitializeResult, sessionEra)
-export const Discover = make("server/discover", "client", RequestParams, DiscoverResult, { ...requestEra, cacheable: true })
+export const Discover = make("server/discover", "client", RequestParams, DiscoverResult, {
+  ...requestEra,
+  cacheable: true
+})
 export const Ping = make("ping", "both", RequestParams, EmptyResult, sessionEra)
 export const ListTools = make("tools/list", "client", PaginatedRequestParams, ListToolsResult, {
   capability: server("tools"),
@@ -241,7 +246,9 @@ export const CancelTask = make("tasks/cancel", "client", Task.TaskRequestParams,
 // Notifications.
 export const Initialized = notify("notifications/initialized", "client", NotificationParams, sessionEra)
 export const Cancelled = notify("notifications/cancelled", "both", CancelledNotificationParams)
-export const Progress = notify("notifications/progress", "both", ProgressNotificationParams, { requestEraFrom: "server" })
+export const Progress = notify("notifications/progress", "both", ProgressNotificationParams, {
+  requestEraFrom: "server"
+})
 export const LoggingMessage = notify("notifications/message", "server", LoggingMessageNotificationParams, {
   capability: server("logging")
 })
@@ -276,7 +283,12 @@ export const SubscriptionsAcknowledged = notify(
   Subscription.SubscriptionsAcknowledgedNotificationParams,
   requestEra
 )
-export const LegacyTaskStatus = notify("notifications/tasks/status", "both", Legacy.TaskStatusNotificationParams, legacyTasks)
+export const LegacyTaskStatus = notify(
+  "notifications/tasks/status",
+  "both",
+  Legacy.TaskStatusNotificationParams,
+  legacyTasks
+)
 export const TaskStatus = notify("notifications/tasks", "server", Task.TaskStatusNotificationParams, {
   ...requestEra,
   extension: Task.extension

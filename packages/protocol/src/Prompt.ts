@@ -2,7 +2,16 @@
  * Prompts: `prompts/list` and `prompts/get`.
  */
 import * as Schema from "effect/Schema"
-import { cacheFields, iconFields, metaFields, nameFields, pageFields, requestFields, resultFields, Role } from "./Common.ts"
+import {
+  cacheFields,
+  iconFields,
+  metaFields,
+  nameFields,
+  pageFields,
+  requestFields,
+  resultFields,
+  Role
+} from "./Common.ts"
 import { ContentBlock } from "./Content.ts"
 import { inputResponseFields } from "./InputRequired.ts"
 

@@ -16,12 +16,10 @@ export class SubscriptionFilter extends Schema.Opaque<SubscriptionFilter>()(Sche
 })) {}
 
 /** The params of `subscriptions/listen`. */
-export class SubscriptionsListenRequestParams
-  extends Schema.Opaque<SubscriptionsListenRequestParams>()(Schema.Struct({
-    ...requestFields,
-    notifications: SubscriptionFilter
-  }))
-{}
+export class SubscriptionsListenRequestParams extends Schema.Opaque<SubscriptionsListenRequestParams>()(Schema.Struct({
+  ...requestFields,
+  notifications: SubscriptionFilter
+})) {}
 
 /** The params of `notifications/subscriptions/acknowledged`. */
 export class SubscriptionsAcknowledgedNotificationParams
@@ -54,4 +52,3 @@ export class NotificationMetaObject extends Schema.Opaque<NotificationMetaObject
 export class ResultMetaObject extends Schema.Opaque<ResultMetaObject>()(Schema.Struct({
   "io.modelcontextprotocol/serverInfo": Schema.optionalKey(Implementation)
 })) {}
-

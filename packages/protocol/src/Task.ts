@@ -145,8 +145,6 @@ export const TaskStatusNotificationParams = Schema.Union([
 export type TaskStatusNotificationParams = typeof TaskStatusNotificationParams.Type
 
 /** What the extension adds to the filter of `subscriptions/listen`, and to its acknowledgement. */
-export class TaskSubscriptionNotifications
-  extends Schema.Opaque<TaskSubscriptionNotifications>()(Schema.Struct({
-    taskIds: Schema.optionalKey(Schema.Array(Schema.String))
-  }))
-{}
+export class TaskSubscriptionNotifications extends Schema.Opaque<TaskSubscriptionNotifications>()(Schema.Struct({
+  taskIds: Schema.optionalKey(Schema.Array(Schema.String))
+})) {}

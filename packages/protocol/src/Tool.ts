@@ -67,7 +67,9 @@ const lowerSchema = (value: unknown, revision: Revision): unknown => {
     ...schema,
     // By entries, so that a property that is called `__proto__` stays one.
     properties: Object.fromEntries(
-      Object.entries(properties).map(([name, value]) => [name, isObject(value) ? value : value === false ? { not: {} } : {}])
+      Object.entries(properties).map((
+        [name, value]
+      ) => [name, isObject(value) ? value : value === false ? { not: {} } : {}])
     )
   }
 }

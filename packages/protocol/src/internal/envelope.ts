@@ -32,7 +32,9 @@ const failure = Schema.Struct({ jsonrpc, id: RequestId, error: ErrorObject })
 const readOne = (tags: ReadonlyArray<Tag>, raw: unknown): Result.Result<unknown, string> => {
   const message = JsonRpc.parse(raw)
   if (message._tag === "Invalid") return Result.fail(message.error.message)
-  return tags.includes(message._tag) ? Result.succeed(raw) : Result.fail(`a ${message._tag} where one of ${tags} was meant`)
+  return tags.includes(message._tag)
+    ? Result.succeed(raw)
+    : Result.fail(`a ${message._tag} where one of ${tags} was meant`)
 }
 
 const known = ["jsonrpc", "id", "method", "params", "result", "error"]

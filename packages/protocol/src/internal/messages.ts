@@ -20,7 +20,8 @@ const hasFields = (schema: object): schema is { readonly fields: Schema.Struct.F
 
 /** Params that the official schemas let be absent: those that hold nothing that is required (but of a cancellation). */
 const mayBeAbsent = (ast: AST.AST): boolean =>
-  ast !== CancelledNotificationParams.ast && ast._tag === "Objects" && ast.propertySignatures.every(({ type }) => type.context?.isOptional === true)
+  ast !== CancelledNotificationParams.ast && ast._tag === "Objects" &&
+  ast.propertySignatures.every(({ type }) => type.context?.isOptional === true)
 
 /** The params of a request with the `_meta` that each request carries since 2026-07-28. */
 export const withRequestMeta = (params: object): AnySchema =>
@@ -32,7 +33,11 @@ const envelope = (
   method: Schema.Codec<string>,
   params: AnySchema
 ): AnySchema => {
-  const head = source < "2025-11-25" || kind === "input" ? {} : kind === "request" ? { jsonrpc, id: RequestId } : { jsonrpc }
+  const head = source < "2025-11-25" || kind === "input"
+    ? {}
+    : kind === "request"
+    ? { jsonrpc, id: RequestId }
+    : { jsonrpc }
   const stamped = kind === "request" && source === latest ? withRequestMeta(params) : params
   const fields = { ...head, method, params: mayBeAbsent(stamped.ast) ? Schema.optionalKey(stamped) : stamped }
   return Schema.Struct(fields) as unknown as AnySchema
@@ -42,9 +47,10 @@ const isMethod = (value: unknown): value is Method.AnyRequest | Method.AnyNotifi
   typeof value === "object" && value !== null && "kind" in value
 
 /** The methods by their official names, which are the names in the table without `Legacy`. */
-const named: ReadonlyArray<readonly [string, Method.AnyRequest | Method.AnyNotification]> = Object.entries(Method).flatMap(
-  ([name, value]) => isMethod(value) ? [[name.replace("Legacy", ""), value] as const] : []
-)
+const named: ReadonlyArray<readonly [string, Method.AnyRequest | Method.AnyNotification]> = Object.entries(Method)
+  .flatMap(
+    ([name, value]) => isMethod(value) ? [[name.replace("Legacy", ""), value] as const] : []
+  )
 
 const error = (fields: Schema.Struct.Fields): AnySchema =>
   Schema.Struct({
@@ -133,4 +139,3 @@ export const of = (source: Source): Iterable<Entry> => {
   if (source !== latest) entries.push(["ServerRequest", union(requests.server)])
   return entries
 }
-

@@ -1,0 +1,84 @@
+import * as RequestMeta from "@skein/protocol/RequestMeta"
+import * as Result from "effect/Result"
+import { describe, expect, it } from "vitest"
+
+const stamp = {
+  protocolVersion: "2026-07-28",
+  clientCapabilities: { elicitation: { form: {} }, roots: { listChanged: true }, tasks: {} },
+  clientInfo: { name: "a", version: "1" }
+}
+
+describe("the metadata of a request", () => {
+  it("2026-07-28 · what is stamped is read", () => {
+    const params = RequestMeta.stamp({ name: "a" }, stamp)
+    expect(RequestMeta.isModern(params)).toBe(true)
+    expect(RequestMeta.versionOf(params)).toBe("2026-07-28")
+    expect(Result.getOrThrow(RequestMeta.read(params))).toEqual({
+      protocolVersion: "2026-07-28",
+      // What the revision does not know is not stamped.
+      clientCapabilities: { elicitation: { form: {} }, roots: {} },
+      clientInfo: stamp.clientInfo,
+      logLevel: undefined
+    })
+    expect(params["name"]).toBe("a")
+  })
+
+  it("stamping keeps what is there, and what was set by hand wins", () => {
+    const raw = JSON.parse("{\"__proto__\":{\"x\":1},\"_meta\":{\"progressToken\":7,\"__proto__\":{\"y\":1}}}")
+    raw._meta[RequestMeta.logLevel] = "debug"
+    const params = RequestMeta.stamp(raw, { ...stamp, logLevel: "error" })
+    expect(Result.getOrThrow(RequestMeta.read(params)).logLevel).toBe("debug")
+    expect(RequestMeta.progressTokenOf(params)).toBe(7)
+    expect(JSON.stringify(params)).toContain("\"__proto__\":{\"x\":1}")
+    expect(JSON.stringify(params)).toContain("\"__proto__\":{\"y\":1}")
+    expect(Object.getPrototypeOf(params)).toBe(Object.prototype)
+    expect(raw._meta).not.toHaveProperty([RequestMeta.protocolVersion])
+  })
+
+  it("2026-07-28 · protocolVersion and clientCapabilities are required", () => {
+    const problem = (meta: object | undefined) =>
+      Result.getOrThrow(Result.flip(RequestMeta.read(meta === undefined ? undefined : { _meta: meta })))
+    expect(problem(undefined)).toMatchObject({ _tag: "Missing", key: RequestMeta.protocolVersion })
+    expect(problem({})).toMatchObject({ _tag: "Missing", key: RequestMeta.protocolVersion })
+    expect(problem({ [RequestMeta.protocolVersion]: 7 })).toMatchObject({
+      _tag: "Invalid",
+      key: RequestMeta.protocolVersion
+    })
+    expect(problem({ [RequestMeta.protocolVersion]: "x" })).toMatchObject({
+      _tag: "Missing",
+      key: RequestMeta.clientCapabilities
+    })
+    const valid = { [RequestMeta.protocolVersion]: "x", [RequestMeta.clientCapabilities]: {} }
+    expect(problem({ ...valid, [RequestMeta.clientInfo]: { name: "a" } })).toEqual({
+      _tag: "Invalid",
+      key: RequestMeta.clientInfo,
+      message: "params._meta[\"io.modelcontextprotocol/clientInfo\"].version: Missing key"
+    })
+    expect(problem({ ...valid, [RequestMeta.logLevel]: "loud" })).toMatchObject({
+      _tag: "Invalid",
+      key: RequestMeta.logLevel
+    })
+    expect(problem({ ...valid, [RequestMeta.clientCapabilities]: [] })).toMatchObject({ _tag: "Invalid" })
+    expect(Result.isSuccess(RequestMeta.read({ _meta: valid }))).toBe(true)
+  })
+
+  it("a request without a version belongs to the session era", () => {
+    for (const params of [undefined, {}, { _meta: null }, { _meta: [] }, { _meta: { progressToken: 1 } }]) {
+      expect(RequestMeta.isModern(params)).toBe(false)
+      expect(RequestMeta.versionOf(params)).toBeUndefined()
+    }
+    expect(RequestMeta.isModern({ _meta: Object.create({ [RequestMeta.protocolVersion]: "2026-07-28" }) })).toBe(false)
+  })
+
+  it("a progress token is a string or an integer", () => {
+    const token = (progressToken: unknown) => RequestMeta.progressTokenOf({ _meta: { progressToken } })
+    expect([token("a"), token(""), token(0), token(1.5), token(null), token({})]).toEqual([
+      "a",
+      "",
+      0,
+      undefined,
+      undefined,
+      undefined
+    ])
+  })
+})
