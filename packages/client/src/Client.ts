@@ -17,11 +17,12 @@
  * ```
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
-import type { ServerCapabilities } from "@skein/protocol/Capabilities"
-import type { Implementation, LoggingLevel } from "@skein/protocol/Common"
+import { ServerCapabilities } from "@skein/protocol/Capabilities"
+import { EmptyResult, Implementation, type LoggingLevel } from "@skein/protocol/Common"
+import * as Codec from "@skein/protocol/Codec"
 import type { CompleteResult, PromptReference, ResourceTemplateReference } from "@skein/protocol/Completion"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import type * as Method from "@skein/protocol/Method"
+import * as Method from "@skein/protocol/Method"
 import type { GetPromptResult, ListPromptsResult, Prompt } from "@skein/protocol/Prompt"
 import type {
   ListResourcesResult,
@@ -30,22 +31,26 @@ import type {
   Resource,
   ResourceTemplate
 } from "@skein/protocol/Resource"
-import type * as Revision from "@skein/protocol/Revision"
+import * as Revision from "@skein/protocol/Revision"
 import type { ListToolsResult, Tool } from "@skein/protocol/Tool"
 import type { Transport } from "@skein/runtime/Connection"
-import type { Progress } from "@skein/runtime/Exchange"
 import type * as Limits from "@skein/runtime/Limits"
+import type { CallOptions } from "@skein/runtime/Exchange"
 import type { Peer } from "@skein/runtime/Peer"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { ClientError } from "./ClientError.ts"
-import { connect } from "./internal/connect.ts"
+import { call, type Line, refusal } from "./internal/calls.ts"
+import { connect, type Opened } from "./internal/connect.ts"
+import * as Output from "./internal/output.ts"
+import { walk } from "./internal/pages.ts"
 import type { Notification } from "./Notification.ts"
 
 /** How a client is made. Every member is optional; the defaults stand beside it. */
@@ -79,15 +84,11 @@ export interface Options {
   readonly notificationBuffer?: number | undefined
 }
 
-/** How one request is made. */
-export interface RequestOptions {
-  /** How long to wait for the answer, instead of the timeout of the client's limits (60 seconds). Progress starts it anew. */
-  readonly timeout?: Duration.Input | undefined
-  /** How long to wait in all, instead of the `maxTimeout` of the client's limits (1 hour). */
-  readonly maxTimeout?: Duration.Input | undefined
-  /** Asks the server for progress. Called in order, and never after the end. What it throws is logged. */
-  readonly onProgress?: ((progress: Progress) => void) | undefined
-}
+/**
+ * How one request is made: `timeout` and `maxTimeout` instead of those of the client's limits (60 seconds and 1 hour), and
+ * `onProgress` to ask the server for progress. What `onProgress` throws is logged.
+ */
+export interface RequestOptions extends CallOptions {}
 
 /** How one page of a listing is asked for. */
 export interface PageOptions extends RequestOptions {
@@ -201,6 +202,92 @@ export interface Client {
 /** The client, for programs that have one. */
 export const Client: Context.Service<Client, Client> = Context.Service<Client>("@skein/client/Client")
 
+/** What a server declared, without the members that are malformed: they never hurt. */
+const readCapabilities = (raw: JsonObject, revision: Revision.Revision): ServerCapabilities => {
+  const whole = Codec.decode(ServerCapabilities, revision, raw)
+  if (Result.isSuccess(whole)) return whole.success
+  const sound = Object.entries(raw).filter(([key, value]) =>
+    Result.isSuccess(Codec.decode(ServerCapabilities, revision, { [key]: value }))
+  )
+  return Object.fromEntries(sound)
+}
+
+const assemble = (opened: Opened, options: Options): Client => {
+  const { agreement: { capabilities, info, instructions, revision }, notices, peer, settings, warn } = opened
+  const modern = Revision.era(revision) === "request"
+  const bounds = { maxPages: options.maxPages ?? 1_000, maxItems: options.maxItems ?? 10_000 }
+  let stamp: Line["stamp"] = modern ? settings.stamp(revision) : (params) => params
+  const line: Line = {
+    peer,
+    revision,
+    capabilities,
+    enforceCapabilities: options.enforceCapabilities ?? true,
+    stamp: (params) => stamp(params),
+    warn
+  }
+  const request: Client["request"] = (method, params, options) => call(line, method, params, options)
+
+  const page = <R>(method: Method.RequestMethod<{ readonly cursor?: string }, R>) => (options: PageOptions = {}) =>
+    request(method, options.cursor === undefined ? {} : { cursor: options.cursor }, options)
+  const all = <R extends { readonly nextCursor?: string }, A>(
+    method: Method.RequestMethod<{ readonly cursor?: string }, R>,
+    items: (page: R) => ReadonlyArray<A>
+  ) => walk(method.name, bounds, (cursor) => page(method)({ cursor }), items)
+
+  const callTool = <A, RD>(
+    name: string,
+    args?: JsonObject,
+    options: RequestOptions | TypedCallOptions<A, RD> = {}
+  ) => {
+    const params = args === undefined ? { name } : { name, arguments: args }
+    const called = request(Method.CallTool, params, options)
+    return "output" in options && options.output !== undefined
+      ? Effect.flatMap(called, (result) => Output.decode(name, result, options.output))
+      : called
+  }
+
+  return {
+    revision,
+    era: Revision.era(revision),
+    server: info === undefined ? undefined : Result.getOrUndefined(Codec.decode(Implementation, revision, info)),
+    capabilities: readCapabilities(capabilities, revision),
+    instructions,
+    listTools: page(Method.ListTools),
+    allTools: all(Method.ListTools, ({ tools }) => tools),
+    callTool: callTool as CallTool,
+    listResources: page(Method.ListResources),
+    allResources: all(Method.ListResources, ({ resources }) => resources),
+    listResourceTemplates: page(Method.ListResourceTemplates),
+    allResourceTemplates: all(Method.ListResourceTemplates, ({ resourceTemplates }) => resourceTemplates),
+    readResource: (uri, options) => request(Method.ReadResource, { uri }, options),
+    listPrompts: page(Method.ListPrompts),
+    allPrompts: all(Method.ListPrompts, ({ prompts }) => prompts),
+    getPrompt: (name, args, options) =>
+      request(Method.GetPrompt, args === undefined ? { name } : { name, arguments: args }, options),
+    complete: (ref, argument, known, options) =>
+      request(
+        Method.Complete,
+        known === undefined ? { ref, argument } : { ref, argument, context: { arguments: known } },
+        options
+      ),
+    // Any answer will do: what it says was read in the handshake.
+    ping: Effect.asVoid(request(modern ? { ...Method.Discover, result: EmptyResult } : Method.Ping, {})),
+    setLoggingLevel: (level, options) =>
+      modern
+        ? Effect.suspend(() => {
+          const refused = refusal(line, { ...Method.SetLevel, until: undefined })
+          if (refused !== undefined) return Effect.fail(refused)
+          stamp = settings.stamp(revision, level)
+          return Effect.void
+        })
+        : Effect.asVoid(request(Method.SetLevel, { level }, options)),
+    request,
+    notifications: notices.stream,
+    ended: peer.ended,
+    peer
+  }
+}
+
 /**
  * Opens a client that the scope closes.
  *
@@ -211,7 +298,7 @@ export const Client: Context.Service<Client, Client> = Context.Service<Client>("
  * when they get a request that they do not know.
  */
 export const make = (transport: Transport, options: Options = {}): Effect.Effect<Client, ClientError, Scope.Scope> =>
-  connect(transport, options)
+  Effect.map(connect(transport, options), (opened) => assemble(opened, options))
 
 /** A layer that opens a client, and closes it. See {@link make}. */
 export const layer = (transport: Transport, options: Options = {}): Layer.Layer<Client, ClientError> =>

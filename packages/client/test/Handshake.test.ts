@@ -7,7 +7,7 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../src/Client.ts"
-import { ClientError } from "../src/ClientError.ts"
+import type { ClientError } from "../src/ClientError.ts"
 import { ok, refuse, type Script, scripted, speaks, unknown } from "./support/scripted.ts"
 
 const protocolVersion = "io.modelcontextprotocol/protocolVersion"

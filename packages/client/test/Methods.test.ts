@@ -46,9 +46,10 @@ const full = (revision: Revision.Revision): Script => ({ method }) => {
 }
 
 /** What only the newest revision says of a result: how long it may be cached. */
-const lasting = <A extends { readonly ttlMs?: number; readonly cacheScope?: string }>(
-  { ttlMs, cacheScope, ...rest }: A
-) => rest
+const lasting = <A extends { readonly ttlMs?: number; readonly cacheScope?: string }>(result: A) => {
+  const { cacheScope: _cacheScope, ttlMs: _ttlMs, ...rest } = result
+  return rest
+}
 
 const resultType = "complete"
 

@@ -6,10 +6,10 @@ import type { InputRequiredResult } from "@skein/protocol/InputRequired"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
+import type { CallOptions } from "@skein/runtime/Exchange"
 import type { Peer } from "@skein/runtime/Peer"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import type { RequestOptions } from "../Client.ts"
 import { ClientError, fromRequest } from "../ClientError.ts"
 import { repair } from "./repair.ts"
 
@@ -84,7 +84,7 @@ const read = <R>(
 }
 
 /** Runs a callback of the host where it must not throw. */
-const shield = (line: Line, method: string, onProgress: RequestOptions["onProgress"]): RequestOptions["onProgress"] =>
+const shield = (line: Line, method: string, onProgress: CallOptions["onProgress"]): CallOptions["onProgress"] =>
   onProgress === undefined ? undefined : (progress) => {
     try {
       onProgress(progress)
@@ -98,7 +98,7 @@ export const call = <P, R>(
   line: Line,
   method: Method.RequestMethod<P, R>,
   params: P,
-  options: RequestOptions = {}
+  options: CallOptions = {}
 ): Effect.Effect<R, ClientError> =>
   Effect.suspend(() => {
     const refused = refusal(line, method)
