@@ -1,0 +1,386 @@
+/**
+ * Races, by the thousand: random interleavings of everything that can happen to a peer, each compared with the model message by
+ * message. Between two steps nothing is let run, so that what races here happens in one tick, in every order.
+ */
+import type * as McpError from "@skein/protocol/McpError"
+import * as McpErrors from "@skein/protocol/McpError"
+import { TransportError } from "@skein/runtime/Connection"
+import type * as Exchange from "@skein/runtime/Exchange"
+import type * as Peer from "@skein/runtime/Peer"
+import { describe, expect, it } from "@effect/vitest"
+import * as Arbitrary from "effect/Arbitrary"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import * as TestClock from "effect/testing/TestClock"
+import { failureOf, logged, poll, raw, settle } from "./kit.ts"
+import { type Kind, kinds, limits, Model } from "./model.ts"
+
+/** How often each step is taken, in parts. */
+const weights = {
+  request: 10,
+  again: 2,
+  batch: 2,
+  step: 8,
+  cancel: 6,
+  call: 7,
+  answer: 6,
+  interrupt: 4,
+  progress: 4,
+  report: 4,
+  notice: 2,
+  endNotice: 2,
+  notify: 1,
+  room: 1,
+  drain: 1,
+  tick: 7,
+  turn: 2,
+  ended: 0.6,
+  lost: 0.2,
+  close: 0.4
+}
+
+interface Step {
+  readonly name: keyof typeof weights
+  readonly a: number
+  readonly b: number
+}
+
+const names = Object.keys(weights) as ReadonlyArray<keyof typeof weights>
+const total = names.reduce((sum, name) => sum + weights[name], 0)
+
+const pick = (part: number): keyof typeof weights => {
+  let rest = part * total
+  for (const name of names) {
+    rest -= weights[name]
+    if (rest < 0) return name
+  }
+  return "turn"
+}
+
+// A word each for what is done, to what, and how.
+const word = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0xffff_ffff })))
+
+// Generated numbers lean to the ends of their range: spread them, or every other script would close the session at once.
+const spread = (n: number): number => {
+  let x = (n + 0x9e37_79b9) >>> 0
+  x = Math.imul(x ^ (x >>> 16), 0x21f0_aaad)
+  x = Math.imul(x ^ (x >>> 15), 0x735a_2d97)
+  return (x ^ (x >>> 15)) >>> 0
+}
+
+const steps = Arbitrary.array(
+  Arbitrary.map(Arbitrary.all([word, word, word]), ([n, a, b]): Step => ({
+    name: pick(spread(n) / 2 ** 32),
+    a: spread(a),
+    b: spread(b)
+  })),
+  { minLength: 1, maxLength: 120 }
+)
+
+const text = (json: any): string => {
+  if (Array.isArray(json)) return `[${json.map(text).join(", ")}]`
+  if (json.method === undefined) return `answer ${json.id} ${json.error === undefined ? "ok" : json.error.code}`
+  if (json.id !== undefined) return `${json.method} ${json.id}`
+  if (json.method === "notifications/cancelled") return `cancel ${json.params.requestId}`
+  if (json.method === "notifications/progress") return `progress ${json.params.progressToken} ${json.params.progress}`
+  return json.method
+}
+
+/** Handlers of every kind, and what ends them. */
+class Bench {
+  readonly kinds = new Map<number, Kind>()
+  readonly exchanges = new Map<number, Exchange.Exchange>()
+  readonly ends = new Map<number, Deferred.Deferred<Exchange.Answer, McpError.McpError>>()
+  readonly notices: Array<Deferred.Deferred<void>> = []
+  peer: Peer.Peer | undefined = undefined
+
+  readonly dispatch = (exchange: Exchange.Exchange): Effect.Effect<Exchange.Answer, McpError.McpError> => {
+    const id = exchange.id as number
+    this.exchanges.set(id, exchange)
+    switch (this.kinds.get(id)!) {
+      case "sync":
+        return Effect.succeed({})
+      case "throws":
+        throw new Error("thrown")
+      case "closes":
+        return Effect.sync(() => {
+          this.peer!.close({ _tag: "Expired" })
+          return {}
+        })
+      case "asks":
+        return Effect.match(exchange.request("question", {}, { timeout: 100, maxTimeout: 100 }), {
+          onFailure: () => ({}),
+          onSuccess: () => ({})
+        })
+      case "parked":
+        return this.#wait(id)
+      case "masked":
+        return Effect.uninterruptible(this.#wait(id))
+      case "slow":
+        return Effect.onInterrupt(this.#wait(id), () => Effect.ignore(this.#wait(id)))
+    }
+  }
+
+  readonly onNotification = (): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      const end = Deferred.makeUnsafe<void>()
+      this.notices.push(end)
+      return Deferred.await(end)
+    })
+
+  step(id: number, how: "ok" | "error" | "defect"): void {
+    const end = this.ends.get(id)
+    if (end === undefined) return
+    this.ends.delete(id)
+    Deferred.doneUnsafe(
+      end,
+      how === "ok" ? Effect.succeed({}) : how === "error" ? Effect.fail(McpErrors.invalidParams()) : Effect.die("broken")
+    )
+  }
+
+  endNotice(): void {
+    const end = this.notices.shift()
+    if (end !== undefined) Deferred.doneUnsafe(end, Effect.void)
+  }
+
+  #wait(id: number): Effect.Effect<Exchange.Answer, McpError.McpError> {
+    return Effect.suspend(() => {
+      const end = Deferred.makeUnsafe<Exchange.Answer, McpError.McpError>()
+      this.ends.set(id, end)
+      return Deferred.await(end)
+    })
+  }
+}
+
+const outcome = (fiber: Fiber.Fiber<unknown, { readonly _tag: string; readonly reason: string }>): string => {
+  const exit = fiber.pollUnsafe()
+  if (exit === undefined) return "running"
+  if (Exit.isSuccess(exit)) return "ok"
+  const error = failureOf(fiber)
+  if (error === undefined) return Exit.hasInterrupts(exit) ? "interrupted" : "defect"
+  return error._tag === "McpError" ? "error" : error.reason === "InvalidAnswer" ? "bad" : error.reason
+}
+
+const run = (script: ReadonlyArray<Step>, canPause: boolean) =>
+  Effect.gen(function*() {
+    const model = new Model()
+    const bench = new Bench()
+    const scope = yield* Scope.make()
+    const { other, peer } = yield* raw({
+      revision: "2025-03-26",
+      canPause,
+      limits,
+      dispatch: bench.dispatch,
+      onNotification: bench.onNotification
+    }).pipe(Effect.provideService(Scope.Scope, scope))
+    bench.peer = peer
+    let nextRequest = 1
+    const fibers = new Map<number, Fiber.Fiber<any, any>>()
+    const told = new Map<number, Array<number>>()
+    const background: Array<Fiber.Fiber<void>> = []
+    const fork = <A, E>(effect: Effect.Effect<A, E>) => Effect.forkDetach(effect, { startImmediately: true })
+
+    const kindOf = (a: number): Kind => {
+      // The session's end is rare.
+      const kind = kinds[a % kinds.length]!
+      return kind === "closes" && a % 5 !== 0 ? "parked" : kind
+    }
+    const fresh = (a: number): readonly [number, Kind] => {
+      const id = nextRequest++
+      const kind = kindOf(a)
+      bench.kinds.set(id, kind)
+      return [id, kind]
+    }
+    const message = (id: number) => ({ jsonrpc: "2.0", id, method: "work", params: { _meta: { progressToken: id } } })
+    // Mostly of what is there, now and then of what never was, or is over.
+    const known = (a: number): number => 1 + a % Math.max(1, nextRequest)
+    const inFlight = (a: number, b: number): number => {
+      const ids = [...model.requests.keys()]
+      return ids.length === 0 || b % 4 === 0 ? known(a) : ids[a % ids.length]!
+    }
+    const waiting = (a: number, b: number): number => {
+      const ids = [...model.calls.keys()]
+      return ids.length === 0 || b % 4 === 0 ? 1 + a % 20 : ids[a % ids.length]!
+    }
+    // A connection says once that it is over; this side may close it as often as it likes.
+    const end = (end: Parameters<Peer.Peer["close"]>[0]) => {
+      const transport = end._tag === "Ended" || end._tag === "Lost"
+      if (transport && model.end !== undefined) return
+      model.close(end)
+      if (end._tag === "Ended" || end._tag === "Lost") other.end(end)
+      else peer.close(end)
+    }
+
+    for (const { a, b, name } of script) {
+      // A transport that has stopped reading delivers nothing.
+      const reads = !(canPause && model.paused) && model.end === undefined
+      switch (name) {
+        case "request": {
+          if (!reads) break
+          const [id, kind] = fresh(a)
+          model.request(id, kind)
+          other.json(message(id))
+          break
+        }
+        case "again": {
+          const id = inFlight(a, 1)
+          if (!reads || !model.requests.has(id)) break
+          model.request(id, "sync")
+          other.json(message(id))
+          break
+        }
+        case "batch": {
+          if (!reads) break
+          const members = Array.from({ length: 1 + a % 3 }, (_, index) => fresh(b + index * 7919))
+          model.batch(members.map((member) => () => member))
+          other.json(members.map(([id]) => message(id)))
+          break
+        }
+        case "step": {
+          const id = inFlight(a, b)
+          const how = (["ok", "ok", "error", "defect"] as const)[b % 4]!
+          // Only what waits can be told to end.
+          if (!bench.ends.has(id)) break
+          model.step(id, how)
+          bench.step(id, how)
+          break
+        }
+        case "cancel": {
+          if (!reads) break
+          const id = inFlight(a, b)
+          model.cancel(id)
+          other.cancel(id)
+          break
+        }
+        case "call": {
+          const timeout = 10 * (1 + a % 5)
+          const maxTimeout = 10 * (1 + b % 12)
+          const progresses = b % 3 !== 0
+          const id = model.call(timeout, maxTimeout, progresses)
+          const heard: Array<number> = []
+          const fiber = yield* fork(peer.request("call", {}, {
+            timeout,
+            maxTimeout,
+            ...(progresses ? { onProgress: ({ progress }) => heard.push(progress) } : undefined)
+          }))
+          if (typeof id === "string") expect(outcome(fiber)).toBe(id)
+          else {
+            fibers.set(id, fiber)
+            told.set(id, heard)
+          }
+          break
+        }
+        case "answer": {
+          if (!reads) break
+          const id = waiting(a, b)
+          const how = (["ok", "ok", "error", "bad"] as const)[b % 4]!
+          model.answer(id, how)
+          if (how === "ok") other.answer(id)
+          else if (how === "error") other.fail(id, -32602, "no")
+          else other.json({ jsonrpc: "2.0", id, result: [] })
+          break
+        }
+        case "interrupt": {
+          const id = waiting(a, b)
+          const fiber = fibers.get(id)
+          if (fiber === undefined) break
+          model.interrupt(id)
+          fiber.interruptUnsafe()
+          break
+        }
+        case "progress": {
+          if (!reads) break
+          const id = waiting(a, b)
+          model.progress(id, b % 10)
+          other.progress(id, b % 10)
+          break
+        }
+        case "report": {
+          const id = inFlight(a, b)
+          const exchange = bench.exchanges.get(id)
+          if (exchange === undefined) break
+          model.report(id, b % 10)
+          background.push(yield* fork(exchange.progress({ progress: b % 10 })))
+          break
+        }
+        case "notice":
+          if (!reads) break
+          model.notice()
+          other.notify("notifications/work")
+          break
+        case "endNotice":
+          if (model.notices === 0) break
+          model.endNotice()
+          bench.endNotice()
+          break
+        case "notify":
+          model.notify()
+          background.push(yield* fork(peer.notify("notify")))
+          break
+        case "room":
+          other.room = false
+          break
+        case "drain":
+          other.drain()
+          break
+        case "tick":
+          model.tick()
+          yield* TestClock.adjust(10)
+          yield* settle
+          break
+        case "turn":
+          yield* settle
+          break
+        case "ended":
+          end({ _tag: "Ended" })
+          break
+        case "lost":
+          end({ _tag: "Lost", cause: new TransportError({ reason: "Lost", message: "broken" }) })
+          break
+        case "close":
+          end({ _tag: "Closed" })
+          break
+      }
+      expect(other.messages.map(text)).toEqual(model.wire)
+      expect([...peer.exchanges].map((exchange) => exchange.id)).toEqual([...model.requests.keys()])
+      expect([...peer.calls].map((call) => call.id)).toEqual([...model.calls.keys()])
+      if (canPause) expect(other.paused).toBe(model.paused)
+    }
+
+    // The scope closes; whoever ignores that is told to end; and then nothing is left.
+    model.close({ _tag: "Closed" })
+    const closing = yield* fork(Scope.close(scope, Exit.void))
+    yield* TestClock.adjust(1000)
+    yield* settle
+    expect(poll(closing)).toBe("succeeded")
+    expect((yield* peer.ended)._tag).toBe(model.end!._tag)
+    expect(other.messages.map(text)).toEqual(model.wire)
+    for (const id of [...bench.ends.keys()]) bench.step(id, "ok")
+    for (const [id, fiber] of fibers) {
+      expect([id, outcome(fiber)]).toEqual([id, model.outcomes.get(id)])
+      expect(told.get(id)).toEqual(model.told.get(id))
+    }
+    yield* settle
+    expect([...peer.exchanges]).toEqual([])
+    expect([...peer.calls]).toEqual([])
+    expect(background.every((fiber) => fiber.pollUnsafe() !== undefined)).toBe(true)
+    expect(other.messages.map(text)).toEqual(model.wire)
+    expect([other.waiters, other.closes, other.paused]).toEqual([0, 1, false])
+  })
+
+describe("random interleavings", () => {
+  for (const canPause of [true, false]) {
+    const transport = canPause ? "stops reading" : "cannot stop reading"
+    it.effect.prop(
+      `every request is answered once, or not at all when it was cancelled or the session ended; every call ends once; ` +
+        `nothing is said about what is over; nothing is left (a transport that ${transport})`,
+      [steps],
+      ([script]) => logged(() => Effect.as(run(script, canPause), true)),
+      { timeout: 60_000, arbitrary: { runs: 400, size: 120, seed: "skein" } }
+    )
+  }
+})
