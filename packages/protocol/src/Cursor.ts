@@ -13,13 +13,13 @@ import * as McpError from "./McpError.ts"
 export interface Position {
   /** How many entries came before. */
   readonly index: number
-  /** The name of the last of them: as much of it as the cursor holds, which is 256 UTF-16 units. */
+  /** The name of the last of them: as much of it as the cursor holds, which is 128 UTF-16 units. */
   readonly name: string
   /** A digest of that whole name. */
   readonly digest: string
 }
 
-const maxName = 256
+const maxName = 128
 
 // FNV-1a over UTF-16 units: 32 bits, to tell lists and names apart, not to keep anybody out.
 const digest = (text: string): string => {
@@ -28,9 +28,7 @@ const digest = (text: string): string => {
   return (hash >>> 0).toString(36)
 }
 
-// A name that is cut may end in half a character, which has no UTF-8.
-const cut = (name: string): string => name.slice(0, maxName).replace(/\p{Surrogate}/gu, "\ufffd")
-
+// The name is written as JSON, which keeps a surrogate without its partner, as UTF-8 would not.
 const version = "1"
 
 /**
@@ -39,9 +37,20 @@ const version = "1"
  * this one included. The cursor is at most 1,200 characters long.
  */
 export const encode = (list: string, name: string, index: number): string =>
-  Base64Url.encode(`${version}.${digest(list)}.${index.toString(36)}.${digest(name)}.${cut(name)}`)
+  Base64Url.encode(
+    `${version}.${digest(list)}.${index.toString(36)}.${digest(name)}.${JSON.stringify(name.slice(0, maxName))}`
+  )
 
 const form = /^1\.([0-9a-z]{1,7})\.([0-9a-z]{1,11})\.([0-9a-z]{1,7})\./
+
+const parseName = (text: string): string | undefined => {
+  try {
+    const name: unknown = JSON.parse(text)
+    return typeof name === "string" && name.length <= maxName ? name : undefined
+  } catch {
+    return undefined
+  }
+}
 
 const refuse = (): Result.Result<never, McpError.McpError> => Result.fail(McpError.invalidParams("Invalid cursor"))
 
@@ -60,8 +69,8 @@ export const decode = (
   const read = form.exec(text.success)
   if (read === null || read[1] !== digest(list)) return refuse()
   const index = Number.parseInt(read[2]!, 36)
-  const name = text.success.slice(read[0].length)
-  if (index < 1 || !Number.isSafeInteger(index) || name.length > maxName) return refuse()
+  const name = parseName(text.success.slice(read[0].length))
+  if (index < 1 || !Number.isSafeInteger(index) || name === undefined) return refuse()
   return Result.succeed({ index, name, digest: read[3]! })
 }
 
@@ -71,7 +80,7 @@ export const decode = (
  * - The last entry that was given is where it was, or has moved because others came or went: behind it. Nothing is given twice
  *   or left out, but for what changed in front of it.
  * - It is gone, and the list is `sorted` (by UTF-16 units, as `Array.sort` does): where it would stand. (Of names that
- *   share their first 256 units with it, some may be given twice.)
+ *   share their first 128 units with it, some may be given twice.)
  * - It is gone, and the list is not sorted: at its old index, where its successor is now. Where more entries went, some
  *   are left out; where entries came in front, some are given twice.
  *
@@ -83,7 +92,7 @@ export const resume = (
   options?: { readonly sorted?: boolean | undefined }
 ): number => {
   const isLast = (name: string | undefined): boolean =>
-    name !== undefined && digest(name) === position.digest && cut(name) === position.name
+    name !== undefined && digest(name) === position.digest && name.slice(0, maxName) === position.name
   if (isLast(names[position.index - 1])) return position.index
   const moved = names.findIndex(isLast)
   if (moved >= 0) return moved + 1

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Schema from "effect/Schema"
 import * as Spec from "./oracle/Spec.ts"
 import * as Validate from "./oracle/Validate.ts"
+import * as Timed from "./timed.ts"
 
 const batch = (text: string): JsonRpc.Batch<JsonRpc.Message | JsonRpc.Invalid> => {
   const read = JsonRpc.parseText(text)
@@ -84,9 +85,9 @@ describe("batches", () => {
 
   it("a batch of 100,000 members is read in under a second", () => {
     const text = `[${Array.from({ length: 100_000 }, (_, i) => `{"jsonrpc":"2.0","id":${i},"method":"m"}`).join(",")}]`
-    const start = performance.now()
-    assert.lengthOf(batch(text).members, 100_000)
-    assert.isBelow(performance.now() - start, 1000)
+    Timed.within(1000, () => {
+      assert.lengthOf(batch(text).members, 100_000)
+    })
   })
 })
 

@@ -2,6 +2,7 @@ import * as UriTemplate from "@skein/protocol/UriTemplate"
 import { assert, describe, it } from "@effect/vitest"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Timed from "./timed.ts"
 
 const make = (text: string, options?: UriTemplate.Options) => Result.getOrThrow(UriTemplate.make(text, options))
 const refusal = (text: string, options?: UriTemplate.Options) => {
@@ -19,19 +20,7 @@ const round = (text: string, values: { readonly [name: string]: UriTemplate.Valu
   const found = UriTemplate.match(template, UriTemplate.expand(template, values))
   return found === undefined ? undefined : { ...found }
 }
-/** Runs it up to three times: the quickest counts, as other work on the machine may have delayed one. */
-const timed = <A>(f: () => A): A => {
-  let quickest = Infinity
-  for (let i = 0;; i++) {
-    const start = performance.now()
-    const value = f()
-    quickest = Math.min(quickest, performance.now() - start)
-    if (quickest < 50 || i === 2) {
-      assert.isBelow(quickest, 50)
-      return value
-    }
-  }
-}
+const timed = <A>(f: () => A): A => Timed.within(50, f)
 
 describe("expanding", () => {
   // The variables and results of RFC 6570, section 3.2, for the operators that are supported.
