@@ -14,7 +14,10 @@ import * as Codec from "./Codec.ts"
 import * as Envelope from "./internal/envelope.ts"
 import * as Messages from "./internal/messages.ts"
 import * as Shapes from "./internal/shapes.ts"
+import type { Source } from "./internal/source.ts"
 import { latest, type Revision } from "./Revision.ts"
+
+export type { Source } from "./internal/source.ts"
 
 /** What the model has for one official definition in one revision. */
 export interface Definition {
@@ -34,9 +37,6 @@ export interface Definition {
   /** Reads a value of the official shape: lifts it and validates it. The error is one line that names the path. */
   readonly read: (raw: unknown) => Result.Result<unknown, string>
 }
-
-/** A revision, or the extension `io.modelcontextprotocol/tasks`, which has a schema of its own. */
-export type Source = Revision | "tasks"
 
 const define = (
   name: string,

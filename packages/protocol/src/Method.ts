@@ -5,7 +5,7 @@
  * {@link notification} or {@link inputRequest}, and answer `-32601` to what is not there. A name that meant two things (the
  * tasks of 2025-11-25, and those of the extension) has two entries with windows that do not overlap.
  */
-import * as Schema from "effect/Schema"
+import type * as Schema from "effect/Schema"
 import { alone, type Window } from "./Annotate.ts"
 import { CallToolRequestParams, CallToolResult } from "./CallTool.ts"
 import { EmptyResult, NotificationParams, PaginatedRequestParams, RequestParams } from "./Common.ts"

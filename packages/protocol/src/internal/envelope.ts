@@ -2,10 +2,10 @@
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { AnyObject, RequestId } from "../Common.ts"
-import type { Source } from "../Definitions.ts"
 import * as JsonRpc from "../JsonRpc.ts"
 import { ErrorObject } from "../Task.ts"
 import { isObject } from "./object.ts"
+import type { Source } from "./source.ts"
 
 /** An envelope: what generates it, and how it is read and written. */
 export interface Envelope {

@@ -2,7 +2,6 @@
 import * as Schema from "effect/Schema"
 import type * as AST from "effect/SchemaAST"
 import { EmptyResult, NotificationParams, PaginatedRequestParams, RequestId, RequestParams } from "../Common.ts"
-import type { Source } from "../Definitions.ts"
 import { URLElicitationRequiredErrorData } from "../Elicitation.ts"
 import { ClientCapabilities } from "../Capabilities.ts"
 import { InputRequiredResult } from "../InputRequired.ts"
@@ -10,6 +9,7 @@ import * as Method from "../Method.ts"
 import { CancelledNotificationParams } from "../Progress.ts"
 import { RequestMetaObject } from "../RequestMeta.ts"
 import { latest, type Revision, within } from "../Revision.ts"
+import type { Source } from "./source.ts"
 
 type AnySchema = Schema.Codec<unknown>
 type Entry = readonly [name: string, schema: AnySchema]

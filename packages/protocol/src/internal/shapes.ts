@@ -5,7 +5,6 @@ import * as Capabilities from "../Capabilities.ts"
 import * as Common from "../Common.ts"
 import * as Completion from "../Completion.ts"
 import * as Content from "../Content.ts"
-import type { Source } from "../Definitions.ts"
 import * as Elicitation from "../Elicitation.ts"
 import * as Initialize from "../Initialize.ts"
 import * as InputRequired from "../InputRequired.ts"
@@ -22,6 +21,7 @@ import * as Subscription from "../Subscription.ts"
 import * as Task from "../Task.ts"
 import * as Tool from "../Tool.ts"
 import { AnyInputRequiredResult, withRequestMeta } from "./messages.ts"
+import type { Source } from "./source.ts"
 
 /** Some names that come and go together. `tasks`: the extension's schema repeats them. */
 interface Group {
