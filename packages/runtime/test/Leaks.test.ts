@@ -1,0 +1,208 @@
+/**
+ * Everything that lives has an owner: after ten thousand sessions everything is back where it was. On the real clock, because
+ * what is counted here is what really exists: fibers, timers, listeners, table entries, and the heap.
+ */
+import * as McpError from "@skein/protocol/McpError"
+import type * as Exchange from "@skein/runtime/Exchange"
+import * as Inspect from "@skein/runtime/Inspect"
+import type * as Peer from "@skein/runtime/Peer"
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Logger from "effect/Logger"
+import * as Metric from "effect/Metric"
+import * as Scope from "effect/Scope"
+import { pair, settle } from "./kit.ts"
+
+/** A seeded source of chance (mulberry32), so that a failure can be run again. */
+const chance = (seed: number) => (): number => {
+  seed = (seed + 0x6d2b_79f5) | 0
+  let t = Math.imul(seed ^ (seed >>> 15), 1 | seed)
+  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+  return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
+}
+
+/** Counts the fibers that live. */
+const census = () => {
+  const counts = { alive: 0, started: 0 }
+  const service: Metric.FiberRuntimeMetricsService = {
+    recordFiberStart: () => {
+      counts.alive++
+      counts.started++
+    },
+    recordFiberEnd: () => {
+      counts.alive--
+    }
+  }
+  return { counts, service }
+}
+
+const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length
+
+const listeners = () => process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0)
+
+const silent = Effect.provide(Logger.layer([]))
+
+const gc = globalThis.gc
+
+const heap = (): number => {
+  for (let n = 0; n < 3; n++) gc!()
+  return process.memoryUsage().heapUsed
+}
+
+const turns = (n: number): Effect.Effect<void> => n === 0 ? Effect.void : Effect.andThen(Effect.yieldNow, turns(n - 1))
+
+/** What a handler does depends on the method: something of everything that a handler can do. */
+const dispatch: Exchange.Dispatcher = (exchange) => {
+  switch (exchange.method) {
+    case "at once":
+      return Effect.succeed({})
+    case "soon":
+      return Effect.as(turns(3), {})
+    case "never":
+      return Effect.never
+    case "sleeps":
+      return Effect.as(Effect.sleep("1 hour"), {})
+    case "masked":
+      return Effect.as(Effect.uninterruptible(turns(5)), {})
+    case "cleans up":
+      return Effect.ensuring(Effect.never, turns(4))
+    case "asks":
+      return Effect.match(exchange.request("soon"), { onFailure: () => ({}), onSuccess: (answer) => answer })
+    case "asks in vain":
+      return Effect.match(exchange.request("never"), { onFailure: () => ({}), onSuccess: (answer) => answer })
+    case "progress":
+      return Effect.as(Effect.forEach([1, 2, 3], (progress) => Effect.andThen(exchange.progress({ progress }), turns(1))), {})
+    case "fails":
+      return Effect.andThen(turns(1), Effect.fail(McpError.invalidParams()))
+    case "dies":
+      return Effect.andThen(turns(1), Effect.die("broken"))
+    default:
+      throw new Error("thrown")
+  }
+}
+
+const methods = [
+  "at once",
+  "soon",
+  "never",
+  "sleeps",
+  "masked",
+  "cleans up",
+  "asks",
+  "asks in vain",
+  "progress",
+  "fails",
+  "dies",
+  "throws"
+]
+
+/** One session: calls both ways, some of them cancelled, and an end in the middle of it. */
+const oneSession = (seed: number, after: (peers: readonly [Peer.Peer, Peer.Peer]) => Effect.Effect<void>) =>
+  Effect.gen(function*() {
+    const random = chance(seed)
+    const below = (n: number) => Math.floor(random() * n)
+    const scope = yield* Scope.make()
+    const peers = yield* pair({
+      left: dispatch,
+      right: dispatch,
+      link: { maxQueued: 1 + below(8) },
+      limits: { maxInFlight: 1 + below(6), maxPending: 1 + below(8), timeout: below(2) === 0 ? 0 : "1 minute" }
+    }).pipe(Effect.provideService(Scope.Scope, scope))
+    const calls: Array<Fiber.Fiber<unknown, unknown>> = []
+    for (let n = below(8); n > 0; n--) {
+      const peer = peers[below(2)]!
+      const method = methods[below(methods.length)]!
+      calls.push(
+        yield* Effect.forkChild(
+          below(3) === 0 ? peer.notify(`notifications/${method}`) : peer.request(method, {}, { onProgress: () => {} }),
+          { startImmediately: true }
+        )
+      )
+      if (below(3) === 0) yield* turns(1 + below(4))
+      if (below(3) === 0) calls[below(calls.length)]!.interruptUnsafe()
+    }
+    if (below(4) === 0) yield* Scope.addFinalizer(peers[0].scope, turns(2))
+    if (below(2) === 0) yield* turns(below(10))
+    const first = peers[below(2)]!
+    const end = below(4)
+    if (end === 0) first.close({ _tag: "Expired" })
+    if (end === 1) first.close({ _tag: "Refused", message: "no" })
+    if (end === 2) yield* Effect.forkChild(first.ended, { startImmediately: true })
+    if (below(2) === 0) yield* turns(below(10))
+    yield* Scope.close(scope, Exit.void)
+    yield* Fiber.awaitAll(calls)
+    yield* after(peers)
+  })
+
+const many = (count: number, at: number, after: (peers: readonly [Peer.Peer, Peer.Peer]) => Effect.Effect<void>) =>
+  Effect.forEach(Array.from({ length: count }, (_, n) => at + n), (seed) => oneSession(seed, after), {
+    concurrency: 20,
+    discard: true
+  })
+
+describe("after 10,000 sessions with random calls, cancellations and disconnects", () => {
+  it.live("no fiber, timer, listener or table entry is left, and the heap is back where it was", () =>
+    silent(
+      Effect.gen(function*() {
+        expect(gc, "run with --expose-gc").toBeTypeOf("function")
+        const { counts, service } = census()
+        const peers: Array<WeakRef<Peer.Peer>> = []
+        const ends: Record<string, number> = {}
+        const after = ([left, right]: readonly [Peer.Peer, Peer.Peer]) =>
+          Effect.gen(function*() {
+            for (const peer of [left, right]) {
+              peers.push(new WeakRef(peer))
+              const end = yield* peer.ended
+              ends[end._tag] = (ends[end._tag] ?? 0) + 1
+              const { calls, requests } = yield* Inspect.session(peer)
+              expect([calls, requests]).toEqual([[], []])
+            }
+          })
+        const run = (count: number, at: number) =>
+          Effect.provideService(many(count, at, after), Metric.FiberRuntimeMetrics, service)
+        // What is compiled and cached once is not a leak.
+        yield* run(500, 1_000_000)
+        yield* settle
+        peers.length = 0
+        expect(counts.alive).toBe(0)
+        const before = { timers: timers(), listeners: listeners(), heap: heap() }
+
+        yield* run(10_000, 0)
+        yield* settle
+
+        expect(counts.started).toBeGreaterThan(100_000)
+        expect(counts.alive).toBe(0)
+        expect(timers()).toBe(before.timers)
+        expect(listeners()).toBe(before.listeners)
+        expect(peers).toHaveLength(20_000)
+        for (const tag of ["Closed", "Ended", "Expired", "Refused"]) expect(ends[tag]).toBeGreaterThan(100)
+        const grown = heap() - before.heap
+        // Not one of them is held by anything; the weak references themselves take some 50 bytes each.
+        expect(peers.filter((peer) => peer.deref() !== undefined)).toHaveLength(0)
+        expect(grown).toBeLessThan(3_000_000)
+      })
+    ), 60_000)
+})
+
+describe("an idle session", () => {
+  it.live("has one fiber, and no timer; a call adds one timer, and the end takes everything away", () =>
+    Effect.gen(function*() {
+      const { counts, service } = census()
+      const before = timers()
+      const scope = yield* Scope.make()
+      const [left, right] = yield* pair().pipe(
+        Effect.provideService(Scope.Scope, scope),
+        Effect.provideService(Metric.FiberRuntimeMetrics, service)
+      )
+      expect([counts.alive, timers()]).toEqual([2, before])
+      for (let n = 0; n < 100; n++) yield* left.request("ping")
+      expect([counts.alive, timers()]).toEqual([3, before + 1])
+      yield* right.request("ping")
+      expect([counts.alive, timers()]).toEqual([4, before + 2])
+      yield* Scope.close(scope, Exit.void)
+      yield* settle
+      expect([counts.alive, timers()]).toEqual([0, before])
+    }))
+})
