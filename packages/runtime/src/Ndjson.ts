@@ -205,6 +205,11 @@ export interface WriterOptions {
   readonly maxBuffered?: number | undefined
   /** The bound was met: the connection has to be given up. */
   readonly overflow?: ((maxBuffered: number) => void) | undefined
+  /**
+   * Calls back at the end of this turn of the event loop, as `setImmediate` does. With it, only the first messages of a turn
+   * leave with the next microtask; the others, the answers of handlers that were waiting, say, leave together at its end.
+   */
+  readonly atTurnEnd?: ((callback: () => void) => unknown) | undefined
 }
 
 const flushAt = 64 * 1024
@@ -218,6 +223,7 @@ export class Writer {
   readonly #write: (text: string) => boolean
   readonly #waiting: () => number
   readonly #overflow: (maxBuffered: number) => void
+  readonly #atTurnEnd: ((callback: () => void) => unknown) | undefined
   #pending = ""
   #scheduled = false
   #congested = false
@@ -229,6 +235,7 @@ export class Writer {
     this.#waiting = options.waiting ?? (() => 0)
     this.maxBuffered = options.maxBuffered ?? defaultMaxBuffered
     this.#overflow = options.overflow ?? (() => {})
+    this.#atTurnEnd = options.atTurnEnd
   }
 
   /** Whether the other side is slow: it has not yet taken what was written. */
@@ -252,12 +259,18 @@ export class Writer {
     if (this.#pending.length >= flushAt) this.flush()
     else if (!this.#scheduled) {
       this.#scheduled = true
-      queueMicrotask(this.#tick)
+      queueMicrotask(this.#onTick)
+      this.#atTurnEnd?.(this.#onTurnEnd)
     }
     return !this.#congested
   }
 
-  readonly #tick = (): void => {
+  readonly #onTick = (): void => {
+    if (this.#atTurnEnd === undefined) this.#scheduled = false
+    this.flush()
+  }
+
+  readonly #onTurnEnd = (): void => {
     this.#scheduled = false
     this.flush()
   }

@@ -83,6 +83,7 @@ class StreamConnection implements Connection {
     })
     this.#writer = new Ndjson.Writer({
       write: (text) => this.#put(text),
+      atTurnEnd: setImmediate,
       waiting: () => output.writableLength,
       maxBuffered: options.maxBuffered,
       overflow: (maxBuffered) =>

@@ -64,6 +64,12 @@ describe("Ndjson.Reader", () => {
     expect(messages.map((m) => m._tag === "Invalid" ? m.error.code : m)).toEqual([-32700, -32700, note("b")])
   })
 
+  it("a line that is nested too deep for a recursion hurts nobody", () => {
+    const deep = 500_000
+    const messages = read([`${"[".repeat(deep)}${"]".repeat(deep)}\n${"{\"a\":".repeat(deep)}\n${line("b")}\n`])
+    expect(messages.map((message) => message._tag)).toEqual(["Batch", "Invalid", "Notification"])
+  })
+
   it("puts a character together that was cut in two", () => {
     const bytes = utf8.encode(`${line("é€😀")}\n`)
     for (let at = 0; at <= bytes.length; at++) {
@@ -302,6 +308,27 @@ describe("Ndjson.Writer", () => {
     writer.send(note("c"))
     await Promise.resolve()
     expect(writes.length).toBe(2)
+  })
+
+  it("with a turn's end, the first messages of a turn leave at once, and all others together", async () => {
+    const writes: Array<string> = []
+    const ends: Array<() => void> = []
+    const writer = new Ndjson.Writer({
+      write: (text) => writes.push(text) > 0,
+      atTurnEnd: (callback) => ends.push(callback)
+    })
+    const send = async (method: string) => {
+      writer.send(note(method))
+      await Promise.resolve()
+    }
+    for (const method of ["a", "b", "c"]) await send(method)
+    expect(writes).toEqual([line("a") + "\n"])
+    expect(ends.length).toBe(1)
+    ends[0]!()
+    expect(writes).toEqual([`${line("a")}\n`, `${line("b")}\n${line("c")}\n`])
+    await send("d")
+    expect(writes.length).toBe(3)
+    expect(ends.length).toBe(2)
   })
 
   it("does not collect more than a chunk before it writes", () => {

@@ -169,8 +169,9 @@ describe("ending a server", () => {
       const command = `${JSON.stringify(process.execPath)} ${JSON.stringify(server)} stubborn; true`
       const { call, connection, until } = yield* open("", { command: "sh", args: ["-c", command] })
       call(1)
-      yield* until(1)
-      const child = Number(readFileSync(`/proc/${connection.pid}/task/${connection.pid}/children`, "utf8").trim())
+      const answer = (yield* until(1)) as JsonRpc.Success
+      const { pid: child } = answer.result as unknown as { pid: number }
+      expect(child).not.toBe(connection.pid)
       expect(gone(child)).toBe(false)
       yield* connection.close
       expect([gone(connection.pid), gone(child)]).toEqual([true, true])
@@ -238,6 +239,28 @@ describe("a server that ends on its own", () => {
       expect(connection.stderr().length).toBe(8 * 1024)
     }).pipe(Effect.scoped))
 
+  it.live("its stderr goes nowhere when it is ignored", () =>
+    Effect.gen(function*() {
+      const { call, connection, ended } = yield* open("mortal", { with: ["7"], stderr: "ignore" })
+      call(1, "exit")
+      expect(lost(yield* ended).message).toBe("The server exited with code 7")
+      expect(connection.stderr()).toBe("")
+    }).pipe(Effect.scoped))
+
+  it.live("its stderr goes to the host's function, whole, and its last part is kept", () =>
+    Effect.gen(function*() {
+      let heard = ""
+      const { call, connection, ended } = yield* open("mortal", {
+        with: ["7"],
+        maxStderr: 0,
+        stderr: (text) => void (heard += text)
+      })
+      call(1, "exit")
+      yield* ended
+      expect(heard).toBe(`${"old ".repeat(5_000)}last words\n`)
+      expect(connection.stderr()).toBe("")
+    }).pipe(Effect.scoped))
+
   it.live("is killed: Lost, with the signal", () =>
     Effect.gen(function*() {
       const { ended } = yield* open("suicide")
@@ -270,6 +293,23 @@ describe("a server that ends on its own", () => {
       const { connection, ended } = yield* open("closes-stdout")
       expect(yield* ended).toEqual({ _tag: "Ended" })
       expect(gone(connection.pid)).toBe(false)
+    }).pipe(Effect.scoped))
+
+  it.effect("half a second is waited for the other signs of the end by default", () =>
+    Effect.gen(function*() {
+      const closed = Deferred.makeUnsafe<void>()
+      const { connection, ends } = yield* open("closes-stdout", {
+        graces: undefined,
+        stderr: () => Deferred.doneUnsafe(closed, Effect.void)
+      })
+      yield* Deferred.await(closed)
+      yield* turns(20)
+      yield* TestClock.adjust(499)
+      expect(ends).toEqual([])
+      yield* TestClock.adjust(1)
+      expect(ends).toEqual([{ _tag: "Ended" }])
+      process.kill(connection.pid, "SIGKILL")
+      yield* connection.exited
     }).pipe(Effect.scoped))
 
   it.live("closes its stdin and stays: Lost", () =>

@@ -13,6 +13,9 @@ export interface MainOptions {
   readonly grace?: Duration.Input | undefined
 }
 
+// What a timer can wait for.
+const longest = 0x7fffffff
+
 const signals = { SIGINT: 130, SIGTERM: 143 } as const
 
 /**
@@ -27,9 +30,9 @@ const signals = { SIGINT: 130, SIGTERM: 143 } as const
  */
 export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptions = {}): void => {
   stdout.guard()
-  const grace = Duration.toMillis(options.grace ?? 5_000)
+  const grace = Math.min(Duration.toMillis(options.grace ?? 5_000), longest)
   // A server that waits for nothing but a signal has nothing else that keeps the event loop alive.
-  const alive = setInterval(() => {}, 0x7fffffff)
+  const alive = setInterval(() => {}, longest)
   let code: number | undefined
 
   const exit = (status: number, report?: string): void => {
