@@ -74,7 +74,7 @@ const startOnce = async (peer: Peer, form: Form): Promise<number> => {
   return answered - begin
 }
 
-const milliseconds = ({ median }: Spread): string => median.toFixed(0)
+const milliseconds = ({ median, min }: Spread): string => `${median.toFixed(0)} (${min.toFixed(0)})`
 
 const startTimes = async (peers: ReadonlyArray<Peer>, plan: Plan): Promise<string> => {
   const forms: ReadonlyArray<Form> = ["node_modules", "bundled"]
@@ -96,7 +96,7 @@ const startTimes = async (peers: ReadonlyArray<Peer>, plan: Plan): Promise<strin
   return [
     "### From spawn to the result of initialize",
     "",
-    markdown(["server", "node_modules / bare", "ms", "one file / bare", "ms"], rows)
+    markdown(["server", "node_modules / bare", "ms (best)", "one file / bare", "ms (best)"], rows)
   ].join("\n")
 }
 
