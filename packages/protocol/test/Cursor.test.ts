@@ -111,6 +111,13 @@ describe("resuming", () => {
     for (let index = 1; index <= names.length; index++) assert.strictEqual(at(names, names[index - 1]!, index), index)
   })
 
+  it("a name with the same digest is another name", () => {
+    // A known collision of FNV-1a.
+    assert.strictEqual(at(["costarring", "liquid", "z"], "liquid", 1), 2)
+    assert.strictEqual(at(["costarring", "z"], "liquid", 1), 1)
+    assert.strictEqual(at(["costarring", "z"], "liquid", 1, false), 0)
+  })
+
   it("entries that came or went in front: behind the last entry all the same", () => {
     assert.strictEqual(at(["a", "a2", "b", "c", "d"], "c", 3), 4)
     assert.strictEqual(at(["c", "d"], "c", 3), 1)

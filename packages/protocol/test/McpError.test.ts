@@ -178,6 +178,10 @@ describe("writing", () => {
     assert.strictEqual(code(McpError.other(-32002, "x"), newest), -32602)
     assert.strictEqual(code(McpError.other(-32042, "x"), newest), -32603)
     assert.strictEqual(code(McpError.other(-32050, "x"), newest), -32603)
+    for (const forbidden of [-32023, -32099]) assert.strictEqual(code(McpError.other(forbidden, "x"), newest), -32603)
+    for (const kept of [-32000, -32019, -32020, -32022, -32100, 0]) {
+      assert.strictEqual(code(McpError.other(kept, "x"), newest), kept)
+    }
   })
 
   it("every revision · an application's own code is kept, and what is not an integer becomes -32603", () => {
