@@ -101,7 +101,7 @@ const planObject = (ast: AST.Objects, revision: Revision.Revision, direction: Di
     const renamed = rule.rename !== undefined && within(rule.rename, revision) ? rule.rename.to : undefined
     const wire = renamed ?? name
     const from = direction === "lift" ? wire : name
-    known.add(from)
+    known.add(name).add(wire)
     const child = compile(signature.type, revision, direction)
     if (!within(rule, revision)) {
       drops.push(name)

@@ -15,7 +15,7 @@ export class CallToolRequestParams extends Schema.Opaque<CallToolRequestParams>(
 })) {}
 
 /**
- * The answer to `tools/call`. A tool that failed as a tool may, answers with `isError`.
+ * The answer to `tools/call`. A tool's own failure is an answer too, with `isError`.
  *
  * `structuredContent` may be any JSON value since 2026-07-28, and must be an object before: others are left out there, so
  * `content` should say the same.

@@ -63,6 +63,11 @@ export class ClientCapabilities extends Schema.Opaque<ClientCapabilities>()(Sche
   tasks: only("2025-11-25", Schema.optionalKey(ClientTasksCapability))
 })) {}
 
+/** Whether a client can elicit in a mode. A client that names no mode means forms. */
+export const elicits = ({ elicitation }: ClientCapabilities, mode: "form" | "url"): boolean =>
+  elicitation !== undefined &&
+  (elicitation[mode] !== undefined || (mode === "form" && elicitation.url === undefined))
+
 /** What a server can do. */
 export class ServerCapabilities extends Schema.Opaque<ServerCapabilities>()(Schema.Struct({
   ...open,

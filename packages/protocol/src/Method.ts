@@ -377,6 +377,10 @@ export const sentBy = (method: AnyRequest | AnyNotification, side: Side, revisio
   return from === "both" || from === side
 }
 
+/** What augmenting a request with a task needs, in 2025-11-25: `tasks.requests.tools.call` for instance. */
+export const taskCapability = (method: AnyRequest): Capability =>
+  receiver("tasks", "requests", ...method.name.split("/"))
+
 /** Whether some capabilities say what is needed. */
 export const has = (capabilities: unknown, needed: Capability, revision: Revision.Revision): boolean => {
   if (needed.since !== undefined && revision < needed.since) return true

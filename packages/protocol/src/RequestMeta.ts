@@ -26,8 +26,7 @@ export const logLevel = "io.modelcontextprotocol/logLevel"
 export const serverInfo = "io.modelcontextprotocol/serverInfo"
 /** The `subscriptions/listen` request that a notification belongs to, by its id. */
 export const subscriptionId = "io.modelcontextprotocol/subscriptionId"
-/** The task that a message belongs to, in 2025-11-25. */
-export const relatedTask = "io.modelcontextprotocol/related-task"
+export { relatedTask } from "./LegacyTask.ts"
 /** Asks for progress notifications, with this token. */
 export const progressToken = "progressToken"
 /** The trace context keys, by their W3C names. */

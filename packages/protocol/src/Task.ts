@@ -5,7 +5,15 @@
  */
 import * as Schema from "effect/Schema"
 import { alone, field, since } from "./Annotate.ts"
-import { AnyObject, AnyValue, guarded, Meta, notificationFields, requestFields } from "./Common.ts"
+import {
+  AnyObject,
+  AnyValue,
+  guarded,
+  Meta,
+  notificationFields,
+  type NotificationParams,
+  requestFields
+} from "./Common.ts"
 import { InputRequests, InputResponses } from "./InputRequired.ts"
 import { isObject } from "./internal/object.ts"
 import type { JsonObject } from "./JsonRpc.ts"
@@ -117,14 +125,14 @@ export const CancelTaskResult = AcknowledgeTaskResult
 export type CancelTaskResult = AcknowledgeTaskResult
 
 /** The answer to `tasks/get`. */
-export const GetTaskResult = Schema.Union([
+export const GetTaskResult: Schema.Codec<GetTaskResult> = Schema.Union([
   Schema.Struct({ ...completeFields, ...workingFields }),
   Schema.Struct({ ...completeFields, ...inputRequiredFields }),
   Schema.Struct({ ...completeFields, ...completedFields }),
   Schema.Struct({ ...completeFields, ...failedFields }),
   Schema.Struct({ ...completeFields, ...cancelledFields })
 ])
-export type GetTaskResult = typeof GetTaskResult.Type
+export type GetTaskResult = DetailedTask & AcknowledgeTaskResult
 
 /** The params of `tasks/update`. */
 export class UpdateTaskRequestParams extends Schema.Opaque<UpdateTaskRequestParams>()(Schema.Struct({
@@ -135,14 +143,14 @@ export class UpdateTaskRequestParams extends Schema.Opaque<UpdateTaskRequestPara
 })) {}
 
 /** The params of `notifications/tasks`. */
-export const TaskStatusNotificationParams = Schema.Union([
+export const TaskStatusNotificationParams: Schema.Codec<TaskStatusNotificationParams> = Schema.Union([
   Schema.Struct({ ...notificationFields, ...workingFields }),
   Schema.Struct({ ...notificationFields, ...inputRequiredFields }),
   Schema.Struct({ ...notificationFields, ...completedFields }),
   Schema.Struct({ ...notificationFields, ...failedFields }),
   Schema.Struct({ ...notificationFields, ...cancelledFields })
 ])
-export type TaskStatusNotificationParams = typeof TaskStatusNotificationParams.Type
+export type TaskStatusNotificationParams = DetailedTask & NotificationParams
 
 /** What the extension adds to the filter of `subscriptions/listen`, and to its acknowledgement. */
 export class TaskSubscriptionNotifications extends Schema.Opaque<TaskSubscriptionNotifications>()(Schema.Struct({

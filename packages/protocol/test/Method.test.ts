@@ -1,4 +1,5 @@
 import type { CallToolRequestParams, CallToolResult } from "@skein/protocol/CallTool"
+import * as Capabilities from "@skein/protocol/Capabilities"
 import type { ContentBlock } from "@skein/protocol/Content"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
@@ -157,6 +158,28 @@ describe("what a method needs", () => {
     )
       .toBe(true)
     expect(Method.has({}, { side: "server", path: ["constructor"] }, "2025-11-25")).toBe(false)
+  })
+
+  it("2025-11-25 · which request may be a task is a capability of its receiver", () => {
+    const needed = Method.taskCapability(Method.CallTool)
+    expect(needed.side).toBe("receiver")
+    expect(Method.has({ tasks: { requests: { tools: { call: {} } } } }, needed, "2025-11-25")).toBe(true)
+    expect(Method.has({ tasks: { requests: { tools: {} } } }, needed, "2025-11-25")).toBe(false)
+    expect(Method.requests.filter(({ taskAugmented }) => taskAugmented).map(({ name }) => name).sort()).toEqual([
+      "elicitation/create",
+      "sampling/createMessage",
+      "tools/call"
+    ])
+  })
+
+  it("a client that elicits without naming a mode means forms", () => {
+    const modes = (elicitation: { readonly form?: {}; readonly url?: {} }) =>
+      (["form", "url"] as const).filter((mode) => Capabilities.elicits({ elicitation }, mode))
+    expect(modes({})).toEqual(["form"])
+    expect(modes({ form: {} })).toEqual(["form"])
+    expect(modes({ url: {} })).toEqual(["url"])
+    expect(modes({ form: {}, url: {} })).toEqual(["form", "url"])
+    expect(Capabilities.elicits({}, "form")).toBe(false)
   })
 
   it("2024-11-05 · completion needs no capability, since none could be said", () => {
