@@ -37,6 +37,12 @@ describe("encoding a value", () => {
     assert.match(Header.encode("a\x7fb"), /^=\?base64\?/)
   })
 
+  it("2026-07-28 · a value with one of the two markers stands as it is", () => {
+    for (const value of ["=?base64?literal", "literal?=", "=?BASE64?x?="]) {
+      assert.strictEqual(Header.encode(value), value)
+    }
+  })
+
   it("2026-07-28 · a value that matches the sentinel pattern MUST be encoded, markers that overlap included", () => {
     for (const value of ["=?base64??=", "=?base64?=", "=?base64?x?="]) {
       assert.notStrictEqual(Header.encode(value), value)
