@@ -64,6 +64,24 @@ Spec.describeSpec("the oracle bites", () => {
     expect(check((raw) => Result.succeed(Object.assign(raw as object, { title: "B" })))).toContain("changed in place")
   })
 
+  // What a reader accepts although the schema refuses it, because the specification's text says so or a peer does it.
+  const lenient: ReadonlyArray<RegExp> = [
+    // "The client MUST treat the absent field as `complete`"; absent hints are "stale at once".
+    /^2026-07-28 · \w*Result\.(resultType|ttlMs|cacheScope): undefined$/,
+    /^tasks · Result\.resultType: undefined$/,
+    // JSON-RPC answers with no id, or with null, where the request's id could not be read; 2025-11-25 came to allow it.
+    /^(2024-11-05|2025-03-26|2025-06-18) · JSONRPCError\.id: (undefined|null)$/,
+    // A list of blocks is what 2025-11-25 made of it; its peers may send one to anybody.
+    /^(2024-11-05|2025-03-26|2025-06-18) · (SamplingMessage|CreateMessageResult)\.content: \[\]$/,
+    // 2025-11-25 alone lets a cancellation be without a request. There is nothing to cancel, and nothing to answer.
+    / · CancelledNotificationParams\.requestId: undefined$/,
+    / · (Cancelled|Client)Notification\.params: \{\}$/,
+    // 2026-07-28 knows no elicitation id; a form of the newest shape is read anywhere.
+    /^2025-11-25 · ElicitRequestURLParams\.elicitationId: undefined$/,
+    // What answers a message is an envelope's business, and any object answers some message.
+    /^2026-07-28 · JSONRPCResultResponse\.result: \{\}$/
+  ]
+
   const kinds: ReadonlyArray<unknown> = [null, 7, "\u0000", true, [], {}]
   for (const source of Spec.names) {
     it(`${source} · the model refuses a required member that is missing or of the wrong type`, () => {
@@ -82,11 +100,12 @@ Spec.describeSpec("the oracle bites", () => {
             if (message === undefined || message.includes("must match format")) continue
             tried++
             if (Result.isFailure(subject.read(broken))) continue
-            accepted.push(`${subject.name}.${name}: ${JSON.stringify((broken as Record<string, unknown>)[name])}`)
+            const what = JSON.stringify((broken as Record<string, unknown>)[name])
+            accepted.push(`${source} · ${subject.name}.${name}: ${what}`)
           }
         }
       }
-      expect(accepted).toEqual([])
+      expect(accepted.filter((line) => !lenient.some((pattern) => pattern.test(line)))).toEqual([])
       expect(tried).toBeGreaterThan(200)
     })
   }

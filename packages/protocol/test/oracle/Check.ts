@@ -3,7 +3,7 @@ import type * as Definitions from "@skein/protocol/Definitions"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { isDeepStrictEqual } from "node:util"
+import * as Json from "./Json.ts"
 import type * as Spec from "./Spec.ts"
 import * as Validate from "./Validate.ts"
 
@@ -38,9 +38,14 @@ export const write = (subject: Subject, document: Spec.Document, value: unknown)
 
 /**
  * What is allowed is read, and kept: the value is read, written again at the same revision, accepted by the official
- * schema and the same as before. Nothing is changed in place.
+ * schema and the same as before (or as `expected`). Nothing is changed in place.
  */
-export const roundTrip = (subject: Subject, document: Spec.Document, raw: unknown): string | undefined => {
+export const roundTrip = (
+  subject: Subject,
+  document: Spec.Document,
+  raw: unknown,
+  expected: unknown = raw
+): string | undefined => {
   const before = structuredClone(raw)
   const complain = (what: string, wire?: unknown): string =>
     `${what}\nread: ${JSON.stringify(before)}${wire === undefined ? "" : `\nwritten: ${JSON.stringify(wire)}`}`
@@ -51,8 +56,10 @@ export const roundTrip = (subject: Subject, document: Spec.Document, raw: unknow
   const wire = overTheWire(written.success)
   const message = Validate.refusal(document, subject.name, wire)
   if (message !== undefined) return complain(`written again and refused: ${message}`, wire)
-  if (!isDeepStrictEqual(raw, before)) return complain("changed in place", raw)
-  if (!isDeepStrictEqual(wire, before)) return complain("not the same after reading and writing", wire)
+  const edited = Json.difference(before, raw)
+  if (edited !== undefined) return complain(`changed in place at ${edited}`, raw)
+  const changed = Json.difference(expected, wire)
+  if (changed !== undefined) return complain(`not the same after reading and writing at ${changed}`, wire)
   return undefined
 }
 

@@ -146,7 +146,7 @@ export const make = (document: Document, unknown: ReadonlyArray<string> = Json.k
       ? 1 + random.below(2)
       : 0
     for (let index = 0; index < count; index++) {
-      const key = record && random.chance(0.5) ? Json.string(random) : random.pick(unknown)
+      const key = record && random.chance(0.5) ? Json.key(random) : random.pick(unknown)
       if (Object.hasOwn(properties, key)) continue
       Json.put(value, key, generate(state, record ? additional as Node : {}, depth + 1))
     }

@@ -62,13 +62,24 @@ Spec.describeSpec("unknown members with familiar names", () => {
   }
 })
 
+/**
+ * The one example that lacks what 2026-07-28 requires: its result has no `ttlMs` and no `cacheScope`. (The official schema
+ * takes it for an `InputRequiredResult`, which requires nothing but `resultType`.) What is written has the safe values.
+ */
+const withoutHints = "ReadResourceResultResponse/read-resource-result-response.json"
+const hinted = (value: unknown): unknown => {
+  const answer = value as { readonly result: object }
+  return { ...answer, result: { ...answer.result, ttlMs: 0, cacheScope: "private" } }
+}
+
 Spec.describeSpec("the official examples", () => {
   const definitions = Definitions.definitions("2026-07-28")
   for (const example of Spec.present ? Spec.examples() : []) {
     it(`2026-07-28 · ${example.file} · the example is read, and written back unchanged`, () => {
       const definition = definitions.get(example.definition)
       if (definition === undefined) return expect.fail(`the model has no answer for ${example.definition}`)
-      const complaint = Check.roundTrip(definition, Exceptions.load("2026-07-28"), example.value)
+      const expected = example.file === withoutHints ? hinted(example.value) : example.value
+      const complaint = Check.roundTrip(definition, Exceptions.load("2026-07-28"), example.value, expected)
       if (complaint !== undefined) expect.fail(complaint)
     })
   }

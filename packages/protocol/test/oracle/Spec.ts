@@ -82,7 +82,10 @@ export const load = (name: DocumentName): Document => {
   return document
 }
 
-/** Every name that a member has in any revision, but for those of the JSON-RPC envelope. */
+/**
+ * Every name that a member has in any revision, but for those of the JSON-RPC envelope and for `_meta`, which is reserved
+ * everywhere.
+ */
 export const memberNames = (): ReadonlyArray<string> => {
   const found = new Set<string>()
   const walk = (node: unknown): void => {
@@ -91,7 +94,7 @@ export const memberNames = (): ReadonlyArray<string> => {
     for (const child of Object.values(node)) walk(child)
   }
   for (const name of names) walk(load(name).definitions)
-  for (const name of ["jsonrpc", "id", "method", "params", "result", "error"]) found.delete(name)
+  for (const name of ["jsonrpc", "id", "method", "params", "result", "error", "_meta"]) found.delete(name)
   return [...found].sort()
 }
 
