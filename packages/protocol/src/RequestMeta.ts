@@ -46,7 +46,8 @@ export interface RequestMeta {
   /** Any string: the request may speak a revision that is not known here. */
   readonly protocolVersion: string
   readonly clientInfo: Implementation | undefined
-  readonly clientCapabilities: ClientCapabilities
+  /** What the client can do, as it came: nothing in it has been checked. */
+  readonly clientCapabilities: JsonObject
   readonly logLevel: LoggingLevel | undefined
 }
 
@@ -89,42 +90,43 @@ const invalid = (key: string, message: string): Result.Result<never, MetaProblem
 const missing = (key: string): Result.Result<never, MetaProblem> =>
   Result.fail({ _tag: "Missing", key, message: `params._meta[${JSON.stringify(key)}]: missing` })
 
-const member = <A>(meta: JsonObject, key: string, schema: Schema.Codec<A, unknown>): Result.Result<A, string> =>
-  Codec.decode(schema, revision, meta[key], `params._meta[${JSON.stringify(key)}]`)
+const shown = (key: string): string => `params._meta[${JSON.stringify(key)}]`
+
+const levels: ReadonlySet<unknown> = new Set(LoggingLevel.literals)
 
 /**
  * Reads the metadata of a request of the request era. Ask {@link versionOf} first: a request of a revision that is not spoken
  * is answered with that, whatever else is wrong with it.
+ *
+ * It is read by hand, because each request brings it, and leniently: of the capabilities it is only asked that they are an
+ * object, since what is in them matters to who needs one of them alone.
  */
 export const read = (params: JsonObject | undefined): Result.Result<RequestMeta, MetaProblem> => {
   const meta = metaOf(params)
   if (meta === undefined || meta[protocolVersion] === undefined) return missing(protocolVersion)
   const version = meta[protocolVersion]
-  if (typeof version !== "string") {
-    return invalid(protocolVersion, `params._meta[${JSON.stringify(protocolVersion)}]: Expected string`)
+  if (typeof version !== "string") return invalid(protocolVersion, `${shown(protocolVersion)}: Expected string`)
+  const capabilities = meta[clientCapabilities]
+  if (capabilities === undefined) return missing(clientCapabilities)
+  if (!isObject(capabilities)) return invalid(clientCapabilities, `${shown(clientCapabilities)}: Expected an object`)
+  const info = meta[clientInfo]
+  if (info !== undefined && !isImplementation(info)) {
+    return invalid(clientInfo, `${shown(clientInfo)}: Expected an object with a "name" and a "version"`)
   }
-  if (meta[clientCapabilities] === undefined) return missing(clientCapabilities)
-  const capabilities = member(meta, clientCapabilities, ClientCapabilities)
-  if (Result.isFailure(capabilities)) return invalid(clientCapabilities, capabilities.failure)
-  let info: Implementation | undefined
-  if (meta[clientInfo] !== undefined) {
-    const decoded = member(meta, clientInfo, Implementation)
-    if (Result.isFailure(decoded)) return invalid(clientInfo, decoded.failure)
-    info = decoded.success
-  }
-  let level: LoggingLevel | undefined
-  if (meta[logLevel] !== undefined) {
-    const decoded = member(meta, logLevel, LoggingLevel)
-    if (Result.isFailure(decoded)) return invalid(logLevel, decoded.failure)
-    level = decoded.success
+  const level = meta[logLevel]
+  if (level !== undefined && !levels.has(level)) {
+    return invalid(logLevel, `${shown(logLevel)}: Expected one of ${LoggingLevel.literals.join(", ")}`)
   }
   return Result.succeed({
     protocolVersion: version,
     clientInfo: info,
-    clientCapabilities: capabilities.success,
-    logLevel: level
+    clientCapabilities: capabilities,
+    logLevel: level as LoggingLevel | undefined
   })
 }
+
+const isImplementation = (value: unknown): value is Implementation =>
+  isObject(value) && typeof value["name"] === "string" && typeof value["version"] === "string"
 
 /** What a client stamps on each of its requests. Make it once per client with {@link stamper}. */
 export interface Stamp {

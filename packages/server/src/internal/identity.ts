@@ -12,6 +12,7 @@ import type { Caller } from "@skein/runtime/Exchange"
 import type { Peer } from "@skein/runtime/Peer"
 import * as Result from "effect/Result"
 
+
 /** The function that tells who asks, for a server that speaks these revisions, newest first. */
 export const make = (supported: ReadonlyArray<Revision.Revision>) => {
   const sessions = supported.filter((revision) => Revision.era(revision) === "session")
@@ -32,7 +33,7 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
     if (Result.isFailure(meta)) return McpError.invalidParams(`Invalid params: ${meta.failure.message}`)
     const { clientInfo, clientCapabilities, logLevel } = meta.success
     const revision = meta.success.protocolVersion as Revision.Revision
-    return { revision, info: open(clientInfo), capabilities: clientCapabilities as {}, logLevel }
+    return { revision, info: open(clientInfo), capabilities: clientCapabilities, logLevel }
   }
 
   /**
