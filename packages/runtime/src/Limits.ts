@@ -1,5 +1,12 @@
 /**
  * The bounds of a connection, their defaults, and what happens at each.
+ *
+ * Where a transport stops reading, it stops for everything: until a request or a notification ends, the peer hears neither of
+ * cancellations nor of pings, nor that the other side has ended. A handler that may wait for long wants a timeout of its own.
+ *
+ * Bounded elsewhere: what waits for a reader that is slow or gone, and the size of a message, by the transport; what handlers
+ * and callers fork, by their own scopes. What is answered at once, or refused, leaves nothing behind that could add up; a
+ * request whose handler ignores its cancellation counts for as long as it runs.
  */
 import * as Duration from "effect/Duration"
 
@@ -8,14 +15,16 @@ export interface Limits {
   /**
    * Requests of the other side that are handled at the same time: 1,024 by default. At the bound a transport that can stop
    * reading (stdio) stops until one ends; one that cannot, or a peer that itself waits for an answer of the other side and so
-   * has to go on reading, refuses the request with `-32603`.
+   * has to go on reading, refuses the request with `-32603`. Requests that end without suspending are not counted.
    */
   readonly maxInFlight?: number | undefined
   /** Own requests that wait for an answer: 1,024 by default. At the bound a call fails with `RequestError` `Limit`. */
   readonly maxPending?: number | undefined
   /**
    * Notifications of the other side whose handlers are still running: 256 by default. At the bound a transport that can stop
-   * reading does; with one that cannot, the notification is dropped and the log says so.
+   * reading does; with one that cannot, or while the peer itself waits for an answer, the notification is dropped. The log
+   * hears of the first, and of how many there were when there is room again. Progress and cancellations are not counted and
+   * never dropped.
    */
   readonly maxNotices?: number | undefined
   /** Messages in one batch (2025-03-26 only): 100 by default. A longer one is refused whole with `-32600`. */
@@ -27,8 +36,8 @@ export interface Limits {
   /** How long requests in flight may go on after the other side has ended: 5 seconds by default. Then they are interrupted. */
   readonly drainGrace?: Duration.Input | undefined
   /**
-   * How long the end of a session waits for handlers that were interrupted: 5 seconds by default. One that still runs then is
-   * left behind, and the log says which.
+   * How long the end of a session waits for what was interrupted, handlers and the finalizers of the session's scope
+   * together: 5 seconds by default. What still runs then is left behind, and the log says which.
    */
   readonly interruptGrace?: Duration.Input | undefined
 }

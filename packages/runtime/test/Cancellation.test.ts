@@ -85,7 +85,8 @@ describe("what the other side asked, and cancels", () => {
       let finalized = 0
       yield* TestClock.adjust(0)
       const { other, peer } = yield* raw({
-        dispatch: () => Effect.onInterrupt(Effect.never, () => Effect.andThen(Effect.sleep(10), Effect.sync(() => finalized++)))
+        dispatch: () =>
+          Effect.onInterrupt(Effect.never, () => Effect.andThen(Effect.sleep(10), Effect.sync(() => finalized++)))
       })
       other.request(1)
       other.cancel(1)
@@ -251,7 +252,11 @@ describe("what this side asked, and cancels", () => {
       other.cancel(2)
       other.cancel(1)
       other.cancel(1)
-      expect(failureOf(listen)).toMatchObject({ _tag: "RequestError", reason: "Closed", method: "subscriptions/listen" })
+      expect(failureOf(listen)).toMatchObject({
+        _tag: "RequestError",
+        reason: "Closed",
+        method: "subscriptions/listen"
+      })
       expect(poll(call)).toBe("running")
       expect(other.notices("notifications/cancelled")).toEqual([])
     }))

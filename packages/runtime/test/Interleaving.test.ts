@@ -138,7 +138,11 @@ class Bench {
     this.ends.delete(id)
     Deferred.doneUnsafe(
       end,
-      how === "ok" ? Effect.succeed({}) : how === "error" ? Effect.fail(McpErrors.invalidParams()) : Effect.die("broken")
+      how === "ok"
+        ? Effect.succeed({})
+        : how === "error"
+        ? Effect.fail(McpErrors.invalidParams())
+        : Effect.die("broken")
     )
   }
 

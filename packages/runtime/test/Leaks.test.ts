@@ -13,7 +13,7 @@ import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"
 import * as Scope from "effect/Scope"
-import { pair, settle } from "./kit.ts"
+import { census, pair, settle } from "./kit.ts"
 
 /** A seeded source of chance (mulberry32), so that a failure can be run again. */
 const chance = (seed: number) => (): number => {
@@ -21,21 +21,6 @@ const chance = (seed: number) => (): number => {
   let t = Math.imul(seed ^ (seed >>> 15), 1 | seed)
   t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
   return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
-}
-
-/** Counts the fibers that live. */
-const census = () => {
-  const counts = { alive: 0, started: 0 }
-  const service: Metric.FiberRuntimeMetricsService = {
-    recordFiberStart: () => {
-      counts.alive++
-      counts.started++
-    },
-    recordFiberEnd: () => {
-      counts.alive--
-    }
-  }
-  return { counts, service }
 }
 
 const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length
@@ -73,7 +58,10 @@ const dispatch: Exchange.Dispatcher = (exchange) => {
     case "asks in vain":
       return Effect.match(exchange.request("never"), { onFailure: () => ({}), onSuccess: (answer) => answer })
     case "progress":
-      return Effect.as(Effect.forEach([1, 2, 3], (progress) => Effect.andThen(exchange.progress({ progress }), turns(1))), {})
+      return Effect.as(
+        Effect.forEach([1, 2, 3], (progress) => Effect.andThen(exchange.progress({ progress }), turns(1))),
+        {}
+      )
     case "fails":
       return Effect.andThen(turns(1), Effect.fail(McpError.invalidParams()))
     case "dies":

@@ -203,7 +203,8 @@ describe("maxNotices", () => {
         const peers: { right?: Peer.Peer } = {}
         const { other, peer } = yield* raw({
           limits: { maxNotices: 2 },
-          onNotification: (peer) => Effect.ignore(Effect.tap(peer.request("roots/list"), () => Effect.sync(() => answered++)))
+          onNotification: (peer) =>
+            Effect.ignore(Effect.tap(peer.request("roots/list"), () => Effect.sync(() => answered++)))
         })
         peers.right = peer
         other.notify("notifications/roots/list_changed")

@@ -51,7 +51,11 @@ describe("a link", () => {
         { _tag: "Success", id: 2, result: { raw: true } },
         {
           _tag: "Batch",
-          members: [{ _tag: "Success", id: 3, result: {} }, { _tag: "Failure", id: 4, error: { code: 1, message: "x" } }]
+          members: [{ _tag: "Success", id: 3, result: {} }, {
+            _tag: "Failure",
+            id: 4,
+            error: { code: 1, message: "x" }
+          }]
         }
       ])
     }))

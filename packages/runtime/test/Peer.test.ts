@@ -7,7 +7,8 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import { Counterpart, echo, failureOf, logged, pair, poll, raw, session, settle } from "./kit.ts"
+import * as Metric from "effect/Metric"
+import { census, Counterpart, echo, failureOf, logged, pair, poll, raw, session, settle } from "./kit.ts"
 
 const uuid = /^[0-9a-f-]{36}$/
 
@@ -51,13 +52,21 @@ describe("requests of the other side", () => {
 
   it.effect("one that does not suspend is answered at once, and is never in the table", () =>
     Effect.gen(function*() {
+      let current: Peer.Peer | undefined
       const seen: Array<number> = []
-      const { other, peer } = yield* raw({
-        dispatch: (exchange) => Effect.sync(() => ({ seen: seen.push([...peerNow()].length), method: exchange.method }))
+      const { other } = yield* raw({
+        identify: (peer) => {
+          current = peer
+          return { revision: "2025-11-25", info: undefined, capabilities: {} }
+        },
+        dispatch: (exchange) =>
+          Effect.sync(() => ({ seen: seen.push([...current!.exchanges].length), method: exchange.method }))
       })
-      const peerNow = () => peer.exchanges
       other.request(1, "tools/list")
-      expect(seen).toEqual([0])
+      other.request(2, "tools/list")
+      expect(seen).toEqual([0, 0])
+      expect(other.messages[1].result).toEqual({ seen: 2, method: "tools/list" })
+      other.sent.length = 1
       expect(other.messages).toEqual([{ jsonrpc: "2.0", id: 1, result: { seen: 1, method: "tools/list" } }])
     }))
 
@@ -141,9 +150,10 @@ describe("defects", () => {
       throw secret
     }],
     ["returns no effect", () => undefined as never],
-    ["throws inside", () => Effect.sync(() => {
-      throw secret
-    })],
+    ["throws inside", () =>
+      Effect.sync(() => {
+        throw secret
+      })],
     ["dies", () => Effect.die(secret)],
     ["dies after it suspended", () => Effect.andThen(Effect.yieldNow, Effect.die(secret))],
     ["fails and dies", () => Effect.ensuring(Effect.fail(McpError.invalidParams("the password")), Effect.die(secret))],
@@ -152,11 +162,12 @@ describe("defects", () => {
     ["answers a BigInt", () => odd({ big: 1n })],
     ["answers a cycle", () => odd(cycle)],
     ["answers a cycle after it suspended", () => Effect.andThen(Effect.yieldNow, odd(cycle))],
-    ["answers a getter that throws", () => odd({
-      get secret() {
-        throw secret
-      }
-    })],
+    ["answers a getter that throws", () =>
+      odd({
+        get secret() {
+          throw secret
+        }
+      })],
     ["answers nothing", () => odd(undefined)],
     ["answers null", () => odd(null)],
     ["answers text", () => odd("text")],
@@ -315,7 +326,8 @@ describe("requests of this side", () => {
 
   it.effect("a connection that is lost while the request is sent fails it, and leaves no timer", () =>
     Effect.gen(function*() {
-      const { other, peer } = yield* raw()
+      const { counts, service } = census()
+      const { other, peer } = yield* raw().pipe(Effect.provideService(Metric.FiberRuntimeMetrics, service))
       other.onSend = (json) => {
         if (json.method !== "a") return
         other.end({ _tag: "Ended" })
@@ -324,11 +336,15 @@ describe("requests of this side", () => {
       expect(error).toMatchObject({ _tag: "RequestError", reason: "Closed", end: { _tag: "Ended" } })
       expect([...peer.calls]).toEqual([])
       expect(other.notices("notifications/cancelled")).toEqual([])
+      yield* peer.ended
+      expect(counts.alive).toBe(0)
     }))
 
   it.effect("a question of a handler is about its request, and so is its cancellation", () =>
     Effect.gen(function*() {
-      const { other } = yield* raw({ dispatch: (exchange) => exchange.request("roots/list") as Effect.Effect<never, never> })
+      const { other } = yield* raw({
+        dispatch: (exchange) => exchange.request("roots/list") as Effect.Effect<never, never>
+      })
       other.request("q")
       other.cancel("q")
       expect(other.sent.map(({ json, about }) => [json.method, about])).toEqual([
@@ -342,11 +358,17 @@ describe("requests of this side", () => {
       const { other } = yield* raw({
         revision: "2026-07-28",
         dispatch: (exchange) =>
-          Effect.map(Effect.flip(exchange.request("roots/list")), (error) => ({ error: error._tag, reason: error.reason })) as
-            Effect.Effect<JsonRpc.JsonObject>
+          Effect.match(exchange.request("roots/list"), {
+            onFailure: (error): JsonRpc.JsonObject => ({ error: error._tag, reason: error.reason }),
+            onSuccess: (answer) => answer
+          })
       })
       other.request(1)
-      expect(other.messages).toEqual([{ jsonrpc: "2.0", id: 1, result: { error: "RequestError", reason: "Unsupported" } }])
+      expect(other.messages).toEqual([{
+        jsonrpc: "2.0",
+        id: 1,
+        result: { error: "RequestError", reason: "Unsupported" }
+      }])
     }))
 
   it.effect("a call that nobody answers waits, and says so in the table", () =>

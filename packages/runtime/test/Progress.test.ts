@@ -171,7 +171,10 @@ describe("progress that a call asked for", () => {
       const seen: Array<string> = []
       const working: Exchange.Dispatcher = (exchange) =>
         Effect.as(
-          Effect.forEach([1, 2, 3], (progress) => Effect.andThen(exchange.progress({ progress, total: 3 }), Effect.yieldNow)),
+          Effect.forEach(
+            [1, 2, 3],
+            (progress) => Effect.andThen(exchange.progress({ progress, total: 3 }), Effect.yieldNow)
+          ),
           {}
         )
       const [left, right] = yield* pair({ left: working, right: working })

@@ -29,9 +29,12 @@ describe("the end of a session", () => {
       Effect.gen(function*() {
         const { other, peer } = yield* raw()
         let closed = false
-        yield* Scope.addFinalizer(peer.scope, Effect.sync(() => {
-          closed = true
-        }))
+        yield* Scope.addFinalizer(
+          peer.scope,
+          Effect.sync(() => {
+            closed = true
+          })
+        )
         const call = yield* fork(peer.request("a"))
         const ended = yield* fork(peer.ended)
         expect(poll(ended)).toBe("running")
@@ -99,7 +102,8 @@ describe("the end of a session", () => {
       yield* TestClock.adjust(0)
       let finalized = 0
       const { other, peer } = yield* raw({
-        dispatch: () => Effect.onInterrupt(Effect.never, () => Effect.andThen(Effect.sleep(100), Effect.sync(() => finalized++)))
+        dispatch: () =>
+          Effect.onInterrupt(Effect.never, () => Effect.andThen(Effect.sleep(100), Effect.sync(() => finalized++)))
       })
       for (let id = 0; id < 5; id++) other.request(id)
       yield* Scope.addFinalizer(peer.scope, Effect.andThen(Effect.sleep(150), Effect.sync(() => finalized++)))
@@ -219,7 +223,10 @@ describe("a handler that ignores its interruption", () => {
   it.effect("does not block the end for longer than the grace, 5 seconds by default, and the log says which", () =>
     logged((lines) =>
       Effect.gen(function*() {
-        const { other, peer } = yield* raw({ dispatch: stubborn, onNotification: () => Effect.uninterruptible(Effect.never) })
+        const { other, peer } = yield* raw({
+          dispatch: stubborn,
+          onNotification: () => Effect.uninterruptible(Effect.never)
+        })
         other.request(1, "tools/call")
         other.notify("notifications/stubborn")
         const ended = yield* fork(peer.ended)
@@ -329,8 +336,10 @@ describe("a handler that ends its own session", () => {
         dispatch: () =>
           Effect.suspend(() => {
             peerNow().close({ _tag: "Expired" })
-            return Effect.onInterrupt(Effect.never, () =>
-              Effect.andThen(Effect.sleep(10), Effect.sync(() => void (finalized = true))))
+            return Effect.onInterrupt(
+              Effect.never,
+              () => Effect.andThen(Effect.sleep(10), Effect.sync(() => void (finalized = true)))
+            )
           })
       })
       const peerNow = () => peer

@@ -2,8 +2,9 @@ import * as Revision from "@skein/protocol/Revision"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Metric from "effect/Metric"
 import * as TestClock from "effect/testing/TestClock"
-import { failureOf, logged, pair, poll, raw, settle } from "./kit.ts"
+import { census, failureOf, logged, pair, poll, raw, settle } from "./kit.ts"
 
 const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
 
@@ -19,7 +20,11 @@ describe("timeouts", () => {
         expect(poll(call)).toBe("running")
         expect(other.messages).toHaveLength(1)
         yield* TestClock.adjust("1 millis")
-        expect(failureOf(call)).toMatchObject({ ...timedOut, method: "tools/call", message: "No answer to tools/call within 60000 ms" })
+        expect(failureOf(call)).toMatchObject({
+          ...timedOut,
+          method: "tools/call",
+          message: "No answer to tools/call within 60000 ms"
+        })
         expect(other.messages.slice(1)).toEqual([{
           jsonrpc: "2.0",
           method: "notifications/cancelled",
@@ -209,7 +214,10 @@ describe("timeouts", () => {
 
   it.effect("a session that a timed out call closes ends the other calls, and no timer is left", () =>
     Effect.gen(function*() {
-      const { other, peer } = yield* raw({ limits: { timeout: 100 } })
+      const { counts, service } = census()
+      const { other, peer } = yield* raw({ limits: { timeout: 100 } }).pipe(
+        Effect.provideService(Metric.FiberRuntimeMetrics, service)
+      )
       const first = yield* fork(
         Effect.onError(peer.request("a"), () => Effect.sync(() => peer.close({ _tag: "Expired" })))
       )
@@ -217,6 +225,8 @@ describe("timeouts", () => {
       yield* TestClock.adjust(100)
       expect(failureOf(first)).toMatchObject(timedOut)
       expect(failureOf(second)).toMatchObject({ reason: "Closed", end: { _tag: "Expired" } })
+      yield* peer.ended
+      expect(counts.alive).toBe(0)
       yield* TestClock.adjust("1 hour")
       expect(other.notices("notifications/cancelled")).toHaveLength(1)
     }))
@@ -240,7 +250,10 @@ describe("a handler's own timeout", () => {
       Effect.gen(function*() {
         const { other } = yield* raw({
           dispatch: () =>
-            Effect.map(Effect.timeoutOption(Effect.never, "1 second"), (option) => ({ timedOut: option._tag === "None" }))
+            Effect.map(
+              Effect.timeoutOption(Effect.never, "1 second"),
+              (option) => ({ timedOut: option._tag === "None" })
+            )
         })
         other.request(1)
         yield* TestClock.adjust("1 second")

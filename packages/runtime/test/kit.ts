@@ -12,12 +12,12 @@ import * as Link from "@skein/runtime/Link"
 import * as Peer from "@skein/runtime/Peer"
 import type * as Session from "@skein/runtime/Session"
 import * as Cause from "effect/Cause"
-import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
-import * as LogLevel from "effect/LogLevel"
+import type * as LogLevel from "effect/LogLevel"
+import type * as Metric from "effect/Metric"
 import * as References from "effect/References"
 import type * as Scope from "effect/Scope"
 
@@ -206,7 +206,8 @@ export const raw = (options: RawOptions = {}): Effect.Effect<
 > =>
   Effect.gen(function*() {
     const revision = options.revision ?? "2025-11-25"
-    const other = options.connection ?? new Counterpart(options.canPause === undefined ? {} : { canPause: options.canPause })
+    const other = options.connection ??
+      new Counterpart(options.canPause === undefined ? {} : { canPause: options.canPause })
     const handlers = new Handlers()
     const peer = yield* Peer.make({
       connection: other,
@@ -237,7 +238,7 @@ export const pair = (options: PairOptions = {}): Effect.Effect<readonly [Peer.Pe
     const revision = options.revision ?? "2025-11-25"
     const [a, b] = yield* Link.make(options.link)
     const make = (connection: Connection.Connection, dispatch: Exchange.Dispatcher<Exchange.McpRequest>) =>
-      Peer.make({ connection, dispatch, identify: (peer) => caller(peer, revision), limits: options.limits })
+      Peer.make<never>({ connection, dispatch, identify: (peer) => caller(peer, revision), limits: options.limits })
     const left = yield* make(a, options.left ?? echo)
     const right = yield* make(b, options.right ?? echo)
     left.session = right.session = session(revision)
@@ -288,5 +289,17 @@ export const logged = <A, E, R>(
     )
   })
 
-/** The context that a peer would be made in. */
-export const here: Effect.Effect<Context.Context<never>> = Effect.context<never>()
+/** Counts the fibers that live where its service is provided. */
+export const census = () => {
+  const counts = { alive: 0, started: 0 }
+  const service: Metric.FiberRuntimeMetricsService = {
+    recordFiberStart: () => {
+      counts.alive++
+      counts.started++
+    },
+    recordFiberEnd: () => {
+      counts.alive--
+    }
+  }
+  return { counts, service }
+}
