@@ -360,3 +360,16 @@ describe("the layer", () => {
       assert.strictEqual((yield* ended)._tag, "Closed")
     }))
 })
+
+describe("many clients", () => {
+  it.live("leave no timer behind when they are closed", () =>
+    Effect.gen(function*() {
+      const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length
+      const before = timers()
+      for (let n = 0; n < 200; n++) {
+        const client = yield* Effect.scoped(Client.make(scripted(speaks("2025-11-25")).transport))
+        assert.strictEqual((yield* client.ended)._tag, "Closed")
+      }
+      assert.isAtMost(timers(), before + 1)
+    }))
+})

@@ -268,6 +268,17 @@ describe("what an answer may be", () => {
       assert.include(error.message, "elicitation/create")
     }))
 
+  it.effect("2026-07-28 · any answer to server/discover will do for a ping", () =>
+    Effect.gen(function*() {
+      const handshake = speaks("2026-07-28")
+      const server = scripted((request, server) =>
+        server.requests("server/discover").length > 1 ? ok({ capabilities: 7 }) : handshake(request, server)
+      )
+      const client = yield* Client.make(server.transport)
+      yield* client.ping
+      assert.strictEqual(server.requests("server/discover").length, 2)
+    }))
+
   it.effect("2025-11-25 · a task that was not asked for is an InvalidAnswer", () =>
     Effect.gen(function*() {
       const now = "2026-01-01T00:00:00Z"

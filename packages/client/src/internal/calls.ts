@@ -83,16 +83,6 @@ const read = <R>(
   }
 }
 
-/** Runs a callback of the host where it must not throw. */
-const shield = (line: Line, method: string, onProgress: CallOptions["onProgress"]): CallOptions["onProgress"] =>
-  onProgress === undefined ? undefined : (progress) => {
-    try {
-      onProgress(progress)
-    } catch (defect) {
-      line.warn(`onProgress of ${method} threw`, defect)
-    }
-  }
-
 /** Makes one call. */
 export const call = <P, R>(
   line: Line,
@@ -108,11 +98,7 @@ export const call = <P, R>(
       const { message } = written.failure
       return Effect.fail(unsupported(method.name, `${method.name} cannot be sent: ${message}`, written.failure))
     }
-    const sent = line.peer.request(method.name, line.stamp(written.success), {
-      timeout: options.timeout,
-      maxTimeout: options.maxTimeout,
-      onProgress: shield(line, method.name, options.onProgress)
-    })
+    const sent = line.peer.request(method.name, line.stamp(written.success), options)
     return Effect.matchEffect(sent, {
       onSuccess: (raw) => read(method as Method.RequestMethod<unknown, R>, line, raw),
       onFailure: (error) => Effect.fail(fromRequest(method.name, error))
