@@ -1,6 +1,12 @@
 /** Whatever is read, reading answers: it never throws. The sequences are seeded, so a failure can be run again. */
+import * as Codec from "@skein/protocol/Codec"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
+import * as Revision from "@skein/protocol/Revision"
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
 import { describe, expect, it } from "vitest"
+import * as Check from "./oracle/Check.ts"
 import * as Json from "./oracle/Json.ts"
 import * as Random from "./oracle/Random.ts"
 
@@ -110,4 +116,66 @@ describe("JsonRpc", () => {
     const nested = `{"jsonrpc":"2.0","id":1,"method":"a","params":${"{\"a\":".repeat(depth)}1${"}".repeat(depth)}}`
     expect(JsonRpc.parseText(nested)._tag).toBe("Request")
   })
+})
+
+/** A finished answer of the codec: a value, or a line about what is wrong. */
+const answered = (result: Result.Result<unknown, string | Codec.Unrepresentable>): "success" | "failure" => {
+  if (Result.isSuccess(result)) return "success"
+  const line = typeof result.failure === "string" ? result.failure : result.failure.message
+  expect(line).toMatch(/^[^\n]+$/)
+  return "failure"
+}
+
+/** Values of a schema, most of them damaged in one to three places, and values that have nothing to do with it. */
+const damaged = (
+  random: Random.Random,
+  schema: Schema.Codec<unknown, unknown>,
+  name: string
+): ReadonlyArray<unknown> => {
+  const sound = Check.canonical({ schema: schema as Schema.Codec<unknown> }, name, 12)
+  return [
+    ...sound.map((value) => {
+      let changed = value
+      for (let edits = random.below(4); edits > 0; edits--) changed = Json.mutate(random, changed)
+      return changed
+    }),
+    ...Array.from({ length: 6 }, () => Json.value(random)),
+    undefined,
+    Object.create(null)
+  ]
+}
+
+describe("Codec", () => {
+  for (const revision of Revision.all) {
+    it(`${revision} · the params of every message: whatever they are, they are read or refused in one line`, () => {
+      const random = Random.make(Random.hash(`params ${revision}`))
+      const seen = { success: 0, failure: 0 }
+      for (const method of [...Method.requests, ...Method.notifications]) {
+        for (const raw of damaged(random, method.params, method.name)) {
+          const params = raw as JsonRpc.JsonObject | undefined
+          seen[answered(Codec.decodeParams(method, revision, params))]++
+          answered(Codec.encodeParams(method, revision, params))
+        }
+      }
+      expect(seen.success).toBeGreaterThan(100)
+      expect(seen.failure).toBeGreaterThan(100)
+    })
+
+    it(`${revision} · the result of every request: whatever it is, it is read or refused in one line`, () => {
+      const random = Random.make(Random.hash(`result ${revision}`))
+      const seen = { success: 0, failure: 0 }
+      for (const method of Method.requests) {
+        for (const raw of damaged(random, method.result, method.name)) {
+          // A result that is no object never gets this far: `JsonRpc` refuses it.
+          if (typeof raw !== "object" || raw === null || Array.isArray(raw)) continue
+          const result = raw as JsonRpc.JsonObject
+          seen[answered(Codec.decodeResult(method, revision, result))]++
+          answered(Codec.decodeAnswer(method, revision, result))
+          answered(Codec.encodeResult(method, revision, result))
+        }
+      }
+      expect(seen.success).toBeGreaterThan(100)
+      expect(seen.failure).toBeGreaterThan(50)
+    })
+  }
 })

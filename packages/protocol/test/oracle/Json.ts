@@ -125,3 +125,23 @@ export const difference = (left: unknown, right: unknown, path = "/"): string | 
   }
   return undefined
 }
+
+/** A copy with one place changed: replaced by any JSON value, left out, or joined by another member. */
+export const mutate = (random: Random.Random, before: unknown): unknown => {
+  if (typeof before !== "object" || before === null || random.chance(0.15)) return value(random, 2)
+  if (Array.isArray(before)) {
+    if (before.length === 0 || random.chance(0.2)) return [...before, value(random, 2)]
+    const at = random.below(before.length)
+    return before.map((item, index) => index === at ? mutate(random, item) : item)
+  }
+  const names = Object.keys(before)
+  const copy: Record<string, unknown> = {}
+  const at = names.length === 0 || random.chance(0.15) ? undefined : random.pick(names)
+  for (const name of names) {
+    const member = (before as JsonObject)[name]
+    if (name !== at) put(copy, name, member)
+    else if (!random.chance(0.25)) put(copy, name, mutate(random, member))
+  }
+  if (at === undefined) put(copy, random.pick(keys), value(random, 2))
+  return copy
+}
