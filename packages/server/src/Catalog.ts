@@ -11,7 +11,6 @@ import type * as McpError from "@skein/protocol/McpError"
 import type * as WirePrompt from "@skein/protocol/Prompt"
 import type * as WireResource from "@skein/protocol/Resource"
 import type * as WireTool from "@skein/protocol/Tool"
-import type { UriTemplate } from "@skein/protocol/UriTemplate"
 import type { Exchange, McpRequest } from "@skein/runtime/Exchange"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -33,14 +32,13 @@ export type Contents = ReadonlyArray<Wire.AnyResourceContents>
 /** A resource and what reads it. */
 export interface ResourceEntry {
   readonly definition: WireResource.Resource
-  readonly read: (uri: string) => Handled<Contents>
+  readonly read: Handled<Contents>
 }
 
-/** A template and what reads a resource that matches it. */
+/** A template and what reads a resource that matches it; `undefined` for one that does not. */
 export interface TemplateEntry {
   readonly definition: WireResource.ResourceTemplate
-  readonly template: UriTemplate
-  readonly read: (uri: string, variables: Record<string, string | ReadonlyArray<string>>) => Handled<Contents>
+  readonly match: (uri: string) => Handled<Contents> | undefined
 }
 
 /** A prompt and what fills it in. */

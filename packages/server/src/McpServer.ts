@@ -13,7 +13,7 @@ import * as Peer from "@skein/runtime/Peer"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import * as Catalog from "./Catalog.ts"
 import * as dispatcher from "./internal/dispatcher.ts"
 import * as identity from "./internal/identity.ts"
@@ -32,7 +32,7 @@ export interface Options {
   readonly instructions?: string
   /** The revisions that it speaks; all by default. */
   readonly revisions?: ReadonlyArray<Revision.Revision>
-  /** How many entries a page of a listing holds: 1,000 by default. What is beyond comes with `nextCursor`. */
+  /** How many entries a page of a listing holds: 1,000 by default, 1 at least. What is beyond comes with `nextCursor`. */
   readonly pageSize?: number
   /** The bounds of each connection. */
   readonly limits?: Limits
@@ -42,7 +42,8 @@ export interface Options {
 export class McpServer extends Context.Service<McpServer, {
   readonly options: Options
   /**
-   * Serves a connection, each message in the era that it is written in, until the scope closes or the connection ends.
+   * Serves a connection, each message in the era that it is written in, until the scope closes or the connection ends. Give
+   * each connection a scope of its own: it is listed by `inspect` until that closes.
    */
   readonly serve: (connection: Connection) => Effect.Effect<Peer.Peer, never, Scope.Scope>
   /** The server, its connections and what runs on them, now. */
@@ -54,7 +55,7 @@ export type Definitions = Layer.Layer<never, unknown, unknown>
 
 /**
  * A server with its definitions. More of them may be layered on top, since the layer provides its `Catalog` too. What the
- * definitions need besides, the layer needs.
+ * definitions need besides, the layer needs; a layer that several of them are provided with is built once for the server.
  *
  * Fails with what the definitions fail with: a `DefinitionError` for a name that is taken twice, for instance.
  */
@@ -64,15 +65,19 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
 ): Layer.Layer<
   McpServer | Catalog.Catalog,
   Layer.Error<L[number]>,
-  Exclude<Layer.Services<L[number]>, Catalog.Catalog | Scope.Scope>
+  Exclude<Layer.Services<L[number]>, Catalog.Catalog>
 > =>
   Layer.effectContext(Effect.gen(function*() {
-    const base = yield* Effect.context<never>()
+    const context = yield* Effect.context<Scope.Scope>()
+    const scope = Context.get(context, Scope.Scope)
+    // What belongs to the building of this layer is nothing that a request may find: a scope that it finds, it would fill.
+    const base: Context.Context<never> = Context.omit(Scope.Scope, Layer.CurrentMemoMap)(context)
     const catalog = Catalog.make(base)
     const provided = Context.make(Catalog.Catalog, catalog)
+    // Its own, so that a second server with the same definitions offers them too.
+    const memo = Layer.CurrentMemoMap.forkOrCreate(context)
     for (const definition of definitions) {
-      // Fresh, so that a second server with the same definitions offers them too.
-      yield* Layer.build(Layer.provide(Layer.fresh(definition), Layer.succeedContext(provided)))
+      yield* Layer.buildWithMemoMap(Layer.provide(definition, Layer.succeedContext(provided)), memo, scope)
     }
     return Context.add(provided, McpServer, make(options, catalog))
   })) as never
@@ -80,7 +85,8 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
 const make = (options: Options, catalog: Catalog.Catalog["Service"]): McpServer["Service"] => {
   const peers = new Set<Peer.Peer>()
   const revisions = (options.revisions ?? Revision.all).toSorted().toReversed()
-  const { instructions, limits, pageSize = 1000 } = options
+  const { instructions, limits } = options
+  const pageSize = Math.max(1, Math.floor(options.pageSize ?? 1000))
   const dispatch = dispatcher.make({ serverInfo: describe(options), instructions, revisions, pageSize }, catalog)
   const identify = identity.make(revisions)
   const serve = (connection: Connection): Effect.Effect<Peer.Peer, never, Scope.Scope> =>
@@ -95,7 +101,10 @@ const make = (options: Options, catalog: Catalog.Catalog["Service"]): McpServer[
     options,
     // Every request starts with the services that the server was built with, whoever serves the connection.
     serve: (connection) =>
-      Effect.updateContext(serve(connection), (current: Context.Context<Scope.Scope>) => Context.merge(current, catalog.base)),
+      Effect.updateContext(
+        serve(connection),
+        (current: Context.Context<Scope.Scope>) => Context.merge(current, catalog.base)
+      ),
     inspect: Inspect.server({ name: options.name, version: options.version, peers })
   })
 }

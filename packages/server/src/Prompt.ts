@@ -11,17 +11,17 @@
 import type * as Common from "@skein/protocol/Common"
 import * as McpError from "@skein/protocol/McpError"
 import type * as Wire from "@skein/protocol/Prompt"
-import type { McpRequest } from "@skein/runtime/Exchange"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
-import { Catalog } from "./Catalog.ts"
+import type { Catalog } from "./Catalog.ts"
 import * as Content from "./Content.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { type HandlerError, toMcpError } from "./HandlerError.ts"
 import * as captured from "./internal/captured.ts"
+import { clip, maxProblem } from "./internal/clip.ts"
 
 /** Schemas for the arguments. On the wire each is a string; `title` and `description` annotations describe it. */
 export type Arguments = { readonly [name: string]: Schema.ConstraintCodec<unknown, string> }
@@ -63,13 +63,19 @@ const message = (role: Common.Role, content: string | Content.ContentBlock): Mes
 })
 
 /** Defines a prompt. */
-export const make = <A extends Arguments = {}>(name: string, options: Options<A> = {}): Prompt<Schema.Struct.Type<A>> => {
+export const make = <A extends Arguments = {}>(
+  name: string,
+  options: Options<A> = {}
+): Prompt<Schema.Struct.Type<A>> => {
   const { arguments: args = {} as A, ...rest } = options
   return {
     name,
     options: rest,
     arguments: args,
-    schema: Schema.Struct(args as Schema.Struct.Fields) as unknown as Schema.ConstraintCodec<Schema.Struct.Type<A>, unknown>
+    schema: Schema.Struct(args as Schema.Struct.Fields) as unknown as Schema.ConstraintCodec<
+      Schema.Struct.Type<A>,
+      unknown
+    >
   }
 }
 
@@ -80,26 +86,24 @@ export const make = <A extends Arguments = {}>(name: string, options: Options<A>
 export const layer = <A, E extends HandlerError, R>(
   prompt: Prompt<A>,
   handler: (args: A) => Effect.Effect<Answer, E, R>
-): Layer.Layer<never, DefinitionError, Catalog | Exclude<R, McpRequest>> =>
-  Layer.effectDiscard(Effect.gen(function*() {
-    const catalog = yield* Catalog
-    const provide = captured.provider(yield* Effect.context<Exclude<R, McpRequest>>(), catalog.base, Catalog.key)
+): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R>> =>
+  captured.layer<R>((catalog, provide) => {
     const decode = Schema.decodeUnknownResult(prompt.schema, { errors: "all" })
-    yield* catalog.prompts.add(prompt.name, {
+    return catalog.prompts.add(prompt.name, {
       definition: describe(prompt),
       get: (args) => {
         const decoded = decode(args)
         if (Result.isFailure(decoded)) {
-          const problem = `Invalid arguments for prompt ${prompt.name}: ${decoded.failure.message}`
+          const problem = `Invalid arguments for prompt ${prompt.name}: ${clip(decoded.failure.message, maxProblem)}`
           return Effect.fail(McpError.invalidParams(problem))
         }
-        return Effect.mapBoth(provide(handler(decoded.success) as Effect.Effect<Answer, E, Exclude<R, McpRequest>>), {
+        return Effect.mapBoth(provide(handler(decoded.success)), {
           onFailure: toMcpError,
           onSuccess: (answer) => full(answer, prompt.options.description)
         })
       }
     })
-  })) as Layer.Layer<never, DefinitionError, Catalog | Exclude<R, McpRequest>>
+  })
 
 const full = (answer: Answer, description: string | undefined): Wire.GetPromptResult => {
   if (typeof answer !== "string" && "messages" in answer) return answer
@@ -107,16 +111,23 @@ const full = (answer: Answer, description: string | undefined): Wire.GetPromptRe
   return description === undefined ? { messages } : { description, messages }
 }
 
+/** What is said of an argument: as a key, of the whole schema, or before the last of its checks. */
+const annotation = ({ ast }: Schema.Constraint, key: "title" | "description"): string | undefined => {
+  const said = ast.context?.annotations?.[key] ?? SchemaAST.resolve(ast)?.[key] ?? ast.annotations?.[key]
+  return typeof said === "string" ? said : undefined
+}
+
 /** The prompt as `prompts/list` shows it. */
 const describe = <A>(prompt: Prompt<A>): Wire.Prompt => {
   const args = Object.entries(prompt.arguments).map(([name, schema]): Wire.PromptArgument => {
-    const title = SchemaAST.resolveTitle(schema.ast)
-    const description = SchemaAST.resolveDescription(schema.ast)
+    const title = annotation(schema, "title")
+    const description = annotation(schema, "description")
     return {
       name,
       ...(title === undefined ? undefined : { title }),
       ...(description === undefined ? undefined : { description }),
-      required: !SchemaAST.isOptional(schema.ast)
+      // As it is sent: one with a default is optional there.
+      required: !SchemaAST.isOptional(SchemaAST.toEncoded(schema.ast))
     }
   })
   return { name: prompt.name, ...prompt.options, ...(args.length === 0 ? undefined : { arguments: args }) }

@@ -3,10 +3,9 @@
  */
 import type * as Common from "@skein/protocol/Common"
 import * as McpError from "@skein/protocol/McpError"
-import type { McpRequest } from "@skein/runtime/Exchange"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import { Catalog } from "./Catalog.ts"
+import type * as Layer from "effect/Layer"
+import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { type HandlerError, toMcpError } from "./HandlerError.ts"
 import * as captured from "./internal/captured.ts"
@@ -49,14 +48,12 @@ export const notFound: (uri: string) => McpError.McpError = McpError.resourceNot
 export const layer = <E extends HandlerError, R>(
   resource: Resource,
   read: Effect.Effect<Answer, E, R>
-): Layer.Layer<never, DefinitionError, Catalog | Exclude<R, McpRequest>> =>
-  Layer.effectDiscard(Effect.gen(function*() {
-    const catalog = yield* Catalog
-    const provide = captured.provider(yield* Effect.context<Exclude<R, McpRequest>>(), catalog.base, Catalog.key)
+): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R>> =>
+  captured.layer<R>((catalog, provide) => {
     const { uri, options } = resource
-    const reading = Effect.mapBoth(provide(read as Effect.Effect<Answer, E, Exclude<R, McpRequest>>), {
+    const reading = Effect.mapBoth(provide(read), {
       onFailure: toMcpError,
       onSuccess: (body) => contents(uri, body, options.mimeType)
     })
-    yield* catalog.resources.add(uri, { definition: { uri, name: uri, ...options }, read: () => reading })
-  })) as Layer.Layer<never, DefinitionError, Catalog | Exclude<R, McpRequest>>
+    return catalog.resources.add(uri, { definition: { uri, name: uri, ...options }, read: reading })
+  })

@@ -6,14 +6,12 @@
  * const live = ResourceTemplate.layer(note, ({ id }) => Effect.succeed(`# Note ${id}`))
  */
 import type * as Common from "@skein/protocol/Common"
-import * as McpError from "@skein/protocol/McpError"
 import * as UriTemplate from "@skein/protocol/UriTemplate"
-import type { McpRequest } from "@skein/runtime/Exchange"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { Catalog } from "./Catalog.ts"
+import type { Catalog } from "./Catalog.ts"
 import { DefinitionError } from "./DefinitionError.ts"
 import { type HandlerError, toMcpError } from "./HandlerError.ts"
 import * as captured from "./internal/captured.ts"
@@ -31,8 +29,8 @@ export interface Options<V extends Variables> {
   readonly description?: string
   readonly mimeType?: string
   /**
-   * Schemas for the variables, `{ id: Schema.NumberFromString }` for instance. A URI whose variables do not fit names no
-   * resource. Without them each variable is text, or a list of texts where it explodes.
+   * Schemas for the variables, `{ id: Schema.NumberFromString }` for instance. A URI whose variables do not fit does not match.
+   * Without them each variable is text, or a list of texts where it explodes.
    */
   readonly variables?: V
   readonly annotations?: Common.Annotations
@@ -40,16 +38,26 @@ export interface Options<V extends Variables> {
   readonly _meta?: Common.Meta
 }
 
-/** The names in a template's expressions, with the type of what each matches. */
+/**
+ * The names in a template's expressions, with the type of what each matches. Those of `{a}` and `{+a}` are always there; those of
+ * `{/a}`, `{?a}`, `{&a}` and `{#a}` may be absent.
+ */
 export type Matched<T extends string> = string extends T ? { readonly [name: string]: string | ReadonlyArray<string> }
-  : { readonly [Name in Names<T> as Bare<Name>]: Name extends `${string}*` ? ReadonlyArray<string> : string }
+  : Flat<
+    & { readonly [Name in Certain<Expressions<T>> as Bare<Name>]: Value<Name> }
+    & { readonly [Name in Possible<Expressions<T>> as Bare<Name>]?: Value<Name> }
+  >
 
-type Names<T extends string> = T extends `${string}{${infer Expression}}${infer Rest}`
-  ? Split<Unprefixed<Expression>> | Names<Rest>
+type Flat<A> = { readonly [K in keyof A]: A[K] }
+type Expressions<T extends string> = T extends `${string}{${infer Expression}}${infer Rest}` ?
+  Expression | Expressions<Rest>
   : never
-type Unprefixed<E extends string> = E extends `${"+" | "#" | "/" | "?" | "&" | "." | ";"}${infer Rest}` ? Rest : E
+type Certain<E extends string> = E extends `${"#" | "/" | "?" | "&"}${string}` ? never
+  : Split<E extends `+${infer Names}` ? Names : E>
+type Possible<E extends string> = E extends `${"#" | "/" | "?" | "&"}${infer Names}` ? Split<Names> : never
 type Split<L extends string> = L extends `${infer Head},${infer Tail}` ? Head | Split<Tail> : L
-type Bare<Name extends string> = Name extends `${infer N}*` ? N : Name extends `${infer N}:${string}` ? N : Name
+type Bare<Name extends string> = Name extends `${infer N}*` ? N : Name
+type Value<Name extends string> = Name extends `${string}*` ? ReadonlyArray<string> : string
 
 /** A template's definition. `V` is what its reader gets. */
 export interface ResourceTemplate<V> {
@@ -82,32 +90,33 @@ export const make = <const T extends string, V extends Variables = never>(
 export const layer = <V, E extends HandlerError, R>(
   template: ResourceTemplate<V>,
   read: (variables: V, uri: string) => Effect.Effect<Body, E, R>
-): Layer.Layer<never, DefinitionError, Catalog | Exclude<R, McpRequest>> =>
-  Layer.effectDiscard(Effect.gen(function*() {
-    const catalog = yield* Catalog
-    const provide = captured.provider(yield* Effect.context<Exclude<R, McpRequest>>(), catalog.base, Catalog.key)
+): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R>> =>
+  captured.layer<R>((catalog, provide) => {
     const { uriTemplate, options, variables } = template
     const compiled = UriTemplate.make(uriTemplate)
     if (Result.isFailure(compiled)) {
-      return yield* new DefinitionError({
-        reason: "UriTemplate",
-        kind: "resource template",
-        name: uriTemplate,
-        message: `The resource template ${JSON.stringify(uriTemplate)} cannot be offered. ${compiled.failure}`
-      })
+      return Effect.fail(
+        new DefinitionError({
+          reason: "UriTemplate",
+          kind: "resource template",
+          name: uriTemplate,
+          message: `The resource template ${JSON.stringify(uriTemplate)} cannot be offered: ${compiled.failure}`
+        })
+      )
     }
-    const decode = variables === undefined ? undefined : Schema.decodeUnknownResult(variables)
-    yield* catalog.templates.add(uriTemplate, {
+    const decode = variables === undefined
+      ? (matched: UriTemplate.Values) => Result.succeed(matched as V)
+      : Schema.decodeUnknownResult(variables)
+    return catalog.templates.add(uriTemplate, {
       definition: { uriTemplate, ...options },
-      template: compiled.success,
-      read: (uri, matched) => {
-        const decoded = decode === undefined ? Result.succeed(matched as V) : decode(matched)
-        if (Result.isFailure(decoded)) return Effect.fail(McpError.resourceNotFound(uri))
-        const reading = read(decoded.success, uri) as Effect.Effect<Body, E, Exclude<R, McpRequest>>
-        return Effect.mapBoth(provide(reading), {
+      match: (uri) => {
+        const matched = UriTemplate.match(compiled.success, uri)
+        const decoded = matched === undefined ? undefined : decode(matched)
+        if (decoded === undefined || Result.isFailure(decoded)) return undefined
+        return Effect.mapBoth(provide(read(decoded.success, uri)), {
           onFailure: toMcpError,
           onSuccess: (body) => contents(uri, body, options.mimeType)
         })
       }
     })
-  })) as Layer.Layer<never, DefinitionError, Catalog | Exclude<R, McpRequest>>
+  })

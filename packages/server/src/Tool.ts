@@ -15,12 +15,10 @@
  */
 import type * as Common from "@skein/protocol/Common"
 import type * as WireTool from "@skein/protocol/Tool"
-import { McpRequest } from "@skein/runtime/Exchange"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import type * as Scope from "effect/Scope"
-import { Catalog } from "./Catalog.ts"
+import type { Catalog } from "./Catalog.ts"
 import type * as Content from "./Content.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
@@ -90,7 +88,8 @@ export const make = <const Name extends string, Input extends Shape = {}, Output
 
 /**
  * Answers with structured content *and* content of one's own, or says that the tool failed. Without `content` the structured
- * content is also written as text, for clients that do not read it.
+ * content is also written as text, for clients that do not read it. A tool with an output schema must give `structured`, unless it
+ * failed.
  */
 export const result = <Output = never>(answer: {
   readonly structured?: Output
@@ -108,28 +107,29 @@ export const result = <Output = never>(answer: {
  *   JSON-RPC error instead. A defect is answered `-32603` and a reference, and logged.
  * - A structured answer is encoded by the output schema before it is sent; one that does not fit is a defect.
  *
+ * What the handler acquires needs a scope of its own: wrap it in `Effect.scoped`. Without, nobody can build the layer.
+ *
  * Fails with `DefinitionError` when the name is taken or a schema cannot be said as JSON Schema.
  */
 export const layer = <Name extends string, Input, Output, E extends HandlerError, R>(
   tool: Tool<Name, Input, Output>,
   handler: (input: Input) => Effect.Effect<Answer<Output>, E, R>
-): Layer.Layer<never, DefinitionError, Catalog | Exclude<R, McpRequest>> =>
-  Layer.effectDiscard(Effect.gen(function*() {
-    const catalog = yield* Catalog
-    const provide = captured.provider(yield* Effect.context<Exclude<R, McpRequest>>(), catalog.base, Catalog.key)
-    const definition = yield* describe(tool)
-    const call = toolCall.make(tool, (input) => provide(handler(input) as Effect.Effect<unknown, E, Exclude<R, McpRequest>>))
-    yield* catalog.tools.add(tool.name, { definition, call })
-  })) as Layer.Layer<never, DefinitionError, Catalog | Exclude<R, McpRequest>>
+): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R>> =>
+  captured.layer<R>((catalog, provide) =>
+    Effect.flatMap(
+      describe(tool),
+      (definition) =>
+        catalog.tools.add(tool.name, { definition, call: toolCall.make(tool, (input) => provide(handler(input))) })
+    )
+  )
 
 /** The tool as `tools/list` shows it. */
 const describe = <Name extends string, Input, Output>(
-  tool: Tool<Name, Input, Output>
-): Effect.Effect<WireTool.Tool, DefinitionError, Scope.Scope> => {
-  const named = { kind: "tool", name: tool.name } as const
-  return Effect.gen(function*() {
-    const inputSchema = tool.input === undefined ? jsonSchema.none : yield* jsonSchema.input(tool.input, named)
-    const outputSchema = tool.output === undefined ? undefined : yield* jsonSchema.output(tool.output, named)
-    return { name: tool.name, ...tool.options, inputSchema, ...(outputSchema === undefined ? undefined : { outputSchema }) }
+  { input, name, options, output }: Tool<Name, Input, Output>
+): Effect.Effect<WireTool.Tool, DefinitionError> =>
+  Effect.gen(function*() {
+    const named = { kind: "tool", name } as const
+    const inputSchema = input === undefined ? jsonSchema.none : yield* jsonSchema.input(input, named)
+    const outputSchema = output === undefined ? undefined : yield* jsonSchema.output(output, named)
+    return { name, ...options, inputSchema, ...(outputSchema === undefined ? undefined : { outputSchema }) }
   })
-}

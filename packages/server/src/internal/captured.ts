@@ -1,29 +1,64 @@
 /**
- * The services that a handler captured when its layer was built, given back to it when it runs.
+ * What the layers of all definitions have in common: they find the catalog, and capture the services that a handler needs, to
+ * give them back to it when it runs.
  */
 import { McpRequest } from "@skein/runtime/Exchange"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
+import * as Tracer from "effect/Tracer"
+import { Catalog } from "../Catalog.ts"
+import type { DefinitionError } from "../DefinitionError.ts"
+
+/**
+ * A handler asks for a `Scope`, and the only ones around would keep what it acquires for as long as the connection or the server
+ * lives. So nobody can provide this: wrap the handler's effect in `Effect.scoped`, and the scope is the call's own.
+ */
+export interface UnscopedHandler {
+  readonly UnscopedHandler: unique symbol
+}
+
+/** What the layer of a handler needs for it: all that the request does not bring. */
+export type Needed<R> = R extends McpRequest ? never : R extends Scope.Scope ? UnscopedHandler : R
+
+/** Gives a handler's effect what it needs besides the request. */
+export type Provide<R> = <A, E>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, McpRequest>
 
 /** Belongs to the request, or to the building of layers: never handed on. */
-const own: ReadonlySet<string> = new Set([McpRequest.key, Scope.Scope.key, Layer.CurrentMemoMap.key])
+const own: ReadonlySet<string> = new Set([
+  McpRequest.key,
+  Catalog.key,
+  Scope.Scope.key,
+  Layer.CurrentMemoMap.key,
+  Tracer.ParentSpan.key
+])
 
 /**
  * Provides a handler with what its layer was built with and what `base`, with which every request of the server starts,
  * does not have. That is compared once, here; mostly nothing is missing, and a call pays nothing.
  */
-export const provider = <R>(captured: Context.Context<R>, base: Context.Context<never>, omit: string) => {
-  const missing = [...captured.mapUnsafe].filter(([key, value]) =>
-    !own.has(key) && key !== omit && base.mapUnsafe.get(key) !== value)
-  const add = (current: Context.Context<McpRequest>): Context.Context<R | McpRequest> =>
+const provider = <R>(captured: Context.Context<never>, base: Context.Context<never>): Provide<R> => {
+  const missing = [...captured.mapUnsafe].filter(([key, value]) => !own.has(key) && base.mapUnsafe.get(key) !== value)
+  const add = (current: Context.Context<McpRequest>): Context.Context<R> =>
     missing.reduce<Context.Context<never>>(
       (context, [key, value]) => Context.addUnsafe(context, key, value),
       current
-    ) as Context.Context<R | McpRequest>
-  return <A, E>(effect: Effect.Effect<A, E, R | McpRequest>): Effect.Effect<A, E, McpRequest> =>
+    ) as Context.Context<R>
+  return <A, E>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, McpRequest> =>
     missing.length === 0
       ? effect as Effect.Effect<A, E, McpRequest>
       : Effect.updateContext(effect, add)
 }
+
+/** The layer that adds to the catalog what needs the services `R` when it runs. */
+export const layer = <R>(
+  add: (
+    catalog: Catalog["Service"],
+    provide: Provide<R>
+  ) => Effect.Effect<void, DefinitionError, Scope.Scope>
+): Layer.Layer<never, DefinitionError, Catalog | Needed<R>> =>
+  Layer.effectDiscard(Effect.gen(function*() {
+    const catalog = yield* Catalog
+    yield* add(catalog, provider<R>(yield* Effect.context<never>(), catalog.base))
+  })) as Layer.Layer<never, DefinitionError, Catalog | Needed<R>>

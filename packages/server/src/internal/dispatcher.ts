@@ -7,12 +7,12 @@ import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
-import * as UriTemplate from "@skein/protocol/UriTemplate"
 import type { Answer, Dispatcher, Exchange, McpRequest } from "@skein/runtime/Exchange"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Catalog, Contents, Registry } from "../Catalog.ts"
 import * as capabilities from "./capabilities.ts"
+import { clip } from "./clip.ts"
 import * as listing from "./listing.ts"
 
 type Handled<A> = Effect.Effect<A, McpError.McpError, McpRequest>
@@ -71,10 +71,10 @@ export const make = (about: About, catalog: Catalog["Service"]): Dispatcher<McpR
 
   const read = (uri: string): Handled<Contents> => {
     const resource = catalog.resources.get(uri)
-    if (resource !== undefined) return resource.read(uri)
-    for (const [, { template, read }] of catalog.templates.sorted) {
-      const variables = UriTemplate.match(template, uri)
-      if (variables !== undefined) return read(uri, variables)
+    if (resource !== undefined) return resource.read
+    for (const [, template] of catalog.templates.sorted) {
+      const reading = template.match(uri)
+      if (reading !== undefined) return reading
     }
     return Effect.fail(McpError.resourceNotFound(uri))
   }
@@ -96,13 +96,13 @@ export const make = (about: About, catalog: Catalog["Service"]): Dispatcher<McpR
   on(Method.CallTool, (params, exchange) => {
     const tool = catalog.tools.get(params.name)
     return tool === undefined
-      ? Effect.fail(McpError.invalidParams(`Unknown tool: ${params.name}`))
+      ? Effect.fail(McpError.invalidParams(`Unknown tool: ${clip(params.name)}`))
       : tool.call(params.arguments ?? {}, exchange)
   })
   on(Method.GetPrompt, (params) => {
     const prompt = catalog.prompts.get(params.name)
     return prompt === undefined
-      ? Effect.fail(McpError.invalidParams(`Unknown prompt: ${params.name}`))
+      ? Effect.fail(McpError.invalidParams(`Unknown prompt: ${clip(params.name)}`))
       : prompt.get(params.arguments ?? {})
   })
   on(Method.ReadResource, ({ uri }) => Effect.map(read(uri), (contents) => ({ contents })))
@@ -113,7 +113,9 @@ export const make = (about: About, catalog: Catalog["Service"]): Dispatcher<McpR
 
   return (exchange) => {
     const method = Method.request(exchange.method, exchange.caller.revision)
-    const handler = method === undefined || !capabilities.offered(catalog, method) ? undefined : handlers.get(method.name)
+    const handler = method === undefined || !capabilities.offered(catalog, method)
+      ? undefined
+      : handlers.get(method.name)
     return handler === undefined ? Effect.fail(McpError.methodNotFound(exchange.method)) : handler(exchange)
   }
 }

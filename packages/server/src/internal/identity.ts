@@ -12,7 +12,6 @@ import type { Caller } from "@skein/runtime/Exchange"
 import type { Peer } from "@skein/runtime/Peer"
 import * as Result from "effect/Result"
 
-
 /** The function that tells who asks, for a server that speaks these revisions, newest first. */
 export const make = (supported: ReadonlyArray<Revision.Revision>) => {
   const sessions = supported.filter((revision) => Revision.era(revision) === "session")
@@ -20,7 +19,11 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
     ? undefined
     : { revision: sessions[0], info: undefined, capabilities: {} }
 
-  const unsupported = (requested: string) => McpError.unsupportedProtocolVersion({ supported, requested })
+  const unsupported = (requested: string): McpError.McpError => {
+    const error = McpError.unsupportedProtocolVersion({ supported, requested })
+    // With the code of the request era, which is the one that asks, whatever a session on the same connection speaks.
+    return McpError.other(McpError.codeOf(error, Revision.latest), error.message, error.data)
+  }
 
   /** The request era: each request says it itself. */
   const modern = (request: Request): Caller | McpError.McpError => {

@@ -18,46 +18,82 @@ const withoutNonFinite = (node: unknown): unknown => {
   if (Array.isArray(node)) return node.map(withoutNonFinite)
   if (!isObject(node)) return node
   const { anyOf, ...rest } = node
-  if (Array.isArray(anyOf) && anyOf.length === 2 && isNonFinite(anyOf[1])) return { ...rest, ...anyOf[0] as JsonObject }
-  return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, withoutNonFinite(value)]))
+  if (!Array.isArray(anyOf) || !anyOf.some(isNonFinite)) return mapValues(node, withoutNonFinite)
+  const kept = anyOf.filter((member) => !isNonFinite(member)).map(withoutNonFinite)
+  const others = mapValues(rest, withoutNonFinite)
+  return kept.length === 1 ? { ...others, ...kept[0] as JsonObject } : { ...others, anyOf: kept }
 }
 
 const isNonFinite = (node: unknown): boolean =>
   isObject(node) && Array.isArray(node["enum"]) && node["enum"].join() === "Infinity,-Infinity,NaN"
 
-/** The JSON Schema of what a schema reads and writes as JSON, with its definitions inside and no reference at its root. */
-const document = (schema: Schema.Constraint): JsonObject => {
+const mapValues = (node: JsonObject, f: (value: unknown) => unknown): JsonObject =>
+  Object.fromEntries(Object.entries(node).map(([key, value]) => [key, f(value)]))
+
+interface Document {
+  readonly root: JsonObject
+  readonly definitions: { readonly [name: string]: JsonObject }
+}
+
+/** What a reference to a definition means: a JSON pointer in a fragment. */
+const resolve = (node: JsonObject, definitions: Document["definitions"]): JsonObject => {
+  const reference = node["$ref"]
+  if (typeof reference !== "string") return node
+  const pointer = decodeURIComponent(reference.slice("#/$defs/".length))
+  return definitions[pointer.replaceAll("~1", "/").replaceAll("~0", "~")] ?? node
+}
+
+/** The JSON Schema of what a schema reads and writes as JSON, with no reference at its root. */
+const document = (schema: Schema.Constraint): Document => {
   const { schema: root, definitions } = Schema.toJsonSchemaDocument(schema)
-  const reference = root["$ref"]
-  const inner = typeof reference === "string" ? definitions[reference.slice("#/$defs/".length)] ?? root : root
-  return Object.keys(definitions).length === 0 ? inner : { ...inner, $defs: definitions }
+  return { root: resolve(root, definitions), definitions }
+}
+
+const whole = ({ root, definitions }: Document): JsonObject =>
+  Object.keys(definitions).length === 0 ? root : { ...root, $defs: definitions }
+
+/** The root of what describes an object, with the `type` that the specification asks for; `undefined` where it is something else. */
+const asObject = (node: JsonObject, definitions: Document["definitions"]): JsonObject | undefined => {
+  if (node["type"] === "object") return node
+  const { anyOf, not, ...rest } = node
+  // The empty struct is "anything but null" in Effect's JSON Schema.
+  if (isObject(not) && not["type"] === "null") return { type: "object", ...rest }
+  const isUnion = Array.isArray(anyOf) &&
+    anyOf.every((member) => isObject(member) && asObject(resolve(member, definitions), definitions) !== undefined)
+  return isUnion ? { type: "object", ...node } : undefined
 }
 
 type Named = Pick<DefinitionError, "kind" | "name">
 
-const convert = (schema: Schema.Constraint, what: string, named: Named): Effect.Effect<JsonObject, DefinitionError> =>
+const convert = (schema: Schema.Constraint, what: string, named: Named): Effect.Effect<Document, DefinitionError> =>
   Effect.try({
     try: () => document(schema),
     catch: (error) => refused(named, `The ${what} cannot be said as JSON Schema: ${String(error)}`)
   })
 
 const refused = ({ kind, name }: Named, problem: string): DefinitionError =>
-  new DefinitionError({ reason: "Schema", kind, name, message: `The ${kind} ${JSON.stringify(name)} cannot be offered. ${problem}` })
+  new DefinitionError({
+    reason: "Schema",
+    kind,
+    name,
+    message: `The ${kind} ${JSON.stringify(name)} cannot be offered. ${problem}`
+  })
 
 /** What describes the arguments of a tool: the root must be an object in every revision. */
 export const input = (schema: Schema.Constraint, named: Named): Effect.Effect<ObjectSchema, DefinitionError> =>
-  Effect.flatMap(convert(schema, "input schema", named), (json) => {
-    // The empty struct is "anything but null" in JSON Schema.
-    if (isObject(json["not"]) && Object.keys(json).length === 1) return Effect.succeed(none)
-    const out = withoutNonFinite(json) as JsonObject
-    return out["type"] === "object"
-      ? Effect.succeed(out as ObjectSchema)
-      : Effect.fail(refused(named, "Its arguments must be an object: give a struct, or the fields of one"))
+  Effect.flatMap(convert(schema, "input schema", named), ({ root, definitions }) => {
+    const object = asObject(root, definitions)
+    return object === undefined
+      ? Effect.fail(refused(named, "Its arguments must be an object: give a struct, or the fields of one"))
+      : Effect.succeed(withoutNonFinite(whole({ root: object, definitions })) as ObjectSchema)
   })
 
 /** The schema of no arguments. */
 export const none: ObjectSchema = { type: "object", additionalProperties: false }
 
-/** What describes the structured content of a tool. */
+/** What describes the structured content of a tool. Of a union of objects older revisions are told too that it is one. */
 export const output = (schema: Schema.Constraint, named: Named): Effect.Effect<JsonObject, DefinitionError> =>
-  convert(schema, "output schema", named)
+  Effect.map(
+    convert(schema, "output schema", named),
+    ({ root, definitions }) => whole({ root: asObject(root, definitions) ?? root, definitions })
+  )

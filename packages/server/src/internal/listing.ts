@@ -12,7 +12,9 @@ import type { Registry } from "../Catalog.ts"
 
 /** Gives one page of a registry, under the member `key` of the result. `finish` makes a result out of a page. */
 export const make = (registry: Registry<{ readonly definition: unknown }>, key: string, pageSize: number) => {
-  const firstPages = new Map<Revision, Encoded>()
+  // The pages that stand where a walk through an unchanged list finds them. A cursor may lead elsewhere: that page is not kept,
+  // so that what is kept is the list, once per revision.
+  const written = new Map<Revision, Array<Encoded>>()
   let version = registry.version
 
   const page = (start: number): object => {
@@ -25,6 +27,14 @@ export const make = (registry: Registry<{ readonly definition: unknown }>, key: 
     }
   }
 
+  const startOf = (cursor: string | undefined): Result.Result<number, McpError.McpError> => {
+    if (cursor === undefined) return Result.succeed(0)
+    return Result.map(
+      Cursor.decode(key, cursor),
+      (position) => Cursor.resume(registry.sorted.map(([name]) => name), position, { sorted: true })
+    )
+  }
+
   return (
     cursor: string | undefined,
     revision: Revision,
@@ -32,21 +42,17 @@ export const make = (registry: Registry<{ readonly definition: unknown }>, key: 
   ): Effect.Effect<Answer, McpError.McpError> =>
     Effect.suspend(() => {
       if (version !== registry.version) {
-        firstPages.clear()
+        written.clear()
         version = registry.version
       }
-      if (cursor !== undefined) {
-        const position = Cursor.decode(key, cursor)
-        if (Result.isFailure(position)) return Effect.fail(position.failure)
-        const names = registry.sorted.map(([name]) => name)
-        return Effect.succeed(finish(page(Cursor.resume(names, position.success, { sorted: true }))))
-      }
-      let encoded = firstPages.get(revision)
-      if (encoded === undefined) {
-        const answer = finish(page(0))
-        encoded = answer instanceof Encoded ? answer : new Encoded(JSON.stringify(answer))
-        firstPages.set(revision, encoded)
-      }
-      return Effect.succeed(encoded)
+      const start = startOf(cursor)
+      if (Result.isFailure(start)) return Effect.fail(start.failure)
+      const number = start.success / pageSize
+      if (!Number.isInteger(number)) return Effect.succeed(finish(page(start.success)))
+      let pages = written.get(revision)
+      if (pages === undefined) written.set(revision, pages = [])
+      return Effect.succeed(pages[number] ??= encoded(finish(page(start.success))))
     })
 }
+
+const encoded = (answer: Answer): Encoded => answer instanceof Encoded ? answer : new Encoded(JSON.stringify(answer))

@@ -11,34 +11,40 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { ToolEntry } from "../Catalog.ts"
 import * as Content from "../Content.ts"
-import type { HandlerError } from "../HandlerError.ts"
+import { describe, type HandlerError } from "../HandlerError.ts"
+import { clip, maxProblem } from "./clip.ts"
 
-/** What `Tool.result` makes. */
-export class ToolResult<out Output> {
+/** What `Tool.result` is given. */
+export interface Parts<out Output> {
   readonly structured?: Output
   readonly content?: Content.Input
   readonly isError?: boolean
   readonly _meta?: Common.Meta
-  constructor(answer: {
-    readonly structured?: Output
-    readonly content?: Content.Input
-    readonly isError?: boolean
-    readonly _meta?: Common.Meta
-  }) {
-    Object.assign(this, answer)
+}
+
+/** What `Tool.result` makes. */
+export class ToolResult<out Output> {
+  readonly parts: Parts<Output>
+
+  constructor(parts: Parts<Output>) {
+    this.parts = parts
   }
 }
 
 const failed = (text: string): Wire.CallToolResult => ({ content: [Content.text(text)], isError: true })
 
 /** The revisions before 2025-11-25 count bad arguments among the protocol errors. */
-const badArguments = (tool: string, problem: string, revision: string): Effect.Effect<Wire.CallToolResult, McpError.McpError> => {
-  const message = `Invalid arguments for tool ${tool}: ${problem}`
+const badArguments = (
+  tool: string,
+  problem: string,
+  revision: string
+): Effect.Effect<Wire.CallToolResult, McpError.McpError> => {
+  const message = `Invalid arguments for tool ${tool}: ${clip(problem, maxProblem)}`
   return revision >= "2025-11-25" ? Effect.succeed(failed(message)) : Effect.fail(McpError.invalidParams(message))
 }
 
 const recover = (error: HandlerError): Effect.Effect<Wire.CallToolResult, McpError.McpError> =>
-  McpError.isMcpError(error) ? Effect.fail(error) : Effect.succeed(failed(error.message))
+  McpError.isMcpError(error) ? Effect.fail(error) : Effect.succeed(failed(describe(error)))
 
 /** What a call needs to know of a tool's definition. */
 interface Schemas<Input, Output> {
@@ -57,21 +63,26 @@ export const make = <Input, Output, E extends HandlerError>(
     : Schema.decodeUnknownResult(Schema.toCodecJson(tool.input), { errors: "all" })
   const encode = tool.output === undefined ? undefined : Schema.encodeUnknownSync(Schema.toCodecJson(tool.output))
 
+  // "A tool that returns structured content SHOULD also return the serialized JSON in a TextContent block."
+  const asText = (structuredContent: unknown): Wire.CallToolResult["content"] =>
+    structuredContent === undefined ? [] : [Content.text(JSON.stringify(structuredContent))]
+
   const answer = (value: unknown): Wire.CallToolResult => {
-    const full = value instanceof ToolResult ? value as ToolResult<unknown> : undefined
-    const structured = full === undefined ? encode === undefined ? undefined : value : full.structured
-    const content = full === undefined ? encode === undefined ? value as Content.Input | undefined : undefined : full.content
-    const structuredContent = structured === undefined || encode === undefined ? structured : encode(structured)
+    if (value instanceof ToolResult) return whole((value as ToolResult<unknown>).parts)
+    if (encode === undefined) return { content: value === undefined ? [] : Content.blocks(value as Content.Input) }
+    const structuredContent = encode(value)
+    return { content: asText(structuredContent), structuredContent }
+  }
+
+  const whole = ({ _meta, content, isError, structured }: Parts<unknown>): Wire.CallToolResult => {
+    // "If an output schema is provided: servers MUST provide structured results that conform to this schema." A failure need not.
+    const left = structured === undefined && (encode === undefined || isError === true)
+    const structuredContent = left || encode === undefined ? structured : encode(structured)
     return {
-      // "A tool that returns structured content SHOULD also return the serialized JSON in a TextContent block."
-      content: content !== undefined
-        ? Content.blocks(content)
-        : structuredContent === undefined
-        ? []
-        : [Content.text(JSON.stringify(structuredContent))],
+      content: content === undefined ? asText(structuredContent) : Content.blocks(content),
       ...(structuredContent === undefined ? undefined : { structuredContent }),
-      ...(full?.isError === undefined ? undefined : { isError: full.isError }),
-      ...(full?._meta === undefined ? undefined : { _meta: full._meta })
+      ...(isError === undefined ? undefined : { isError }),
+      ...(_meta === undefined ? undefined : { _meta })
     }
   }
 

@@ -1,0 +1,5 @@
+/** The longest text about arguments that do not fit, in UTF-16 units: what is sent could make it many times as long as itself. */
+export const maxProblem = 4096
+
+/** A text of the other side's, or about it, up to a bound: what is quoted is not to be larger than what it is about. */
+export const clip = (text: string, max = 128): string => text.length <= max ? text : `${text.slice(0, max)}…`
