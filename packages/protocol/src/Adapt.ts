@@ -83,6 +83,7 @@ interface ObjectPlan {
   readonly changes: ReadonlyArray<readonly [key: string, adapt: Adapter]>
   readonly renames: ReadonlyArray<readonly [from: string, to: string]>
   readonly fills: ReadonlyArray<readonly [key: string, fill: () => unknown]>
+  readonly required: ReadonlyArray<string>
   readonly index: Adapter | undefined
   readonly known: ReadonlySet<string>
 }
@@ -93,6 +94,7 @@ const planObject = (ast: AST.Objects, revision: Revision.Revision, direction: Di
   const changes: Array<readonly [string, Adapter]> = []
   const renames: Array<readonly [string, string]> = []
   const fills: Array<readonly [string, () => unknown]> = []
+  const required: Array<string> = []
   const known = new Set<string>()
   for (const signature of ast.propertySignatures) {
     const name = signature.name
@@ -121,11 +123,14 @@ const planObject = (ast: AST.Objects, revision: Revision.Revision, direction: Di
     if ("default" in rule) fills.push([direction === "lift" ? name : wire, () => rule.default])
     const fill = rule.fill
     if (direction === "lower" && fill !== undefined) fills.push([wire, () => fill(revision)])
+    if (rule.required?.(revision) === true) required.push(direction === "lift" ? name : wire)
   }
   const signature = ast.indexSignatures[0]
   const index = signature === undefined ? undefined : compile(signature.type, revision, direction)
-  if (drops.length + changes.length + renames.length + fills.length === 0 && index === undefined) return undefined
-  return { drops, refusals, changes, renames, fills, index, known }
+  const steps = drops.length + changes.length + renames.length + fills.length + required.length
+  return steps === 0 && index === undefined
+    ? undefined
+    : { drops, refusals, changes, renames, fills, required, index, known }
 }
 
 /** A copy without some members. An own `__proto__` stays an own member: it is defined, never assigned. */
@@ -143,7 +148,7 @@ const without = (value: JsonObject, drops: ReadonlyArray<string>): Mutable => {
 const makeObject = (ast: AST.Objects, revision: Revision.Revision, direction: Direction): Adapter | undefined => {
   const plan = planObject(ast, revision, direction)
   if (plan === undefined) return undefined
-  const { changes, drops, fills, index, known, refusals, renames } = plan
+  const { changes, drops, fills, index, known, refusals, renames, required } = plan
   return (value) => {
     if (!isObject(value)) return value
     let out: Mutable = value as Mutable
@@ -178,6 +183,12 @@ const makeObject = (ast: AST.Objects, revision: Revision.Revision, direction: Di
       if (filled === undefined) continue
       if (out === value) out = { ...value }
       out[key] = filled
+    }
+    for (const key of required) {
+      if (out[key] !== undefined) continue
+      if (direction === "lower") refuse(`${revision} requires ${key}`)
+      // An explicit `undefined` is what validation refuses, and it knows the path.
+      out = { ...out, [key]: undefined }
     }
     if (index !== undefined) {
       for (const key of Object.keys(out)) {

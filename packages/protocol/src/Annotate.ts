@@ -14,6 +14,8 @@
  * - `rename`: its name on the wire in some revisions.
  * - `lower`: what is written in its place; `undefined` leaves it out. It may refuse.
  * - `lift`: what is read in its place; `undefined` ignores it. It must be total.
+ * - `required`: the revisions that ask for it although the model lets it be absent. There reading fails without it, and
+ *   writing is refused without it, unless it is filled in.
  * - `refuse`: writing it outside of the window is refused, because leaving it out would change what is said.
  *
  * What a rule can say of a **union member**:
@@ -48,6 +50,7 @@ export interface FieldOptions<T> {
   readonly rename?: Window & { readonly to: string }
   readonly lower?: (value: T, revision: Revision) => unknown
   readonly refuse?: string
+  readonly required?: (revision: Revision) => boolean
   readonly lift?: (value: unknown, revision: Revision) => T | undefined
 }
 

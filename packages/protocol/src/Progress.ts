@@ -2,7 +2,7 @@
  * What is said about a request while it runs: `notifications/progress` and `notifications/cancelled`.
  */
 import * as Schema from "effect/Schema"
-import { field, refuse, since } from "./Annotate.ts"
+import { field, since } from "./Annotate.ts"
 import { notificationFields, ProgressToken, RequestId } from "./Common.ts"
 
 /** The params of `notifications/progress`. */
@@ -19,8 +19,7 @@ export class ProgressNotificationParams extends Schema.Opaque<ProgressNotificati
 export class CancelledNotificationParams extends Schema.Opaque<CancelledNotificationParams>()(Schema.Struct({
   ...notificationFields,
   requestId: field(Schema.optionalKey(RequestId), {
-    fill: (revision) =>
-      revision === "2025-11-25" ? undefined : refuse(`${revision} has no cancellation without a request`)
+    required: (revision) => revision !== "2025-11-25"
   }),
   reason: Schema.optionalKey(Schema.String)
 })) {}

@@ -98,6 +98,20 @@ describe("what fills a field", () => {
   })
 })
 
+describe("what some revisions require", () => {
+  const Cancelled = Schema.Struct({ requestId: field(text, { required: (revision) => revision !== "2025-11-25" }) })
+
+  it("reading fails without it, at its path, and writing is refused", () => {
+    expect(Codec.decode(Cancelled, "2025-06-18", {}, "params")).toEqual(
+      Result.fail("params.requestId: Expected string")
+    )
+    expect(Codec.decode(Cancelled, "2025-06-18", { requestId: "1" })).toEqual(Result.succeed({ requestId: "1" }))
+    expect(() => lower(Cancelled, "2026-07-28")({})).toThrow("2026-07-28 requires requestId")
+    expect(Codec.decode(Cancelled, "2025-11-25", {})).toEqual(Result.succeed({}))
+    expect(lower(Cancelled, "2025-11-25")({})).toEqual({})
+  })
+})
+
 describe("renames and changes of fields", () => {
   const Task = Schema.Struct({
     ttlMs: field(Schema.optionalKey(Schema.Int), { rename: { to: "ttl", since: "2025-11-25", until: "2026-07-28" } })
