@@ -91,8 +91,7 @@ const attempt = (
         identify: ({ session }) => ({
           revision: session?.revision ?? Revision.latestSession,
           info: session?.info,
-          capabilities: session?.capabilities ?? {},
-          session
+          capabilities: session?.capabilities ?? {}
         }),
         onNotification: (_, message) => {
           if (revision === undefined || !notices.listened) return
