@@ -52,7 +52,8 @@ describe("the metadata of a request", () => {
     expect(problem({ ...valid, [RequestMeta.clientInfo]: { name: "a" } })).toEqual({
       _tag: "Invalid",
       key: RequestMeta.clientInfo,
-      message: "params._meta[\"io.modelcontextprotocol/clientInfo\"]: Expected an object with a \"name\" and a \"version\""
+      message:
+        "params._meta[\"io.modelcontextprotocol/clientInfo\"]: Expected an object with a \"name\" and a \"version\""
     })
     expect(problem({ ...valid, [RequestMeta.logLevel]: "loud" })).toMatchObject({
       _tag: "Invalid",
