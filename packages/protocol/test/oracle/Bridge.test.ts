@@ -1,0 +1,61 @@
+/** What is read at one revision can be passed on at another: written as that revision's schema allows, or refused. */
+import * as Definitions from "@skein/protocol/Definitions"
+import * as Revision from "@skein/protocol/Revision"
+import * as Result from "effect/Result"
+import { expect, it } from "vitest"
+import * as Check from "./Check.ts"
+import * as Exceptions from "./Exceptions.ts"
+import * as JsonSchemaArbitrary from "./JsonSchemaArbitrary.ts"
+import * as Spec from "./Spec.ts"
+
+const count = 40
+
+const isMessage = (value: unknown): value is object => typeof value === "object" && value !== null && "method" in value
+
+const bridge = (
+  from: Revision.Revision,
+  to: Revision.Revision
+): { readonly complaints: Array<string>; readonly written: number } => {
+  const arbitrary = JsonSchemaArbitrary.make(Exceptions.load(from))
+  const document = Exceptions.load(to)
+  const complaints: Array<string> = []
+  let written = 0
+  for (const [name, reader] of Definitions.definitions(from)) {
+    const writer = Definitions.definitions(to).get(name)
+    if (writer === undefined || writer.kind === "envelope") continue
+    // Which methods there are is the method table's to say: a union of them passes on what the other does not have.
+    if (/^(Client|Server)(Request|Notification)$/.test(name)) continue
+    // The metadata of a request in the request era is the sender's own: it is no part of what is passed on.
+    if (to === "2026-07-28" && /Request(Params)?$/.test(name) && !/^(CreateMessage|Elicit|ListRoots)/.test(name)) {
+      continue
+    }
+    for (let seed = 0; seed < count; seed++) {
+      const raw = arbitrary.value(name, seed)
+      const read = reader.read(raw)
+      if (Result.isFailure(read)) continue
+      // So is the envelope: until 2025-11-25 the schemas define messages without it.
+      const value = writer.kind === "message" && isMessage(read.success)
+        ? { jsonrpc: "2.0", id: 1, ...read.success }
+        : read.success
+      if (Result.isSuccess(writer.write(value))) written++
+      const complaint = Check.write(writer, document, value)
+      if (complaint === undefined) continue
+      complaints.push(`${name}: ${complaint}\nread: ${JSON.stringify(raw)}`)
+      break
+    }
+  }
+  return { complaints, written }
+}
+
+Spec.describeSpec("what is passed on", () => {
+  for (const from of Revision.all) {
+    for (const to of Revision.all) {
+      if (from === to) continue
+      it(`${from} to ${to} · what was read at the one is accepted when it is written at the other`, () => {
+        const { complaints, written } = bridge(from, to)
+        expect(complaints).toEqual([])
+        expect(written).toBeGreaterThan(1_000)
+      })
+    }
+  }
+})
