@@ -119,7 +119,11 @@ const planObject = (ast: AST.Objects, revision: Revision.Revision, direction: Di
         return child === undefined || changed === undefined ? changed : child(changed)
       }])
     } else if (child !== undefined) changes.push([from, child])
-    if (renamed !== undefined) renames.push(direction === "lift" ? [renamed, name] : [name, renamed])
+    if (renamed !== undefined) {
+      renames.push(direction === "lift" ? [renamed, name] : [name, renamed])
+      // What goes by the new name already is an unknown member that would be taken for the field.
+      drops.push(direction === "lift" ? name : renamed)
+    }
     if ("default" in rule) fills.push([direction === "lift" ? name : wire, () => rule.default])
     const fill = rule.fill
     if (direction === "lower" && fill !== undefined) fills.push([wire, () => fill(revision)])

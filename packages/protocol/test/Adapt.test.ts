@@ -124,6 +124,12 @@ describe("renames and changes of fields", () => {
     expect(lower(Task, "2026-07-28")(value)).toBe(value)
   })
 
+  it("an unknown member that goes by the field's other name is not taken for it", () => {
+    expect(lift(Task, "2025-11-25")({ ttlMs: "junk", x: 2 })).toEqual({ x: 2 })
+    expect(lift(Task, "2025-11-25")({ ttlMs: "junk", ttl: 1 })).toEqual({ ttlMs: 1 })
+    expect(lower(Task, "2025-11-25")({ ttl: "junk", ttlMs: 1 })).toEqual({ ttl: 1 })
+  })
+
   it("`lower` changes what is written, and `undefined` leaves it out; `lift` the same when reading", () => {
     const Changed = Schema.Struct({
       size: field(Schema.optionalKey(Schema.Int), {
