@@ -155,6 +155,7 @@ class ChildConnection implements StdioConnection {
   readonly stderr = (): string => this.#tail
 
   open(receiver: Receiver): void {
+    if (this.#end !== undefined) return receiver.end(this.#end)
     this.#receiver = receiver
     this.#inner.open({
       message: (message) => receiver.message(message),

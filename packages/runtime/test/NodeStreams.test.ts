@@ -26,6 +26,9 @@ class Slow extends Writable {
     if (this.holding) this.#held.push(done)
     else done()
   }
+  takeOne(): void {
+    this.#held.shift()!()
+  }
   take(): void {
     this.holding = false
     for (const done of this.#held.splice(0)) done()
@@ -168,6 +171,49 @@ describe("NodeStreams", () => {
       yield* tick
       expect(seen).toEqual(["a", "b", "c"])
       expect(input.isPaused()).toBe(false)
+      yield* connection.close
+    }))
+
+  it.effect("goes on reading only when all that had been collected is taken", () =>
+    Effect.gen(function*() {
+      const { connection, input, output } = yield* setup()
+      const { seen } = listen(connection)
+      output.holding = true
+      connection.send(note("x".repeat(70_000)))
+      connection.send(note("y"))
+      input.write(line("a"))
+      yield* tick
+      output.takeOne()
+      yield* tick
+      expect(output.taken.length).toBe(2)
+      expect(seen).toEqual([])
+      output.takeOne()
+      yield* tick
+      yield* tick
+      expect(seen).toEqual(["a"])
+      yield* connection.close
+    }))
+
+  it.effect("an input that ends and closes while it is paused is delivered to its end", () =>
+    Effect.gen(function*() {
+      const { connection, input } = yield* setup()
+      const seen: Array<string> = []
+      connection.open({
+        message: (message) => {
+          connection.pause!()
+          seen.push(message._tag === "Notification" ? message.method : message._tag)
+        },
+        end: (end) => seen.push(end._tag)
+      })
+      input.end(line("a") + line("b") + line("c").trim())
+      yield* tick
+      for (let i = 0; i < 5; i++) {
+        connection.resume!()
+        yield* tick
+        yield* tick
+      }
+      expect(seen).toEqual(["a", "b", "c", "Ended"])
+      expect(input.closed).toBe(true)
       yield* connection.close
     }))
 

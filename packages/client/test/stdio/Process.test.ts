@@ -274,14 +274,15 @@ describe("a server that ends on its own", () => {
       expect(messages.map((message) => (message as JsonRpc.Notification).method)).toEqual(["m0", "m1", "m2"])
     }).pipe(Effect.scoped))
 
-  it.live("what it said before it died is not lost, not even to a receiver that comes or resumes late", () =>
+  it.effect("what it said before it died is not lost, not even to a receiver that comes or resumes late", () =>
     Effect.gen(function*() {
-      const connection = yield* Stdio.connect(options("brief", { with: ["4"], graces: { ...short, settle: 1 } }))
+      const connection = yield* Stdio.connect(options("brief", { with: ["4"], graces: undefined }))
       yield* connection.exited
-      yield* turns(50)
+      yield* TestClock.adjust(500)
       connection.pause!()
       const { ended, ends, messages } = hear(connection)
       yield* turns(50)
+      yield* TestClock.adjust(500)
       expect([messages, ends]).toEqual([[], []])
       connection.resume!()
       expect(lost(yield* ended).message).toBe("The server exited with code 4")
@@ -423,6 +424,15 @@ describe("bounds", () => {
       yield* connection.drained
       yield* connection.close
       expect(gone(connection.pid)).toBe(true)
+    }).pipe(Effect.scoped))
+
+  it.live("a server that does not read is still heard, so that the two do not wait for each other", () =>
+    Effect.gen(function*() {
+      const { call, connection, until } = yield* open("deaf")
+      yield* until("ready")
+      for (let id = 1; call(id, "x".repeat(100_000)); id++) expect(id).toBeLessThan(100)
+      process.kill(connection.pid, "SIGUSR2")
+      yield* until("still there")
     }).pipe(Effect.scoped))
 
   it.live("a line that is too long is received as Invalid", () =>

@@ -86,8 +86,7 @@ export class Skim {
       }
       case 123: // {
       case 91: // [
-        // Only an object has members; in anything else nothing is looked for.
-        this.#depth += this.#depth === 0 && byte === 91 ? 2 : 1
+        this.#depth++
         return
       case 125: // }
       case 93: // ]
