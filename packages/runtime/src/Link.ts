@@ -20,7 +20,7 @@ class Side implements Connection {
   other!: Side
   readonly #maxQueued: number
   readonly #inbox: Array<string> = []
-  readonly #waiting: Array<() => void> = []
+  #waiting: Set<() => void> | undefined = undefined
   #receiver: Receiver | undefined = undefined
   #end: End | undefined = undefined
   #paused = false
@@ -42,15 +42,15 @@ class Side implements Connection {
     return this.#end !== undefined || this.other.#take(text)
   }
 
-  readonly drained = Effect.callback<void>((resume) => {
-    if (this.#end !== undefined || this.other.#hasRoom) return resume(Effect.void)
-    const wake = () => resume(Effect.void)
-    this.other.#waiting.push(wake)
-    return Effect.sync(() => {
-      const index = this.other.#waiting.indexOf(wake)
-      if (index >= 0) this.other.#waiting.splice(index, 1)
+  get drained(): Effect.Effect<void> {
+    return Effect.callback((resume) => {
+      if (this.#end !== undefined || this.other.#hasRoom) return resume(Effect.void)
+      const wake = () => resume(Effect.void)
+      const waiting = (this.other.#waiting ??= new Set())
+      waiting.add(wake)
+      return Effect.sync(() => void waiting.delete(wake))
     })
-  })
+  }
 
   pause(): void {
     this.#paused = true
@@ -61,10 +61,12 @@ class Side implements Connection {
     this.#schedule()
   }
 
-  readonly close = Effect.sync(() => {
-    this.#finish({ _tag: "Closed" })
-    this.other.#finish({ _tag: "Ended" })
-  })
+  get close(): Effect.Effect<void> {
+    return Effect.sync(() => {
+      this.#finish({ _tag: "Closed" })
+      this.other.#finish({ _tag: "Ended" })
+    })
+  }
 
   get #hasRoom(): boolean {
     return this.#end !== undefined || this.#inbox.length < this.#maxQueued
@@ -86,7 +88,10 @@ class Side implements Connection {
   }
 
   #wakeWriters(): void {
-    for (const wake of this.#waiting.splice(0)) wake()
+    const waiting = this.#waiting
+    if (waiting === undefined) return
+    this.#waiting = undefined
+    for (const wake of waiting) wake()
   }
 
   /**

@@ -89,7 +89,6 @@ class PeerImpl<R> implements Peer, Owner, Host {
   session: Session | undefined = undefined
   readonly clock: Clock.Clock
   readonly fork: <A, E>(effect: Effect.Effect<A, E, R>) => Fiber.Fiber<A, E>
-  readonly drained: Effect.Effect<void>
   readonly #context: Context.Context<R>
   readonly #options: Options<R>
   readonly #connection: Connection
@@ -115,7 +114,6 @@ class PeerImpl<R> implements Peer, Owner, Host {
     this.#limits = limits
     this.clock = Context.get(context, Clock.Clock)
     this.fork = Effect.runForkWith(context)
-    this.drained = options.connection.drained
     this.#life = this.fork(Effect.flatMap(
       Effect.callback<SessionEnd>((resume) => {
         this.#wake = resume
@@ -170,6 +168,10 @@ class PeerImpl<R> implements Peer, Owner, Host {
     this.#flow()
     this.#calls?.end(end)
     this.#wake?.(Effect.succeed(end))
+  }
+
+  get drained(): Effect.Effect<void> {
+    return this.#connection.drained
   }
 
   get ended(): Effect.Effect<SessionEnd> {
@@ -391,11 +393,13 @@ class PeerImpl<R> implements Peer, Owner, Host {
     this.#settled()
   }
 
-  readonly send = (message: JsonRpc.Message, about: JsonRpc.Id | undefined): void =>
-    void this.#connection.send(message, about)
+  send(message: JsonRpc.Message, about: JsonRpc.Id | undefined): void {
+    this.#connection.send(message, about)
+  }
 
-  readonly toError = (error: JsonRpc.ErrorObject): McpError.McpError =>
-    McpError.fromErrorObject(error, this.session?.revision ?? "2026-07-28")
+  toError(error: JsonRpc.ErrorObject): McpError.McpError {
+    return McpError.fromErrorObject(error, this.session?.revision ?? "2026-07-28")
+  }
 
   // ---- flow and end
 
@@ -430,14 +434,16 @@ class PeerImpl<R> implements Peer, Owner, Host {
     return this.#end !== undefined && !this.#draining
   }
 
-  readonly #awaitIdle = Effect.callback<void>((resume) => {
-    if (this.#running === 0) return resume(Effect.void)
-    this.#idle = resume
-  })
+  get #awaitIdle(): Effect.Effect<void> {
+    return Effect.callback((resume) => {
+      if (this.#running === 0) return resume(Effect.void)
+      this.#idle = resume
+    })
+  }
 
   /** Requests in flight may end by themselves when the other side merely stopped asking; then they are interrupted. */
-  readonly #windDown = (end: SessionEnd): Effect.Effect<void> =>
-    Effect.gen({ self: this }, function*() {
+  #windDown(end: SessionEnd): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function*() {
       if (end._tag === "Ended" && this.#running > 0) {
         this.#draining = true
         yield* Effect.timeoutOption(this.#awaitIdle, this.#limits.drainGrace)
@@ -455,6 +461,7 @@ class PeerImpl<R> implements Peer, Owner, Host {
       for (const what of left) yield* Effect.logWarning(`${what} ignores its interruption and was left behind`)
       yield* this.#connection.close
     })
+  }
 }
 
 const millis = (input: Duration.Input | undefined, fallback: number): number =>

@@ -149,6 +149,7 @@ describe("a link", () => {
       const [a, b] = yield* Link.make()
       const left = listen(a)
       const right = listen(b)
+      yield* settle
       a.pause!()
       b.pause!()
       a.send(note(1))
@@ -162,6 +163,7 @@ describe("a link", () => {
       expect(right.ends).toEqual([{ _tag: "Ended" }])
       const [c, d] = yield* Link.make()
       const idle = listen(d)
+      yield* settle
       d.pause!()
       yield* c.close
       yield* settle
@@ -182,6 +184,16 @@ describe("a link", () => {
         yield* settle
         expect(poll(waiting)).toBe("succeeded")
       }
+    }))
+
+  it.effect("who waits for a side that was never opened is woken too", () =>
+    Effect.gen(function*() {
+      const [a, b] = yield* Link.make({ maxQueued: 1 })
+      a.send(note(1))
+      const waiting = yield* fork(a.drained)
+      yield* b.close
+      yield* settle
+      expect(poll(waiting)).toBe("succeeded")
     }))
 
   it.effect("the scope closes both sides", () =>
