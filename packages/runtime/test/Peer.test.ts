@@ -4,6 +4,7 @@ import * as Revision from "@skein/protocol/Revision"
 import * as Exchange from "@skein/runtime/Exchange"
 import * as Peer from "@skein/runtime/Peer"
 import { describe, expect, it } from "@effect/vitest"
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -156,7 +157,14 @@ describe("defects", () => {
       })],
     ["dies", () => Effect.die(secret)],
     ["dies after it suspended", () => Effect.andThen(Effect.yieldNow, Effect.die(secret))],
-    ["fails and dies", () => Effect.ensuring(Effect.fail(McpError.invalidParams("the password")), Effect.die(secret))],
+    [
+      "fails and dies",
+      () => Effect.failCause(Cause.combine(Cause.fail(McpError.invalidParams("no")), Cause.die(secret)))
+    ],
+    [
+      "fails, and whose finalizer dies",
+      () => Effect.ensuring(Effect.fail(McpError.invalidParams("no")), Effect.die(secret))
+    ],
     ["fails with what is no McpError", () => Effect.fail(secret as unknown as McpError.McpError)],
     ["fails with data without JSON form", () => Effect.fail(McpError.invalidParams("no", { big: 1n }))],
     ["answers a BigInt", () => odd({ big: 1n })],

@@ -5,7 +5,7 @@
  * when an answer comes; it ends there if nothing waits any more, and with the peer at the latest.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
-import * as McpError from "@skein/protocol/McpError"
+import type * as McpError from "@skein/protocol/McpError"
 import * as Cause from "effect/Cause"
 import type { Clock } from "effect/Clock"
 import * as Effect from "effect/Effect"
