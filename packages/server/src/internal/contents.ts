@@ -5,5 +5,9 @@ import * as Content from "../Content.ts"
 export type Body = string | Uint8Array | ReadonlyArray<Wire.AnyResourceContents>
 
 /** The contents that are meant. */
-export const contents = (uri: string, body: Body, mimeType: string | undefined): ReadonlyArray<Wire.AnyResourceContents> =>
+export const contents = (
+  uri: string,
+  body: Body,
+  mimeType: string | undefined
+): ReadonlyArray<Wire.AnyResourceContents> =>
   typeof body === "string" || body instanceof Uint8Array ? [Content.resourceContents(uri, body, mimeType)] : body

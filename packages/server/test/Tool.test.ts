@@ -1,0 +1,224 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as McpError from "@skein/protocol/McpError"
+import * as Revision from "@skein/protocol/Revision"
+import * as Content from "@skein/server/Content"
+import * as Tool from "@skein/server/Tool"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as kit from "./kit.ts"
+
+class OutOfTea extends Data.TaggedError("OutOfTea")<{ readonly message: string }> {}
+class Silent extends Data.TaggedError("Silent")<{ readonly id: number }> {}
+
+/** The result of one call of a tool, in a revision. */
+const answerOf = (
+  layer: Parameters<typeof kit.server>[0],
+  name: string,
+  revision: Revision.Revision = "2026-07-28",
+  args: kit.Json = {}
+) =>
+  Effect.flatMap(kit.client(kit.server(layer) as kit.Server, revision), (client) =>
+    client.request("tools/call", { name, arguments: args }))
+
+const strip = ({ _meta, resultType, ...result }: kit.Json): kit.Json => result
+
+describe("what a handler answers", () => {
+  for (
+    const [what, answer, content] of [
+      ["a string is one block of text", "hi", [{ type: "text", text: "hi" }]],
+      ["one block", Content.text("hi"), [{ type: "text", text: "hi" }]],
+      ["blocks", [Content.text("a"), Content.text("b")], [{ type: "text", text: "a" }, { type: "text", text: "b" }]],
+      ["no block", [], []],
+      ["nothing", undefined, []],
+      ["the empty string", "", [{ type: "text", text: "" }]]
+    ] as const
+  ) {
+    it.effect(`without an output schema: ${what}`, () =>
+      Effect.gen(function*() {
+        const { result } = yield* answerOf(Tool.layer(Tool.make("t"), () => Effect.succeed(answer)), "t")
+        expect(strip(result)).toEqual({ content })
+      }))
+  }
+
+  const Point = Tool.make("point", { output: { x: Schema.Int, at: Schema.Date } })
+  const at = new Date(0)
+  const written = { x: 1, at: "1970-01-01T00:00:00.000Z" }
+
+  it.effect("2025-06-18 · MUST provide structured results that conform to the output schema, and SHOULD say them as text too", () =>
+    Effect.gen(function*() {
+      const { result } = yield* answerOf(Tool.layer(Point, () => Effect.succeed({ x: 1, at })), "point", "2025-06-18")
+      expect(result).toEqual({
+        content: [{ type: "text", text: JSON.stringify(written) }],
+        structuredContent: written
+      })
+    }))
+
+  it.effect("Tool.result: structured content with content of one's own, and with _meta", () =>
+    Effect.gen(function*() {
+      const { result } = yield* answerOf(
+        Tool.layer(Point, () =>
+          Effect.succeed(Tool.result({ structured: { x: 1, at }, content: "one", _meta: { "example.com/a": [1] } }))),
+        "point"
+      )
+      expect(strip(result)).toEqual({ content: [{ type: "text", text: "one" }], structuredContent: written })
+      expect(result._meta["example.com/a"]).toEqual([1])
+      expect(result._meta["io.modelcontextprotocol/serverInfo"]).toEqual({ name: "test", version: "1.0.0" })
+    }))
+
+  it.effect("Tool.result: structured content alone is said as text too", () =>
+    Effect.gen(function*() {
+      const { result } = yield* answerOf(
+        Tool.layer(Point, () => Effect.succeed(Tool.result({ structured: { x: 1, at } }))),
+        "point"
+      )
+      expect(strip(result)).toEqual({ content: [{ type: "text", text: JSON.stringify(written) }], structuredContent: written })
+    }))
+
+  it.effect("Tool.result: a failure with content of its own, which needs no structured content", () =>
+    Effect.gen(function*() {
+      const failed = Tool.result({ isError: true, content: [Content.text("no"), Content.image("AQID", "image/png")] })
+      const { result } = yield* answerOf(Tool.layer(Point, () => Effect.succeed(failed)), "point")
+      expect(strip(result)).toEqual({
+        content: [{ type: "text", text: "no" }, { type: "image", data: "AQID", mimeType: "image/png" }],
+        isError: true
+      })
+    }))
+
+  it.effect("2025-06-18 · Tool.result without structured content, of a tool that MUST provide it: a defect", () =>
+    kit.logged((lines) =>
+      Effect.gen(function*() {
+        const { error } = yield* answerOf(Tool.layer(Point, () => Effect.succeed(Tool.result({ content: "x" }))), "point")
+        expect(error).toMatchObject({ code: -32603, message: "Internal error" })
+        expect(lines.join()).toContain("Expected object")
+      })
+    ))
+
+  it.effect("Tool.result without an output schema carries any structured content", () =>
+    Effect.gen(function*() {
+      const tool = Tool.make("t")
+      const { result } = yield* answerOf(Tool.layer(tool, () => Effect.succeed(Tool.result({ content: "x" }))), "t")
+      expect(strip(result)).toEqual({ content: [{ type: "text", text: "x" }] })
+    }))
+
+  for (
+    const [name, schema, value] of [
+      ["a string", Schema.String, "text"],
+      ["a number", Schema.Finite, 0.5],
+      ["a boolean", Schema.Boolean, false],
+      ["null", Schema.Null, null],
+      ["a list", Schema.Array(Schema.Int), [1, 2]],
+      ["an object", Schema.Struct({ a: Schema.NullOr(Schema.String) }), { a: null }]
+    ] as ReadonlyArray<readonly [string, Schema.Codec<unknown>, unknown]>
+  ) {
+    it.effect(`2026-07-28 · structuredContent may be any JSON value: ${name}`, () =>
+      Effect.gen(function*() {
+        const tool = Tool.make("t", { output: schema })
+        const { result } = yield* answerOf(Tool.layer(tool, () => Effect.succeed(value)), "t")
+        expect(strip(result)).toEqual({
+          content: [{ type: "text", text: JSON.stringify(value) }],
+          structuredContent: value
+        })
+        const old = yield* answerOf(Tool.layer(tool, () => Effect.succeed(value)), "t", "2025-11-25")
+        expect(old.result.content).toEqual([{ type: "text", text: JSON.stringify(value) }])
+        expect("structuredContent" in old.result).toBe(name === "an object")
+      }))
+  }
+})
+
+for (const revision of Revision.all) {
+  describe(`${revision} · what fails`, () => {
+    const answer = (layer: Parameters<typeof kit.server>[0], args?: kit.Json) => answerOf(layer, "t", revision, args)
+    const tool = Tool.make("t")
+
+    it.effect(`${revision} · a tagged error is a tool result with isError and the error's message`, () =>
+      Effect.gen(function*() {
+        const { result } = yield* answer(Tool.layer(tool, () => Effect.fail(new OutOfTea({ message: "No tea today" }))))
+        expect(strip(result)).toEqual({ content: [{ type: "text", text: "No tea today" }], isError: true })
+      }))
+
+    it.effect(`${revision} · an error without a message says its tag`, () =>
+      Effect.gen(function*() {
+        const { result } = yield* answer(Tool.layer(tool, () => Effect.fail(new Silent({ id: 1 }))))
+        expect(strip(result)).toEqual({ content: [{ type: "text", text: "Silent" }], isError: true })
+      }))
+
+    it.effect(`${revision} · an McpError is a JSON-RPC error with its own code and data`, () =>
+      Effect.gen(function*() {
+        const { error } = yield* answer(Tool.layer(tool, () => Effect.fail(McpError.other(42, "mine", { why: 1 }))))
+        expect(error).toEqual({ code: 42, message: "mine", data: { why: 1 } })
+      }))
+
+    for (
+      const [what, handler] of [
+        ["a defect", () => Effect.die(new Error("the secret"))],
+        ["a throw inside of the effect", () =>
+          Effect.sync(() => {
+            throw new Error("the secret")
+          })],
+        ["a throw before there is an effect", () => {
+          throw new Error("the secret")
+        }]
+      ] as ReadonlyArray<readonly [string, () => Effect.Effect<never>]>
+    ) {
+      it.effect(`${revision} · ${what} is -32603 with a reference, and nothing else; the log has the cause`, () =>
+        kit.logged((lines) =>
+          Effect.gen(function*() {
+            const message = yield* answer(Tool.layer(tool, handler))
+            const { reference } = message.error.data
+            expect(message.error).toEqual({ code: -32603, message: "Internal error", data: { reference } })
+            expect(JSON.stringify(message)).not.toContain("secret")
+            expect(lines.join()).toContain("the secret")
+            expect(lines.join()).toContain(reference)
+          })
+        ))
+    }
+
+    it.effect(`${revision} · a structured answer that does not fit its schema is a defect, and never sent`, () =>
+      kit.logged(() =>
+        Effect.gen(function*() {
+          const typed = Tool.make("t", { output: { sum: Schema.Int } })
+          for (const value of [{ sum: 0.5 }, { sum: "secret" }, {}, undefined, null]) {
+            const message = yield* answer(Tool.layer(typed, () => Effect.succeed(value as never)))
+            expect(message.error).toMatchObject({ code: -32603, message: "Internal error" })
+            expect(JSON.stringify(message)).not.toContain("secret")
+          }
+        })
+      ))
+
+    it.effect(`${revision} · arguments that do not fit never reach the handler`, () =>
+      Effect.gen(function*() {
+        let calls = 0
+        const typed = Tool.make("t", { input: { a: Schema.Int, b: Schema.String } })
+        const message = yield* answer(
+          Tool.layer(typed, () => {
+            calls++
+            return Effect.succeed("ok")
+          }),
+          { a: "x" }
+        )
+        const problem = "Invalid arguments for tool t: Expected integer\n  at [\"a\"]\nMissing key\n  at [\"b\"]"
+        expect(calls).toBe(0)
+        // 2025-11-25: "Input validation errors" are tool execution errors; before, "invalid arguments" are protocol errors.
+        if (revision >= "2025-11-25") {
+          expect(strip(message.result).isError).toBe(true)
+          expect(message.result.content[0].text).toMatch(/^Invalid arguments for tool t: /)
+          expect(message.result.content[0].text).toMatch(/at \["a"\][^]*Missing key\n {2}at \["b"\]/)
+        } else {
+          expect(message.error.code).toBe(-32602)
+          expect(message.error.message).toMatch(/at \["a"\][^]*Missing key\n {2}at \["b"\]/)
+        }
+        expect(problem).toContain("Missing key")
+      }))
+  })
+}
+
+it.effect("a thousand bad arguments are answered in a bounded text", () =>
+  Effect.gen(function*() {
+    const tool = Tool.make("t", { input: { list: Schema.Array(Schema.Int) } })
+    const list = Array.from({ length: 1000 }, () => "x")
+    const { result } = yield* answerOf(Tool.layer(tool, () => Effect.succeed("ok")), "t", "2026-07-28", { list })
+    expect(result.isError).toBe(true)
+    expect(result.content[0].text.length).toBeLessThan(4200)
+    expect(result.content[0].text).toMatch(/…$/)
+  }))

@@ -1,0 +1,245 @@
+/**
+ * What the tests of the server share: a server layer put on a link, and a client that speaks raw JSON-RPC in any revision.
+ * Every answer that comes is held against the official schema of the revision that it was asked in, where that is at hand.
+ */
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Revision from "@skein/protocol/Revision"
+import * as Link from "@skein/runtime/Link"
+import type * as Peer from "@skein/runtime/Peer"
+import type * as Catalog from "@skein/server/Catalog"
+import * as McpServer from "@skein/server/McpServer"
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import type * as Scope from "effect/Scope"
+import * as Exceptions from "../../protocol/test/oracle/Exceptions.ts"
+import * as Spec from "../../protocol/test/oracle/Spec.ts"
+import * as Validate from "../../protocol/test/oracle/Validate.ts"
+
+/** A message as it is on the wire; tests look into it as they like. */
+export type Json = any
+
+const results: { readonly [method: string]: string } = {
+  "initialize": "InitializeResult",
+  "server/discover": "DiscoverResult",
+  "ping": "EmptyResult",
+  "tools/list": "ListToolsResult",
+  "tools/call": "CallToolResult",
+  "resources/list": "ListResourcesResult",
+  "resources/templates/list": "ListResourceTemplatesResult",
+  "resources/read": "ReadResourceResult",
+  "prompts/list": "ListPromptsResult",
+  "prompts/get": "GetPromptResult"
+}
+
+/** How many messages the official schemas have accepted in this process. */
+export const validated = { count: 0 }
+
+const accept = (revision: Revision.Revision, definition: string, value: unknown): void => {
+  if (!Spec.present) return
+  const refusal = Validate.refusal(Exceptions.load(revision), definition, value)
+  if (refusal !== undefined) throw new Error(`${revision} ${definition}: ${refusal}\n${JSON.stringify(value)}`)
+  validated.count++
+}
+
+/** Throws what the official schema has against an answer. */
+export const validate = (revision: Revision.Revision, method: string, message: Json): void => {
+  const since2025 = revision >= "2025-11-25"
+  if (message.error !== undefined) return accept(revision, since2025 ? "JSONRPCErrorResponse" : "JSONRPCError", message)
+  accept(revision, since2025 ? "JSONRPCResultResponse" : "JSONRPCResponse", message)
+  const definition = results[method]
+  if (definition === undefined) throw new Error(`${method} is not one that these tests know`)
+  accept(revision, definition, message.result)
+}
+
+/** The `_meta` of a request of the request era. */
+export const meta = (version: string = Revision.latest): JsonRpc.JsonObject => ({
+  "io.modelcontextprotocol/protocolVersion": version,
+  "io.modelcontextprotocol/clientInfo": { name: "kit", version: "1" },
+  "io.modelcontextprotocol/clientCapabilities": {}
+})
+
+/** A client that speaks raw JSON-RPC. */
+export class Client {
+  readonly peer: Peer.Peer
+  /** The revision that requests are made in: with `_meta` in the request era. */
+  revision: Revision.Revision
+  /** All that came, in order. */
+  readonly received: Array<Json> = []
+  readonly #connection: Effect.Success<ReturnType<typeof Link.make>>[1]
+  readonly #waiting = new Map<JsonRpc.Id, (message: Json) => void>()
+  readonly #asked = new Map<JsonRpc.Id, { readonly method: string; readonly revision: Revision.Revision }>()
+  #id = 0
+
+  constructor(
+    connection: Effect.Success<ReturnType<typeof Link.make>>[1],
+    peer: Peer.Peer,
+    revision: Revision.Revision
+  ) {
+    this.#connection = connection
+    this.peer = peer
+    this.revision = revision
+    connection.open({
+      message: (inbound) => {
+        const message = JSON.parse(JsonRpc.encode(inbound as JsonRpc.Outbound))
+        this.received.push(message)
+        this.#waiting.get(message.id)?.(message)
+      },
+      end: () => {}
+    })
+  }
+
+  /** Sends a request as it is, with nothing added, and does not wait. */
+  sendRaw(method: string, params?: unknown, id: JsonRpc.Id = ++this.#id): JsonRpc.Id {
+    this.#asked.set(id, { method, revision: this.revision })
+    this.#connection.send({ _tag: "Request", id, method, params: params as JsonRpc.JsonObject })
+    return id
+  }
+
+  /** Sends a request in the client's revision, and does not wait. */
+  send(method: string, params: Json = {}): JsonRpc.Id {
+    if (Revision.era(this.revision) === "session") return this.sendRaw(method, params)
+    return this.sendRaw(method, { ...params, _meta: { ...meta(), ...params._meta } })
+  }
+
+  notify(method: string, params?: JsonRpc.JsonObject): void {
+    this.#connection.send({ _tag: "Notification", method, params })
+  }
+
+  /** Waits for the answer to a request that was sent. */
+  answer(id: JsonRpc.Id): Effect.Effect<Json> {
+    return Effect.map(
+      Effect.callback<Json>((resume) => {
+        const found = this.answers(id)[0]
+        if (found !== undefined) return resume(Effect.succeed(found))
+        this.#waiting.set(id, (message) => resume(Effect.succeed(message)))
+      }),
+      (message) => {
+        const { method, revision } = this.#asked.get(id)!
+        if (method in results || message.error !== undefined) validate(revision, method, message)
+        return message
+      }
+    )
+  }
+
+  /** Sends a request in the client's revision, and answers with the whole message that comes back. */
+  request(method: string, params?: Json): Effect.Effect<Json> {
+    return Effect.suspend(() => this.answer(this.send(method, params)))
+  }
+
+  /** The same with nothing added. */
+  requestRaw(method: string, params?: unknown): Effect.Effect<Json> {
+    return Effect.suspend(() => this.answer(this.sendRaw(method, params)))
+  }
+
+  /** The result of a request; dies where it is an error. */
+  result(method: string, params?: Json): Effect.Effect<Json> {
+    return Effect.flatMap(this.request(method, params), (message) =>
+      message.error === undefined
+        ? Effect.succeed(message.result)
+        : Effect.die(new Error(`${method}: ${JSON.stringify(message.error)}`)))
+  }
+
+  /** The error of a request; dies where it is a result. */
+  error(method: string, params?: Json): Effect.Effect<Json> {
+    return Effect.flatMap(this.request(method, params), (message) =>
+      message.error === undefined
+        ? Effect.die(new Error(`${method}: ${JSON.stringify(message.result)}`))
+        : Effect.succeed(message.error))
+  }
+
+  call(name: string, args?: Json): Effect.Effect<Json> {
+    return this.result("tools/call", args === undefined ? { name } : { name, arguments: args })
+  }
+
+  answers(id: JsonRpc.Id): ReadonlyArray<Json> {
+    return this.received.filter((message) => message.id === id && message.method === undefined)
+  }
+
+  notices(method: string): ReadonlyArray<Json> {
+    return this.received.filter((message) => message.method === method)
+  }
+
+  /** Every entry of a listing, page by page, and how many pages there were. */
+  all(method: string, key: string): Effect.Effect<{ readonly entries: ReadonlyArray<Json>; readonly pages: number }> {
+    return Effect.gen({ self: this }, function*() {
+      const entries: Array<Json> = []
+      let pages = 0
+      for (let cursor: string | undefined; pages === 0 || cursor !== undefined; pages++) {
+        const page: Json = yield* this.result(method, cursor === undefined ? {} : { cursor })
+        entries.push(...page[key])
+        cursor = page.nextCursor
+        if (pages > 1000) throw new Error(`${method} does not end`)
+      }
+      return { entries, pages }
+    })
+  }
+}
+
+/** The params of `initialize`. */
+export const hello = (protocolVersion: string): JsonRpc.JsonObject => ({
+  protocolVersion,
+  capabilities: {},
+  clientInfo: { name: "kit", version: "1" }
+})
+
+/** Puts the server on a link. Nothing is said yet. */
+export const link = (
+  revision: Revision.Revision = Revision.latest
+): Effect.Effect<Client, never, McpServer.McpServer | Scope.Scope> =>
+  Effect.gen(function*() {
+    const server = yield* McpServer.McpServer
+    const [near, far] = yield* Link.make()
+    return new Client(far, yield* server.serve(near), revision)
+  })
+
+/** Puts the server on a link and, in the session era, shakes hands. */
+export const connect = (
+  revision: Revision.Revision = Revision.latest
+): Effect.Effect<Client, never, McpServer.McpServer | Scope.Scope> =>
+  Effect.tap(link(revision), (client) =>
+    Revision.era(revision) === "request"
+      ? Effect.void
+      : Effect.map(client.result("initialize", hello(revision)), () => client.notify("notifications/initialized")))
+
+/** What the layer of a server makes. */
+export type Server = Layer.Layer<McpServer.McpServer | Catalog.Catalog, unknown>
+
+/** Builds a server for the length of a test, and connects a client to it. */
+export const client = (
+  server: Server,
+  revision: Revision.Revision = Revision.latest
+): Effect.Effect<Client, never, Scope.Scope> =>
+  Effect.flatMap(Effect.orDie(Layer.build(server)), (context) => Effect.provide(connect(revision), context))
+
+/** A server that is called `test`, with these definitions. */
+export const server = <const L extends ReadonlyArray<McpServer.Definitions>>(...definitions: L) =>
+  McpServer.layer({ name: "test", version: "1.0.0" }, ...definitions)
+
+/** Lets everything that can run now run: microtasks, immediates and the fibers behind them. */
+export const settle: Effect.Effect<void> = Effect.gen(function*() {
+  for (let turn = 0; turn < 5; turn++) {
+    yield* Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+  }
+})
+
+/** Why a layer cannot be built; dies where it can. */
+export const failure = <A, E>(layer: Layer.Layer<A, E>): Effect.Effect<E> =>
+  Effect.scoped(Effect.flip(Effect.flatMap(Layer.build(layer), () => Effect.die(new Error("it was built")))) as never)
+
+/** Runs an effect with a logger that keeps every line, with its cause. */
+export const logged = <A, E, R>(
+  f: (lines: ReadonlyArray<string>) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    const lines: Array<string> = []
+    const logger = Logger.make<unknown, void>(({ cause, message }) => {
+      lines.push(`${String(message)} ${Cause.pretty(cause)}`)
+    })
+    return Effect.provide(f(lines), Logger.layer([logger]))
+  })
+
+/** The context that is here, for what is built by hand. */
+export const here: Effect.Effect<Context.Context<never>> = Effect.context<never>()
