@@ -2,8 +2,7 @@
  * Races, by the thousand: random interleavings of everything that can happen to a peer, each compared with the model message by
  * message. Between two steps nothing is let run, so that what races here happens in one tick, in every order.
  */
-import type * as McpError from "@skein/protocol/McpError"
-import * as McpErrors from "@skein/protocol/McpError"
+import * as McpError from "@skein/protocol/McpError"
 import { TransportError } from "@skein/runtime/Connection"
 import type * as Exchange from "@skein/runtime/Exchange"
 import type * as Peer from "@skein/runtime/Peer"
@@ -141,7 +140,7 @@ class Bench {
       how === "ok"
         ? Effect.succeed({})
         : how === "error"
-        ? Effect.fail(McpErrors.invalidParams())
+        ? Effect.fail(McpError.invalidParams())
         : Effect.die("broken")
     )
   }
