@@ -11,7 +11,6 @@ import * as Revision from "@skein/protocol/Revision"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -137,17 +136,7 @@ class PeerImpl<R> implements Peer, Owner, Host {
   ): ReturnType<Peer["request"]> {
     return Effect.callback((resume) => {
       if (this.#end !== undefined) return resume(Effect.fail(closed(method, this.#end)))
-      const calls = (this.#calls ??= new Calls(this))
-      if (calls.size >= this.#limits.maxPending) {
-        const message = `${calls.size} requests wait for an answer already: ${method} was not sent`
-        return resume(Effect.fail(new RequestError({ reason: "Limit", method, message })))
-      }
-      const cancel = calls.start(method, params, {
-        timeout: millis(options.timeout, this.#limits.timeout),
-        maxTimeout: millis(options.maxTimeout, this.#limits.maxTimeout),
-        onProgress: options.onProgress,
-        about
-      }, resume)
+      const cancel = (this.#calls ??= new Calls(this, this.#limits)).start(method, params, options, about, resume)
       this.#flow()
       return cancel
     })
@@ -463,9 +452,6 @@ class PeerImpl<R> implements Peer, Owner, Host {
     })
   }
 }
-
-const millis = (input: Duration.Input | undefined, fallback: number): number =>
-  input === undefined ? fallback : Duration.toMillis(Duration.fromInputUnsafe(input))
 
 // What the other side gives as its reason is logged up to this many characters.
 const maxReason = 256

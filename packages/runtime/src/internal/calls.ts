@@ -11,25 +11,22 @@ import type { Clock } from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Duration from "effect/Duration"
 import type * as Fiber from "effect/Fiber"
-import type { Progress } from "../Exchange.ts"
+import type { CallOptions } from "../Exchange.ts"
+import type { Resolved } from "../Limits.ts"
 import { RequestError } from "../RequestError.ts"
 import type { SessionEnd } from "../Session.ts"
 
 export type CallResult = Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError>
 
-/** What one call was given; durations in milliseconds. */
-export interface CallSettings {
-  readonly timeout: number
-  readonly maxTimeout: number
-  readonly onProgress: ((progress: Progress) => void) | undefined
-  /** The request of the other side for whose sake it is made. */
-  readonly about: JsonRpc.Id | undefined
-}
-
 interface Call {
   readonly id: number
   readonly method: string
-  readonly settings: CallSettings
+  /** Milliseconds, as are the other times. */
+  readonly timeout: number
+  readonly maxTimeout: number
+  readonly onProgress: CallOptions["onProgress"]
+  /** The request of the other side for whose sake it is made. */
+  readonly about: JsonRpc.Id | undefined
   readonly startedAt: number
   readonly resume: (result: CallResult) => void
   deadline: number
@@ -51,13 +48,15 @@ const settled = Effect.void
 
 export class Calls {
   readonly #host: Host
+  readonly #limits: Resolved
   readonly #pending = new Map<JsonRpc.Id, Call>()
   #nextId = 1
   #timer: Fiber.Fiber<void> | undefined = undefined
   #wakeAt = Infinity
 
-  constructor(host: Host) {
+  constructor(host: Host, limits: Resolved) {
     this.#host = host
+    this.#limits = limits
   }
 
   get size(): number {
@@ -73,18 +72,38 @@ export class Calls {
   start(
     method: string,
     params: JsonRpc.JsonObject | undefined,
-    settings: CallSettings,
+    options: CallOptions,
+    about: JsonRpc.Id | undefined,
     resume: (result: CallResult) => void
   ): Effect.Effect<void> {
+    if (this.#pending.size >= this.#limits.maxPending) {
+      const message = `${this.#pending.size} requests wait for an answer already: ${method} was not sent`
+      resume(Effect.fail(new RequestError({ reason: "Limit", method, message })))
+      return settled
+    }
     const id = this.#nextId++
     const startedAt = this.#host.clock.currentTimeMillisUnsafe()
-    const deadline = startedAt + Math.min(settings.timeout, settings.maxTimeout)
+    const timeout = millis(options.timeout, this.#limits.timeout)
+    const maxTimeout = millis(options.maxTimeout, this.#limits.maxTimeout)
+    const deadline = startedAt + Math.min(timeout, maxTimeout)
+    const { onProgress } = options
+    const call = {
+      id,
+      method,
+      timeout,
+      maxTimeout,
+      onProgress,
+      about,
+      startedAt,
+      resume,
+      deadline,
+      progress: -Infinity
+    }
     // Known before it is sent: the connection may be lost while it is sent, and that fails it too.
-    const call = { id, method, settings, startedAt, resume, deadline, progress: -Infinity }
     this.#pending.set(id, call)
-    const sent = settings.onProgress === undefined ? params : withProgressToken(params, id)
+    const sent = onProgress === undefined ? params : withProgressToken(params, id)
     try {
-      this.#host.send(JsonRpc.request(id, method, sent), settings.about)
+      this.#host.send(JsonRpc.request(id, method, sent), about)
     } catch (cause) {
       this.#remove(id)
       const message = `The parameters of ${method} have no JSON form`
@@ -123,14 +142,14 @@ export class Calls {
   progress(params: JsonRpc.JsonObject): void {
     const call = this.#pending.get(params["progressToken"] as JsonRpc.Id)
     const progress = params["progress"]
-    if (call === undefined || call.settings.onProgress === undefined) return
+    if (call === undefined || call.onProgress === undefined) return
     if (typeof progress !== "number" || !(progress > call.progress)) return
     call.progress = progress
     const now = this.#host.clock.currentTimeMillisUnsafe()
-    call.deadline = Math.min(now + call.settings.timeout, call.startedAt + call.settings.maxTimeout)
+    call.deadline = Math.min(now + call.timeout, call.startedAt + call.maxTimeout)
     const { total, message } = params
     try {
-      call.settings.onProgress({
+      call.onProgress({
         progress,
         ...(typeof total === "number" ? { total } : undefined),
         ...(typeof message === "string" ? { message } : undefined)
@@ -172,7 +191,7 @@ export class Calls {
     // "The `initialize` request MUST NOT be cancelled by clients"
     if (call.method === "initialize") return
     const params = { requestId: call.id, reason }
-    this.#host.send(JsonRpc.notification("notifications/cancelled", params), call.settings.about)
+    this.#host.send(JsonRpc.notification("notifications/cancelled", params), call.about)
   }
 
   /** Makes sure that the timer wakes at the deadline or before. */
@@ -206,6 +225,9 @@ export class Calls {
 
 export const closed = (method: string, end: SessionEnd): RequestError =>
   new RequestError({ reason: "Closed", method, message: `The connection ended before ${method} was answered`, end })
+
+const millis = (input: Duration.Input | undefined, fallback: number): number =>
+  input === undefined ? fallback : Duration.toMillis(Duration.fromInputUnsafe(input))
 
 const withProgressToken = (params: JsonRpc.JsonObject | undefined, progressToken: number): JsonRpc.JsonObject => ({
   ...params,
