@@ -93,8 +93,13 @@ const progressTokenOf = (params: JsonRpc.JsonObject | undefined): JsonRpc.Id | u
   return JsonRpc.isId(token) ? token : undefined
 }
 
-/** The types say so, but a handler may be written without them. */
-const isAnswer = (value: unknown): boolean => typeof value === "object" && value !== null && !Array.isArray(value)
+/** A handler may be written without types, and `JSON.stringify` asks a value's `toJSON` what to write. */
+const resultOf = (value: Answer): Answer => {
+  const toJSON = (value as { readonly toJSON?: unknown } | null | undefined)?.toJSON
+  const written: unknown = typeof toJSON === "function" ? toJSON.call(value, "") : value
+  if (typeof written === "object" && written !== null && !Array.isArray(written)) return value
+  throw new TypeError("The result is not an object")
+}
 
 /** One request in flight. See the module's text. */
 export class Exchange {
@@ -205,9 +210,8 @@ export class Exchange {
     this.#finished = true
     if (this.#cancelled) return this.#owner.drop(this)
     if (Exit.isSuccess(exit)) {
-      if (!isAnswer(exit.value)) return this.#fault(Cause.die(new TypeError("The result is not an object")))
       try {
-        return this.#owner.answer(this, JsonRpc.success(this.id, exit.value))
+        return this.#owner.answer(this, JsonRpc.success(this.id, resultOf(exit.value)))
       } catch (error) {
         return this.#fault(Cause.die(error))
       }

@@ -181,6 +181,14 @@ describe("defects", () => {
     ["answers text", () => odd("text")],
     ["answers an array", () => odd([])],
     ["answers a function", () => odd(() => 1)],
+    ["answers a date", () => odd(new Date(0))],
+    ["answers what writes itself as nothing", () => odd({ toJSON: () => undefined })],
+    ["answers what cannot write itself", () =>
+      odd({
+        toJSON: () => {
+          throw secret
+        }
+      })],
     ["interrupts itself", () => Effect.interrupt],
     ["interrupts itself after it suspended", () => Effect.andThen(Effect.yieldNow, Effect.interrupt)]
   ]
@@ -250,6 +258,13 @@ describe("defects", () => {
         expect(lines).toHaveLength(2)
       })
     ))
+
+  it.effect("a result that writes itself as an object is written as that", () =>
+    Effect.gen(function*() {
+      const { other } = yield* raw({ dispatch: () => odd({ hidden: 1, toJSON: () => ({ shown: 2 }) }) })
+      other.request(1)
+      expect(other.messages).toEqual([{ jsonrpc: "2.0", id: 1, result: { shown: 2 } }])
+    }))
 
   it.effect("a result that is JSON text already is written as it is", () =>
     Effect.gen(function*() {
