@@ -379,7 +379,7 @@ describe("random interleavings", () => {
   for (const canPause of [true, false]) {
     const transport = canPause ? "stops reading" : "cannot stop reading"
     it.effect.prop(
-      `every request is answered once, or not at all when it was cancelled or the session ended; every call ends once; ` +
+      `2025-11-25 · both parties MUST handle these race conditions gracefully: every request is answered once, or not at all when it was cancelled or the session ended; every call ends once; ` +
         `nothing is said about what is over; nothing is left (a transport that ${transport})`,
       [steps],
       ([script]) => logged(() => Effect.as(run(script, canPause), true)),
