@@ -158,7 +158,7 @@ export class Exchange {
    * Tells the other side how far the request has come, if it asked (2024-11-05 and later, `notifications/progress`).
    *
    * Does nothing when no progress token was sent, when the value is not greater than the last one, and after the end. A `total`
-   * that is not finite is left out. Waits while the other side is slow to read.
+   * that is not finite is left out. Waits while the other side is slow to read, which is what limits the rate.
    */
   progress(progress: Progress): Effect.Effect<void> {
     return Effect.suspend(() => {

@@ -57,8 +57,7 @@ export interface Resolved {
 const millis = (input: Duration.Input | undefined, fallback: number): number =>
   input === undefined ? fallback : Duration.toMillis(Duration.fromInputUnsafe(input))
 
-/** Fills the defaults in. */
-export const resolve = (limits: Limits = {}): Resolved => ({
+const fill = (limits: Limits): Resolved => ({
   maxInFlight: limits.maxInFlight ?? 1024,
   maxPending: limits.maxPending ?? 1024,
   maxNotices: limits.maxNotices ?? 256,
@@ -68,3 +67,8 @@ export const resolve = (limits: Limits = {}): Resolved => ({
   drainGrace: millis(limits.drainGrace, 5_000),
   interruptGrace: millis(limits.interruptGrace, 5_000)
 })
+
+const defaults = fill({})
+
+/** Fills the defaults in. */
+export const resolve = (limits?: Limits): Resolved => limits === undefined ? defaults : fill(limits)
