@@ -20,6 +20,7 @@ import type { Catalog } from "./Catalog.ts"
 import * as Content from "./Content.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { type HandlerError, toMcpError } from "./HandlerError.ts"
+import { said } from "./internal/annotations.ts"
 import * as captured from "./internal/captured.ts"
 import { clip, maxProblem } from "./internal/clip.ts"
 
@@ -111,17 +112,11 @@ const full = (answer: Answer, description: string | undefined): Wire.GetPromptRe
   return description === undefined ? { messages } : { description, messages }
 }
 
-/** What is said of an argument: as a key, of the whole schema, or before the last of its checks. */
-const annotation = ({ ast }: Schema.Constraint, key: "title" | "description"): string | undefined => {
-  const said = ast.context?.annotations?.[key] ?? SchemaAST.resolve(ast)?.[key] ?? ast.annotations?.[key]
-  return typeof said === "string" ? said : undefined
-}
-
 /** The prompt as `prompts/list` shows it. */
 const describe = <A>(prompt: Prompt<A>): Wire.Prompt => {
   const args = Object.entries(prompt.arguments).map(([name, schema]): Wire.PromptArgument => {
-    const title = annotation(schema, "title")
-    const description = annotation(schema, "description")
+    const title = said(schema.ast, "title")
+    const description = said(schema.ast, "description")
     return {
       name,
       ...(title === undefined ? undefined : { title }),

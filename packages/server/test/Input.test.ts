@@ -39,7 +39,12 @@ describe("arguments", () => {
   it.effect("transformations are decoded from JSON", () =>
     Effect.gen(function*() {
       const input = { when: Schema.Date, n: Schema.NumberFromString, big: Schema.BigInt, bytes: Schema.Uint8Array }
-      const { got } = yield* meet(input, { when: "2026-01-01T00:00:00Z", n: "7", big: "12345678901234567890", bytes: "AQID" })
+      const { got } = yield* meet(input, {
+        when: "2026-01-01T00:00:00Z",
+        n: "7",
+        big: "12345678901234567890",
+        bytes: "AQID"
+      })
       expect(got).toEqual({
         when: new Date("2026-01-01T00:00:00Z"),
         n: 7,
@@ -67,7 +72,10 @@ describe("arguments", () => {
       const root = yield* meet(Point, { x: 1, y: 2 })
       expect(root.got).toBeInstanceOf(Point)
       expect((root.got as Point).sum).toBe(3)
-      const inside = yield* meet({ at: Point, more: Schema.Array(Point) }, { at: { x: 1, y: 2 }, more: [{ x: 3, y: 4 }] })
+      const inside = yield* meet({ at: Point, more: Schema.Array(Point) }, {
+        at: { x: 1, y: 2 },
+        more: [{ x: 3, y: 4 }]
+      })
       expect((inside.got as { readonly more: ReadonlyArray<Point> }).more[0]!.sum).toBe(7)
     }))
 
@@ -117,7 +125,7 @@ describe("arguments", () => {
 
   it.effect("every fault is named with its path", () =>
     Effect.gen(function*() {
-      const { got, isError, text } = yield* meet({ a: { b: 1 } && Schema.Struct({ b: Schema.Array(Schema.Int) }), c: Schema.Int }, {
+      const { got, isError, text } = yield* meet({ a: Schema.Struct({ b: Schema.Array(Schema.Int) }), c: Schema.Int }, {
         a: { b: [1, "x"] }
       })
       expect(got).toBeUndefined()
@@ -170,6 +178,36 @@ describe("the JSON Schema of arguments", () => {
       expect(JSON.stringify(schema)).not.toContain("Infinity")
     }))
 
+  it.effect("descriptions are told of what is read from something else too, wherever it stands", () =>
+    Effect.gen(function*() {
+      class Visit extends Schema.Class<Visit>("Visit")({ on: Schema.Date.annotate({ description: "The day" }) }) {}
+      const schema = yield* schemaOf({
+        n: Schema.NumberFromString.annotate({ description: "As text", title: "N" }),
+        date: Schema.optionalKey(Schema.Date.annotate({ description: "optional" })),
+        key: Schema.Date.annotateKey({ description: "of the key" }),
+        checked: Schema.Number.annotate({ description: "before the check" }).check(Schema.isGreaterThan(0)),
+        dates: Schema.Array(Schema.Date.annotate({ description: "one of them" })).annotate({
+          description: "all of them"
+        }),
+        maybe: Schema.NullOr(Schema.Date.annotate({ description: "or null" })),
+        visit: Visit.annotate({ description: "The visit" }),
+        again: Visit,
+        inner: Schema.Struct({ at: Schema.Date.annotate({ description: "inside" }) })
+      })
+      expect(schema.properties).toMatchObject({
+        n: { type: "string", description: "As text", title: "N" },
+        date: { type: "string", description: "optional" },
+        key: { type: "string", allOf: [{ description: "of the key" }] },
+        checked: { type: "number", description: "before the check" },
+        dates: { items: { description: "one of them" }, description: "all of them" },
+        maybe: { anyOf: [{ type: "string", description: "or null" }, { type: "null" }] },
+        visit: { $ref: "#/$defs/VisitEncoded", description: "The visit" },
+        again: { $ref: "#/$defs/VisitEncoded" },
+        inner: { properties: { at: { description: "inside" } } }
+      })
+      expect(schema.$defs.VisitEncoded.properties.on).toEqual({ type: "string", description: "The day" })
+    }))
+
   it.effect("descriptions, titles, bounds and literals are told", () =>
     Effect.gen(function*() {
       const schema = yield* schemaOf(
@@ -189,7 +227,7 @@ describe("the JSON Schema of arguments", () => {
 
 describe("a schema that cannot be offered", () => {
   const refusal = (tool: Tool.Tool<string, never, never>) =>
-    kit.failure(kit.server(Tool.layer(tool, () => Effect.void as never)))
+    kit.failure(kit.server(Tool.layer(tool, () => Effect.succeed(undefined as never))))
 
   for (
     const [what, input] of [

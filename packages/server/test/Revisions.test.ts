@@ -16,7 +16,11 @@ for (const revision of Revision.all) {
         expect(nextCursor).toBeUndefined()
         expect(tools.map((tool: kit.Json) => tool.name)).toEqual(["add", "numbers", "show", "steps"])
         const [add, numbers, show] = tools
-        expect(add.inputSchema).toMatchObject({ type: "object", required: ["a", "b"], properties: { a: { type: "number" } } })
+        expect(add.inputSchema).toMatchObject({
+          type: "object",
+          required: ["a", "b"],
+          properties: { a: { type: "number" } }
+        })
         expect("outputSchema" in add).toBe(knows(revision, "2025-06-18"))
         // Before 2026-07-28 an output schema must be of an object.
         expect("outputSchema" in numbers).toBe(knows(revision, "2026-07-28"))
@@ -76,13 +80,21 @@ for (const revision of Revision.all) {
       Effect.gen(function*() {
         const client = yield* kit.client(catalog.server, revision)
         const { resources } = yield* client.result("resources/list")
-        expect(resources.map((resource: kit.Json) => resource.uri)).toEqual(["docs://blob", "docs://many", "docs://readme"])
+        expect(resources.map((resource: kit.Json) => resource.uri)).toEqual([
+          "docs://blob",
+          "docs://many",
+          "docs://readme"
+        ])
         expect(resources[0].name).toBe("docs://blob")
         expect(resources[2]).toMatchObject({ name: "readme", mimeType: "text/markdown", size: 7 })
         const { resourceTemplates } = yield* client.result("resources/templates/list")
         expect(resourceTemplates).toMatchObject([{ uriTemplate: "notes://{id}", name: "note", mimeType: "text/plain" }])
         const read = (uri: string) => Effect.map(client.result("resources/read", { uri }), ({ contents }) => contents)
-        expect(yield* read("docs://readme")).toEqual([{ uri: "docs://readme", mimeType: "text/markdown", text: "# Hello" }])
+        expect(yield* read("docs://readme")).toEqual([{
+          uri: "docs://readme",
+          mimeType: "text/markdown",
+          text: "# Hello"
+        }])
         expect(yield* read("docs://blob")).toEqual([
           { uri: "docs://blob", mimeType: "application/octet-stream", blob: "AQID" }
         ])
@@ -121,8 +133,18 @@ for (const revision of Revision.all) {
         const client = yield* kit.client(catalog.server, revision)
         yield* client.result("tools/call", { name: "steps", _meta: { progressToken: "t" } })
         expect(client.notices("notifications/progress").map((notice) => notice.params)).toEqual([
-          { progressToken: "t", progress: 1, total: 2, ...(knows(revision, "2025-03-26") ? { message: "one" } : undefined) },
-          { progressToken: "t", progress: 2, total: 2, ...(knows(revision, "2025-03-26") ? { message: "two" } : undefined) }
+          {
+            progressToken: "t",
+            progress: 1,
+            total: 2,
+            ...(knows(revision, "2025-03-26") ? { message: "one" } : undefined)
+          },
+          {
+            progressToken: "t",
+            progress: 2,
+            total: 2,
+            ...(knows(revision, "2025-03-26") ? { message: "two" } : undefined)
+          }
         ])
       }))
 

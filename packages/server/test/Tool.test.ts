@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
+import type * as McpServer from "@skein/server/McpServer"
 import * as Content from "@skein/server/Content"
 import * as Tool from "@skein/server/Tool"
 import * as Data from "effect/Data"
@@ -13,13 +14,15 @@ class Silent extends Data.TaggedError("Silent")<{ readonly id: number }> {}
 
 /** The result of one call of a tool, in a revision. */
 const answerOf = (
-  layer: Parameters<typeof kit.server>[0],
+  layer: McpServer.Definitions,
   name: string,
   revision: Revision.Revision = "2026-07-28",
   args: kit.Json = {}
 ) =>
-  Effect.flatMap(kit.client(kit.server(layer) as kit.Server, revision), (client) =>
-    client.request("tools/call", { name, arguments: args }))
+  Effect.flatMap(
+    kit.client(kit.server(layer) as kit.Server, revision),
+    (client) => client.request("tools/call", { name, arguments: args })
+  )
 
 const strip = ({ _meta, resultType, ...result }: kit.Json): kit.Json => result
 
@@ -72,7 +75,10 @@ describe("what a handler answers", () => {
         Tool.layer(Point, () => Effect.succeed(Tool.result({ structured: { x: 1, at } }))),
         "point"
       )
-      expect(strip(result)).toEqual({ content: [{ type: "text", text: JSON.stringify(written) }], structuredContent: written })
+      expect(strip(result)).toEqual({
+        content: [{ type: "text", text: JSON.stringify(written) }],
+        structuredContent: written
+      })
     }))
 
   it.effect("Tool.result: a failure with content of its own, which needs no structured content", () =>
@@ -88,7 +94,10 @@ describe("what a handler answers", () => {
   it.effect("2025-06-18 · Tool.result without structured content, of a tool that MUST provide it: a defect", () =>
     kit.logged((lines) =>
       Effect.gen(function*() {
-        const { error } = yield* answerOf(Tool.layer(Point, () => Effect.succeed(Tool.result({ content: "x" }))), "point")
+        const { error } = yield* answerOf(
+          Tool.layer(Point, () => Effect.succeed(Tool.result({ content: "x" }))),
+          "point"
+        )
         expect(error).toMatchObject({ code: -32603, message: "Internal error" })
         expect(lines.join()).toContain("Expected object")
       })
@@ -128,7 +137,7 @@ describe("what a handler answers", () => {
 
 for (const revision of Revision.all) {
   describe(`${revision} · what fails`, () => {
-    const answer = (layer: Parameters<typeof kit.server>[0], args?: kit.Json) => answerOf(layer, "t", revision, args)
+    const answer = (layer: McpServer.Definitions, args?: kit.Json) => answerOf(layer, "t", revision, args)
     const tool = Tool.make("t")
 
     it.effect(`${revision} · a tagged error is a tool result with isError and the error's message`, () =>
@@ -197,7 +206,6 @@ for (const revision of Revision.all) {
           }),
           { a: "x" }
         )
-        const problem = "Invalid arguments for tool t: Expected integer\n  at [\"a\"]\nMissing key\n  at [\"b\"]"
         expect(calls).toBe(0)
         // 2025-11-25: "Input validation errors" are tool execution errors; before, "invalid arguments" are protocol errors.
         if (revision >= "2025-11-25") {
@@ -208,7 +216,6 @@ for (const revision of Revision.all) {
           expect(message.error.code).toBe(-32602)
           expect(message.error.message).toMatch(/at \["a"\][^]*Missing key\n {2}at \["b"\]/)
         }
-        expect(problem).toContain("Missing key")
       }))
   })
 }

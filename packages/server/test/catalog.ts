@@ -50,7 +50,13 @@ const readme = Resource.make("docs://readme", {
 })
 const blob = Resource.make("docs://blob", { mimeType: "application/octet-stream" })
 const many = Resource.make("docs://many")
-const note = ResourceTemplate.make("notes://{id}", { name: "note", title: "A note", mimeType: "text/plain", annotations, icons })
+const note = ResourceTemplate.make("notes://{id}", {
+  name: "note",
+  title: "A note",
+  mimeType: "text/plain",
+  annotations,
+  icons
+})
 
 const review = Prompt.make("review", {
   title: "Review",
@@ -92,6 +98,9 @@ export const server = McpServer.layer(
     ])
   ),
   ResourceTemplate.layer(note, ({ id }) => Effect.succeed(`Note ${id}`)),
-  Prompt.layer(review, ({ code, tone }) => Effect.succeed([Prompt.user(`${tone ?? "kind"}: ${code}`), Prompt.assistant("Sure")])),
+  Prompt.layer(
+    review,
+    ({ code, tone }) => Effect.succeed([Prompt.user(`${tone ?? "kind"}: ${code}`), Prompt.assistant("Sure")])
+  ),
   Prompt.layer(gallery, () => Effect.succeed(blocks.map((block) => Prompt.user(block))))
 )

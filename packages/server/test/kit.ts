@@ -22,9 +22,9 @@ import * as Validate from "../../protocol/test/oracle/Validate.ts"
 export type Json = any
 
 const results: { readonly [method: string]: string } = {
-  "initialize": "InitializeResult",
+  initialize: "InitializeResult",
   "server/discover": "DiscoverResult",
-  "ping": "EmptyResult",
+  ping: "EmptyResult",
   "tools/list": "ListToolsResult",
   "tools/call": "CallToolResult",
   "resources/list": "ListResourcesResult",

@@ -6,9 +6,7 @@ import type { ObjectSchema } from "@skein/protocol/Tool"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { DefinitionError } from "../DefinitionError.ts"
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+import { annotate, type Definitions, isObject, resolve } from "./annotations.ts"
 
 /**
  * `Schema.Number` allows the numbers that JSON cannot say, and names them as strings. A model is told the number alone:
@@ -32,28 +30,21 @@ const mapValues = (node: JsonObject, f: (value: unknown) => unknown): JsonObject
 
 interface Document {
   readonly root: JsonObject
-  readonly definitions: { readonly [name: string]: JsonObject }
-}
-
-/** What a reference to a definition means: a JSON pointer in a fragment. */
-const resolve = (node: JsonObject, definitions: Document["definitions"]): JsonObject => {
-  const reference = node["$ref"]
-  if (typeof reference !== "string") return node
-  const pointer = decodeURIComponent(reference.slice("#/$defs/".length))
-  return definitions[pointer.replaceAll("~1", "/").replaceAll("~0", "~")] ?? node
+  readonly definitions: Definitions
 }
 
 /** The JSON Schema of what a schema reads and writes as JSON, with no reference at its root. */
 const document = (schema: Schema.Constraint): Document => {
   const { schema: root, definitions } = Schema.toJsonSchemaDocument(schema)
-  return { root: resolve(root, definitions), definitions }
+  const annotated = annotate(schema.ast, root, definitions)
+  return { root: resolve(annotated.node, annotated.definitions), definitions: annotated.definitions }
 }
 
 const whole = ({ root, definitions }: Document): JsonObject =>
   Object.keys(definitions).length === 0 ? root : { ...root, $defs: definitions }
 
 /** The root of what describes an object, with the `type` that the specification asks for; `undefined` where it is something else. */
-const asObject = (node: JsonObject, definitions: Document["definitions"]): JsonObject | undefined => {
+const asObject = (node: JsonObject, definitions: Definitions): JsonObject | undefined => {
   if (node["type"] === "object") return node
   const { anyOf, not, ...rest } = node
   // The empty struct is "anything but null" in Effect's JSON Schema.

@@ -1,0 +1,87 @@
+/**
+ * What an author says of a schema, in the JSON Schema of it. Effect tells the titles and descriptions of what is JSON already;
+ * of a date, a class or any other thing that is read from something else it tells what it is read from, and no more. A model
+ * needs the words most just there.
+ */
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as AST from "effect/SchemaAST"
+
+/** The definitions that a JSON Schema refers to, by name. */
+export interface Definitions {
+  readonly [name: string]: JsonObject
+}
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The name of the definition that a node refers to: a JSON pointer in a fragment. */
+const referenced = (node: JsonObject): string | undefined => {
+  const reference = node["$ref"]
+  if (typeof reference !== "string" || !reference.startsWith(prefix)) return undefined
+  return decodeURIComponent(reference.slice(prefix.length)).replaceAll("~1", "/").replaceAll("~0", "~")
+}
+
+const prefix = "#/$defs/"
+
+/** What a node refers to, or the node itself. */
+export const resolve = (node: JsonObject, definitions: Definitions): JsonObject => {
+  const name = referenced(node)
+  return name === undefined || !Object.hasOwn(definitions, name) ? node : definitions[name]!
+}
+
+/** What is said of a schema: as a key of a struct, of the whole, or before the last of its checks. */
+export const said = (ast: AST.AST, key: "title" | "description"): string | undefined => {
+  const text = ast.context?.annotations?.[key] ?? AST.resolve(ast)?.[key] ?? ast.annotations?.[key]
+  return typeof text === "string" ? text : undefined
+}
+
+/** Fills in the titles and descriptions that are missing, following the fields, items and members of the schema. */
+export const annotate = (
+  ast: AST.AST,
+  node: JsonObject,
+  given: Definitions
+): { readonly node: JsonObject; readonly definitions: Definitions } => {
+  const definitions = { ...given }
+  const seen = new Set<string>()
+
+  const say = (ast: AST.AST, node: JsonObject): JsonObject => {
+    const title = "title" in node ? undefined : said(ast, "title")
+    // Of a key it may have been said in an `allOf` already.
+    const description = "description" in node || "allOf" in node ? undefined : said(ast, "description")
+    return {
+      ...node,
+      ...(title === undefined ? undefined : { title }),
+      ...(description === undefined ? undefined : { description })
+    }
+  }
+
+  const inside = (ast: AST.AST, node: JsonObject): JsonObject => {
+    const name = referenced(node)
+    if (name !== undefined) {
+      if (!seen.has(name) && Object.hasOwn(definitions, name)) {
+        seen.add(name)
+        definitions[name] = inside(ast, definitions[name]!)
+      }
+      return node
+    }
+    const { anyOf, items, properties } = node
+    if (AST.isSuspend(ast)) return inside(ast.thunk(), node)
+    // What is read from something else has the form of that.
+    if (ast.encoding !== undefined) return inside(ast.encoding.at(-1)!.to, node)
+    if (AST.isObjects(ast) && isObject(properties)) {
+      const types = new Map<unknown, AST.AST>(ast.propertySignatures.map(({ name, type }) => [name, type]))
+      const entries = Object.entries(properties).map(([name, child]) => [name, both(types.get(name), child)])
+      return { ...node, properties: Object.fromEntries(entries) }
+    }
+    if (AST.isArrays(ast) && isObject(items)) return { ...node, items: both(ast.rest[0], items) }
+    if (AST.isUnion(ast) && Array.isArray(anyOf) && anyOf.length === ast.types.length) {
+      return { ...node, anyOf: anyOf.map((member, index) => both(ast.types[index], member)) }
+    }
+    return node
+  }
+
+  const both = (ast: AST.AST | undefined, node: unknown): unknown =>
+    ast === undefined || !isObject(node) ? node : say(ast, inside(ast, node))
+
+  return { node: both(ast, node) as JsonObject, definitions }
+}
