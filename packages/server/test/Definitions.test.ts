@@ -1,0 +1,260 @@
+import { describe, expect, it } from "@effect/vitest"
+import { McpRequest } from "@skein/runtime/Exchange"
+import * as Catalog from "@skein/server/Catalog"
+import { DefinitionError } from "@skein/server/DefinitionError"
+import * as McpServer from "@skein/server/McpServer"
+import * as Prompt from "@skein/server/Prompt"
+import * as Resource from "@skein/server/Resource"
+import * as ResourceTemplate from "@skein/server/ResourceTemplate"
+import * as Tool from "@skein/server/Tool"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import * as Tracer from "effect/Tracer"
+import * as kit from "./kit.ts"
+
+class Kettle extends Context.Service<Kettle, { readonly name: string }>()("test/Kettle") {}
+
+const ok = () => Effect.succeed("ok")
+const text = (result: kit.Json): string => result.content[0].text
+const names = (result: kit.Json): ReadonlyArray<string> => result.tools.map((tool: kit.Json) => tool.name)
+
+describe("names that are taken", () => {
+  const twice: ReadonlyArray<readonly [DefinitionError["kind"], string, () => McpServer.Definitions]> = [
+    ["tool", "a", () => Tool.layer(Tool.make("a"), ok)],
+    ["resource", "a://b", () => Resource.layer(Resource.make("a://b"), Effect.succeed(""))],
+    [
+      "resource template",
+      "a://{b}",
+      () => ResourceTemplate.layer(ResourceTemplate.make("a://{b}", { name: "n" }), () => Effect.succeed(""))
+    ],
+    ["prompt", "a", () => Prompt.layer(Prompt.make("a"), () => Effect.succeed(""))]
+  ]
+  for (const [kind, name, make] of twice) {
+    it.effect(`a ${kind} that is offered twice fails the layer with Duplicate`, () =>
+      Effect.gen(function*() {
+        const error = yield* kit.failure(kit.server(make(), make()) as kit.Server)
+        expect(error).toBeInstanceOf(DefinitionError)
+        expect(error).toMatchObject({ reason: "Duplicate", kind, name })
+        expect((error as DefinitionError).message).toContain(JSON.stringify(name))
+      }))
+  }
+
+  it.effect("names of different kinds do not meet", () =>
+    Effect.gen(function*() {
+      const client = yield* kit.client(
+        kit.server(Tool.layer(Tool.make("a"), ok), Prompt.layer(Prompt.make("a"), () => Effect.succeed("")))
+      )
+      expect(names(yield* client.result("tools/list"))).toEqual(["a"])
+    }))
+
+  it.effect("one layer that is named twice is one definition", () =>
+    Effect.gen(function*() {
+      const a = Tool.layer(Tool.make("a"), ok)
+      const client = yield* kit.client(kit.server(a, a, Layer.mergeAll(a, Tool.layer(Tool.make("b"), ok))))
+      expect(names(yield* client.result("tools/list"))).toEqual(["a", "b"])
+    }))
+})
+
+describe("layers", () => {
+  it.effect("two servers with the same definitions offer them both, and their ends do not touch", () =>
+    Effect.gen(function*() {
+      const shared = Layer.mergeAll(Tool.layer(Tool.make("a"), ok), Tool.layer(Tool.make("b"), ok))
+      const scope = yield* Scope.make()
+      const build = (server: kit.Server) => Effect.orDie(Scope.provide(Layer.build(server), scope))
+      // In one memo map, as in one program.
+      const both = yield* build(
+        Layer.effect(
+          Kettle,
+          Effect.gen(function*() {
+            const one = yield* Layer.build(kit.server(shared))
+            const two = yield* Layer.build(kit.server(shared))
+            expect(one).not.toBe(two)
+            for (const context of [one, two]) {
+              const client = yield* Effect.provide(kit.connect(), context)
+              expect(names(yield* client.result("tools/list"))).toEqual(["a", "b"])
+            }
+            return { name: "both" }
+          })
+        ) as never
+      )
+      expect(both).toBeDefined()
+      yield* Scope.close(scope, Exit.void)
+    }))
+
+  it.effect("more definitions may be layered on top, and are gone when their scope closes", () =>
+    Effect.gen(function*() {
+      const context = yield* Layer.build(kit.server(Tool.layer(Tool.make("a"), ok)))
+      const client = yield* Effect.provide(kit.connect(), context)
+      const scope = yield* Scope.make()
+      const more = Layer.provide(Tool.layer(Tool.make("b"), ok), Layer.succeedContext(context))
+      yield* Scope.provide(Layer.build(more), scope)
+      expect(names(yield* client.result("tools/list"))).toEqual(["a", "b"])
+      expect(text(yield* client.call("b"))).toBe("ok")
+      yield* Scope.close(scope, Exit.void)
+      expect(names(yield* client.result("tools/list"))).toEqual(["a"])
+      expect(yield* client.error("tools/call", { name: "b" })).toMatchObject({ code: -32602 })
+    }))
+
+  it.effect("a layer that several definitions are provided with is built once for the server, and closed with it", () =>
+    Effect.gen(function*() {
+      const events: Array<string> = []
+      const kettle = Layer.effect(
+        Kettle,
+        Effect.acquireRelease(
+          Effect.sync(() => {
+            events.push("built")
+            return { name: "k" }
+          }),
+          () => Effect.sync(() => void events.push("closed"))
+        )
+      )
+      const use = (name: string) =>
+        Layer.provide(Tool.layer(Tool.make(name), () => Effect.map(Kettle, (kettle) => kettle.name)), kettle)
+      const scope = yield* Scope.make()
+      const context = yield* Scope.provide(Layer.build(kit.server(use("a"), use("b"))), scope)
+      const client = yield* Effect.provide(kit.connect(), context)
+      expect(text(yield* client.call("a")) + text(yield* client.call("b"))).toBe("kk")
+      expect(events).toEqual(["built"])
+      yield* Scope.close(scope, Exit.void)
+      expect(events).toEqual(["built", "closed"])
+    }))
+
+  it.effect("what is built outside is not built again", () =>
+    Effect.gen(function*() {
+      let built = 0
+      const kettle = Layer.sync(Kettle, () => ({ name: `k${++built}` }))
+      const tool = Tool.layer(Tool.make("a"), () => Effect.map(Kettle, (kettle) => kettle.name))
+      const server = kit.server(Layer.provide(tool, kettle))
+      const client = yield* kit.client(Layer.provideMerge(server, kettle) as kit.Server)
+      expect(text(yield* client.call("a"))).toBe("k1")
+      expect(built).toBe(1)
+    }))
+})
+
+describe("services", () => {
+  const boil = Tool.make("boil")
+  const handler = () => Effect.map(Kettle, (kettle) => kettle.name)
+
+  it.effect("a handler gets the service that its layer was given, wherever it was given", () =>
+    Effect.gen(function*() {
+      const red = Layer.succeed(Kettle, { name: "red" })
+      const atTool = yield* kit.client(kit.server(Layer.provide(Tool.layer(boil, handler), red)))
+      expect(text(yield* atTool.call("boil"))).toBe("red")
+      const atServer = yield* kit.client(Layer.provide(kit.server(Tool.layer(boil, handler)), red))
+      expect(text(yield* atServer.call("boil"))).toBe("red")
+    }))
+
+  it.effect("two tools with different instances of a service each get their own, whatever the server has", () =>
+    Effect.gen(function*() {
+      const use = (name: string, kettle: string) =>
+        Layer.provide(Tool.layer(Tool.make(name), handler), Layer.succeed(Kettle, { name: kettle }))
+      const server = Layer.provide(
+        kit.server(use("a", "red"), use("b", "blue"), Tool.layer(boil, handler)),
+        Layer.succeed(Kettle, { name: "white" })
+      )
+      const client = yield* kit.client(server)
+      const [a, b, c] = yield* Effect.all([client.call("a"), client.call("b"), client.call("boil")], {
+        concurrency: "unbounded"
+      })
+      expect([text(a), text(b), text(c)]).toEqual(["red", "blue", "white"])
+    }))
+
+  it.effect("resources, templates and prompts get theirs too", () =>
+    Effect.gen(function*() {
+      const name = Effect.map(Kettle, (kettle) => kettle.name)
+      const client = yield* kit.client(kit.server(Layer.provide(
+        Layer.mergeAll(
+          Resource.layer(Resource.make("a://a"), name),
+          ResourceTemplate.layer(ResourceTemplate.make("b://{x}", { name: "b" }), () => name),
+          Prompt.layer(Prompt.make("p"), () => name)
+        ),
+        Layer.succeed(Kettle, { name: "red" })
+      )))
+      expect((yield* client.result("resources/read", { uri: "a://a" })).contents[0].text).toBe("red")
+      expect((yield* client.result("resources/read", { uri: "b://1" })).contents[0].text).toBe("red")
+      expect((yield* client.result("prompts/get", { name: "p" })).messages[0].content.text).toBe("red")
+    }))
+
+  it.effect("each of many requests at once finds itself as McpRequest, before and after it waits", () =>
+    Effect.gen(function*() {
+      const gate = yield* Deferred.make<void>()
+      const tool = Tool.layer(Tool.make("who"), () =>
+        Effect.gen(function*() {
+          const before = (yield* McpRequest).id
+          yield* Deferred.await(gate)
+          const after = (yield* McpRequest).id
+          return `${before} ${after} ${(yield* Kettle).name}`
+        }))
+      const client = yield* kit.client(kit.server(Layer.provide(tool, Layer.succeed(Kettle, { name: "red" }))))
+      const ids = Array.from({ length: 20 }, () => client.send("tools/call", { name: "who" }))
+      yield* kit.settle
+      expect(ids.flatMap((id) => client.answers(id))).toEqual([])
+      yield* Deferred.succeed(gate, undefined)
+      for (const id of ids) expect(text((yield* client.answer(id)).result)).toBe(`${id} ${id} red`)
+    }))
+
+  it.effect("what was captured does not stand in the way of the request's own span", () =>
+    Effect.gen(function*() {
+      const parent = Effect.map(Effect.serviceOption(Tracer.ParentSpan), Option.map((span) => span.spanId))
+      const tool = Layer.withSpan(Tool.layer(Tool.make("span"), () => Effect.map(parent, String)), "building")
+      const client = yield* kit.client(kit.server(tool))
+      expect(text(yield* client.call("span"))).toBe(String(Option.none()))
+    }))
+})
+
+describe("scopes", () => {
+  it.effect("a handler that asks for a scope, past the types, never gets the server's: nothing outlives the connection", () =>
+    kit.logged(() =>
+      Effect.gen(function*() {
+        let held = 0
+        const acquire = Effect.acquireRelease(Effect.sync(() => String(++held)), () => Effect.sync(() => void held--))
+        // The types refuse this: the layer needs what nobody has.
+        const unscoped = Tool.layer(Tool.make("unscoped"), () => acquire) as Layer.Layer<never, never, Catalog.Catalog>
+        const scoped = Tool.layer(Tool.make("scoped"), () => Effect.scoped(acquire))
+        const context = yield* Layer.build(kit.server(unscoped, scoped))
+        const scope = yield* Scope.make()
+        const client = yield* Scope.provide(Effect.provide(kit.connect(), context), scope)
+        expect(text(yield* client.call("scoped"))).toBe("1")
+        expect(held).toBe(0)
+        yield* client.request("tools/call", { name: "unscoped" })
+        yield* Scope.close(scope, Exit.void)
+        expect(held).toBe(0)
+      })
+    ))
+
+  it.effect("the scope of a call closes before it is answered, and when it is cancelled", () =>
+    Effect.gen(function*() {
+      const events: Array<string> = []
+      const tool = Tool.layer(Tool.make("slow"), () =>
+        Effect.scoped(Effect.gen(function*() {
+          yield* Effect.addFinalizer(() => Effect.sync(() => void events.push("closed")))
+          return yield* Effect.never
+        })))
+      const client = yield* kit.client(kit.server(tool), "2025-11-25")
+      const id = client.send("tools/call", { name: "slow" })
+      yield* kit.settle
+      client.notify("notifications/cancelled", { requestId: id })
+      yield* kit.settle
+      expect(events).toEqual(["closed"])
+      expect(client.answers(id)).toEqual([])
+    }))
+
+  it.effect("a connection ends with the scope that it is served in, and not before, and the server outlives it", () =>
+    Effect.gen(function*() {
+      const context = yield* Layer.build(kit.server(Tool.layer(Tool.make("a"), ok)))
+      const { inspect } = Context.get(context, McpServer.McpServer)
+      const scope = yield* Scope.make()
+      const client = yield* Scope.provide(Effect.provide(kit.connect("2025-11-25"), context), scope)
+      expect((yield* inspect).sessions.length).toBe(1)
+      yield* Scope.close(scope, Exit.void)
+      expect((yield* inspect).sessions.length).toBe(0)
+      expect(yield* client.peer.ended).toEqual({ _tag: "Closed" })
+      const other = yield* Effect.provide(kit.connect("2025-11-25"), context)
+      expect(text(yield* other.call("a"))).toBe("ok")
+    }))
+})

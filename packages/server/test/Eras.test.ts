@@ -1,0 +1,311 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Revision from "@skein/protocol/Revision"
+import * as McpServer from "@skein/server/McpServer"
+import * as Prompt from "@skein/server/Prompt"
+import * as Resource from "@skein/server/Resource"
+import * as ResourceTemplate from "@skein/server/ResourceTemplate"
+import * as Tool from "@skein/server/Tool"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as catalog from "./catalog.ts"
+import * as kit from "./kit.ts"
+
+const tool = Tool.layer(Tool.make("t"), () => Effect.succeed("ok"))
+const limited = (...revisions: ReadonlyArray<Revision.Revision>) =>
+  McpServer.layer({ name: "test", version: "1.0.0", revisions }, tool)
+const linked = (server: kit.Server, revision: Revision.Revision) =>
+  Effect.flatMap(Effect.orDie(Layer.build(server)), (context) => Effect.provide(kit.link(revision), context))
+const version = "io.modelcontextprotocol/protocolVersion"
+const capabilities = "io.modelcontextprotocol/clientCapabilities"
+
+describe("initialize", () => {
+  for (const revision of Revision.sessionEra) {
+    it.effect(`${revision} · if the server supports the requested version, it MUST respond with the same version`, () =>
+      Effect.gen(function*() {
+        const client = yield* linked(catalog.server, revision)
+        const result = yield* client.result("initialize", kit.hello(revision))
+        expect(result.protocolVersion).toBe(revision)
+        expect(result.instructions).toBe("Ask for anything")
+        expect(result.capabilities).toEqual({ tools: {}, resources: {}, prompts: {} })
+        expect(result.serverInfo).toMatchObject({ name: "everything", version: "1.2.3" })
+        expect("title" in result.serverInfo).toBe(revision >= "2025-06-18")
+        expect("icons" in result.serverInfo).toBe(revision >= "2025-11-25")
+        expect("description" in result.serverInfo).toBe(revision >= "2025-11-25")
+        expect(client.peer.session).toMatchObject({ revision, info: { name: "kit", version: "1" }, capabilities: {} })
+      }))
+  }
+
+  for (const requested of ["1900-01-01", "2099-01-01", "draft", "", "2026-07-28"]) {
+    it.effect(`2025-11-25 · MUST respond with another version it supports, SHOULD be the latest: ${requested}`, () =>
+      Effect.gen(function*() {
+        const client = yield* linked(catalog.server, "2025-11-25")
+        const result = yield* client.result("initialize", kit.hello(requested))
+        expect(result.protocolVersion).toBe("2025-11-25")
+        expect(client.peer.session?.revision).toBe("2025-11-25")
+      }))
+  }
+
+  it.effect("a server that speaks some revisions only never agrees on another", () =>
+    Effect.gen(function*() {
+      for (
+        const [asked, agreed] of [["2025-11-25", "2025-03-26"], ["2024-11-05", "2024-11-05"], [
+          "2025-03-26",
+          "2025-03-26"
+        ]]
+      ) {
+        const client = yield* linked(limited("2024-11-05", "2025-03-26"), agreed as Revision.Revision)
+        expect((yield* client.result("initialize", kit.hello(asked!))).protocolVersion).toBe(agreed)
+      }
+      const client = yield* linked(limited("2024-11-05", "2025-03-26"), "2026-07-28")
+      expect(yield* client.error("tools/list")).toEqual({
+        code: -32022,
+        message: "Unsupported protocol version",
+        data: { supported: ["2025-03-26", "2024-11-05"], requested: "2026-07-28" }
+      })
+    }))
+
+  it.effect("2026-07-28 · a server that supports only modern versions SHOULD name them in the error to initialize", () =>
+    Effect.gen(function*() {
+      const client = yield* linked(limited("2026-07-28"), "2025-11-25")
+      expect(yield* client.error("initialize", kit.hello("2025-11-25"))).toMatchObject({
+        data: { supported: ["2026-07-28"], requested: "2025-11-25" }
+      })
+      expect(client.peer.session).toBeUndefined()
+      expect(yield* client.error("tools/list")).toMatchObject({ code: -32602 })
+      expect(yield* client.error("ping")).toMatchObject({ code: -32602 })
+    }))
+
+  it.effect("2025-11-25 · the initialization happens once: a second one is refused, and the session stays", () =>
+    Effect.gen(function*() {
+      const client = yield* kit.client(catalog.server, "2025-06-18")
+      const before = client.peer.session
+      expect(yield* client.error("initialize", kit.hello("2024-11-05"))).toMatchObject({ code: -32600 })
+      expect(client.peer.session).toBe(before)
+      expect((yield* client.call("add", { a: 1, b: 2 })).structuredContent).toEqual({ sum: 3 })
+    }))
+
+  for (
+    const [what, params] of [
+      ["no params", undefined],
+      ["nothing in them", {}],
+      ["no clientInfo", { protocolVersion: "2025-11-25", capabilities: {} }],
+      ["no version", { capabilities: {}, clientInfo: { name: "kit", version: "1" } }],
+      ["a version that is a number", { ...kit.hello("x"), protocolVersion: 1 }],
+      ["capabilities that are a list", { ...kit.hello("2025-11-25"), capabilities: [] }]
+    ] as ReadonlyArray<readonly [string, object | undefined]>
+  ) {
+    it.effect(`2025-11-25 · bad params of initialize are -32602, and another attempt may follow: ${what}`, () =>
+      Effect.gen(function*() {
+        const client = yield* linked(catalog.server, "2025-11-25")
+        expect((yield* client.requestRaw("initialize", params)).error).toMatchObject({ code: -32602 })
+        expect(client.peer.session).toBeUndefined()
+        expect((yield* client.result("initialize", kit.hello("2025-11-25"))).protocolVersion).toBe("2025-11-25")
+      }))
+  }
+
+  it.effect("2025-11-25 · before initialize a ping is answered, and nothing else", () =>
+    Effect.gen(function*() {
+      const client = yield* linked(catalog.server, "2025-11-25")
+      expect(yield* client.result("ping")).toEqual({})
+      for (const method of ["tools/list", "tools/call", "resources/read", "nonsense"]) {
+        const error = yield* client.error(method)
+        expect(error.code).toBe(-32602)
+        expect(error.message).toContain(version)
+        expect(error.message).toContain("no initialize came before")
+      }
+      yield* client.result("initialize", kit.hello("2025-11-25"))
+      expect(yield* client.result("ping")).toEqual({})
+      expect((yield* client.result("tools/list")).tools.length).toBe(4)
+    }))
+})
+
+describe("the request era", () => {
+  it.effect("2026-07-28 · server/discover says what is spoken and offered", () =>
+    Effect.gen(function*() {
+      const client = yield* kit.client(catalog.server)
+      const result = yield* client.result("server/discover")
+      expect(result).toMatchObject({
+        resultType: "complete",
+        supportedVersions: ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"],
+        capabilities: { tools: {}, resources: {}, prompts: {} },
+        instructions: "Ask for anything",
+        ttlMs: 0,
+        cacheScope: "private"
+      })
+      expect(result._meta["io.modelcontextprotocol/serverInfo"]).toMatchObject({
+        name: "everything",
+        title: "Everything"
+      })
+    }))
+
+  it.effect("2026-07-28 · servers SHOULD identify themselves in each result's _meta, and MUST say its resultType", () =>
+    Effect.gen(function*() {
+      const client = yield* kit.client(catalog.server)
+      for (
+        const [method, params] of [
+          ["server/discover", {}],
+          ["tools/list", {}],
+          ["resources/list", {}],
+          ["resources/templates/list", {}],
+          ["prompts/list", {}],
+          ["tools/call", { name: "show" }],
+          ["resources/read", { uri: "docs://readme" }],
+          ["prompts/get", { name: "gallery" }]
+        ] as const
+      ) {
+        const result = yield* client.result(method, params)
+        expect(result._meta["io.modelcontextprotocol/serverInfo"].name).toBe("everything")
+        expect(result.resultType).toBe("complete")
+      }
+    }))
+
+  it.effect("2026-07-28 · a request without a required member of _meta is -32602, and says which", () =>
+    Effect.gen(function*() {
+      const client = yield* kit.client(catalog.server)
+      for (
+        const [meta, key] of [
+          [undefined, version],
+          [{}, version],
+          [{ [capabilities]: {} }, version],
+          [{ [version]: "2026-07-28" }, capabilities],
+          [{ ...kit.meta(), [version]: 7 }, version],
+          [{ ...kit.meta(), [capabilities]: [] }, capabilities],
+          [{ ...kit.meta(), "io.modelcontextprotocol/clientInfo": "me" }, "io.modelcontextprotocol/clientInfo"],
+          [{ ...kit.meta(), "io.modelcontextprotocol/logLevel": "loud" }, "io.modelcontextprotocol/logLevel"]
+        ] as ReadonlyArray<readonly [object | undefined, string]>
+      ) {
+        const { error } = yield* client.requestRaw("tools/list", meta === undefined ? undefined : { _meta: meta })
+        expect(error.code).toBe(-32602)
+        expect(error.message).toContain(key)
+      }
+      // SHOULD, and so may be absent.
+      const { [version]: v, [capabilities]: c } = kit.meta()
+      expect(
+        (yield* client.requestRaw("tools/list", { _meta: { [version]: v, [capabilities]: c } })).result.tools.length
+      ).toBe(4)
+    }))
+
+  it.effect("2026-07-28 · MUST respond with UnsupportedProtocolVersion, supported and requested, whatever else is wrong", () =>
+    Effect.gen(function*() {
+      const client = yield* kit.client(catalog.server)
+      for (const requested of ["1900-01-01", "2099-01-01", "", "2025-11-25", "2024-11-05"]) {
+        for (const meta of [kit.meta(requested), { [version]: requested }]) {
+          for (const method of ["tools/list", "server/discover", "initialize", "nonsense"]) {
+            const { error } = yield* client.requestRaw(method, { _meta: meta })
+            expect(error).toEqual({
+              code: -32022,
+              message: "Unsupported protocol version",
+              data: { supported: [...Revision.all].reverse(), requested }
+            })
+          }
+        }
+      }
+    }))
+
+  it.effect("2026-07-28 · what the revision no longer has is not found: -32601", () =>
+    Effect.gen(function*() {
+      const client = yield* kit.client(catalog.server)
+      for (
+        const method of [
+          "ping",
+          "initialize",
+          "logging/setLevel",
+          "resources/subscribe",
+          "resources/unsubscribe",
+          "roots/list",
+          "sampling/createMessage",
+          "elicitation/create"
+        ]
+      ) {
+        expect(yield* client.error(method, kit.hello("2025-11-25"))).toMatchObject({ code: -32601 })
+      }
+      expect(client.peer.session).toBeUndefined()
+    }))
+
+  it.effect("2025-11-25 · server/discover is not found there: -32601", () =>
+    Effect.gen(function*() {
+      const client = yield* kit.client(catalog.server, "2025-11-25")
+      expect(yield* client.error("server/discover")).toMatchObject({ code: -32601 })
+    }))
+})
+
+describe("both eras on one connection", () => {
+  it.effect("2026-07-28 · a dual-era server MAY serve both eras concurrently: each message is answered in its own", () =>
+    Effect.gen(function*() {
+      const client = yield* linked(catalog.server, "2026-07-28")
+      const ask = (revision: Revision.Revision, method: string, params?: kit.Json) => {
+        client.revision = revision
+        return client.request(method, params)
+      }
+      const isModern = (message: kit.Json) => message.result.resultType === "complete"
+      expect(isModern(yield* ask("2026-07-28", "tools/list"))).toBe(true)
+      expect((yield* ask("2024-11-05", "tools/list")).error.code).toBe(-32602)
+      expect(isModern(yield* ask("2024-11-05", "initialize", kit.hello("2024-11-05")))).toBe(false)
+      for (let i = 0; i < 3; i++) {
+        const modern = yield* ask("2026-07-28", "tools/call", { name: "show" })
+        const legacy = yield* ask("2024-11-05", "tools/call", { name: "show" })
+        expect(isModern(modern)).toBe(true)
+        expect(modern.result.content[2].type).toBe("audio")
+        expect(isModern(legacy)).toBe(false)
+        expect(legacy.result.content[2].type).toBe("text")
+        expect((yield* ask("2026-07-28", "resources/read", { uri: "x://y" })).error.code).toBe(-32602)
+        expect((yield* ask("2024-11-05", "resources/read", { uri: "x://y" })).error.code).toBe(-32002)
+        expect((yield* ask("2026-07-28", "ping")).error.code).toBe(-32601)
+        expect((yield* ask("2024-11-05", "ping")).result).toEqual({})
+      }
+      // The refusals of the request era have its codes, also beside a session.
+      const { error } = yield* client.requestRaw("tools/list", { _meta: kit.meta("1900-01-01") })
+      expect(error.code).toBe(-32022)
+      expect((yield* client.requestRaw("tools/list", { _meta: { [version]: "2026-07-28" } })).error.code).toBe(-32602)
+    }))
+})
+
+describe("capabilities", () => {
+  const offers: ReadonlyArray<readonly [string, McpServer.Definitions, object, ReadonlyArray<string>]> = [
+    ["tools", tool, { tools: {} }, ["tools/list", "tools/call"]],
+    [
+      "resources",
+      Resource.layer(Resource.make("a://b"), Effect.succeed("")),
+      { resources: {} },
+      ["resources/list", "resources/templates/list", "resources/read"]
+    ],
+    [
+      "resource templates",
+      ResourceTemplate.layer(ResourceTemplate.make("a://{b}", { name: "n" }), () => Effect.succeed("")),
+      { resources: {} },
+      ["resources/list", "resources/templates/list", "resources/read"]
+    ],
+    ["prompts", Prompt.layer(Prompt.make("p"), () => Effect.succeed("")), { prompts: {} }, [
+      "prompts/list",
+      "prompts/get"
+    ]],
+    ["nothing", Layer.empty, {}, []]
+  ]
+  const methods = [...new Set(offers.flatMap(([, , , methods]) => methods))]
+  for (const revision of Revision.all) {
+    for (const [what, definitions, expected, offered] of offers) {
+      it.effect(`${revision} · a server declares what is offered, and only that is found: ${what}`, () =>
+        Effect.gen(function*() {
+          const client = yield* linked(kit.server(definitions) as kit.Server, revision)
+          const first = Revision.era(revision) === "session" ? "initialize" : "server/discover"
+          expect((yield* client.result(first, kit.hello(revision))).capabilities).toEqual(expected)
+          for (const method of methods) {
+            const { error } = yield* client.request(method, { name: "t", uri: "a://b" })
+            expect(error?.code === -32601).toBe(!offered.includes(method))
+          }
+        }))
+    }
+  }
+
+  it.effect("no method is found that nobody handles yet", () =>
+    Effect.gen(function*() {
+      for (const revision of Revision.all) {
+        const client = yield* kit.client(catalog.server, revision)
+        for (
+          const method of ["completion/complete", "subscriptions/listen", "tasks/get", "tasks/list", "", "__proto__"]
+        ) {
+          expect(yield* client.error(method)).toMatchObject({ code: -32601 })
+        }
+      }
+    }))
+})

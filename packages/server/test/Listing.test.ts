@@ -1,0 +1,249 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as McpError from "@skein/protocol/McpError"
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Revision from "@skein/protocol/Revision"
+import * as Link from "@skein/runtime/Link"
+import * as Catalog from "@skein/server/Catalog"
+import * as McpServer from "@skein/server/McpServer"
+import * as Prompt from "@skein/server/Prompt"
+import * as Resource from "@skein/server/Resource"
+import * as ResourceTemplate from "@skein/server/ResourceTemplate"
+import * as Tool from "@skein/server/Tool"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as listing from "../src/internal/listing.ts"
+import * as kit from "./kit.ts"
+
+const tool = (name: string) => Tool.layer(Tool.make(name), () => Effect.succeed("ok"))
+
+/** A server with tools of these names, and the catalog to change it. */
+const offering = (names: ReadonlyArray<string>, pageSize: number, revision: Revision.Revision = "2026-07-28") =>
+  Effect.gen(function*() {
+    const context = yield* Layer.build(
+      McpServer.layer({ name: "test", version: "1.0.0", pageSize }, ...names.map(tool))
+    )
+    const client = yield* Effect.provide(kit.connect(revision), context)
+    const catalog = Context.get(context, Catalog.Catalog)
+    /** Offers one more tool; the scope takes it back. */
+    const offer = (name: string) =>
+      Effect.gen(function*() {
+        const scope = yield* Scope.make()
+        yield* Scope.provide(Layer.build(Layer.provide(tool(name), Layer.succeedContext(context))), scope)
+        return scope
+      })
+    return { client, catalog, offer }
+  })
+
+const namesOf = (page: kit.Json): ReadonlyArray<string> => page.tools.map((tool: kit.Json) => tool.name)
+
+describe("pages", () => {
+  for (const revision of Revision.all) {
+    it.effect(`${revision} · all pages together are the list, in the order of names, and only the last has no nextCursor`, () =>
+      Effect.gen(function*() {
+        const names = ["zeta", "Ärger", "alpha", "日本", "b", "😀", "a b", "__proto__", "\ud800", "\uffff"]
+        for (const pageSize of [1, 2, 3, 9, 10, 11]) {
+          const { client } = yield* offering(names, pageSize, revision)
+          const { entries, pages } = yield* client.all("tools/list", "tools")
+          expect(entries.map((entry) => entry.name)).toEqual(names.toSorted())
+          expect(pages).toBe(Math.ceil(names.length / pageSize))
+        }
+      }))
+  }
+
+  it.effect("every kind of list has pages, each with its own cursors", () =>
+    Effect.gen(function*() {
+      const many = ["1", "2", "3", "4", "5"]
+      const server = McpServer.layer(
+        { name: "test", version: "1.0.0", pageSize: 2 },
+        ...many.flatMap((n): ReadonlyArray<McpServer.Definitions> => [
+          tool(n),
+          Prompt.layer(Prompt.make(n), () => Effect.succeed("")),
+          Resource.layer(Resource.make(`r://${n}`), Effect.succeed("")),
+          ResourceTemplate.layer(ResourceTemplate.make(`t${n}://{x}`, { name: n }), () => Effect.succeed(""))
+        ])
+      ) as kit.Server
+      const lists = [
+        ["tools/list", "tools"],
+        ["prompts/list", "prompts"],
+        ["resources/list", "resources"],
+        ["resources/templates/list", "resourceTemplates"]
+      ] as const
+      for (const revision of Revision.all) {
+        const client = yield* kit.client(server, revision)
+        for (const [method, key] of lists) {
+          expect(yield* client.all(method, key)).toMatchObject({ pages: 3, entries: { length: 5 } })
+          const { nextCursor } = yield* client.result(method)
+          for (const [other] of lists) {
+            const { error } = yield* client.request(other, { cursor: nextCursor })
+            expect(error?.code).toBe(other === method ? undefined : -32602)
+          }
+        }
+      }
+    }))
+
+  for (const revision of Revision.all) {
+    it.effect(`${revision} · invalid cursors SHOULD result in an error with code -32602`, () =>
+      Effect.gen(function*() {
+        const { client } = yield* offering(["a", "b", "c"], 1, revision)
+        for (const cursor of ["", "x", "null", "1", "=".repeat(10), "A".repeat(100_000), "日本"]) {
+          expect(yield* client.error("tools/list", { cursor })).toMatchObject({ code: -32602 })
+        }
+        for (const cursor of [1, {}, null]) {
+          expect(yield* client.error("tools/list", { cursor })).toMatchObject({ code: -32602 })
+        }
+      }))
+  }
+
+  it.effect("a page holds 1,000 entries unless told otherwise, and at least one", () =>
+    Effect.gen(function*() {
+      const names = Array.from({ length: 1001 }, (_, i) => `tool-${i}`)
+      const client = yield* kit.client(kit.server(...names.map(tool)) as kit.Server)
+      expect((yield* client.result("tools/list")).tools.length).toBe(1000)
+      expect((yield* client.all("tools/list", "tools")).entries.length).toBe(1001)
+      for (const pageSize of [0, -1, 0.5]) {
+        const { client } = yield* offering(["a", "b", "c"], pageSize)
+        expect(yield* client.all("tools/list", "tools")).toMatchObject({ pages: 3, entries: { length: 3 } })
+      }
+    }))
+
+  it.effect("a cursor leads behind the last entry that was given, whatever came or went meanwhile", () =>
+    Effect.gen(function*() {
+      const { client, offer } = yield* offering(["b", "d", "f", "h"], 2)
+      const first = yield* client.result("tools/list")
+      expect(namesOf(first)).toEqual(["b", "d"])
+      const { nextCursor: cursor } = first
+      const next = () => Effect.map(client.result("tools/list", { cursor }), namesOf)
+      expect(yield* next()).toEqual(["f", "h"])
+      const a = yield* offer("a")
+      const e = yield* offer("e")
+      expect(yield* next()).toEqual(["e", "f"])
+      yield* Scope.close(a, Exit.void)
+      yield* Scope.close(e, Exit.void)
+      expect(yield* next()).toEqual(["f", "h"])
+    }))
+
+  it.effect("a cursor leads on when its own entry is gone, and ends when all behind it are", () =>
+    Effect.gen(function*() {
+      const { client, offer } = yield* offering(["a", "z"], 1)
+      const m = yield* offer("m")
+      const { nextCursor } = yield* client.result("tools/list")
+      const { nextCursor: atM, tools } = yield* client.result("tools/list", { cursor: nextCursor })
+      expect(tools[0].name).toBe("m")
+      yield* Scope.close(m, Exit.void)
+      expect(namesOf(yield* client.result("tools/list", { cursor: atM }))).toEqual(["z"])
+    }))
+
+  it.effect("names that are very long, and alike for most of it, still come once each", () =>
+    Effect.gen(function*() {
+      const long = "日".repeat(2000)
+      const names = ["a", `${long}1`, `${long}2`, `${long}3`, "日本"]
+      const { client } = yield* offering(names, 1)
+      const { entries } = yield* client.all("tools/list", "tools")
+      expect(entries.map((entry) => entry.name)).toEqual(names.toSorted())
+    }))
+
+  it.effect("the order is the same, whatever order the definitions came in", () =>
+    Effect.gen(function*() {
+      const names = ["c", "a", "B", "b", "C", "A"]
+      const one = yield* offering(names, 10)
+      const two = yield* offering(names.toReversed(), 10)
+      const texts = [yield* one.client.result("tools/list"), yield* two.client.result("tools/list")].map((page) =>
+        JSON.stringify(page)
+      )
+      expect(texts[0]).toBe(texts[1])
+      expect(namesOf(JSON.parse(texts[0]!))).toEqual(["A", "B", "C", "a", "b", "c"])
+    }))
+})
+
+describe("written once", () => {
+  const setUp = (names: ReadonlyArray<string>, pageSize: number) => {
+    const registry = new Catalog.Registry<{ readonly definition: object }>("tool")
+    let finished = 0
+    const pages = listing.make(registry, "tools", pageSize)
+    const get = (revision: Revision.Revision, cursor?: string): Effect.Effect<kit.Json, McpError.McpError> =>
+      pages(cursor, revision, (page) => {
+        finished++
+        return page as JsonRpc.JsonObject
+      })
+    const fill = Effect.forEach(names, (name) => registry.add(name, { definition: { name } }))
+    return { registry, get, fill, finished: () => finished }
+  }
+
+  it.effect("a listing is encoded once per change and revision, not once per call; so is each of its pages", () =>
+    Effect.gen(function*() {
+      const { fill, finished, get, registry } = setUp(["a", "b", "c"], 2)
+      yield* fill
+      const first = yield* get("2026-07-28")
+      expect(first).toBeInstanceOf(JsonRpc.Encoded)
+      expect(yield* get("2026-07-28")).toBe(first)
+      expect(finished()).toBe(1)
+      const cursor = JSON.parse((first as JsonRpc.Encoded).text).nextCursor
+      const second = yield* get("2026-07-28", cursor)
+      expect(yield* get("2026-07-28", cursor)).toBe(second)
+      expect(finished()).toBe(2)
+      const old = yield* get("2024-11-05")
+      expect(old).not.toBe(first)
+      expect(yield* get("2024-11-05")).toBe(old)
+      expect(finished()).toBe(3)
+      yield* registry.add("d", { definition: { name: "d" } })
+      const changed = yield* get("2026-07-28")
+      expect(changed).not.toBe(first)
+      expect(yield* get("2026-07-28")).toBe(changed)
+      expect(finished()).toBe(4)
+      expect(JSON.parse((yield* get("2026-07-28", cursor)).text).tools).toEqual([{ name: "c" }, { name: "d" }])
+      expect(finished()).toBe(5)
+    }))
+
+  it.effect("an entry that goes changes the listing too", () =>
+    Effect.gen(function*() {
+      const { fill, get } = setUp(["a", "b"], 10)
+      const scope = yield* Scope.make()
+      yield* Scope.provide(fill, scope)
+      expect(JSON.parse((yield* get("2026-07-28")).text).tools.length).toBe(2)
+      yield* Scope.close(scope, Exit.void)
+      expect(JSON.parse((yield* get("2026-07-28")).text).tools).toEqual([])
+    }))
+
+  it.effect("a page where nobody's walk through an unchanged list leads is not kept: what is kept is bounded by the list", () =>
+    Effect.gen(function*() {
+      const { fill, finished, get, registry } = setUp(["a", "b", "c", "d", "e"], 2)
+      yield* fill
+      const { nextCursor } = JSON.parse((yield* get("2026-07-28")).text)
+      const extra = yield* Scope.make()
+      yield* Scope.provide(registry.add("aa", { definition: { name: "aa" } }), extra)
+      const before = finished()
+      const odd = yield* get("2026-07-28", nextCursor)
+      expect(odd).not.toBeInstanceOf(JsonRpc.Encoded)
+      yield* get("2026-07-28", nextCursor)
+      expect(finished()).toBe(before + 2)
+    }))
+
+  it.effect("what a server sends for a listing is the same text each time", () =>
+    Effect.gen(function*() {
+      const context = yield* Layer.build(kit.server(tool("a")))
+      const [near, far] = yield* Link.make()
+      yield* Effect.provide(
+        Effect.flatMap(McpServer.McpServer, (server) =>
+          server.serve({
+            ...near,
+            open: (receiver) => near.open(receiver),
+            drained: near.drained,
+            close: near.close,
+            send: (message) => {
+              if (message._tag === "Success") sent.push(message.result)
+              return true
+            }
+          })),
+        context
+      )
+      const sent: Array<unknown> = []
+      for (const id of [1, 2]) far.send({ _tag: "Request", id, method: "tools/list", params: { _meta: kit.meta() } })
+      yield* kit.settle
+      expect(sent.length).toBe(2)
+      expect(sent[0]).toBeInstanceOf(JsonRpc.Encoded)
+      expect(sent[0]).toBe(sent[1])
+    }))
+})
