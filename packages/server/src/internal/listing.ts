@@ -23,16 +23,13 @@ export const make = (registry: Registry<{ readonly definition: unknown }>, key: 
     const last = sorted[end - 1]
     return {
       [key]: sorted.slice(start, end).map(([, { definition }]) => definition),
-      ...(last !== undefined && end < sorted.length ? { nextCursor: Cursor.encode(key, last[0], end) } : undefined)
+      ...(last !== undefined && end < sorted.length ? { nextCursor: Cursor.encode(key, last[0]) } : undefined)
     }
   }
 
   const startOf = (cursor: string | undefined): Result.Result<number, McpError.McpError> => {
     if (cursor === undefined) return Result.succeed(0)
-    return Result.map(
-      Cursor.decode(key, cursor),
-      (position) => Cursor.resume(registry.sorted.map(([name]) => name), position, { sorted: true })
-    )
+    return Result.map(Cursor.decode(key, cursor), (last) => Cursor.resume(registry.sorted, ([name]) => name, last))
   }
 
   return (
