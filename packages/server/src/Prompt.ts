@@ -25,14 +25,14 @@ import * as captured from "./internal/captured.ts"
 import { clip, maxProblem } from "./internal/clip.ts"
 
 /** Schemas for the arguments. On the wire each is a string; `title` and `description` annotations describe it. */
-export type Arguments = { readonly [name: string]: Schema.ConstraintCodec<unknown, string> }
+export type Arguments = { readonly [name: string]: Schema.ConstraintCodec<unknown, string | undefined> }
 
 /** What describes a prompt. */
 export interface Options<A extends Arguments> {
   /** A name for people. */
   readonly title?: string
   readonly description?: string
-  /** The arguments; those made with `Schema.optionalKey` may be absent. None by default. */
+  /** The arguments; those made with `Schema.optional` or `Schema.optionalKey`, or with a default, may be absent. None by default. */
   readonly arguments?: A
   readonly icons?: ReadonlyArray<Common.Icon>
   readonly _meta?: Common.Meta

@@ -18,7 +18,9 @@ import * as captured from "./internal/captured.ts"
 import { type Body, contents } from "./internal/contents.ts"
 
 /** What reads a variable from the text in the URI: text for a plain one, a list of texts for one that explodes (`{x*}`). */
-export type Variables = { readonly [name: string]: Schema.ConstraintCodec<unknown, string | ReadonlyArray<string>> }
+export type Variables = {
+  readonly [name: string]: Schema.ConstraintCodec<unknown, string | ReadonlyArray<string> | undefined>
+}
 
 /** What describes a template. */
 export interface Options<V extends Variables> {

@@ -113,7 +113,8 @@ export const result = <Output = never>(answer: {
  */
 export const layer = <Name extends string, Input, Output, E extends HandlerError, R>(
   tool: Tool<Name, Input, Output>,
-  handler: (input: Input) => Effect.Effect<Answer<Output>, E, R>
+  // What a tool answers is what its definition says: inferred from here, a tool without an output schema would take anything.
+  handler: (input: Input) => Effect.Effect<Answer<NoInfer<Output>>, E, R>
 ): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R>> =>
   captured.layer<R>((catalog, provide) =>
     Effect.flatMap(

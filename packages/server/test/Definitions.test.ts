@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { McpRequest } from "@skein/runtime/Exchange"
-import * as Catalog from "@skein/server/Catalog"
+import type * as Catalog from "@skein/server/Catalog"
 import { DefinitionError } from "@skein/server/DefinitionError"
 import * as McpServer from "@skein/server/McpServer"
 import * as Prompt from "@skein/server/Prompt"

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import * as McpError from "@skein/protocol/McpError"
+import type * as McpError from "@skein/protocol/McpError"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
 import * as Link from "@skein/runtime/Link"

@@ -24,7 +24,7 @@ const answerOf = (
     (client) => client.request("tools/call", { name, arguments: args })
   )
 
-const strip = ({ _meta, resultType, ...result }: kit.Json): kit.Json => result
+const strip = ({ _meta, resultType: _type, ...result }: kit.Json): kit.Json => result
 
 describe("what a handler answers", () => {
   for (

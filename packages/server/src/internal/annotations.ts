@@ -29,10 +29,12 @@ export const resolve = (node: JsonObject, definitions: Definitions): JsonObject 
   return name === undefined || !Object.hasOwn(definitions, name) ? node : definitions[name]!
 }
 
-/** What is said of a schema: as a key of a struct, of the whole, or before the last of its checks. */
+/** What is said of a schema: as a key of a struct, of the whole, before the last of its checks, or of what may be undefined. */
 export const said = (ast: AST.AST, key: "title" | "description"): string | undefined => {
   const text = ast.context?.annotations?.[key] ?? AST.resolve(ast)?.[key] ?? ast.annotations?.[key]
-  return typeof text === "string" ? text : undefined
+  if (typeof text === "string") return text
+  const members = AST.isUnion(ast) ? ast.types.filter((type) => !AST.isUndefined(type)) : []
+  return members.length === 1 ? said(members[0]!, key) : undefined
 }
 
 /** Fills in the titles and descriptions that are missing, following the fields, items and members of the schema. */

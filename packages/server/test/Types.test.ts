@@ -1,0 +1,196 @@
+/** What the types say. They are checked by `npm run check`; what is asserted at run time is that the same values work. */
+import { describe, expect, expectTypeOf, it } from "@effect/vitest"
+import { McpRequest } from "@skein/runtime/Exchange"
+import type * as Catalog from "@skein/server/Catalog"
+import type { DefinitionError } from "@skein/server/DefinitionError"
+import type { HandlerError } from "@skein/server/HandlerError"
+import * as McpServer from "@skein/server/McpServer"
+import * as Prompt from "@skein/server/Prompt"
+import * as Resource from "@skein/server/Resource"
+import * as ResourceTemplate from "@skein/server/ResourceTemplate"
+import * as Tool from "@skein/server/Tool"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import type { UnscopedHandler } from "../src/internal/captured.ts"
+
+class Kettle extends Context.Service<Kettle, { readonly name: string }>()("types/Kettle") {}
+class Leaf extends Context.Service<Leaf, { readonly kind: string }>()("types/Leaf") {}
+class OutOfTea extends Data.TaggedError("OutOfTea")<{ readonly message: string }> {}
+
+describe("tools", () => {
+  it("a handler's argument is what the input decodes to", () => {
+    const fields = Tool.make("t", {
+      input: { n: Schema.NumberFromString, when: Schema.optionalKey(Schema.Date), list: Schema.Array(Schema.String) }
+    })
+    Tool.layer(fields, (input) => {
+      expectTypeOf(input).toEqualTypeOf<
+        { readonly n: number; readonly when?: Date; readonly list: ReadonlyArray<string> }
+      >()
+      return Effect.void
+    })
+    class Point extends Schema.Class<Point>("TypesPoint")({ x: Schema.Int }) {}
+    Tool.layer(Tool.make("t", { input: Point }), (input) => {
+      expectTypeOf(input).toEqualTypeOf<Point>()
+      return Effect.void
+    })
+    Tool.layer(Tool.make("t"), (input) => {
+      expectTypeOf(input).toEqualTypeOf<{}>()
+      return Effect.void
+    })
+    expectTypeOf(fields.name).toEqualTypeOf<"t">()
+    expect(fields.name).toBe("t")
+  })
+
+  it("with an output schema a handler answers with its value, or a result of it", () => {
+    const sum = Tool.make("sum", { output: { sum: Schema.Int, at: Schema.Date } })
+    const at = new Date(0)
+    Tool.layer(sum, () => Effect.succeed({ sum: 1, at }))
+    Tool.layer(sum, () => Effect.succeed(Tool.result({ structured: { sum: 1, at }, content: "one" })))
+    Tool.layer(sum, () => Effect.succeed(Tool.result({ isError: true, content: "none" })))
+    // @ts-expect-error the sum is a number
+    Tool.layer(sum, () => Effect.succeed({ sum: "1", at }))
+    // @ts-expect-error the value is not text
+    Tool.layer(sum, () => Effect.succeed("1"))
+    // @ts-expect-error the structured content is not what the schema says
+    Tool.layer(sum, () => Effect.succeed(Tool.result({ structured: { sum: "1" } })))
+    expect(Tool.result({ isError: true })).toBeDefined()
+  })
+
+  it("without one a handler answers with text, blocks, or nothing", () => {
+    const plain = Tool.make("plain")
+    Tool.layer(plain, () => Effect.succeed("text"))
+    Tool.layer(plain, () => Effect.succeed({ type: "text" as const, text: "a" }))
+    Tool.layer(plain, () => Effect.succeed([{ type: "text" as const, text: "a" }]))
+    Tool.layer(plain, () => Effect.void)
+    // @ts-expect-error an object that is no block
+    Tool.layer(plain, () => Effect.succeed({ sum: 1 }))
+    // @ts-expect-error a number is not content
+    Tool.layer(plain, () => Effect.succeed(1))
+    expect(plain.output).toBeUndefined()
+  })
+
+  it("what a handler fails with has a message", () => {
+    Tool.layer(Tool.make("t"), () => Effect.fail(new OutOfTea({ message: "none" })))
+    expectTypeOf<string>().not.toExtend<HandlerError>()
+    expectTypeOf<OutOfTea>().toExtend<HandlerError>()
+    expect(new OutOfTea({ message: "none" }).message).toBe("none")
+  })
+
+  it("schemas that need services are refused", () => {
+    const needy = Schema.String.pipe(Schema.decodeTo(Schema.String, {
+      decode: null as never,
+      encode: null as never
+    })) as unknown as Schema.Codec<string, string, Kettle>
+    // @ts-expect-error decoding needs a Kettle
+    expect(Tool.make("t", { input: { a: needy } }).name).toBe("t")
+  })
+})
+
+describe("templates", () => {
+  it("the variables are read off the template's text", () => {
+    type M<T extends string> = ResourceTemplate.Matched<T>
+    expectTypeOf<M<"a://{x}/{y}">>().toEqualTypeOf<{ readonly x: string; readonly y: string }>()
+    expectTypeOf<M<"a://{+path}">>().toEqualTypeOf<{ readonly path: string }>()
+    expectTypeOf<M<"a://{x,y*}">>().toEqualTypeOf<{ readonly x: string; readonly y: ReadonlyArray<string> }>()
+    expectTypeOf<M<"a:/{/path*}">>().toEqualTypeOf<{ readonly path?: ReadonlyArray<string> }>()
+    expectTypeOf<M<"a://{x}{?q,tag*}{#f}">>().toEqualTypeOf<
+      { readonly x: string; readonly q?: string; readonly tag?: ReadonlyArray<string>; readonly f?: string }
+    >()
+    expectTypeOf<M<"a://b">>().toEqualTypeOf<{}>()
+    expectTypeOf<M<string>>().toEqualTypeOf<{ readonly [name: string]: string | ReadonlyArray<string> }>()
+    const template = ResourceTemplate.make("a://{x}{?q}", { name: "t" })
+    ResourceTemplate.layer(template, (variables, uri) => {
+      expectTypeOf(variables).toEqualTypeOf<{ readonly x: string; readonly q?: string }>()
+      expectTypeOf(uri).toEqualTypeOf<string>()
+      return Effect.succeed("")
+    })
+    expect(template.uriTemplate).toBe("a://{x}{?q}")
+  })
+
+  it("or are what their schemas decode to", () => {
+    const template = ResourceTemplate.make("a://{x}{?q}", {
+      name: "t",
+      variables: { x: Schema.NumberFromString, q: Schema.optionalKey(Schema.String) }
+    })
+    ResourceTemplate.layer(template, (variables) => {
+      expectTypeOf(variables).toEqualTypeOf<{ readonly x: number; readonly q?: string }>()
+      return Effect.succeed("")
+    })
+    expect(template.variables).toBeDefined()
+  })
+})
+
+describe("prompts", () => {
+  it("a handler's argument is what the arguments decode to", () => {
+    const prompt = Prompt.make("p", {
+      arguments: { n: Schema.NumberFromString, s: Schema.optionalKey(Schema.String), o: Schema.optional(Schema.String) }
+    })
+    Prompt.layer(prompt, (args) => {
+      expectTypeOf(args).toEqualTypeOf<{ readonly n: number; readonly s?: string; readonly o?: string | undefined }>()
+      return Effect.succeed("")
+    })
+    // @ts-expect-error an argument is text on the wire
+    expect(Prompt.make("p", { arguments: { n: Schema.Int } }).name).toBe("p")
+  })
+})
+
+describe("layers", () => {
+  const tool = Tool.make("t")
+  const all = Effect.gen(function*() {
+    yield* Kettle
+    yield* McpRequest
+    return "x"
+  })
+
+  it("need the catalog and what the handler needs, but for the request", () => {
+    const layer = Tool.layer(tool, () => all)
+    expectTypeOf(layer).toEqualTypeOf<Layer.Layer<never, DefinitionError, Catalog.Catalog | Kettle>>()
+    const resource = Resource.layer(Resource.make("a://b"), all)
+    expectTypeOf(resource).toEqualTypeOf<Layer.Layer<never, DefinitionError, Catalog.Catalog | Kettle>>()
+    const prompt = Prompt.layer(Prompt.make("p"), () => all)
+    expectTypeOf(prompt).toEqualTypeOf<Layer.Layer<never, DefinitionError, Catalog.Catalog | Kettle>>()
+    const plain = Tool.layer(tool, () => Effect.succeed("x"))
+    expectTypeOf(plain).toEqualTypeOf<Layer.Layer<never, DefinitionError, Catalog.Catalog>>()
+    const server = McpServer.layer({ name: "t", version: "1" }, layer, Tool.layer(tool, () => Effect.as(Leaf, "x")))
+    expectTypeOf(server).toEqualTypeOf<
+      Layer.Layer<McpServer.McpServer | Catalog.Catalog, DefinitionError, Kettle | Leaf>
+    >()
+    const done = McpServer.layer(
+      { name: "t", version: "1" },
+      Layer.provide(layer, Layer.succeed(Kettle, { name: "k" }))
+    )
+    expectTypeOf(done).toEqualTypeOf<Layer.Layer<McpServer.McpServer | Catalog.Catalog, DefinitionError>>()
+    expectTypeOf(McpServer.layer({ name: "t", version: "1" })).toEqualTypeOf<
+      Layer.Layer<McpServer.McpServer | Catalog.Catalog>
+    >()
+    expect(Layer.isLayer(done)).toBe(true)
+  })
+
+  it("of a handler that needs a scope need what nobody has, until it is wrapped in Effect.scoped", () => {
+    const acquire = Effect.acquireRelease(Effect.succeed("x"), () => Effect.void)
+    const layer = Tool.layer(tool, () => acquire)
+    expectTypeOf(layer).toEqualTypeOf<Layer.Layer<never, DefinitionError, Catalog.Catalog | UnscopedHandler>>()
+    const server = McpServer.layer({ name: "t", version: "1" }, layer)
+    expectTypeOf(server).toEqualTypeOf<
+      Layer.Layer<McpServer.McpServer | Catalog.Catalog, DefinitionError, UnscopedHandler>
+    >()
+    // Not even where a scope is around.
+    const built = Effect.scoped(Layer.build(server))
+    expectTypeOf<Effect.Services<typeof built>>().toEqualTypeOf<UnscopedHandler>()
+    expectTypeOf<Extract<Layer.Services<typeof layer>, Scope.Scope>>().toEqualTypeOf<never>()
+    const scoped = Tool.layer(tool, () => Effect.scoped(acquire))
+    expectTypeOf(scoped).toEqualTypeOf<Layer.Layer<never, DefinitionError, Catalog.Catalog>>()
+    expect(Layer.isLayer(scoped)).toBe(true)
+  })
+
+  it("may fail with what the definitions fail with", () => {
+    const failing = Layer.effectDiscard(Effect.fail(new OutOfTea({ message: "none" })))
+    const server = McpServer.layer({ name: "t", version: "1" }, failing)
+    expectTypeOf<Layer.Error<typeof server>>().toEqualTypeOf<OutOfTea>()
+    expect(Layer.isLayer(server)).toBe(true)
+  })
+})
