@@ -20,6 +20,14 @@ import { DefinitionError } from "./DefinitionError.ts"
 /** What handles a request for an entry. */
 export type Handled<A> = Effect.Effect<A, McpError.McpError, McpRequest>
 
+/**
+ * A handler asks for a `Scope`, and the only ones around would keep what it acquires for as long as the connection or the server
+ * lives. So nobody can provide this: wrap the handler's effect in `Effect.scoped`, and the scope is the call's own.
+ */
+export interface UnscopedHandler {
+  readonly UnscopedHandler: unique symbol
+}
+
 /** A tool and what runs it. */
 export interface ToolEntry {
   readonly definition: WireTool.Tool

@@ -15,7 +15,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import type { UnscopedHandler } from "../src/internal/captured.ts"
 
 class Kettle extends Context.Service<Kettle, { readonly name: string }>()("types/Kettle") {}
 class Leaf extends Context.Service<Leaf, { readonly kind: string }>()("types/Leaf") {}
@@ -173,14 +172,14 @@ describe("layers", () => {
   it("of a handler that needs a scope need what nobody has, until it is wrapped in Effect.scoped", () => {
     const acquire = Effect.acquireRelease(Effect.succeed("x"), () => Effect.void)
     const layer = Tool.layer(tool, () => acquire)
-    expectTypeOf(layer).toEqualTypeOf<Layer.Layer<never, DefinitionError, Catalog.Catalog | UnscopedHandler>>()
+    expectTypeOf(layer).toEqualTypeOf<Layer.Layer<never, DefinitionError, Catalog.Catalog | Catalog.UnscopedHandler>>()
     const server = McpServer.layer({ name: "t", version: "1" }, layer)
     expectTypeOf(server).toEqualTypeOf<
-      Layer.Layer<McpServer.McpServer | Catalog.Catalog, DefinitionError, UnscopedHandler>
+      Layer.Layer<McpServer.McpServer | Catalog.Catalog, DefinitionError, Catalog.UnscopedHandler>
     >()
     // Not even where a scope is around.
     const built = Effect.scoped(Layer.build(server))
-    expectTypeOf<Effect.Services<typeof built>>().toEqualTypeOf<UnscopedHandler>()
+    expectTypeOf<Effect.Services<typeof built>>().toEqualTypeOf<Catalog.UnscopedHandler>()
     expectTypeOf<Extract<Layer.Services<typeof layer>, Scope.Scope>>().toEqualTypeOf<never>()
     const scoped = Tool.layer(tool, () => Effect.scoped(acquire))
     expectTypeOf(scoped).toEqualTypeOf<Layer.Layer<never, DefinitionError, Catalog.Catalog>>()

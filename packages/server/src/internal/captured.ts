@@ -8,16 +8,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
-import { Catalog } from "../Catalog.ts"
+import { Catalog, type UnscopedHandler } from "../Catalog.ts"
 import type { DefinitionError } from "../DefinitionError.ts"
-
-/**
- * A handler asks for a `Scope`, and the only ones around would keep what it acquires for as long as the connection or the server
- * lives. So nobody can provide this: wrap the handler's effect in `Effect.scoped`, and the scope is the call's own.
- */
-export interface UnscopedHandler {
-  readonly UnscopedHandler: unique symbol
-}
 
 /** What the layer of a handler needs for it: all that the request does not bring. */
 export type Needed<R> = R extends McpRequest ? never : R extends Scope.Scope ? UnscopedHandler : R

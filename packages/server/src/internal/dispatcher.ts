@@ -46,14 +46,23 @@ export const make = (about: About, catalog: Catalog["Service"]): Dispatcher<McpR
     throw new Error(`The result of ${method.name} cannot be said in ${revision}: ${written.failure.message}`)
   }
 
-  const on = <P, R>(method: Method.RequestMethod<P, R>, run: (params: P, exchange: Exchange) => Handled<R>): void => {
+  const handle = <P>(
+    method: Method.RequestMethod<P, unknown>,
+    run: (params: P, exchange: Exchange) => Handled<Answer>
+  ): void => {
     handlers.set(method.name, (exchange) => {
       const params = Codec.decodeParams(method, exchange.caller.revision, exchange.params)
       return Result.isFailure(params)
         ? Effect.fail(McpError.invalidParams(`Invalid params: ${params.failure}`))
-        : Effect.map(run(params.success, exchange), (result) => finish(method, result, exchange))
+        : run(params.success, exchange)
     })
   }
+
+  const on = <P, R>(method: Method.RequestMethod<P, R>, run: (params: P, exchange: Exchange) => Handled<R>): void =>
+    handle(
+      method,
+      (params, exchange) => Effect.map(run(params, exchange), (result) => finish(method, result, exchange))
+    )
 
   const list = <R>(
     method: Method.RequestMethod<Common.PaginatedRequestParams, R>,
@@ -61,12 +70,10 @@ export const make = (about: About, catalog: Catalog["Service"]): Dispatcher<McpR
     registry: Registry<{ readonly definition: unknown }>
   ): void => {
     const pages = listing.make(registry, key, about.pageSize)
-    handlers.set(method.name, (exchange) => {
-      const params = Codec.decodeParams(method, exchange.caller.revision, exchange.params)
-      return Result.isFailure(params)
-        ? Effect.fail(McpError.invalidParams(`Invalid params: ${params.failure}`))
-        : pages(params.success.cursor, exchange.caller.revision, (page) => finish(method, page as R, exchange))
-    })
+    handle(
+      method,
+      ({ cursor }, exchange) => pages(cursor, exchange.caller.revision, (page) => finish(method, page as R, exchange))
+    )
   }
 
   const read = (uri: string): Handled<Contents> => {
