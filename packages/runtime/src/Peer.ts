@@ -7,8 +7,7 @@
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
-import * as Revision from "@skein/protocol/Revision"
-import * as Cause from "effect/Cause"
+import type * as Revision from "@skein/protocol/Revision"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -16,20 +15,14 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import type { Connection } from "./Connection.ts"
-import {
-  type Answer,
-  type Caller,
-  type CallOptions,
-  type Dispatcher,
-  Exchange,
-  McpRequest,
-  type Owner
-} from "./Exchange.ts"
+import type { Caller, CallOptions, Dispatcher, Exchange, McpRequest } from "./Exchange.ts"
 import { BatchReply } from "./internal/batch.ts"
-import { Calls, closed, type Host } from "./internal/calls.ts"
+import { type CallResult, Calls, closed, type Host as CallsHost } from "./internal/calls.ts"
+import { guard } from "./internal/guard.ts"
 import { harmless, Notices } from "./internal/notices.ts"
+import { type Host as RequestsHost, Requests } from "./internal/requests.ts"
 import * as Limits from "./Limits.ts"
-import { RequestError } from "./RequestError.ts"
+import type { RequestError } from "./RequestError.ts"
 import type { Session, SessionEnd } from "./Session.ts"
 
 /** How a peer is made. `R` is what its handlers need besides the request. */
@@ -84,19 +77,17 @@ export interface Peer {
 
 const none: Iterable<never> = []
 
-class PeerImpl<R> implements Peer, Owner, Host {
+class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
   session: Session | undefined = undefined
   readonly clock: Clock.Clock
   readonly fork: <A, E>(effect: Effect.Effect<A, E, R>) => Fiber.Fiber<A, E>
-  readonly #context: Context.Context<R>
   readonly #options: Options<R>
   readonly #connection: Connection
   readonly #limits: Limits.Resolved
   readonly #life: Fiber.Fiber<SessionEnd>
+  readonly #requests: Requests<R>
   #calls: Calls | undefined = undefined
-  #exchanges: Map<JsonRpc.Id, Exchange> | undefined = undefined
   #notices: Notices | undefined = undefined
-  #batches: Map<Exchange, BatchReply> | undefined = undefined
   #scope: Scope.Closeable | undefined = undefined
   #end: SessionEnd | undefined = undefined
   #wake: ((end: Effect.Effect<SessionEnd>) => void) | undefined = undefined
@@ -108,11 +99,11 @@ class PeerImpl<R> implements Peer, Owner, Host {
 
   constructor(options: Options<R>, context: Context.Context<R>, limits: Limits.Resolved) {
     this.#options = options
-    this.#context = context
     this.#connection = options.connection
     this.#limits = limits
     this.clock = Context.get(context, Clock.Clock)
     this.fork = Effect.runForkWith(context)
+    this.#requests = new Requests(this, options.connection, options.dispatch, context, limits.maxInFlight)
     this.#life = this.fork(Effect.flatMap(
       Effect.callback<SessionEnd>((resume) => {
         this.#wake = resume
@@ -125,15 +116,15 @@ class PeerImpl<R> implements Peer, Owner, Host {
   // ---- what a holder of the peer sees
 
   request(method: string, params?: JsonRpc.JsonObject, options?: CallOptions): ReturnType<Peer["request"]> {
-    return this.#call(undefined, method, params, options)
+    return this.call(undefined, method, params, options)
   }
 
-  #call(
+  call(
     about: JsonRpc.Id | undefined,
     method: string,
     params: JsonRpc.JsonObject | undefined,
     options: CallOptions = {}
-  ): ReturnType<Peer["request"]> {
+  ): CallResult {
     return Effect.callback((resume) => {
       if (this.#end !== undefined) return resume(Effect.fail(closed(method, this.#end)))
       const cancel = (this.#calls ??= new Calls(this, this.#limits)).start(method, params, options, about, resume)
@@ -176,7 +167,7 @@ class PeerImpl<R> implements Peer, Owner, Host {
   }
 
   get exchanges(): Iterable<Exchange> {
-    return this.#exchanges?.values() ?? none
+    return this.#requests.exchanges
   }
 
   get calls(): Peer["calls"] {
@@ -203,59 +194,17 @@ class PeerImpl<R> implements Peer, Owner, Host {
 
   #onRequest(request: JsonRpc.Request, batch: BatchReply | undefined): void {
     if (this.#end !== undefined) return batch?.drop()
-    const caller = this.#refusal(request) ?? this.#identify(request)
-    if (McpError.isMcpError(caller)) return this.#refuse(request, caller, batch)
-    const exchange = new Exchange(this, request, caller)
-    if (batch !== undefined) (this.#batches ??= new Map()).set(exchange, batch)
     this.#starting++
-    exchange.start()
+    this.#requests.start(request, batch)
     this.#starting--
     this.#settled()
-  }
-
-  #identify(request: JsonRpc.Request): Caller | McpError.McpError {
-    try {
-      return this.#options.identify(this, request)
-    } catch (defect) {
-      return this.#internal(request.method, defect)
-    }
-  }
-
-  #refuse(request: JsonRpc.Request, error: McpError.McpError, batch: BatchReply | undefined): void {
-    const revision = this.session?.revision ?? "2026-07-28"
-    try {
-      this.#reply(JsonRpc.failure(request.id, McpError.toErrorObject(error, revision)), batch)
-    } catch (defect) {
-      const internal = McpError.toErrorObject(this.#internal(request.method, defect), revision)
-      this.#reply(JsonRpc.failure(request.id, internal), batch)
-    }
-  }
-
-  #refusal(request: JsonRpc.Request): McpError.McpError | undefined {
-    if (this.#exchanges === undefined) return undefined
-    if (this.#exchanges.has(request.id)) {
-      return McpError.invalidRequest(`A request with the id ${JSON.stringify(request.id)} is in flight already`)
-    }
-    if (this.#exchanges.size < this.#limits.maxInFlight) return undefined
-    return new McpError.McpError({
-      reason: "InternalError",
-      message: `Too many requests are in flight: at most ${this.#limits.maxInFlight}`
-    })
   }
 
   #onNotification(notification: JsonRpc.Notification): void {
     switch (notification.method) {
       case "notifications/cancelled": {
         const { requestId, reason } = notification.params ?? {}
-        const exchange = this.#exchanges?.get(requestId as JsonRpc.Id)
-        if (exchange === undefined) return this.#calls?.revoke(requestId)
-        // "The `initialize` request MUST NOT be cancelled by clients"
-        if (exchange.method === "initialize" || exchange.cancelled) return
-        exchange.cancel()
-        // "Both parties SHOULD log cancellation reasons for debugging"
-        if (typeof reason === "string") {
-          this.fork(Effect.logDebug(`${exchange.method} was cancelled: ${reason.slice(0, maxReason)}`))
-        }
+        if (!this.#requests.cancel(requestId as JsonRpc.Id, reason)) this.#calls?.revoke(requestId)
         return
       }
       case "notifications/progress":
@@ -275,13 +224,13 @@ class PeerImpl<R> implements Peer, Owner, Host {
     this.#starting--
     if (fiber === undefined || fiber.pollUnsafe() !== undefined) return this.#settled()
     ;(this.#notices ??= new Notices(this, this.#limits.maxNotices)).add(method, fiber)
-    if (this.#over) fiber.interruptUnsafe()
+    if (this.over) fiber.interruptUnsafe()
   }
 
   #onInvalid(invalid: JsonRpc.Invalid, batch: BatchReply | undefined): void {
     // An answer is never answered: the id would name a request of the other side's.
     if (invalid.answer) return this.#calls?.refuse(invalid)
-    this.#reply(JsonRpc.failure(invalid.id, invalid.error), batch)
+    this.#requests.reply(JsonRpc.failure(invalid.id, invalid.error), batch)
   }
 
   #onBatch(members: ReadonlyArray<JsonRpc.Message | JsonRpc.Invalid>): void {
@@ -291,7 +240,7 @@ class PeerImpl<R> implements Peer, Owner, Host {
       ? `A batch holds at most ${this.#limits.maxBatch} messages`
       : undefined
     if (refused !== undefined) {
-      return this.#reply(
+      return this.#requests.reply(
         JsonRpc.failure(undefined, { code: -32600, message: `Invalid Request: ${refused}` }),
         undefined
       )
@@ -311,67 +260,19 @@ class PeerImpl<R> implements Peer, Owner, Host {
     this.#settled()
   }
 
-  // ---- what an exchange needs
+  // ---- what the requests, the calls and the notices need
 
-  run(exchange: Exchange): Fiber.Fiber<Answer, McpError.McpError> {
-    const effect = guard(() => this.#options.dispatch(exchange))
-    return Effect.runForkWith(Context.add(this.#context, McpRequest, exchange))(effect)
+  identify(request: JsonRpc.Request): Caller | McpError.McpError {
+    return this.#options.identify(this, request)
   }
 
-  answer(exchange: Exchange, message: JsonRpc.Success | JsonRpc.Failure): void {
-    const batch = this.#batches?.get(exchange)
-    this.#reply(message, batch)
-    if (batch !== undefined) this.#batches!.delete(exchange)
+  log(effect: Effect.Effect<void>): void {
+    this.fork(effect)
   }
 
-  say(exchange: Exchange, method: string, params: JsonRpc.JsonObject): boolean {
-    return this.#connection.send(JsonRpc.notification(method, params), exchange.id)
+  get revision(): Revision.Revision {
+    return this.session?.revision ?? "2026-07-28"
   }
-
-  ask(
-    exchange: Exchange,
-    method: string,
-    params: JsonRpc.JsonObject | undefined,
-    options: CallOptions | undefined
-  ): ReturnType<Peer["request"]> {
-    if (Revision.era(exchange.caller.revision) === "session") return this.#call(exchange.id, method, params, options)
-    const message =
-      `${method} is not a request of ${exchange.caller.revision}: there the client is asked through the result`
-    return Effect.fail(new RequestError({ reason: "Unsupported", method, message }))
-  }
-
-  drop(exchange: Exchange): void {
-    const batch = this.#batches?.get(exchange)
-    if (batch === undefined) return
-    this.#batches!.delete(exchange)
-    batch.drop()
-  }
-
-  suspended(exchange: Exchange): void {
-    exchange.startedAt = this.clock.currentTimeMillisUnsafe()
-    const exchanges = (this.#exchanges ??= new Map())
-    exchanges.set(exchange.id, exchange)
-    if (exchanges.size >= this.#limits.maxInFlight) this.#flow()
-    // Its handler has ended the session before it suspended.
-    if (this.#over) exchange.cancel()
-  }
-
-  resumed(exchange: Exchange): void {
-    this.#exchanges!.delete(exchange.id)
-    this.counted()
-  }
-
-  defect(exchange: Exchange, cause: Cause.Cause<unknown>, reference: string): void {
-    this.fork(Effect.logError(`${exchange.method} failed, reference ${reference}`, cause))
-  }
-
-  #internal(method: string, defect: unknown): McpError.McpError {
-    const reference = globalThis.crypto.randomUUID()
-    this.fork(Effect.logError(`${method} failed, reference ${reference}`, Cause.die(defect)))
-    return McpError.internal(reference)
-  }
-
-  // ---- what the calls and the notices need
 
   quiet(): void {
     this.#flow()
@@ -387,22 +288,15 @@ class PeerImpl<R> implements Peer, Owner, Host {
   }
 
   toError(error: JsonRpc.ErrorObject): McpError.McpError {
-    return McpError.fromErrorObject(error, this.session?.revision ?? "2026-07-28")
+    return McpError.fromErrorObject(error, this.revision)
   }
 
   // ---- flow and end
 
-  #reply(message: JsonRpc.Success | JsonRpc.Failure, batch: BatchReply | undefined): void {
-    if (batch === undefined) return void this.#connection.send(message, message.id)
-    // Encoded here, so that one answer that has no JSON form does not cost the others theirs.
-    JsonRpc.encode(message)
-    batch.add(message)
-  }
-
   /** Reads on, or stops reading, as the bounds say. Whoever waits for an answer has to go on reading. */
   #flow(): void {
     const stop = this.#end === undefined && (this.#calls?.size ?? 0) === 0 &&
-      ((this.#exchanges?.size ?? 0) >= this.#limits.maxInFlight || this.#notices?.full === true)
+      (this.#requests.full || this.#notices?.full === true)
     if (stop === this.#paused || this.#connection.pause === undefined) return
     this.#paused = stop
     if (stop) this.#connection.pause()
@@ -415,11 +309,11 @@ class PeerImpl<R> implements Peer, Owner, Host {
   }
 
   get #running(): number {
-    return this.#starting + (this.#exchanges?.size ?? 0) + (this.#notices?.size ?? 0)
+    return this.#starting + this.#requests.size + (this.#notices?.size ?? 0)
   }
 
   /** Whether nothing may go on any more. */
-  get #over(): boolean {
+  get over(): boolean {
     return this.#end !== undefined && !this.#draining
   }
 
@@ -453,25 +347,19 @@ class PeerImpl<R> implements Peer, Owner, Host {
   }
 }
 
-// What the other side gives as its reason is logged up to this many characters.
-const maxReason = 256
-
-/** User code may throw before there is an effect. */
-const guard = <A, E, R, X>(f: () => Effect.Effect<A, E, R> | X): Effect.Effect<A, E, R> | X => {
-  try {
-    return f()
-  } catch (defect) {
-    return Effect.die(defect)
-  }
-}
-
 /**
  * Starts a peer on a connection. Its handlers get the services that are in the context here. When the scope closes, the
  * session is closed and everything that runs in it is interrupted; that waits for `interruptGrace` at most.
  */
-export const make = <R = never>(options: Options<R>): Effect.Effect<Peer, never, R | Scope.Scope> =>
+export const make = <R = never>(
+  options: Options<R>
+): Effect.Effect<Peer, never, Exclude<R, McpRequest> | Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.map(Effect.context<R>(), (context): Peer => new PeerImpl(options, context, Limits.resolve(options.limits))),
+    Effect.map(
+      Effect.context<Exclude<R, McpRequest>>(),
+      // Each request adds itself, as `McpRequest`.
+      (context): Peer => new PeerImpl(options, context as Context.Context<R>, Limits.resolve(options.limits))
+    ),
     (peer) =>
       Effect.suspend(() => {
         peer.close({ _tag: "Closed" })

@@ -238,7 +238,7 @@ export const pair = (options: PairOptions = {}): Effect.Effect<readonly [Peer.Pe
     const revision = options.revision ?? "2025-11-25"
     const [a, b] = yield* Link.make(options.link)
     const make = (connection: Connection.Connection, dispatch: Exchange.Dispatcher<Exchange.McpRequest>) =>
-      Peer.make<never>({ connection, dispatch, identify: (peer) => caller(peer, revision), limits: options.limits })
+      Peer.make({ connection, dispatch, identify: (peer) => caller(peer, revision), limits: options.limits })
     const left = yield* make(a, options.left ?? echo)
     const right = yield* make(b, options.right ?? echo)
     left.session = right.session = session(revision)

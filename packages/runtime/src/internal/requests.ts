@@ -1,0 +1,212 @@
+/**
+ * The requests of the other side that are being handled on one connection.
+ */
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import * as Revision from "@skein/protocol/Revision"
+import * as Cause from "effect/Cause"
+import type { Clock } from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import type { Connection } from "../Connection.ts"
+import {
+  type Answer,
+  type Caller,
+  type CallOptions,
+  type Dispatcher,
+  Exchange,
+  McpRequest,
+  type Owner
+} from "../Exchange.ts"
+import { RequestError } from "../RequestError.ts"
+import type { BatchReply } from "./batch.ts"
+import type { CallResult } from "./calls.ts"
+import { guard } from "./guard.ts"
+
+/** What the requests need of their peer. */
+export interface Host {
+  readonly clock: Clock
+  /** The revision in which what cannot be attributed to a caller is answered. */
+  readonly revision: Revision.Revision
+  /** Whether nothing may go on any more. */
+  readonly over: boolean
+  readonly log: (effect: Effect.Effect<void>) => void
+  readonly identify: (request: JsonRpc.Request) => Caller | McpError.McpError
+  readonly call: (
+    about: JsonRpc.Id,
+    method: string,
+    params: JsonRpc.JsonObject | undefined,
+    options: CallOptions | undefined
+  ) => CallResult
+  /** The number of suspended requests has changed. */
+  readonly counted: () => void
+}
+
+const none: Iterable<never> = []
+
+export class Requests<R> implements Owner {
+  readonly drained: Effect.Effect<void>
+  readonly #host: Host
+  readonly #connection: Connection
+  readonly #dispatch: Dispatcher<R | McpRequest>
+  readonly #context: Context.Context<R>
+  readonly #maxInFlight: number
+  #exchanges: Map<JsonRpc.Id, Exchange> | undefined = undefined
+  #batches: Map<Exchange, BatchReply> | undefined = undefined
+
+  constructor(
+    host: Host,
+    connection: Connection,
+    dispatch: Dispatcher<R | McpRequest>,
+    context: Context.Context<R>,
+    maxInFlight: number
+  ) {
+    this.drained = connection.drained
+    this.#host = host
+    this.#connection = connection
+    this.#dispatch = dispatch
+    this.#context = context
+    this.#maxInFlight = maxInFlight
+  }
+
+  /** The suspended ones, oldest first. */
+  get exchanges(): Iterable<Exchange> {
+    return this.#exchanges?.values() ?? none
+  }
+
+  get size(): number {
+    return this.#exchanges?.size ?? 0
+  }
+
+  get full(): boolean {
+    return this.size >= this.#maxInFlight
+  }
+
+  /** Handles a request, or refuses it. */
+  start(request: JsonRpc.Request, batch: BatchReply | undefined): void {
+    const caller = this.#refusal(request) ?? this.#identify(request)
+    if (McpError.isMcpError(caller)) return this.#refuse(request, caller, batch)
+    const exchange = new Exchange(this, request, caller)
+    if (batch !== undefined) (this.#batches ??= new Map()).set(exchange, batch)
+    exchange.start()
+  }
+
+  /** Answers, or adds to the answers of a batch. May throw what `JsonRpc.encode` throws, and then nothing was sent. */
+  reply(message: JsonRpc.Success | JsonRpc.Failure, batch: BatchReply | undefined): void {
+    if (batch === undefined) return void this.#connection.send(message, message.id)
+    // Encoded here, so that one answer that has no JSON form does not cost the others theirs.
+    JsonRpc.encode(message)
+    batch.add(message)
+  }
+
+  /** The other side wants no answer to a request any more. Answers whether there is such a request. */
+  cancel(id: JsonRpc.Id, reason: unknown): boolean {
+    const exchange = this.#exchanges?.get(id)
+    if (exchange === undefined) return false
+    // "The `initialize` request MUST NOT be cancelled by clients"
+    if (exchange.method === "initialize" || exchange.cancelled) return true
+    exchange.cancel()
+    // "Both parties SHOULD log cancellation reasons for debugging"
+    if (typeof reason === "string") {
+      this.#host.log(Effect.logDebug(`${exchange.method} was cancelled: ${reason.slice(0, maxReason)}`))
+    }
+    return true
+  }
+
+  #refusal(request: JsonRpc.Request): McpError.McpError | undefined {
+    if (this.#exchanges === undefined) return undefined
+    if (this.#exchanges.has(request.id)) {
+      return McpError.invalidRequest(`A request with the id ${JSON.stringify(request.id)} is in flight already`)
+    }
+    if (!this.full) return undefined
+    return new McpError.McpError({
+      reason: "InternalError",
+      message: `Too many requests are in flight: at most ${this.#maxInFlight}`
+    })
+  }
+
+  #identify(request: JsonRpc.Request): Caller | McpError.McpError {
+    try {
+      return this.#host.identify(request)
+    } catch (defect) {
+      return this.#internal(request.method, defect)
+    }
+  }
+
+  #refuse(request: JsonRpc.Request, error: McpError.McpError, batch: BatchReply | undefined): void {
+    const { revision } = this.#host
+    try {
+      this.reply(JsonRpc.failure(request.id, McpError.toErrorObject(error, revision)), batch)
+    } catch (defect) {
+      const internal = McpError.toErrorObject(this.#internal(request.method, defect), revision)
+      this.reply(JsonRpc.failure(request.id, internal), batch)
+    }
+  }
+
+  #internal(method: string, defect: unknown): McpError.McpError {
+    const reference = globalThis.crypto.randomUUID()
+    this.#log(method, Cause.die(defect), reference)
+    return McpError.internal(reference)
+  }
+
+  #log(method: string, cause: Cause.Cause<unknown>, reference: string): void {
+    this.#host.log(Effect.logError(`${method} failed, reference ${reference}`, cause))
+  }
+
+  // ---- what an exchange needs
+
+  run(exchange: Exchange): Fiber.Fiber<Answer, McpError.McpError> {
+    const effect = guard(() => this.#dispatch(exchange))
+    return Effect.runForkWith(Context.add(this.#context, McpRequest, exchange))(effect)
+  }
+
+  answer(exchange: Exchange, message: JsonRpc.Success | JsonRpc.Failure): void {
+    const batch = this.#batches?.get(exchange)
+    this.reply(message, batch)
+    if (batch !== undefined) this.#batches!.delete(exchange)
+  }
+
+  say(exchange: Exchange, method: string, params: JsonRpc.JsonObject): boolean {
+    return this.#connection.send(JsonRpc.notification(method, params), exchange.id)
+  }
+
+  ask(
+    exchange: Exchange,
+    method: string,
+    params: JsonRpc.JsonObject | undefined,
+    options: CallOptions | undefined
+  ): CallResult {
+    const { revision } = exchange.caller
+    if (Revision.era(revision) === "session") return this.#host.call(exchange.id, method, params, options)
+    const message = `${method} is not a request of ${revision}: there the client is asked through the result`
+    return Effect.fail(new RequestError({ reason: "Unsupported", method, message }))
+  }
+
+  drop(exchange: Exchange): void {
+    const batch = this.#batches?.get(exchange)
+    if (batch === undefined) return
+    this.#batches!.delete(exchange)
+    batch.drop()
+  }
+
+  suspended(exchange: Exchange): void {
+    exchange.startedAt = this.#host.clock.currentTimeMillisUnsafe()
+    ;(this.#exchanges ??= new Map()).set(exchange.id, exchange)
+    if (this.full) this.#host.counted()
+    // Its handler has ended the session before it suspended.
+    if (this.#host.over) exchange.cancel()
+  }
+
+  resumed(exchange: Exchange): void {
+    this.#exchanges!.delete(exchange.id)
+    this.#host.counted()
+  }
+
+  defect(exchange: Exchange, cause: Cause.Cause<unknown>, reference: string): void {
+    this.#log(exchange.method, cause, reference)
+  }
+}
+
+// What the other side gives as its reason is logged up to this many characters.
+const maxReason = 256
