@@ -92,7 +92,7 @@ const make = (options: Options, catalog: Catalog.Catalog["Service"]): McpServer[
   const serve = (connection: Connection): Effect.Effect<Peer.Peer, never, Scope.Scope> =>
     Effect.acquireRelease(
       Effect.tap(
-        Peer.make<never>({ connection, dispatch, identify, limits }),
+        Peer.make({ connection, dispatch, identify, limits }),
         (peer) => Effect.sync(() => peers.add(peer))
       ),
       (peer) => Effect.sync(() => peers.delete(peer))
