@@ -1,7 +1,7 @@
 /**
  * Prints JSON-RPC messages as they pass, for people.
  */
-import * as JsonRpc from "@skein/protocol/JsonRpc"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { Connection, Transport } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import { styleText } from "node:util"

@@ -84,6 +84,11 @@ const recommend = Prompt.layer(
 )
 
 Stdio.runMain(McpServer.layer(
-  { name: "tea-house", version: "1.0.0", title: "The tea house", instructions: "Greet the guest before anything else." },
+  {
+    name: "tea-house",
+    version: "1.0.0",
+    title: "The tea house",
+    instructions: "Greet the guest before anything else."
+  },
   Layer.mergeAll(greet, bill, brew, order, menu, tea, recommend)
 ))

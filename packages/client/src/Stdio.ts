@@ -11,7 +11,7 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import * as Scope from "effect/Scope"
+import type * as Scope from "effect/Scope"
 import { allowedEnv, environment, type ExitStatus, type Graces, type ServerProcess, start } from "./internal/process.ts"
 
 export type { ExitStatus }

@@ -2,7 +2,7 @@
  * A server as a child process: started without a shell, in a process group of its own, and ended with everybody in it.
  */
 import { TransportError } from "@skein/runtime/Connection"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process"

@@ -50,7 +50,9 @@ export class Skim {
     const end = found < 0 ? bytes.length : found
     let at = end
     while (at > start && bytes[at - 1] === backslash) at--
-    const escaped = ((end - at) & 1) === 1 !== (at === start && this.#escaped)
+    // An odd number of backslashes escapes what follows; one that ended the bytes before counts too.
+    const backslashes = end - at + (at === start && this.#escaped ? 1 : 0)
+    const escaped = backslashes % 2 === 1
     this.#take(bytes, start, found < 0 ? end : end + 1)
     this.#escaped = found < 0 && escaped
     if (found >= 0 && !escaped) this.#inString = false
