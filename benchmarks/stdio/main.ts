@@ -3,7 +3,7 @@
  * interleaved, each peer is compared with the bare program in the same round, and nothing is asserted but that each answer
  * is right.
  */
-import { cpus } from "node:os"
+import { pin } from "../lib/children.ts"
 import { describe } from "../lib/machine.ts"
 import { ratios, type Spread, spread } from "../lib/statistics.ts"
 import { count, markdown, ratio } from "../lib/table.ts"
@@ -120,13 +120,15 @@ export const main = async (args: ReadonlyArray<string>): Promise<void> => {
   await prepare(peers)
   console.log(`${describe()} · npm run bench -- ${["stdio", ...args].join(" ")}\n`)
   if (problem !== undefined) console.log(`${problem.message}\n`)
-  if (cpus().length < 2) console.log("One core only: driver and server share it, and the ratios say little.\n")
+  // First, while nothing is pinned: a start is measured as it comes.
+  if (only !== "calls") console.log(await startTimes(peers.filter((peer) => peer.program === undefined), plan) + "\n")
   if (only !== "start") {
+    if (!pin()) {
+      console.log("Driver and server could not be kept on cores of their own: the ratios of calls say little.\n")
+    }
     console.log(await throughput(peers, "session", plan) + "\n")
     console.log(await throughput(peers, "request", plan) + "\n")
   }
-  const programs = peers.filter((peer) => peer.program === undefined)
-  if (only !== "calls") console.log(await startTimes(programs, plan) + "\n")
   console.log(
     `A ratio is the median over interleaved rounds of a peer's figure over bare Node's in the same round (min–max).`
   )

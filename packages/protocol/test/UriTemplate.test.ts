@@ -2,13 +2,8 @@ import * as UriTemplate from "@skein/protocol/UriTemplate"
 import { assert, describe, it } from "@effect/vitest"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Timed from "./timed.ts"
 
 const make = (text: string, options?: UriTemplate.Options) => Result.getOrThrow(UriTemplate.make(text, options))
-const refusal = (text: string, options?: UriTemplate.Options) => {
-  const result = UriTemplate.make(text, options)
-  return Result.isFailure(result) ? result.failure : undefined
-}
 const expand = (text: string, values: { readonly [name: string]: UriTemplate.Value }) =>
   UriTemplate.expand(make(text), values)
 const match = (text: string, uri: string): object | undefined => {
@@ -20,7 +15,6 @@ const round = (text: string, values: { readonly [name: string]: UriTemplate.Valu
   const found = UriTemplate.match(template, UriTemplate.expand(template, values))
   return found === undefined ? undefined : { ...found }
 }
-const timed = <A>(f: () => A): A => Timed.within(50, f)
 
 describe("expanding", () => {
   // The variables and results of RFC 6570, section 3.2, for the operators that are supported.
@@ -397,178 +391,4 @@ describe("match(expand(values)) gives the values back", () => {
     },
     { arbitrary: { runs: 1000 } }
   )
-})
-
-describe("templates that are refused", () => {
-  it("malformed ones", () => {
-    for (
-      const text of [
-        "{",
-        "}",
-        "{a",
-        "a}",
-        "{}",
-        "{a,}",
-        "{ a }",
-        "{a b}",
-        "{a{b}}",
-        "{+}",
-        "{a..b}",
-        "{.}",
-        "{é}",
-        "{a*b}",
-        "{a**}",
-        "{-x}"
-      ]
-    ) {
-      assert.isString(refusal(text), text)
-    }
-    assert.deepStrictEqual(make("{a.b_1%20}").names, ["a.b_1%20"])
-  })
-
-  it("operators that are not supported, and prefixes", () => {
-    for (const text of ["{.a}", "{;a}", "{=a}", "{,a}", "{!a}", "{@a}", "{|a}"]) {
-      assert.include(refusal(text), "operator", text)
-    }
-    assert.include(refusal("{a:3}"), "prefixes")
-  })
-
-  it("a variable that is named twice, or exploded where more follows it", () => {
-    assert.isString(refusal("{a}/{a}"))
-    assert.isString(refusal("{a}{?a}"))
-    for (const text of ["{a*,b}", "{+a*,b}", "{/a*,b}", "{#a*,b}"]) assert.isString(refusal(text), text)
-    assert.isUndefined(refusal("{?a*,b*}"))
-  })
-
-  it("expressions side by side that nothing tells apart", () => {
-    for (const text of ["{a}{b}", "{a}{+b}", "{+a}{b}", "{+a}{/b}", "{/a}{b}", "{/a}{/b}", "{+a}{+b}"]) {
-      assert.include(refusal(text), "literal between", text)
-    }
-    for (const text of ["{a}{/b}", "{a}{?b}", "{+a}{?b}", "{/a}{?b}", "{a}{#b}", "{?a}{#b}", "{?a}{&b}"]) {
-      assert.isUndefined(refusal(text), text)
-    }
-  })
-
-  it("a simple expression between two that cross segments", () => {
-    assert.isString(refusal("{+a}/{b}/{+c}"))
-    assert.isString(refusal("{/a}/{b}/{+c}"))
-    assert.isUndefined(refusal("{a}/{+b}/x{/c}/{d}"))
-  })
-
-  it("anything but a fragment behind a query, and anything behind a fragment", () => {
-    for (
-      const text of [
-        "{?a}x",
-        "{?a}{b}",
-        "{?a}{?b}",
-        "{&a}{?b}",
-        "{#a}x",
-        "{#a}{b}",
-        "{#a}{#b}",
-        "{#a}{?b}",
-        "x?y{?a}",
-        "x#y{#a}"
-      ]
-    ) {
-      assert.isString(refusal(text), text)
-    }
-  })
-})
-
-describe("bounds", () => {
-  it("a template is at most maxLength long, 8,192 by default", () => {
-    assert.isUndefined(refusal("x".repeat(8192)))
-    assert.include(refusal("x".repeat(8193)), "8192")
-    assert.isString(refusal("abc", { maxLength: 2 }))
-  })
-
-  it("a template has at most maxVariables variables, 64 by default", () => {
-    const of = (count: number) => Array.from({ length: count }, (_, i) => `{v${i}}`).join("/")
-    assert.isUndefined(refusal(of(64)))
-    assert.include(refusal(of(65)), "64")
-    assert.isString(refusal("{a,b}", { maxVariables: 1 }))
-  })
-
-  it("a URI is at most maxUriLength long, 16,384 by default; a longer one does not match", () => {
-    assert.isDefined(match("{+a}", "x".repeat(16_384)))
-    assert.isUndefined(match("{+a}", "x".repeat(16_385)))
-    assert.isDefined(UriTemplate.match(make("{+a}", { maxUriLength: 3 }), "xyz"))
-    assert.isUndefined(UriTemplate.match(make("{+a}", { maxUriLength: 3 }), "wxyz"))
-  })
-
-  const many = (separator: string, operator = "") =>
-    Array.from({ length: 64 }, (_, i) => `{${operator}v${i}}`).join(separator)
-  const templates = [
-    "{a}",
-    "{+a}",
-    "x://{a}/{b}",
-    "{+a}/{b}",
-    "{a*}",
-    "{/a*}",
-    "{?a*}",
-    "x{?a,b*}{#c}",
-    "{a}{/b*}/x",
-    many("/"),
-    many(","),
-    many("a"),
-    many("aa", "+"),
-    many("/", "/"),
-    `{${Array.from({ length: 64 }, (_, i) => `v${i}`).join(",")}}`,
-    `{a}${"a".repeat(8000)}b{b}`,
-    `{+a}b${"a".repeat(8000)}{b}`,
-    `{+a}${"ab".repeat(4000)}{+b}`,
-    `{+a}${"a".repeat(8000)}b`
-  ]
-  const uris = (size: number) =>
-    ["a", "/", ",", "%", "%41", "a/", "a,", "?", "&", "?a&", "a=", "#", "ab", "%ff", "é", "\ud800"].map((piece) =>
-      piece.repeat(Math.ceil(size / piece.length)).slice(0, size)
-    )
-
-  it("CVE-2026-0621 · a hostile URI of 1 MB is refused in under 50 ms, whatever the template is", () => {
-    for (const template of templates.map((text) => make(text))) {
-      for (const uri of uris(1_048_576)) assert.isUndefined(timed(() => UriTemplate.match(template, uri)))
-    }
-  })
-
-  it("CVE-2026-0621 · matching is linear: a hostile URI at the default bound takes under 50 ms", () => {
-    for (const template of templates.map((text) => make(text))) {
-      for (const uri of [...uris(16_384), "x?" + "a=&".repeat(5_400), "x?" + "b=&".repeat(5_400)]) {
-        timed(() => UriTemplate.match(template, uri))
-        timed(() => UriTemplate.match(template, `x://${uri.slice(0, 16_000)}`))
-      }
-    }
-  })
-
-  it("CVE-2026-0621 · with the bound raised, searching 1 MB for a literal takes under 50 ms", () => {
-    const uri = "a".repeat(1_048_576)
-    for (
-      const template of [
-        `{a}${"a".repeat(8000)}b{b}`,
-        `{+a}b${"a".repeat(8000)}{b}`,
-        many("a"),
-        many("aa", "+"),
-        "{+a}/{b}"
-      ]
-    ) {
-      const compiled = make(template, { maxUriLength: 2 ** 21 })
-      timed(() => UriTemplate.match(compiled, uri))
-    }
-  })
-
-  it("a hostile template is read, or refused, in under 50 ms", () => {
-    for (
-      const text of [
-        "{".repeat(8192),
-        "{a".repeat(4096),
-        "{a}".repeat(2730),
-        `{${"a,".repeat(4000)}a}`,
-        `{${"a.".repeat(4000)}}`,
-        "%".repeat(8192),
-        "é".repeat(8192),
-        "a}".repeat(4096)
-      ]
-    ) {
-      timed(() => UriTemplate.make(text))
-    }
-  })
 })
