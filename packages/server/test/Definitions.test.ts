@@ -61,29 +61,21 @@ describe("names that are taken", () => {
 })
 
 describe("layers", () => {
-  it.effect("two servers with the same definitions offer them both, and their ends do not touch", () =>
+  it.effect("two servers with the same definitions offer them both, in one program", () =>
     Effect.gen(function*() {
+      class One extends Context.Service<One, McpServer.McpServer["Service"]>()("test/One") {}
+      class Two extends Context.Service<Two, McpServer.McpServer["Service"]>()("test/Two") {}
       const shared = Layer.mergeAll(Tool.layer(Tool.make("a"), ok), Tool.layer(Tool.make("b"), ok))
-      const scope = yield* Scope.make()
-      const build = (server: kit.Server) => Effect.orDie(Scope.provide(Layer.build(server), scope))
-      // In one memo map, as in one program.
-      const both = yield* build(
-        Layer.effect(
-          Kettle,
-          Effect.gen(function*() {
-            const one = yield* Layer.build(kit.server(shared))
-            const two = yield* Layer.build(kit.server(shared))
-            expect(one).not.toBe(two)
-            for (const context of [one, two]) {
-              const client = yield* Effect.provide(kit.connect(), context)
-              expect(names(yield* client.result("tools/list"))).toEqual(["a", "b"])
-            }
-            return { name: "both" }
-          })
-        ) as never
-      )
-      expect(both).toBeDefined()
-      yield* Scope.close(scope, Exit.void)
+      const context = yield* Layer.build(Layer.mergeAll(
+        Layer.provide(Layer.effect(One, McpServer.McpServer), kit.server(shared)),
+        Layer.provide(Layer.effect(Two, McpServer.McpServer), kit.server(shared))
+      ))
+      const servers = [Context.get(context, One), Context.get(context, Two)]
+      expect(servers[0]).not.toBe(servers[1])
+      for (const server of servers) {
+        const client = yield* Effect.provideService(kit.connect(), McpServer.McpServer, server)
+        expect(names(yield* client.result("tools/list"))).toEqual(["a", "b"])
+      }
     }))
 
   it.effect("more definitions may be layered on top, and are gone when their scope closes", () =>
@@ -190,7 +182,8 @@ describe("services", () => {
           const after = (yield* McpRequest).id
           return `${before} ${after} ${(yield* Kettle).name}`
         }))
-      const client = yield* kit.client(kit.server(Layer.provide(tool, Layer.succeed(Kettle, { name: "red" }))))
+      const captured = Layer.merge(Layer.succeed(Kettle, { name: "red" }), Layer.succeed(McpRequest, {} as never))
+      const client = yield* kit.client(kit.server(Layer.provide(tool, captured)))
       const ids = Array.from({ length: 20 }, () => client.send("tools/call", { name: "who" }))
       yield* kit.settle
       expect(ids.flatMap((id) => client.answers(id))).toEqual([])
