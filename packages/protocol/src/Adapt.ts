@@ -10,8 +10,7 @@
  */
 import * as AST from "effect/SchemaAST"
 import { type FieldRule, fieldRule, guardOf, type MemberRule, memberRule, refuse, type Window } from "./Annotate.ts"
-import { isObject } from "./internal/object.ts"
-import type { JsonObject } from "./JsonRpc.ts"
+import { isObject, type JsonObject } from "./JsonRpc.ts"
 import * as Revision from "./Revision.ts"
 
 /** From older to newer, or from newer to older. */

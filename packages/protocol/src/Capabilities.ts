@@ -7,8 +7,7 @@
 import * as Schema from "effect/Schema"
 import { field, only, since, until } from "./Annotate.ts"
 import { AnyObject } from "./Common.ts"
-import { isObject } from "./internal/object.ts"
-import type { JsonObject } from "./JsonRpc.ts"
+import { isObject, type JsonObject } from "./JsonRpc.ts"
 import type { Revision } from "./Revision.ts"
 
 const settings = (value: unknown): { readonly [extension: string]: JsonObject } | undefined =>

@@ -7,8 +7,7 @@
 import * as Schema from "effect/Schema"
 import * as Getter from "effect/SchemaGetter"
 import { field, guard, only, since } from "./Annotate.ts"
-import { isObject } from "./internal/object.ts"
-import type { JsonObject } from "./JsonRpc.ts"
+import { isObject, type JsonObject } from "./JsonRpc.ts"
 
 // What generators make of an open object. A declaration validates by a guard alone, and so keeps the object by reference.
 const Scalar = Schema.Union([Schema.String, Schema.Int, Schema.Boolean])

@@ -110,7 +110,8 @@ export const failure = (id: Id | undefined, error: ErrorObject): Failure => ({ _
 /** Whether the value can be the id of a request. */
 export const isId = (value: unknown): value is Id => typeof value === "string" || Number.isSafeInteger(value)
 
-const isObject = (value: unknown): value is JsonObject =>
+/** Whether the value is a JSON object: neither `null` nor an array. */
+export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 const invalid = (id: unknown, message: string, answer = false): Invalid => ({

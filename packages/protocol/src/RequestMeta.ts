@@ -10,8 +10,7 @@ import * as Schema from "effect/Schema"
 import { ClientCapabilities } from "./Capabilities.ts"
 import * as Codec from "./Codec.ts"
 import { Implementation, LoggingLevel, ProgressToken } from "./Common.ts"
-import { isObject } from "./internal/object.ts"
-import type { JsonObject } from "./JsonRpc.ts"
+import { isObject, type JsonObject } from "./JsonRpc.ts"
 import type { Revision } from "./Revision.ts"
 
 /** The revision that a request speaks. */
@@ -74,12 +73,6 @@ export const isModern = (params: JsonObject | undefined): boolean => {
 export const versionOf = (params: JsonObject | undefined): string | undefined => {
   const version = metaOf(params)?.[protocolVersion]
   return typeof version === "string" ? version : undefined
-}
-
-/** The token for progress notifications about a request, if it asks for them. A token of the wrong type asks for none. */
-export const progressTokenOf = (params: JsonObject | undefined): ProgressToken | undefined => {
-  const token = metaOf(params)?.[progressToken]
-  return typeof token === "string" || Number.isSafeInteger(token) ? token as ProgressToken : undefined
 }
 
 const revision: Revision = "2026-07-28"

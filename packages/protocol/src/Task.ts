@@ -15,8 +15,7 @@ import {
   requestFields
 } from "./Common.ts"
 import { InputRequests, InputResponses } from "./InputRequired.ts"
-import { isObject } from "./internal/object.ts"
-import type { JsonObject } from "./JsonRpc.ts"
+import { isObject, type JsonObject } from "./JsonRpc.ts"
 
 /** The identifier of the extension, under `extensions` in the capabilities of both sides. */
 export const extension = "io.modelcontextprotocol/tasks"

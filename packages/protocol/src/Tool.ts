@@ -4,8 +4,7 @@
 import * as Schema from "effect/Schema"
 import { field, only, since } from "./Annotate.ts"
 import { AnyObject, cacheFields, guarded, iconFields, metaFields, nameFields, pageFields } from "./Common.ts"
-import { isObject } from "./internal/object.ts"
-import type { JsonObject } from "./JsonRpc.ts"
+import { isObject, type JsonObject } from "./JsonRpc.ts"
 import type { Revision } from "./Revision.ts"
 
 /** Hints about what a tool does. They are not to be trusted. */

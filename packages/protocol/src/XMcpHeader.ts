@@ -5,6 +5,7 @@
  */
 import * as Result from "effect/Result"
 import * as Header from "./Header.ts"
+import { isObject, type JsonObject } from "./JsonRpc.ts"
 
 /** The keyword in a property's schema. */
 export const keyword = "x-mcp-header"
@@ -20,11 +21,7 @@ export interface Param {
   readonly type: "string" | "integer" | "boolean"
 }
 
-type Json = { readonly [key: string]: unknown }
-
-const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value)
-
-const own = (object: Json, key: string): unknown => Object.hasOwn(object, key) ? object[key] : undefined
+const own = (object: JsonObject, key: string): unknown => Object.hasOwn(object, key) ? object[key] : undefined
 
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
@@ -51,7 +48,7 @@ const holders = [
 const maps = ["patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"]
 
 interface Place {
-  readonly schema: Json
+  readonly schema: JsonObject
   /** The chain of `properties` that leads here, last first; `undefined` where something else was passed on the way. */
   readonly chain: Chain | undefined
 }

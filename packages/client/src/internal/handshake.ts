@@ -5,7 +5,7 @@
  * an error that only a server of the request era knows settles it; anything else, or silence, means `initialize`.
  */
 import type { LoggingLevel } from "@skein/protocol/Common"
-import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
@@ -41,9 +41,6 @@ export interface Settings {
   readonly introduction: (revision: Revision.Revision) => JsonRpc.JsonObject
 }
 
-const isObject = (value: unknown): value is JsonRpc.JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 const text = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
 
 /** The versions in a peer's list, each cut to what a message can bear. */
@@ -66,14 +63,19 @@ type Probed =
 const discovered = (revision: Revision.Revision, result: JsonRpc.JsonObject): Probed => {
   const { supportedVersions, capabilities, instructions, resultType, _meta } = result
   const known = resultType === undefined || resultType === "complete"
-  if (!known || !Array.isArray(supportedVersions) || !isObject(capabilities)) {
+  if (!known || !Array.isArray(supportedVersions) || !JsonRpc.isObject(capabilities)) {
     return { _tag: "Legacy", why: "it answered server/discover with something else" }
   }
   if (!supportedVersions.includes(revision)) return { _tag: "Versions", versions: supportedVersions }
-  const info = isObject(_meta) ? _meta[RequestMeta.serverInfo] : undefined
+  const info = JsonRpc.isObject(_meta) ? _meta[RequestMeta.serverInfo] : undefined
   return {
     _tag: "Agreed",
-    agreement: { revision, info: isObject(info) ? info : undefined, capabilities, instructions: text(instructions) }
+    agreement: {
+      revision,
+      info: JsonRpc.isObject(info) ? info : undefined,
+      capabilities,
+      instructions: text(instructions)
+    }
   }
 }
 
@@ -85,7 +87,7 @@ const refused = (error: McpError.McpError | RequestError): Probed => {
   }
   const { code, message, data } = error
   if (code === undefined || !McpError.isRequestEra({ code, message, data })) return { _tag: "Legacy", why: message }
-  const versions = isObject(data) ? data["supported"] : undefined
+  const versions = JsonRpc.isObject(data) ? data["supported"] : undefined
   return error.reason === "UnsupportedProtocolVersion" && Array.isArray(versions)
     ? { _tag: "Versions", versions }
     : { _tag: "Failed", error: fromRequest("server/discover", error) }
@@ -137,8 +139,8 @@ export const initialize = (
       const message = `The server speaks ${quote([protocolVersion])}, this client ${quote(settings.revisions)}`
       return yield* negotiation(method, message)
     }
-    const info = isObject(serverInfo) ? serverInfo : undefined
-    const offered = isObject(capabilities) ? capabilities : {}
+    const info = JsonRpc.isObject(serverInfo) ? serverInfo : undefined
+    const offered = JsonRpc.isObject(capabilities) ? capabilities : {}
     peer.session = { revision: agreed, info, capabilities: offered }
     yield* peer.notify("notifications/initialized")
     return { revision: agreed, info, capabilities: offered, instructions: text(instructions) }

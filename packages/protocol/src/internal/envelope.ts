@@ -4,7 +4,6 @@ import * as Schema from "effect/Schema"
 import { AnyObject, RequestId } from "../Common.ts"
 import * as JsonRpc from "../JsonRpc.ts"
 import { ErrorObject } from "../Task.ts"
-import { isObject } from "./object.ts"
 import type { Source } from "./source.ts"
 
 /** An envelope: what generates it, and how it is read and written. */
@@ -46,13 +45,13 @@ const others = (value: JsonRpc.JsonObject, names: ReadonlyArray<string>): JsonRp
 /** What `JsonRpc` writes of the message, with the members that it does not know put back. */
 const writeOne = (value: unknown): unknown => {
   const message = JsonRpc.parse(value)
-  if (message._tag === "Invalid" || !isObject(value)) return value
+  if (message._tag === "Invalid" || !JsonRpc.isObject(value)) return value
   const written = JSON.parse(JsonRpc.encode(message)) as JsonRpc.JsonObject
   const error = value["error"]
   return {
     ...others(value, known),
     ...written,
-    ...(isObject(error) ? { error: { ...others(error, knownOfError), ...written["error"] as object } } : {})
+    ...(JsonRpc.isObject(error) ? { error: { ...others(error, knownOfError), ...written["error"] as object } } : {})
   }
 }
 
