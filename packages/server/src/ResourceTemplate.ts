@@ -71,7 +71,8 @@ export interface ResourceTemplate<V> {
 /** Defines a template. */
 export const make = <const T extends string, V extends Variables = never>(
   uriTemplate: T,
-  options: Options<V>
+  // No schema for a variable that the template does not have: such a template would never match.
+  options: Options<V> & { readonly variables?: { readonly [Name in Exclude<keyof V, keyof Matched<T>>]: never } }
 ): ResourceTemplate<[V] extends [never] ? Matched<T> : Schema.Struct.Type<V>> => {
   const { variables, ...rest } = options
   return {

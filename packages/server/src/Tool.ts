@@ -65,7 +65,8 @@ export interface Tool<Name extends string, Input, Output> {
 export interface Result<out Output> extends toolCall.ToolResult<Output> {}
 
 /** What a handler may answer. With an output schema: its value, or a `result`. Without: text, blocks, or a `result`. */
-export type Answer<Output> = [Output] extends [never] ? Content.Input | Result<never> | void : Output | Result<Output>
+export type Answer<Output> = [Output] extends [never] ? Content.Input | Result<undefined> | void
+  : Output | Result<Output>
 
 const schemaOf = (shape: Shape): Codec =>
   Schema.isSchema(shape) ? shape as Codec : Schema.Struct(shape as Schema.Struct.Fields) as unknown as Codec
@@ -86,17 +87,18 @@ export const make = <const Name extends string, Input extends Shape = {}, Output
   }
 }
 
+/** What an answer may have besides structured content. */
+export interface Extras extends toolCall.Extras {}
+
 /**
- * Answers with structured content *and* content of one's own, or says that the tool failed. Without `content` the structured
- * content is also written as text, for clients that do not read it. A tool with an output schema must give `structured`, unless it
- * failed.
+ * Answers with structured content *and* content of one's own, or says that the tool failed. A tool with an output schema gives
+ * `structured`, unless it failed (2025-06-18, "Output Schema").
  */
-export const result = <Output = never>(answer: {
-  readonly structured?: Output
-  readonly content?: Content.Input
-  readonly isError?: boolean
-  readonly _meta?: Common.Meta
-}): Result<Output> => new toolCall.ToolResult(answer)
+export const result: {
+  <Output>(answer: Extras & { readonly structured: Output }): Result<Output>
+  (answer: Extras & { readonly isError: true }): Result<never>
+  (answer: Extras): Result<undefined>
+} = (answer: toolCall.Parts<unknown>): Result<never> => new toolCall.ToolResult(answer) as Result<never>
 
 /**
  * Offers a tool with its handler.

@@ -95,7 +95,7 @@ describe("what a handler answers", () => {
     kit.logged((lines) =>
       Effect.gen(function*() {
         const { error } = yield* answerOf(
-          Tool.layer(Point, () => Effect.succeed(Tool.result({ content: "x" }))),
+          Tool.layer(Point, () => Effect.succeed(Tool.result({ content: "x" }) as never)),
           "point"
         )
         expect(error).toMatchObject({ code: -32603, message: "Internal error" })

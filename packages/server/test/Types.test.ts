@@ -54,6 +54,8 @@ describe("tools", () => {
     Tool.layer(sum, () => Effect.succeed({ sum: "1", at }))
     // @ts-expect-error the value is not text
     Tool.layer(sum, () => Effect.succeed("1"))
+    // @ts-expect-error a tool that did not fail gives its structured content
+    Tool.layer(sum, () => Effect.succeed(Tool.result({ content: "x" })))
     // @ts-expect-error the structured content is not what the schema says
     Tool.layer(sum, () => Effect.succeed(Tool.result({ structured: { sum: "1" } })))
     expect(Tool.result({ isError: true })).toBeDefined()
@@ -65,6 +67,10 @@ describe("tools", () => {
     Tool.layer(plain, () => Effect.succeed({ type: "text" as const, text: "a" }))
     Tool.layer(plain, () => Effect.succeed([{ type: "text" as const, text: "a" }]))
     Tool.layer(plain, () => Effect.void)
+    Tool.layer(plain, () => Effect.succeed(Tool.result({ content: "a", _meta: { "example.com/a": 1 } })))
+    Tool.layer(plain, () => Effect.succeed(Tool.result({ content: "a", isError: true })))
+    // @ts-expect-error structured content needs an output schema
+    Tool.layer(plain, () => Effect.succeed(Tool.result({ structured: { a: 1 } })))
     // @ts-expect-error an object that is no block
     Tool.layer(plain, () => Effect.succeed({ sum: 1 }))
     // @ts-expect-error a number is not content
@@ -120,6 +126,10 @@ describe("templates", () => {
       return Effect.succeed("")
     })
     expect(template.variables).toBeDefined()
+    // @ts-expect-error the template has no variable y
+    expect(ResourceTemplate.make("a://{x}", { name: "t", variables: { y: Schema.String } }).uriTemplate).toBe("a://{x}")
+    const text: string = "a://{x}"
+    expect(ResourceTemplate.make(text, { name: "t", variables: { x: Schema.String } }).uriTemplate).toBe("a://{x}")
   })
 })
 

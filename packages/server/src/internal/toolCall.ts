@@ -14,12 +14,18 @@ import * as Content from "../Content.ts"
 import { describe, type HandlerError } from "../HandlerError.ts"
 import { clip, maxProblem } from "./clip.ts"
 
-/** What `Tool.result` is given. */
-export interface Parts<out Output> {
-  readonly structured?: Output
+/** What an answer may have besides structured content. */
+export interface Extras {
+  /** Without it, structured content is also written as text, for clients that do not read it. */
   readonly content?: Content.Input
+  /** Whether the tool failed. */
   readonly isError?: boolean
   readonly _meta?: Common.Meta
+}
+
+/** What `Tool.result` is given. */
+export interface Parts<out Output> extends Extras {
+  readonly structured?: Output
 }
 
 /** What `Tool.result` makes. */
