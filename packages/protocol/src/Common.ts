@@ -147,6 +147,10 @@ export class Implementation extends Schema.Opaque<Implementation>()(Schema.Struc
 // `RequestMeta`.
 const paramsMeta = field(Schema.optionalKey(Meta), { lift: (value) => isObject(value) ? value : undefined })
 
+/** Whether the value has what every revision asks of an implementation. For where there is no time for the schema. */
+export const isImplementation = (value: unknown): value is Implementation =>
+  isObject(value) && typeof value["name"] === "string" && typeof value["version"] === "string"
+
 /** The `_meta` of any request's params. Its reserved keys are read by `RequestMeta`. */
 export const requestFields = { _meta: paramsMeta }
 

@@ -9,7 +9,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { ClientCapabilities } from "./Capabilities.ts"
 import * as Codec from "./Codec.ts"
-import { Implementation, LoggingLevel, ProgressToken } from "./Common.ts"
+import { Implementation, isImplementation, LoggingLevel, ProgressToken } from "./Common.ts"
 import { isObject, type JsonObject } from "./JsonRpc.ts"
 import type { Revision } from "./Revision.ts"
 
@@ -117,9 +117,6 @@ export const read = (params: JsonObject | undefined): Result.Result<RequestMeta,
     logLevel: level as LoggingLevel | undefined
   })
 }
-
-const isImplementation = (value: unknown): value is Implementation =>
-  isObject(value) && typeof value["name"] === "string" && typeof value["version"] === "string"
 
 /** What a client stamps on each of its requests. Make it once per client with {@link stamper}. */
 export interface Stamp {

@@ -87,13 +87,16 @@ export const make = (about: About, catalog: Catalog["Service"]): Dispatcher<McpR
   }
 
   on(Method.Ping, () => Effect.succeed({}))
-  on(Method.Initialize, (_, exchange) =>
-    Effect.sync(() => ({
-      protocolVersion: exchange.caller.revision,
-      capabilities: capabilities.of(catalog),
-      serverInfo,
-      ...instructions
-    })))
+  // Its params were read when the session was opened.
+  handlers.set(Method.Initialize.name, (exchange) =>
+    Effect.sync(() =>
+      finish(Method.Initialize, {
+        protocolVersion: exchange.caller.revision,
+        capabilities: capabilities.of(catalog),
+        serverInfo,
+        ...instructions
+      }, exchange)
+    ))
   on(Method.Discover, () =>
     Effect.sync(() => ({
       supportedVersions: about.revisions,

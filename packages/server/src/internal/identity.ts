@@ -2,10 +2,9 @@
  * Who asks, and in which revision: from the request's own `_meta` in the request era, from the session in the session era. One
  * connection may carry both.
  */
-import * as Codec from "@skein/protocol/Codec"
+import * as Initialize from "@skein/protocol/Initialize"
 import type { JsonObject, Request } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
-import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
 import type { Caller } from "@skein/runtime/Exchange"
@@ -49,10 +48,10 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
     const revision = sessions.find((revision) => revision === requested) ?? sessions[0]
     // A modern server's error names what it speaks: an older client has nothing else to show to its user.
     if (revision === undefined) return unsupported(String(requested))
-    const params = Codec.decodeParams(Method.Initialize, revision, request.params)
+    const params = Initialize.read(request.params)
     if (Result.isFailure(params)) return McpError.invalidParams(`Invalid params: ${params.failure}`)
     const { clientInfo, capabilities } = params.success
-    return peer.session = { revision, info: open(clientInfo), capabilities: capabilities as {} }
+    return peer.session = { revision, info: open(clientInfo), capabilities }
   }
 
   return (peer: Peer, request: Request): Caller | McpError.McpError => {
