@@ -28,6 +28,12 @@ export interface Caller {
   readonly logLevel?: string | undefined
 }
 
+/** Why a request is refused before it is dispatched, and the revision to say so in. */
+export interface Refusal {
+  readonly error: McpError.McpError
+  readonly revision: Revision.Revision
+}
+
 /** How one call is made. */
 export interface CallOptions {
   /** How long to wait for the answer, instead of the connection's `timeout`. */

@@ -15,7 +15,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import type { Connection } from "./Connection.ts"
-import type { Caller, CallOptions, Dispatcher, Exchange, McpRequest } from "./Exchange.ts"
+import type { Caller, CallOptions, Dispatcher, Exchange, McpRequest, Refusal } from "./Exchange.ts"
 import { BatchReply } from "./internal/batch.ts"
 import { type CallResult, Calls, closed, type Host as CallsHost } from "./internal/calls.ts"
 import { guard } from "./internal/guard.ts"
@@ -31,7 +31,7 @@ export interface Options<R> {
   /** Answers the requests of the other side. */
   readonly dispatch: Dispatcher<R | McpRequest>
   /** Says who asks, and in which revision; or why the request is refused before it is dispatched. */
-  readonly identify: (peer: Peer, request: JsonRpc.Request) => Caller | McpError.McpError
+  readonly identify: (peer: Peer, request: JsonRpc.Request) => Caller | Refusal
   /**
    * Handles a notification other than `notifications/cancelled` and `notifications/progress`, which the peer handles itself.
    * What fails is logged. Each is started in the order in which it came, and does not wait for the one before.
@@ -262,7 +262,7 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
 
   // ---- what the requests, the calls and the notices need
 
-  identify(request: JsonRpc.Request): Caller | McpError.McpError {
+  identify(request: JsonRpc.Request): Caller | Refusal {
     return this.#options.identify(this, request)
   }
 
@@ -357,8 +357,13 @@ export const make = <R = never>(
   Effect.acquireRelease(
     Effect.map(
       Effect.context<Exclude<R, McpRequest>>(),
-      // Each request adds itself, as `McpRequest`.
-      (context): Peer => new PeerImpl(options, context as Context.Context<R>, Limits.resolve(options.limits))
+      // Each request adds itself, as `McpRequest`. The scope is the connection's, and no business of a request's.
+      (context): Peer =>
+        new PeerImpl(
+          options,
+          Context.omit(Scope.Scope)(context) as Context.Context<R>,
+          Limits.resolve(options.limits)
+        )
     ),
     (peer) =>
       Effect.suspend(() => {

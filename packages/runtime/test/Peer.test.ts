@@ -98,15 +98,21 @@ describe("requests of the other side", () => {
       expect(other.messages).toHaveLength(1)
     }))
 
-  it.effect("a refusal of identify is written in the session's revision, and nothing is dispatched", () =>
+  it.effect("a refusal of identify is written in the revision that it names, and nothing is dispatched", () =>
     Effect.gen(function*() {
-      const { handlers, other } = yield* raw({ identify: () => McpError.resourceNotFound("a:b") })
+      const { handlers, other } = yield* raw({
+        identify: (_, { id }) => ({
+          error: McpError.resourceNotFound("a:b"),
+          revision: id === 1 ? "2025-11-25" : "2026-07-28"
+        })
+      })
       other.request(1)
-      expect(other.messages).toEqual([{
-        jsonrpc: "2.0",
-        id: 1,
-        error: { code: -32002, message: "Resource not found", data: { uri: "a:b" } }
-      }])
+      other.request(2)
+      const error = { message: "Resource not found", data: { uri: "a:b" } }
+      expect(other.messages).toEqual([
+        { jsonrpc: "2.0", id: 1, error: { code: -32002, ...error } },
+        { jsonrpc: "2.0", id: 2, error: { code: -32602, ...error } }
+      ])
       expect(handlers.started).toEqual([])
     }))
 
@@ -245,7 +251,7 @@ describe("defects", () => {
         const { other } = yield* raw({
           identify: (_, request) => {
             if (request.id === 1) throw secret
-            return McpError.invalidParams("no", { big: 1n })
+            return { error: McpError.invalidParams("no", { big: 1n }), revision: "2025-11-25" }
           }
         })
         other.request(1)

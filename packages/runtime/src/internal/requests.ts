@@ -17,7 +17,8 @@ import {
   type Dispatcher,
   Exchange,
   McpRequest,
-  type Owner
+  type Owner,
+  type Refusal
 } from "../Exchange.ts"
 import { RequestError } from "../RequestError.ts"
 import type { BatchReply } from "./batch.ts"
@@ -32,7 +33,7 @@ export interface Host {
   /** Whether nothing may go on any more. */
   readonly over: boolean
   readonly log: (effect: Effect.Effect<void>) => void
-  readonly identify: (request: JsonRpc.Request) => Caller | McpError.McpError
+  readonly identify: (request: JsonRpc.Request) => Caller | Refusal
   readonly call: (
     about: JsonRpc.Id,
     method: string,
@@ -86,7 +87,7 @@ export class Requests<R> implements Owner {
   /** Handles a request, or refuses it. */
   start(request: JsonRpc.Request, batch: BatchReply | undefined): void {
     const caller = this.#refusal(request) ?? this.#identify(request)
-    if (McpError.isMcpError(caller)) return this.#refuse(request, caller, batch)
+    if ("error" in caller) return this.#refuse(request, caller, batch)
     const exchange = new Exchange(this, request, caller)
     if (batch !== undefined) (this.#batches ??= new Map()).set(exchange, batch)
     exchange.start()
@@ -114,28 +115,27 @@ export class Requests<R> implements Owner {
     return true
   }
 
-  #refusal(request: JsonRpc.Request): McpError.McpError | undefined {
+  #refusal(request: JsonRpc.Request): Refusal | undefined {
     if (this.#exchanges === undefined) return undefined
+    const { revision } = this.#host
     if (this.#exchanges.has(request.id)) {
-      return McpError.invalidRequest(`A request with the id ${JSON.stringify(request.id)} is in flight already`)
+      const error = McpError.invalidRequest(`A request with the id ${JSON.stringify(request.id)} is in flight already`)
+      return { error, revision }
     }
     if (!this.full) return undefined
-    return new McpError.McpError({
-      reason: "InternalError",
-      message: `Too many requests are in flight: at most ${this.#maxInFlight}`
-    })
+    const message = `Too many requests are in flight: at most ${this.#maxInFlight}`
+    return { error: new McpError.McpError({ reason: "InternalError", message }), revision }
   }
 
-  #identify(request: JsonRpc.Request): Caller | McpError.McpError {
+  #identify(request: JsonRpc.Request): Caller | Refusal {
     try {
       return this.#host.identify(request)
     } catch (defect) {
-      return this.#internal(request.method, defect)
+      return { error: this.#internal(request.method, defect), revision: this.#host.revision }
     }
   }
 
-  #refuse(request: JsonRpc.Request, error: McpError.McpError, batch: BatchReply | undefined): void {
-    const { revision } = this.#host
+  #refuse(request: JsonRpc.Request, { error, revision }: Refusal, batch: BatchReply | undefined): void {
     try {
       this.reply(JsonRpc.failure(request.id, McpError.toErrorObject(error, revision)), batch)
     } catch (defect) {

@@ -7,7 +7,7 @@ import type { JsonObject, Request } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
-import type { Caller } from "@skein/runtime/Exchange"
+import type { Caller, Refusal } from "@skein/runtime/Exchange"
 import type { Peer } from "@skein/runtime/Peer"
 import * as Result from "effect/Result"
 
@@ -18,21 +18,25 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
     ? undefined
     : { revision: sessions[0], info: undefined, capabilities: {} }
 
-  const unsupported = (requested: string): McpError.McpError => {
-    const error = McpError.unsupportedProtocolVersion({ supported, requested })
-    // With the code of the request era, which is the one that asks, whatever a session on the same connection speaks.
-    return McpError.other(McpError.codeOf(error, Revision.latest), error.message, error.data)
-  }
+  const unsupported = (requested: string, revision: Revision.Revision): Refusal => ({
+    error: McpError.unsupportedProtocolVersion({ supported, requested }),
+    revision
+  })
 
-  /** The request era: each request says it itself. */
-  const modern = (request: Request): Caller | McpError.McpError => {
+  const invalid = (problem: string, revision: Revision.Revision): Refusal => ({
+    error: McpError.invalidParams(`Invalid params: ${problem}`),
+    revision
+  })
+
+  /** The request era: each request says it itself. It is refused in that era's terms, whatever session is beside it. */
+  const modern = (request: Request): Caller | Refusal => {
     const requested = RequestMeta.versionOf(request.params)
     if (requested !== undefined) {
       const spoken = supported.find((revision) => revision === requested)
-      if (spoken === undefined || Revision.era(spoken) !== "request") return unsupported(requested)
+      if (spoken === undefined || Revision.era(spoken) !== "request") return unsupported(requested, Revision.latest)
     }
     const meta = RequestMeta.read(request.params)
-    if (Result.isFailure(meta)) return McpError.invalidParams(`Invalid params: ${meta.failure.message}`)
+    if (Result.isFailure(meta)) return invalid(meta.failure.message, Revision.latest)
     const { clientInfo, clientCapabilities, logLevel } = meta.success
     const revision = meta.success.protocolVersion as Revision.Revision
     return { revision, info: open(clientInfo), capabilities: clientCapabilities, logLevel }
@@ -42,27 +46,28 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
    * "If the server supports the requested protocol version, it MUST respond with the same version. Otherwise, the server MUST
    * respond with another protocol version it supports."
    */
-  const handshake = (peer: Peer, request: Request): Caller | McpError.McpError => {
-    if (peer.session !== undefined) return McpError.invalidRequest("The session is initialized already")
+  const handshake = (peer: Peer, request: Request): Caller | Refusal => {
+    if (peer.session !== undefined) {
+      const error = McpError.invalidRequest("The session is initialized already")
+      return { error, revision: peer.session.revision }
+    }
     const requested = request.params?.["protocolVersion"]
     const revision = sessions.find((revision) => revision === requested) ?? sessions[0]
     // A modern server's error names what it speaks: an older client has nothing else to show to its user.
-    if (revision === undefined) return unsupported(String(requested))
+    if (revision === undefined) return unsupported(String(requested), Revision.latest)
     const params = Initialize.read(request.params)
-    if (Result.isFailure(params)) return McpError.invalidParams(`Invalid params: ${params.failure}`)
+    if (Result.isFailure(params)) return invalid(params.failure, revision)
     const { clientInfo, capabilities } = params.success
     return peer.session = { revision, info: open(clientInfo), capabilities }
   }
 
-  return (peer: Peer, request: Request): Caller | McpError.McpError => {
+  return (peer: Peer, request: Request): Caller | Refusal => {
     if (RequestMeta.isModern(request.params)) return modern(request)
     if (request.method === "initialize") return handshake(peer, request)
     if (peer.session !== undefined) return peer.session
     if (request.method === "ping" && beforeHandshake !== undefined) return beforeHandshake
     const wanted = `params._meta[${JSON.stringify(RequestMeta.protocolVersion)}]: missing`
-    return McpError.invalidParams(
-      sessions.length === 0 ? `Invalid params: ${wanted}` : `Invalid params: ${wanted}, and no initialize came before`
-    )
+    return invalid(sessions.length === 0 ? wanted : `${wanted}, and no initialize came before`, Revision.latest)
   }
 }
 
