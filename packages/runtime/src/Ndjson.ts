@@ -212,10 +212,11 @@ export interface WriterOptions {
   readonly atTurnEnd?: ((callback: () => void) => unknown) | undefined
 }
 
-const flushAt = 64 * 1024
+// So that the other side can begin with the first messages of a burst while the rest are still being made.
+const flushAt = 2048
 
 /**
- * Messages in, lines out. The messages of one tick leave in one write (or several, each as soon as 64 Ki characters are
+ * Messages in, lines out. The messages of one tick leave in one write (or several, each as soon as 2 Ki characters are
  * there), and while the other side is slow they are collected here.
  */
 export class Writer {

@@ -32,8 +32,9 @@ export const make = (about: About, catalog: Catalog["Service"]): Dispatcher<McpR
   const { serverInfo } = about
   const instructions = about.instructions === undefined ? undefined : { instructions: about.instructions }
 
-  /** In the request era each result says who answers. */
+  /** In the request era each result says of which kind it is, and who answers. */
   const signed = (result: object): object => ({
+    resultType: "complete",
     ...result,
     _meta: { ...(result as { readonly _meta?: Common.Meta })._meta, [RequestMeta.serverInfo]: serverInfo }
   })

@@ -105,4 +105,4 @@ const settle = <E extends HandlerError>(
   effect: Effect.Effect<unknown, E, McpRequest>,
   answer: (value: unknown) => Wire.CallToolResult
 ): Effect.Effect<Wire.CallToolResult, McpError.McpError, McpRequest> =>
-  Effect.matchEffect(effect, { onFailure: recover, onSuccess: (value) => Effect.sync(() => answer(value)) })
+  Effect.catch(Effect.map(effect, answer), recover)
