@@ -28,6 +28,8 @@ export const all: ReadonlyArray<Peer> = [
     program: "bare",
     args: ["--join"]
   },
+  // Only its start says anything.
+  { name: "effect", label: "Effect and its Schema, imported", eras: [] },
   { name: "skein", label: "Skein", eras: ["session", "request"] },
   { name: "sdk-v1", label: "SDK v1 1.32.2", eras: ["session"] },
   { name: "sdk-v2", label: "SDK v2 2.4.0", eras: ["session", "request"] },

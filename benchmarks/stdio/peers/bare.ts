@@ -6,6 +6,7 @@
 const join = process.argv.includes("--join")
 const serverInfo = { name: "bare", version: "1.0.0" }
 const capabilities = { tools: {} }
+const signature = { "io.modelcontextprotocol/serverInfo": serverInfo }
 const greet = {
   name: "greet",
   description: "Greets a person by name",
@@ -22,7 +23,7 @@ const answer = (method: string, params: any): unknown => {
       return { tools: [greet] }
     case "tools/call": {
       const content = [{ type: "text", text: `Hello, ${params.arguments.name}!` }]
-      return params._meta === undefined ? { content } : { resultType: "complete", content }
+      return params._meta === undefined ? { content } : { resultType: "complete", content, _meta: signature }
     }
     default:
       return {}
