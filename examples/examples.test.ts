@@ -42,6 +42,14 @@ describe("README", () => {
       await writeFile(join(folder, "player.ts"), player)
       const { stdout } = await node(join(folder, "player.ts"))
       expect(stdout).toMatch(/name: 'roll'[^]*structuredContent: { rolled: [1-6] }/)
+      // Often enough to see every side of the smallest die, and none that it does not have.
+      const often = player.replace(
+        /yield\* (client\.callTool\("roll", { sides: )6( }\))/,
+        (_, head, tail) => `JSON.stringify(yield* Effect.replicateEffect(${head}2${tail}, 100))`
+      )
+      await writeFile(join(folder, "player.ts"), often)
+      const rolled = (await node(join(folder, "player.ts"))).stdout.matchAll(/"structuredContent":{"rolled":(\d+)}/g)
+      expect(new Set(Array.from(rolled, ([, side]) => side))).toEqual(new Set(["1", "2"]))
     } finally {
       await rm(folder, { recursive: true })
     }
@@ -56,12 +64,22 @@ describe("tour", () => {
     expect(session).toContain("→ initialize")
     expect(request).toContain("→ server/discover")
     for (const era of [session, request]) {
-      expect(era).toContain("Welcome to the tea house, Ada!")
-      expect(era).toContain("The program has { total: 10, currency: \"EUR\" }, typed.")
-      expect(era).toContain("\"progress\":3,\"total\":3")
-      expect(era).toContain("There is no sachertorte left today")
-      expect(era).toContain("-32602 Unknown tool: juggle")
-      expect(era).toContain("→ notifications/cancelled")
+      // Long messages are wrapped, wherever that may be.
+      const seen = era?.replaceAll(/\s/g, "")
+      const expectSeen = (text: string) => expect(seen).toContain(text.replaceAll(" ", ""))
+      expectSeen("Welcome to the tea house, Ada!")
+      expectSeen("The program has { total: 10, currency: \"EUR\" }, typed.")
+      expectSeen("\"progress\":3,\"total\":3")
+      expectSeen("There is no sachertorte left today")
+      expectSeen("-32602 Unknown tool: juggle")
+      expectSeen("→ notifications/cancelled")
     }
+  })
+
+  it("stays within 110 columns where there is no terminal, and writes no colours there", async () => {
+    const { stdout } = await node("examples/tour/main.ts")
+    expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(110)
+    expect(stdout).not.toContain("\u001b")
+    expect(stdout).not.toMatch(/ $/m)
   })
 })

@@ -7,23 +7,42 @@ import * as Effect from "effect/Effect"
 import { styleText } from "node:util"
 
 const width = Math.min(process.stdout.columns ?? 110, 140)
+const labelled = 25
+const indent = 2 + 2 + labelled + 1
+const maxLines = 3
 
 const line = (text: string): void => console.log(text)
 
 /** A heading. */
-export const title = (text: string): void => line(`\n${styleText(["bold", "cyan"], text)}\n`)
+export const title = (text: string): void => line(`\n${styleText(["bold", "cyan"], text)}`)
 
 /** What is said between the messages. */
-export const aside = (text: string): void => line(styleText("dim", `\n  ${text}`))
+export const aside = (text: string): void => line(`\n  ${text}`)
 
-const shortened = (text: string): string => text.length > width - 30 ? `${text.slice(0, width - 31)}…` : text
+/** A few lines of a text, broken behind a comma, a space or a brace where there is one. */
+const wrapped = (text: string): ReadonlyArray<string> => {
+  const room = Math.max(width - indent, 20)
+  const lines: Array<string> = []
+  let rest = text
+  while (rest.length > room && lines.length < maxLines - 1) {
+    const broken = Math.max(...[",", " ", "{"].map((mark) => rest.lastIndexOf(mark, room - 1))) + 1
+    const end = broken > room / 2 ? broken : room
+    lines.push(rest.slice(0, end).trimEnd())
+    rest = rest.slice(end)
+  }
+  return [...lines, rest.length > room ? `${rest.slice(0, room - 1)}…` : rest]
+}
 
 const body = (value: unknown): string => {
   const text = JSON.stringify(value, (key, member: unknown) => key === "_meta" ? undefined : member) ?? ""
-  return text === "{}" ? "" : shortened(text)
+  return text === "{}" ? "" : text
 }
 
-const print = (arrow: string, label: string, rest: string): void => line(`  ${arrow} ${label.padEnd(24)} ${rest}`)
+const print = (arrow: string, label: string, rest: string): void => {
+  const [first = "", ...more] = wrapped(rest)
+  line(`  ${arrow} ${first === "" ? label : `${label.padEnd(labelled)} ${styleText("dim", first)}`}`)
+  for (const text of more) line(`${" ".repeat(indent)}${styleText("dim", text)}`)
+}
 
 const out = styleText("blue", "→")
 const back = styleText("green", "←")

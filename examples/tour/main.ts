@@ -17,7 +17,8 @@ const visit = (revisions: ReadonlyArray<Revision.Revision>) =>
     const client = yield* Client.make(Console.tap(transport), { info: { name: "tour", version: "1.0.0" }, revisions })
 
     Console.aside(`Connected to ${client.server?.title ?? client.server?.name}, in revision ${client.revision}.`)
-    yield* client.listTools()
+    const { tools } = yield* client.listTools()
+    Console.aside(`It has ${tools.length} tools: ${tools.map(({ name }) => name).join(", ")}.`)
     yield* client.callTool("greet", { name: "Ada" })
 
     Console.aside("A tool with a typed result: its output schema is checked on both sides.")
@@ -41,14 +42,16 @@ const visit = (revisions: ReadonlyArray<Revision.Revision>) =>
 
     Console.aside("A call that is given up: the server is told, and its handler is interrupted.")
     yield* Effect.timeoutOption(client.callTool("brew", { tea: "assam" }), "100 millis")
+    Console.aside("Nothing comes back for it. That was all: the server is asked to leave.")
   }))
 
 const tour = Effect.gen(function*() {
-  Console.title("2025-11-25: a session, opened with a handshake")
+  Console.title("2025-11-25: a session, opened with a handshake\n")
   yield* visit(["2025-11-25"])
   Console.title("2026-07-28: no session, each request stands alone")
+  Console.aside("Each request says who asks, and in which revision, in its `_meta` (not shown).\n")
   yield* visit(["2026-07-28"])
-  Console.title("Both servers were asked to leave, and have left. That was the tour.")
+  Console.title("Both servers have left. That was the tour; the server is examples/tour/server.ts")
 })
 
 Effect.runPromise(tour).catch((error: unknown) => {
