@@ -1,10 +1,14 @@
 /**
  * Two connections joined in memory, for tests and for a server that lives in the same process as its client.
+ *
+ * @example
+ * const server = yield* McpServer.McpServer
+ * const client = yield* Client.make(Link.transport(server.serve))
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { Connection, End, Receiver } from "./Connection.ts"
+import type { Connection, End, Receiver, Transport } from "./Connection.ts"
 
 /** How a link is made. */
 export interface Options {
@@ -141,3 +145,14 @@ export const make = (options: Options = {}): Effect.Effect<readonly [Connection,
     }),
     ([left, right]) => Effect.andThen(left.close, right.close)
   )
+
+/**
+ * A transport to what serves the other side in this process. Each connection is a link of its own, which the scope that it is
+ * opened in closes, together with what serves it.
+ */
+export const transport = (
+  serve: (connection: Connection) => Effect.Effect<unknown, never, Scope.Scope>,
+  options?: Options
+): Transport => ({
+  connect: Effect.flatMap(make(options), ([near, far]) => Effect.as(serve(far), near))
+})

@@ -226,3 +226,38 @@ describe("a link", () => {
       expect(stop).toBe(true)
     }))
 })
+
+describe("a transport in memory", () => {
+  it.effect("each connection is a link of its own, and is closed with what serves it", () =>
+    Effect.gen(function*() {
+      const served: Array<ReturnType<typeof listen>> = []
+      const log: Array<string> = []
+      const { connect } = Link.transport((connection) =>
+        Effect.acquireRelease(
+          Effect.sync(() => served.push(listen(connection))),
+          () => Effect.sync(() => log.push("released"))
+        )
+      )
+      const first = yield* Scope.make()
+      const one = yield* Scope.provide(connect, first)
+      const two = yield* connect
+      one.send(note(1))
+      two.send(note(2))
+      yield* settle
+      expect(served.map(({ received }) => numbers(received))).toEqual([[1], [2]])
+
+      yield* Scope.close(first, Exit.void)
+      yield* settle
+      expect(log).toEqual(["released"])
+      two.send(note(3))
+      yield* settle
+      expect(served.map(({ ends }) => ends.length)).toEqual([1, 0])
+      expect(numbers(served[1]!.received)).toEqual([2, 3])
+    }))
+
+  it.effect("at the bound it says that the other side is slow, as a link does", () =>
+    Effect.gen(function*() {
+      const connection = yield* Link.transport(() => Effect.void, { maxQueued: 2 }).connect
+      expect([connection.send(note(1)), connection.send(note(2))]).toEqual([true, false])
+    }))
+})
