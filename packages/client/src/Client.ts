@@ -98,13 +98,17 @@ export interface PageOptions extends RequestOptions {
 
 /** How a tool is called whose structured result is read with a schema. */
 export interface TypedCallOptions<A, RD = never> extends RequestOptions {
+  /**
+   * The schema of the structured content, in its JSON form: one that is shared with a server of ours reads what that writes,
+   * dates and classes included.
+   */
   readonly output: Schema.Decoder<A, RD>
 }
 
 /** Calls a tool. */
 export interface CallTool {
   /**
-   * Gives `structuredContent` as the schema reads it; where the result has none (2024-11-05 and 2025-03-26 know none, and a
+   * Gives `structuredContent` as the schema reads it from JSON; where the result has none (2024-11-05 and 2025-03-26 know none, and a
    * value that is no object needs 2026-07-28), the first text that is JSON. A result with `isError` fails with `Tool`, and one
    * that the schema refuses with `InvalidAnswer`; both errors carry the result.
    */

@@ -49,6 +49,17 @@ describe("a typed call of a tool", () => {
       assert.strictEqual(yield* nothing.callTool("t", {}, { output: Schema.Null }), null)
     }))
 
+  it.effect("what is no JSON by itself is read from its JSON form: dates, classes, sets", () =>
+    Effect.gen(function*() {
+      class Visit
+        extends Schema.Class<Visit>("CallToolVisit")({ at: Schema.Date, by: Schema.ReadonlySet(Schema.String) })
+      {}
+      const at = "2026-07-28T12:00:00.000Z"
+      const client = yield* answering("2025-11-25", { content: [], structuredContent: { at, by: ["Ada"] } })
+      const visit = yield* client.callTool("visit", {}, { output: Visit })
+      assert.deepStrictEqual(visit, new Visit({ at: new Date(at), by: new Set(["Ada"]) }))
+    }))
+
   it.effect("a result with isError fails with Tool, and the error carries the result", () =>
     Effect.gen(function*() {
       const result = { content: [{ type: "text", text: "no such city" }], isError: true }

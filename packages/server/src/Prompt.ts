@@ -84,7 +84,7 @@ export const make = <A extends Arguments = {}>(
  * Offers a prompt with its handler. Missing or malformed arguments are answered `-32602`. What the handler fails with becomes
  * `-32603` with its message, an `McpError` keeps its own code. Fails with `DefinitionError` when the name is taken.
  */
-export const layer = <A, E extends HandlerError, R>(
+export const layer = <A, E extends HandlerError = never, R = never>(
   prompt: Prompt<A>,
   handler: (args: A) => Effect.Effect<Answer, E, R>
 ): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R>> =>

@@ -45,7 +45,7 @@ export const notFound: (uri: string) => McpError.McpError = McpError.resourceNot
  * Offers a resource with what reads it. What the reader fails with becomes `-32603` with its message, an `McpError` keeps its
  * own code. Fails with `DefinitionError` when the URI is taken.
  */
-export const layer = <E extends HandlerError, R>(
+export const layer = <E extends HandlerError = never, R = never>(
   resource: Resource,
   read: Effect.Effect<Answer, E, R>
 ): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R>> =>

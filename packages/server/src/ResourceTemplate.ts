@@ -90,7 +90,7 @@ export const make = <const T extends string, V extends Variables = never>(
  * What the reader fails with becomes `-32603` with its message, an `McpError` (`Resource.notFound`) keeps its own code. Fails
  * with `DefinitionError` when the template is malformed or is offered already.
  */
-export const layer = <V, E extends HandlerError, R>(
+export const layer = <V, E extends HandlerError = never, R = never>(
   template: ResourceTemplate<V>,
   read: (variables: V, uri: string) => Effect.Effect<Body, E, R>
 ): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R>> =>

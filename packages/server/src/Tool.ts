@@ -113,7 +113,7 @@ export const result: {
  *
  * Fails with `DefinitionError` when the name is taken or a schema cannot be said as JSON Schema.
  */
-export const layer = <Name extends string, Input, Output, E extends HandlerError, R>(
+export const layer = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
   tool: Tool<Name, Input, Output>,
   // What a tool answers is what its definition says: inferred from here, a tool without an output schema would take anything.
   handler: (input: Input) => Effect.Effect<Answer<NoInfer<Output>>, E, R>

@@ -179,6 +179,19 @@ describe("layers", () => {
     expect(Layer.isLayer(done)).toBe(true)
   })
 
+  it("of a handler that only throws, as one that is not written yet does, need nothing for it", () => {
+    const todo = () => {
+      throw new Error("todo")
+    }
+    const layers = Layer.mergeAll(
+      Tool.layer(tool, todo),
+      Prompt.layer(Prompt.make("p"), todo),
+      ResourceTemplate.layer(ResourceTemplate.make("a://{x}", { name: "t" }), todo)
+    )
+    expectTypeOf(layers).toEqualTypeOf<Layer.Layer<never, DefinitionError, Catalog.Catalog>>()
+    expect(Layer.isLayer(layers)).toBe(true)
+  })
+
   it("of a handler that needs a scope need what nobody has, until it is wrapped in Effect.scoped", () => {
     const acquire = Effect.acquireRelease(Effect.succeed("x"), () => Effect.void)
     const layer = Tool.layer(tool, () => acquire)

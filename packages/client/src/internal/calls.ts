@@ -34,7 +34,7 @@ const unsupported = (method: string, message: string, cause?: unknown): ClientEr
 /** Why a method may not be called, if it may not. */
 export const refusal = (line: Line, { name, from, since, until, capability }: AnyMethod): ClientError | undefined => {
   const { revision } = line
-  if (from === "server" || !Revision.within(revision, since ?? "2024-11-05", until)) {
+  if (from === "server" || !Revision.within(revision, since, until)) {
     return unsupported(name, `A client has no ${name} in ${revision}`)
   }
   if (!line.enforceCapabilities || capability === undefined || capability.side === "client") return undefined
