@@ -157,6 +157,14 @@ describe("the JSON Schema of arguments", () => {
       expect(got).toEqual({ value: 1, kids: [{ value: 2, kids: [] }] })
     }))
 
+  it.effect("only definitions that something refers to are sent: a class that is the root is written once", () =>
+    Effect.gen(function*() {
+      class Leaf extends Schema.Class<Leaf>("InputLeaf")({ kind: Schema.String }) {}
+      class Branch extends Schema.Class<Branch>("InputBranch")({ left: Leaf, right: Leaf }) {}
+      expect(Object.keys(yield* schemaOf(Point))).not.toContain("$defs")
+      expect(Object.keys((yield* schemaOf(Branch)).$defs)).toEqual(["InputLeafEncoded"])
+    }))
+
   it.effect("numbers are numbers, without the names of those that JSON cannot say", () =>
     Effect.gen(function*() {
       const schema = yield* schemaOf({

@@ -15,7 +15,7 @@ export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** The name of the definition that a node refers to: a JSON pointer in a fragment. */
-const referenced = (node: JsonObject): string | undefined => {
+export const referenced = (node: JsonObject): string | undefined => {
   const reference = node["$ref"]
   if (typeof reference !== "string" || !reference.startsWith(prefix)) return undefined
   return decodeURIComponent(reference.slice(prefix.length)).replaceAll("~1", "/").replaceAll("~0", "~")

@@ -6,7 +6,7 @@ import type { ObjectSchema } from "@skein/protocol/Tool"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { DefinitionError } from "../DefinitionError.ts"
-import { annotate, type Definitions, isObject, resolve } from "./annotations.ts"
+import { annotate, type Definitions, isObject, referenced, resolve } from "./annotations.ts"
 
 /**
  * `Schema.Number` allows the numbers that JSON cannot say, and names them as strings. A model is told the number alone:
@@ -40,8 +40,23 @@ const document = (schema: Schema.Constraint): Document => {
   return { root: resolve(annotated.node, annotated.definitions), definitions: annotated.definitions }
 }
 
-const whole = ({ root, definitions }: Document): JsonObject =>
-  Object.keys(definitions).length === 0 ? root : { ...root, $defs: definitions }
+/** With the definitions that it refers to: a class that is the root itself is written there, and not once more. */
+const whole = ({ root, definitions }: Document): JsonObject => {
+  const used = new Set<string>()
+  const visit = (node: unknown): void => {
+    if (Array.isArray(node)) return node.forEach(visit)
+    if (!isObject(node)) return
+    const name = referenced(node)
+    if (name !== undefined && !used.has(name) && Object.hasOwn(definitions, name)) {
+      used.add(name)
+      visit(definitions[name])
+    }
+    Object.values(node).forEach(visit)
+  }
+  visit(root)
+  if (used.size === 0) return root
+  return { ...root, $defs: Object.fromEntries(Object.entries(definitions).filter(([name]) => used.has(name))) }
+}
 
 /** The root of what describes an object, with the `type` that the specification asks for; `undefined` where it is something else. */
 const asObject = (node: JsonObject, definitions: Definitions): JsonObject | undefined => {
