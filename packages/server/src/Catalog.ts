@@ -90,7 +90,7 @@ export class Registry<A> {
       Effect.suspend(() => {
         if (this.#entries.has(name)) {
           const message = `A ${this.#kind} with the name ${JSON.stringify(name)} is offered already`
-          return Effect.fail(new DefinitionError({ reason: "Duplicate", kind: this.#kind, name, message }))
+          return Effect.fail(new DefinitionError({ reason: "Duplicate", kind: this.#kind, definition: name, message }))
         }
         this.#entries.set(name, entry)
         this.#changed()

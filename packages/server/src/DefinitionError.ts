@@ -4,7 +4,7 @@
 import * as Data from "effect/Data"
 
 /**
- * A definition that cannot be offered. It fails the layer that offers it, when that is built, and names the definition.
+ * A definition that cannot be offered. It fails the layer that offers it, when that is built.
  *
  * - `Duplicate`: something with the same name, or the same URI, is offered already.
  * - `Schema`: a schema cannot be said as JSON Schema, or is not one that the specification allows.
@@ -13,6 +13,7 @@ import * as Data from "effect/Data"
 export class DefinitionError extends Data.TaggedError("DefinitionError")<{
   readonly reason: "Duplicate" | "Schema" | "UriTemplate"
   readonly kind: "tool" | "resource" | "resource template" | "prompt"
-  readonly name: string
+  /** The name of the definition; of a resource its URI, of a template its text. */
+  readonly definition: string
   readonly message: string
 }> {}

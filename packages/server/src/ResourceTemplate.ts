@@ -102,7 +102,7 @@ export const layer = <V, E extends HandlerError = never, R = never>(
         new DefinitionError({
           reason: "UriTemplate",
           kind: "resource template",
-          name: uriTemplate,
+          definition: uriTemplate,
           message: `The resource template ${JSON.stringify(uriTemplate)} cannot be offered: ${compiled.failure}`
         })
       )

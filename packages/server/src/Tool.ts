@@ -131,7 +131,7 @@ const describe = <Name extends string, Input, Output>(
   { input, name, options, output }: Tool<Name, Input, Output>
 ): Effect.Effect<WireTool.Tool, DefinitionError> =>
   Effect.gen(function*() {
-    const named = { kind: "tool", name } as const
+    const named = { kind: "tool", definition: name } as const
     const inputSchema = input === undefined ? jsonSchema.none : yield* jsonSchema.input(input, named)
     const outputSchema = output === undefined ? undefined : yield* jsonSchema.output(output, named)
     return { name, ...options, inputSchema, ...(outputSchema === undefined ? undefined : { outputSchema }) }

@@ -39,7 +39,7 @@ describe("names that are taken", () => {
       Effect.gen(function*() {
         const error = yield* kit.failure(kit.server(make(), make()) as kit.Server)
         expect(error).toBeInstanceOf(DefinitionError)
-        expect(error).toMatchObject({ reason: "Duplicate", kind, name })
+        expect(error).toMatchObject({ name: "DefinitionError", reason: "Duplicate", kind, definition: name })
         expect((error as DefinitionError).message).toContain(JSON.stringify(name))
       }))
   }

@@ -249,7 +249,7 @@ describe("a schema that cannot be offered", () => {
       Effect.gen(function*() {
         const error = yield* refusal(Tool.make("odd", { input }) as never)
         expect(error).toBeInstanceOf(DefinitionError)
-        expect(error).toMatchObject({ reason: "Schema", kind: "tool", name: "odd" })
+        expect(error).toMatchObject({ reason: "Schema", kind: "tool", definition: "odd" })
         expect((error as DefinitionError).message).toContain("The tool \"odd\" cannot be offered")
       }))
   }
@@ -259,7 +259,7 @@ describe("a schema that cannot be offered", () => {
       Effect.gen(function*() {
         const symbolic = Schema.Struct({ [Symbol.for("a")]: Schema.String } as never) as unknown as Tool.Codec
         const error = yield* refusal(Tool.make("odd", { [member]: symbolic }) as never)
-        expect(error).toMatchObject({ _tag: "DefinitionError", reason: "Schema", kind: "tool", name: "odd" })
+        expect(error).toMatchObject({ _tag: "DefinitionError", reason: "Schema", kind: "tool", definition: "odd" })
         expect((error as DefinitionError).message).toContain(`The ${member} schema cannot be said as JSON Schema`)
       }))
   }

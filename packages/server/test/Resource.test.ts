@@ -100,7 +100,7 @@ describe("templates", () => {
           _tag: "DefinitionError",
           reason: "UriTemplate",
           kind: "resource template",
-          name: text
+          definition: text
         })
         expect(error.message).toContain(JSON.stringify(text))
       }))

@@ -69,7 +69,7 @@ const asObject = (node: JsonObject, definitions: Definitions): JsonObject | unde
   return isUnion ? { type: "object", ...node } : undefined
 }
 
-type Named = Pick<DefinitionError, "kind" | "name">
+type Named = Pick<DefinitionError, "kind" | "definition">
 
 const convert = (schema: Schema.Constraint, what: string, named: Named): Effect.Effect<Document, DefinitionError> =>
   Effect.try({
@@ -77,12 +77,12 @@ const convert = (schema: Schema.Constraint, what: string, named: Named): Effect.
     catch: (error) => refused(named, `The ${what} cannot be said as JSON Schema: ${String(error)}`)
   })
 
-const refused = ({ kind, name }: Named, problem: string): DefinitionError =>
+const refused = ({ definition, kind }: Named, problem: string): DefinitionError =>
   new DefinitionError({
     reason: "Schema",
     kind,
-    name,
-    message: `The ${kind} ${JSON.stringify(name)} cannot be offered. ${problem}`
+    definition,
+    message: `The ${kind} ${JSON.stringify(definition)} cannot be offered. ${problem}`
   })
 
 /** What describes the arguments of a tool: the root must be an object in every revision. */
