@@ -19,10 +19,11 @@ import * as SchemaAST from "effect/SchemaAST"
 import type { Catalog } from "./Catalog.ts"
 import * as Content from "./Content.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
-import { type HandlerError, toMcpError } from "./HandlerError.ts"
+import type { HandlerError } from "./HandlerError.ts"
 import { said } from "./internal/annotations.ts"
 import * as captured from "./internal/captured.ts"
 import { clip, maxProblem } from "./internal/clip.ts"
+import { toMcpError } from "./internal/handlerError.ts"
 
 /** Schemas for the arguments. On the wire each is a string; `title` and `description` annotations describe it. */
 export type Arguments = { readonly [name: string]: Schema.ConstraintCodec<unknown, string | undefined> }

@@ -7,9 +7,10 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
-import { type HandlerError, toMcpError } from "./HandlerError.ts"
+import type { HandlerError } from "./HandlerError.ts"
 import * as captured from "./internal/captured.ts"
 import { type Body, contents } from "./internal/contents.ts"
+import { toMcpError } from "./internal/handlerError.ts"
 
 /** What describes a resource. */
 export interface Options {

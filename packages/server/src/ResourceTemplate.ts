@@ -13,9 +13,10 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { Catalog } from "./Catalog.ts"
 import { DefinitionError } from "./DefinitionError.ts"
-import { type HandlerError, toMcpError } from "./HandlerError.ts"
+import type { HandlerError } from "./HandlerError.ts"
 import * as captured from "./internal/captured.ts"
 import { type Body, contents } from "./internal/contents.ts"
+import { toMcpError } from "./internal/handlerError.ts"
 
 /** What reads a variable from the text in the URI: text for a plain one, a list of texts for one that explodes (`{x*}`). */
 export type Variables = {

@@ -17,10 +17,11 @@ import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import { ClientError } from "../ClientError.ts"
-import * as Notification from "../Notification.ts"
+import type { Notification } from "../Notification.ts"
 import { guard } from "./guard.ts"
 import { type Agreement, initialize, mayInitialize, probe, probes, type Settings } from "./handshake.ts"
 import { Notices } from "./notices.ts"
+import { decode } from "./notification.ts"
 
 /** The part of the client's options that matters here. */
 export interface Setup {
@@ -58,7 +59,7 @@ export interface Opened {
   readonly peer: Peer.Peer
   readonly agreement: Agreement
   readonly settings: Settings
-  readonly notices: Notices<Notification.Notification>
+  readonly notices: Notices<Notification>
   /** Logs a warning, from where no effect runs. */
   readonly warn: (...message: ReadonlyArray<unknown>) => void
 }
@@ -74,7 +75,7 @@ const attempt = (
     const scope = yield* Scope.fork(yield* Effect.scope)
     const fork = Effect.runForkWith(yield* Effect.context<never>())
     const warn: Opened["warn"] = (...message) => void fork(Effect.logWarning(...message))
-    const notices = new Notices<Notification.Notification>(options.notificationBuffer ?? 256)
+    const notices = new Notices<Notification>(options.notificationBuffer ?? 256)
     let revision: Revision.Revision | undefined
     const opening = Effect.gen(function*() {
       const connection = yield* Effect.mapError(transport.connect, (cause) =>
@@ -95,7 +96,7 @@ const attempt = (
         }),
         onNotification: (_, message) => {
           if (revision === undefined || !notices.listened) return
-          const decoded = Notification.decode(message, revision)
+          const decoded = decode(message, revision)
           if (Result.isSuccess(decoded)) return notices.tell(decoded.success)
           return Effect.logWarning(`${message.method} was dropped: ${decoded.failure}`)
         },

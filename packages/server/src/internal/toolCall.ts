@@ -11,8 +11,9 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { ToolEntry } from "../Catalog.ts"
 import * as Content from "../Content.ts"
-import { describe, type HandlerError } from "../HandlerError.ts"
+import type { HandlerError } from "../HandlerError.ts"
 import { clip, maxProblem } from "./clip.ts"
+import { describe } from "./handlerError.ts"
 
 /** What an answer may have besides structured content. */
 export interface Extras {
