@@ -54,11 +54,13 @@ export type Message = Request | Notification | Success | Failure
 
 /**
  * Something that was not a message, and the error that says so. `id` is the id that could be read, if any. `answer` is true
- * when it looks like the answer to a request (a result or an error, and no method): that fails the request, and is never answered itself.
+ * when it looks like the answer to a request (a result or an error, and no method), which it fails; `notification` when it looks
+ * like a notification (a method, and no id). Neither is ever answered itself.
  */
 export interface Invalid {
   readonly _tag: "Invalid"
   readonly answer: boolean
+  readonly notification?: boolean | undefined
   readonly id: Id | undefined
   readonly error: ErrorObject
 }
@@ -137,7 +139,10 @@ export const parse = (value: unknown): Message | Invalid => {
   if (method !== undefined) {
     if (typeof method !== "string") return invalid(id, "\"method\" must be a string")
     const params = value["params"]
-    if (params !== undefined && !isObject(params)) return invalid(id, "\"params\" must be an object")
+    if (params !== undefined && !isObject(params)) {
+      const refused = invalid(id, "\"params\" must be an object")
+      return id === undefined ? { ...refused, notification: true } : refused
+    }
     if (id === undefined) return { _tag: "Notification", method, params }
     if (!isId(id)) return invalid(id, "\"id\" must be a string or an integer")
     return { _tag: "Request", id, method, params }

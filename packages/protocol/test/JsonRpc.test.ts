@@ -99,6 +99,25 @@ describe("reading", () => {
     }
   })
 
+  it("every revision · a notification that cannot be read is told apart, since the receiver MUST NOT send a response", () => {
+    for (const params of [null, [], [1], "x", 5, true]) {
+      assert.deepStrictEqual(refused({ jsonrpc: "2.0", method: "m", params }), {
+        _tag: "Invalid",
+        answer: false,
+        notification: true,
+        id: undefined,
+        error: { code: -32600, message: "Invalid Request: \"params\" must be an object" }
+      })
+      // With an id, even one that may not be, it is a request.
+      for (const id of [7, null, 1.5]) {
+        assert.isUndefined(refused({ jsonrpc: "2.0", id, method: "m", params }).notification)
+      }
+    }
+    for (const members of [{ method: 1 }, { method: null }, {}]) {
+      assert.isUndefined(refused({ jsonrpc: "2.0", params: {}, ...members }).notification)
+    }
+  })
+
   it("an answer that cannot be read is told apart, so that it is never answered itself", () => {
     for (
       const members of [

@@ -181,11 +181,12 @@ export class Reader {
   }
 
   #tooLong(): void {
-    const { answer, id } = this.#skipped!
+    const { answer, id, notification } = this.#skipped!
     this.#skipped = undefined
     this.#message({
       _tag: "Invalid",
       answer,
+      notification,
       id,
       error: { code: -32600, message: `Invalid Request: the line exceeds ${this.maxLine} bytes` }
     })

@@ -78,6 +78,9 @@ export interface Peer {
 const none: Iterable<never> = []
 
 class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
+const isAnswered = (message: JsonRpc.Message | JsonRpc.Invalid): message is JsonRpc.Invalid =>
+  message._tag === "Invalid" && !message.answer && message.notification !== true
+
   session: Session | undefined = undefined
   readonly clock: Clock.Clock
   readonly fork: <A, E>(effect: Effect.Effect<A, E, R>) => Fiber.Fiber<A, E>
@@ -228,8 +231,9 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
   }
 
   #onInvalid(invalid: JsonRpc.Invalid, batch: BatchReply | undefined): void {
-    // An answer is never answered: the id would name a request of the other side's.
-    if (invalid.answer) return this.#calls?.refuse(invalid)
+    // An answer is never answered: the id would name a request of the other side's. Nor is a notification: "The receiver MUST
+    // NOT send a response" (2025-11-25, basic).
+    if (!isAnswered(invalid)) return this.#calls?.refuse(invalid)
     this.#requests.reply(JsonRpc.failure(invalid.id, invalid.error), batch)
   }
 
@@ -252,7 +256,7 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
     this.#starting++
     for (const member of members) {
       if (member._tag === "Request") this.#onRequest(member, batch.expect())
-      else if (member._tag === "Invalid" && !member.answer) this.#onInvalid(member, batch.expect())
+      else if (isAnswered(member)) this.#onInvalid(member, batch.expect())
       else this.#receive(member)
     }
     batch.seal()

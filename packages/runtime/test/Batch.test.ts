@@ -76,6 +76,7 @@ describe("batches", () => {
         request(1, "ping"),
         5,
         notice("notifications/roots/list_changed"),
+        notice("notifications/malformed", []),
         { jsonrpc: "2.0", id: 1, result: { roots: [] } },
         { jsonrpc: "2.0", id: "bad", method: 7 },
         { jsonrpc: "2.0", id: 99, result: "no object" },

@@ -26,12 +26,15 @@ const read = (
 
 const note = (method: string): JsonRpc.Notification => ({ _tag: "Notification", method, params: undefined })
 const line = (method: string) => JSON.stringify({ jsonrpc: "2.0", method })
-const tooLong = (max: number, id?: JsonRpc.Id, answer = false) => ({
+const tooLong = (max: number, id?: JsonRpc.Id, answer = false, notification = false) => ({
   _tag: "Invalid",
   answer,
+  notification,
   id,
   error: { code: -32600, message: `Invalid Request: the line exceeds ${max} bytes` }
 })
+
+const longNote = (max: number) => tooLong(max, undefined, false, true)
 
 /** Cuts bytes at the given places, as Buffers or as plain arrays. */
 const cut = (bytes: Uint8Array, cuts: ReadonlyArray<number>, buffers: boolean): Array<Uint8Array> => {
@@ -87,16 +90,16 @@ describe("Ndjson.Reader", () => {
   it("a line of the longest length is read, one byte more is one error, and the next line still works", () => {
     const text = line("abc")
     for (const chunks of [[`${text}\n${text}!\n${text}\n`], [...`${text}\n${text}!\n${text}\n`]]) {
-      expect(read(chunks, { maxLine: text.length })).toEqual([note("abc"), tooLong(text.length), note("abc")])
+      expect(read(chunks, { maxLine: text.length })).toEqual([note("abc"), longNote(text.length), note("abc")])
     }
-    expect(read([`${text}!`], { maxLine: text.length })).toEqual([tooLong(text.length)])
+    expect(read([`${text}!`], { maxLine: text.length })).toEqual([longNote(text.length)])
   })
 
   it("the longest line is 4 MiB by default", () => {
     expect(Ndjson.defaultMaxLine).toBe(4 * 1024 * 1024)
     const pad = Ndjson.defaultMaxLine - line("").length
     expect(read([line("x".repeat(pad)), "\n"])).toEqual([note("x".repeat(pad))])
-    expect(read([line("x".repeat(pad + 1)), "\n"])).toEqual([tooLong(Ndjson.defaultMaxLine)])
+    expect(read([line("x".repeat(pad + 1)), "\n"])).toEqual([longNote(Ndjson.defaultMaxLine)])
   })
 
   it("a line over the limit is skipped in bounded memory", () => {
@@ -127,7 +130,7 @@ describe("Ndjson.Reader", () => {
 
   it("tells of a skipped line whom it concerns, wherever the id stands", () => {
     const big = "y\\\"\\\\".repeat(50)
-    const cases: ReadonlyArray<readonly [string, JsonRpc.Id | undefined, boolean]> = [
+    const cases: ReadonlyArray<readonly [string, JsonRpc.Id | undefined, boolean, boolean?]> = [
       [`{"jsonrpc":"2.0","id":12,"method":"m","params":{"x":"${big}"}}`, 12, false],
       [`{"method":"m","params":{"x":"${big}","id":"no"},"jsonrpc":"2.0","id":"last \\u0041"}`, "last A", false],
       [
@@ -140,12 +143,14 @@ describe("Ndjson.Reader", () => {
       [`{"id":1.5,"jsonrpc":"2.0","result":{"x":"${big}"}}`, undefined, true],
       [`{"id":"${big.repeat(3)}","jsonrpc":"2.0","method":"m"}`, undefined, false],
       [`[{"id":1,"jsonrpc":"2.0","method":"${big}"}]`, undefined, false],
+      [`{"jsonrpc":"2.0","method":"m","params":{"x":"${big}","id":5}}`, undefined, false, true],
+      [`{"jsonrpc":"2.0","id":null,"method":"m","params":{"x":"${big}"}}`, undefined, false, false],
       [`"id":1,"method":"${big}"`, undefined, false],
       [`}}}}]]]],"id":1,{{{{"id":2${big}`, undefined, false]
     ]
-    for (const [text, id, answer] of cases) {
-      expect(read([`${text}\n`], { maxLine: 100 })).toEqual([tooLong(100, id, answer)])
-      expect(read([...`${text}\n`], { maxLine: 100 })).toEqual([tooLong(100, id, answer)])
+    for (const [text, id, answer, notification] of cases) {
+      expect(read([`${text}\n`], { maxLine: 100 })).toEqual([tooLong(100, id, answer, notification)])
+      expect(read([...`${text}\n`], { maxLine: 100 })).toEqual([tooLong(100, id, answer, notification)])
     }
   })
 

@@ -1,6 +1,6 @@
 /**
- * Reads of a JSON-RPC message that is too long to hold only whom it concerns: its id, and whether it is an answer. In bounded
- * memory, whatever the bytes are.
+ * Reads of a JSON-RPC message that is too long to hold only whom it concerns: its id, and whether it is an answer or a
+ * notification. In bounded memory, whatever the bytes are.
  */
 import { type Id, isId } from "@skein/protocol/JsonRpc"
 
@@ -22,6 +22,7 @@ export class Skim {
   // What is being read at the top of the object: a member's name, or the value of "id"; with its quotes.
   #token: Array<number> | undefined
   #id: Id | undefined
+  #identified = false
   #method = false
   #outcome = false
 
@@ -33,6 +34,11 @@ export class Skim {
   /** Whether the message has a result or an error, and no method. */
   get answer(): boolean {
     return this.#outcome && !this.#method
+  }
+
+  /** Whether the message has a method, and no id. */
+  get notification(): boolean {
+    return this.#method && !this.#identified
   }
 
   /** Takes the next bytes. */
@@ -79,6 +85,7 @@ export class Skim {
         this.#atValue = true
         this.#token = this.#key === "\"id\"" ? [] : undefined
         if (this.#key === "\"method\"") this.#method = true
+        else if (this.#key === "\"id\"") this.#identified = true
         else if (this.#key === "\"result\"" || this.#key === "\"error\"") this.#outcome = true
         return
       }
