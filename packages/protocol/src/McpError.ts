@@ -163,12 +163,13 @@ const request: Partial<Record<Reason, number>> = {
   UnsupportedProtocolVersion: -32022
 }
 
-// 2026-07-28, basic, error codes: -32002 and -32042 MUST NOT be emitted, nor a code from -32020 to -32099 that is not defined.
+// 2026-07-28, basic, error codes: -32002 and -32042 MUST NOT be emitted, nor a code from -32020 to -32099 that is not defined;
+// those that are MUST have their own meaning, and so have a reason of their own.
 const permitted = (code: number | undefined, revision: Revision.Revision): number => {
   if (!Number.isSafeInteger(code)) return -32603
   if (Revision.era(revision) === "session") return code!
   if (code === -32002) return -32602
-  return code! <= -32023 && code! >= -32099 ? -32603 : code!
+  return code! <= -32020 && code! >= -32099 ? -32603 : code!
 }
 
 /**
@@ -180,7 +181,8 @@ const permitted = (code: number | undefined, revision: Revision.Revision): numbe
  * - `HeaderMismatch`, `MissingRequiredClientCapability` and `UnsupportedProtocolVersion` are `-32020` to `-32022` in
  *   2026-07-28, and `-32600`, `-32600` and `-32602` before.
  * - `Other` keeps its code, with two exceptions: what is not a safe integer becomes `-32603`, and in 2026-07-28 the codes that
- *   it MUST NOT emit become `-32602` (`-32002`) or `-32603` (`-32042`, and whatever of `-32020` to `-32099` is not defined).
+ *   it MUST NOT emit become `-32602` (`-32002`) or `-32603` (`-32020` to `-32099`: those that are defined have a reason of
+ *   their own, since they MUST be used with their specified meanings only).
  */
 export const codeOf = (error: McpError, revision: Revision.Revision): number => {
   const reason = error.reason

@@ -179,8 +179,18 @@ describe("writing", () => {
     assert.strictEqual(code(McpError.other(-32042, "x"), newest), -32603)
     assert.strictEqual(code(McpError.other(-32050, "x"), newest), -32603)
     for (const forbidden of [-32023, -32099]) assert.strictEqual(code(McpError.other(forbidden, "x"), newest), -32603)
-    for (const kept of [-32000, -32019, -32020, -32022, -32100, 0]) {
+    for (const kept of [-32000, -32019, -32100, 0]) {
       assert.strictEqual(code(McpError.other(kept, "x"), newest), kept)
+    }
+  })
+
+  it("2026-07-28 · MUST use defined codes only with their specified meanings: not for an error of an application's own", () => {
+    for (const defined of [-32020, -32021, -32022]) {
+      assert.strictEqual(code(McpError.other(defined, "x", { a: 1 }), newest), -32603)
+      assert.strictEqual(code(McpError.other(defined, "x"), "2025-11-25"), defined)
+      // One that was received keeps its meaning.
+      const read = McpError.fromErrorObject({ code: defined, message: "x" }, newest)
+      assert.strictEqual(code(read, newest), defined)
     }
   })
 
