@@ -6,6 +6,7 @@
  * name may be empty, or begins and ends with a letter or a digit and holds letters, digits, hyphens, underscores and dots.
  * All of them are ASCII. Reading a key takes time linear in its length.
  */
+import { latest, type Revision } from "./Revision.ts"
 
 /** A key taken apart. */
 export interface MetaKey {
@@ -60,15 +61,23 @@ export const parse = (key: string): MetaKey | undefined => {
 /** Whether the text is a valid key. The empty text is one: both segments may be missing. */
 export const isValid = (key: string): boolean => parse(key) !== undefined
 
+const isOurs = (label: string): boolean => label === "modelcontextprotocol" || label === "mcp"
+
+/** The revisions before 2026-07-28 know of the progress token only, and those before 2025-06-18 of no rule for keys. */
+const isReservedName = (key: string, revision: Revision): boolean =>
+  key === "progressToken" || (revision >= "2026-07-28" && unprefixed.includes(key))
+
 /**
- * Whether a key is the protocol's own, so that an application may not define it: its prefix has `modelcontextprotocol` or `mcp`
- * as the second label, or it is one of {@link unprefixed}. The rest of the key need not be valid.
+ * Whether a key is the protocol's own in a revision, the newest by default, so that an application may not define it: its prefix
+ * has `modelcontextprotocol` or `mcp` as the second label (in 2025-06-18 as any label but the last), or it is one of
+ * {@link unprefixed}. The rest of the key need not be valid.
  */
-export const isReserved = (key: string): boolean => {
+export const isReserved = (key: string, revision: Revision = latest): boolean => {
   const labels = labelsOf(key, key.indexOf("/"))
   if (labels === undefined) return false
-  if (labels.length === 0) return unprefixed.includes(key)
-  return labels[1] === "modelcontextprotocol" || labels[1] === "mcp"
+  if (labels.length === 0) return isReservedName(key, revision)
+  if (revision < "2025-06-18") return false
+  return (revision === "2025-06-18" ? labels.slice(0, -1) : labels.slice(1, 2)).some(isOurs)
 }
 
 /** Whether the text can identify an extension: a valid key with a prefix (2026-07-28, versioning, extension negotiation). */

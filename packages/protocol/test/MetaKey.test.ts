@@ -60,6 +60,22 @@ describe("MetaKey", () => {
     }
   })
 
+  it("2025-11-25 · a prefix with mcp as its second label is reserved; 2025-06-18 · as any label but the last", () => {
+    for (const key of ["modelcontextprotocol.io/x", "mcp.dev/", "api.modelcontextprotocol.org/x", "tools.mcp.com.a/"]) {
+      assert.isTrue(MetaKey.isReserved(key, "2025-06-18"), key)
+    }
+    for (const key of ["io.modelcontextprotocol/x", "mcp/x", "com.example/x"]) {
+      assert.isFalse(MetaKey.isReserved(key, "2025-06-18"), key)
+    }
+    for (const key of ["io.modelcontextprotocol/x", "com.mcp.tools/x", "tools.mcp.com/x"]) {
+      assert.isTrue(MetaKey.isReserved(key, "2025-11-25"), key)
+    }
+    for (const key of ["com.example.mcp/x", "mcp.dev/x"]) assert.isFalse(MetaKey.isReserved(key, "2025-11-25"), key)
+    assert.isFalse(MetaKey.isReserved("io.modelcontextprotocol/x", "2025-03-26"))
+    assert.isFalse(MetaKey.isReserved("traceparent", "2025-11-25"))
+    assert.isTrue(MetaKey.isReserved("progressToken", "2024-11-05"))
+  })
+
   it("2026-07-28 · progressToken, traceparent, tracestate and baggage are reserved without a prefix", () => {
     for (const key of ["progressToken", "traceparent", "tracestate", "baggage"]) {
       assert.isTrue(MetaKey.isReserved(key))
