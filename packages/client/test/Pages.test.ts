@@ -47,6 +47,14 @@ describe("walking the pages", () => {
       assert.deepStrictEqual((yield* client.allTools).map(({ name }) => name), ["a", "b"])
     }))
 
+  it.effect("2026-07-28 · all that counts of a cursor is whether a non-null value was provided: null is the end", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* paged(() => ({ tools: [tool("a")], nextCursor: null }))
+      assert.deepStrictEqual((yield* client.allTools).map(({ name }) => name), ["a"])
+      assert.strictEqual(server.requests("tools/list").length, 1)
+      assert.isFalse("nextCursor" in (yield* client.listTools()))
+    }))
+
   it.effect("a cursor that repeats is an InvalidAnswer", () =>
     Effect.gen(function*() {
       const next: Record<string, string> = { undefined: "a", a: "b", b: "a" }

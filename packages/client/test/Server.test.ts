@@ -153,6 +153,17 @@ describe("requests of the server", () => {
       yield* client.callTool("t")
       assert.deepStrictEqual(server.received.filter(({ _tag }) => _tag === "Success" || _tag === "Failure"), [])
     }))
+
+  it.effect("2026-07-28 · stdio · nor during the probe, where no session may be opened", () =>
+    Effect.gen(function*() {
+      const script = speaks("2026-07-28")
+      const server = scripted((request, server) => {
+        server.send(JsonRpc.request("early", "ping"))
+        return script(request, server)
+      })
+      yield* (yield* Client.make(server.transport, { revisions: ["2026-07-28"] })).ping
+      assert.deepStrictEqual(server.received.filter(({ _tag }) => _tag === "Success" || _tag === "Failure"), [])
+    }))
 })
 
 describe("noise", () => {

@@ -206,8 +206,14 @@ export class PaginatedRequestParams extends Schema.Opaque<PaginatedRequestParams
 /** A result that says nothing but that it worked. */
 export class EmptyResult extends Schema.Opaque<EmptyResult>()(Schema.Struct(resultFields)) {}
 
-/** The fields of a page of a listing. */
-export const pageFields = { ...resultFields, nextCursor: Schema.optionalKey(Cursor) }
+/**
+ * The fields of a page of a listing. A `nextCursor` of `null` is the end as its absence is: what counts is "whether a non-null
+ * value was provided" (2026-07-28, pagination).
+ */
+export const pageFields = {
+  ...resultFields,
+  nextCursor: field(Schema.optionalKey(Cursor), { lift: (value) => value === null ? undefined : value as Cursor })
+}
 
 /** What all pages of listings have. */
 export class PaginatedResult extends Schema.Opaque<PaginatedResult>()(Schema.Struct(pageFields)) {}

@@ -83,7 +83,7 @@ const attempt = (
       const peer = yield* Peer.make({
         connection: guard(connection, {
           get revision() {
-            return revision
+            return revision ?? (mayInitialize(settings) ? undefined : Revision.latest)
           },
           dropped: (what) =>
             warn(`The server sends what it must not, and it is ignored: ${what}`)

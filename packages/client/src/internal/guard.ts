@@ -7,7 +7,7 @@ import type { Connection, Receiver } from "@skein/runtime/Connection"
 
 /** What the guard has to know, and whom it tells. */
 export interface Watch {
-  /** What was negotiated, once it was. */
+  /** What was negotiated, once it was; before that what will be, where there is no choice of era. */
   readonly revision: Revision.Revision | undefined
   /** Something was dropped. Called once for each kind of thing. */
   readonly dropped: (what: string) => void
