@@ -6,7 +6,9 @@ import * as Resource from "@skein/server/Resource"
 import * as ResourceTemplate from "@skein/server/ResourceTemplate"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
 import * as catalog from "./catalog.ts"
 import * as kit from "./kit.ts"
 
@@ -295,6 +297,33 @@ describe("capabilities", () => {
           }
         }))
     }
+  }
+
+  for (const revision of Revision.all) {
+    it.effect(`${revision} · a server that declared tools MUST respond to tools/list; the set MAY be empty`, () =>
+      Effect.gen(function*() {
+        const context = yield* Layer.build(kit.server())
+        const first = yield* Effect.provide(kit.connect(revision), context)
+        expect(yield* first.error("tools/list")).toMatchObject({ code: -32601 })
+        const scope = yield* Scope.make()
+        for (const [, definitions] of offers) {
+          const added = Layer.provide(definitions, Layer.succeedContext(context)) as Layer.Layer<never>
+          yield* Scope.provide(Layer.build(added), scope)
+        }
+        yield* Scope.close(scope, Exit.void)
+        const client = yield* Effect.provide(kit.link(revision), context)
+        const hello = Revision.era(revision) === "session" ? "initialize" : "server/discover"
+        expect((yield* client.result(hello, kit.hello(revision))).capabilities).toEqual({
+          tools: {},
+          resources: {},
+          prompts: {}
+        })
+        expect((yield* client.result("tools/list")).tools).toEqual([])
+        expect((yield* client.result("resources/list")).resources).toEqual([])
+        expect((yield* client.result("resources/templates/list")).resourceTemplates).toEqual([])
+        expect((yield* client.result("prompts/list")).prompts).toEqual([])
+        expect(yield* client.error("tools/call", { name: "t" })).toMatchObject({ code: -32602 })
+      }))
   }
 
   it.effect("no method is found that nobody handles yet", () =>
