@@ -26,9 +26,27 @@ describe("hello", () => {
     expect(readme).toContain(await source("hello/server.ts"))
     expect(readme).toContain(await source("hello/client.ts"))
   })
+
+  it("the README shows a host's configuration that is JSON", async () => {
+    const block = (await source("../README.md")).match(/```json\n([^]*?)```/)?.[1] ?? ""
+    expect(Object.keys(JSON.parse(block).mcpServers.dice)).toEqual(["command", "args"])
+  })
 })
 
 describe("README", () => {
+  it("shows no program that is not run: each is an example, or part of one, or the newcomer's own", async () => {
+    const plain = (text: string): string => text.replaceAll(/^ +/gm, "").trim()
+    const files = ["hello/server.ts", "hello/client.ts", "memory/greet.test.ts"]
+    const examples = plain((await Promise.all(files.map(source))).join("\n"))
+    const blocks = Array.from(
+      (await source("../README.md")).matchAll(/```ts\n([^]*?)```/g),
+      ([, block]) => plain(block!)
+    )
+    const own = (block: string): boolean => block.includes("name: \"dice\"") || block.includes("callTool(\"roll\"")
+    expect(blocks.length).toBe(6)
+    expect(blocks.filter((block) => !own(block) && !examples.includes(block))).toEqual([])
+  })
+
   it("a newcomer's own tool answers a client of their own", async () => {
     const blocks = (await source("../README.md")).split("```").filter((block) => block.startsWith("ts\n"))
     const program = (marker: string): string => {
