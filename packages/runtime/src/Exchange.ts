@@ -94,8 +94,7 @@ export interface Owner {
 
 const progressTokenOf = (params: JsonRpc.JsonObject | undefined): JsonRpc.Id | undefined => {
   const meta = params?.["_meta"]
-  if (typeof meta !== "object" || meta === null) return undefined
-  const token = (meta as JsonRpc.JsonObject)["progressToken"]
+  const token = JsonRpc.isObject(meta) ? meta["progressToken"] : undefined
   return JsonRpc.isId(token) ? token : undefined
 }
 
@@ -103,7 +102,7 @@ const progressTokenOf = (params: JsonRpc.JsonObject | undefined): JsonRpc.Id | u
 const resultOf = (value: Answer): Answer => {
   const toJSON = (value as { readonly toJSON?: unknown } | null | undefined)?.toJSON
   const written: unknown = typeof toJSON === "function" ? toJSON.call(value, "") : value
-  if (typeof written === "object" && written !== null && !Array.isArray(written)) return value
+  if (JsonRpc.isObject(written)) return value
   throw new TypeError("The result is not an object")
 }
 
@@ -113,7 +112,7 @@ export class Exchange {
   readonly method: string
   readonly params: JsonRpc.JsonObject | undefined
   readonly caller: Caller
-  /** When it suspended, in milliseconds of the clock; undefined for one that did not. */
+  /** When it suspended, in milliseconds of the monotonic clock; undefined for one that did not. */
   startedAt: number | undefined = undefined
   /** The last progress that was reported. */
   reported: Progress | undefined = undefined

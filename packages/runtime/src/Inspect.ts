@@ -7,6 +7,7 @@ import type * as Revision from "@skein/protocol/Revision"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Progress } from "./Exchange.ts"
+import { millisOf } from "./internal/time.ts"
 import type { Peer } from "./Peer.ts"
 
 /** A request of the other side that is being handled. One that ends at once is never seen. */
@@ -65,9 +66,10 @@ const sessionAt = (peer: Peer, now: number): SessionInfo => ({
   calls: Array.from(peer.calls, ({ id, method, startedAt }) => ({ id, method, age: now - startedAt }))
 })
 
+const now: Effect.Effect<number> = /* @__PURE__ */ Effect.map(Clock.monotonicTimeNanos, millisOf)
+
 /** What runs on one peer now. */
-export const session = (peer: Peer): Effect.Effect<SessionInfo> =>
-  Effect.map(Clock.currentTimeMillis, (now) => sessionAt(peer, now))
+export const session = (peer: Peer): Effect.Effect<SessionInfo> => Effect.map(now, (now) => sessionAt(peer, now))
 
 /** What runs in a server now. */
 export const server = (options: {
@@ -75,7 +77,7 @@ export const server = (options: {
   readonly version: string
   readonly peers: Iterable<Peer>
 }): Effect.Effect<ServerInfo> =>
-  Effect.map(Clock.currentTimeMillis, (now) => ({
+  Effect.map(now, (now) => ({
     name: options.name,
     version: options.version,
     sessions: Array.from(options.peers, (peer) => sessionAt(peer, now))

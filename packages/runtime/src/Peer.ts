@@ -21,6 +21,7 @@ import { type CallResult, Calls, closed, type Host as CallsHost } from "./intern
 import { guard } from "./internal/guard.ts"
 import { harmless, Notices } from "./internal/notices.ts"
 import { type Host as RequestsHost, Requests } from "./internal/requests.ts"
+import { millisOf } from "./internal/time.ts"
 import * as Limits from "./Limits.ts"
 import type { RequestError } from "./RequestError.ts"
 import type { Session, SessionEnd } from "./Session.ts"
@@ -71,19 +72,19 @@ export interface Peer {
   readonly scope: Scope.Scope
   /** The requests of the other side that are suspended now, oldest first. */
   readonly exchanges: Iterable<Exchange>
-  /** The own requests that wait for an answer, oldest first. */
+  /** The own requests that wait for an answer, oldest first; `startedAt` in milliseconds of the monotonic clock. */
   readonly calls: Iterable<{ readonly id: number; readonly method: string; readonly startedAt: number }>
 }
 
 const none: Iterable<never> = []
 
-class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
 const isAnswered = (message: JsonRpc.Message | JsonRpc.Invalid): message is JsonRpc.Invalid =>
   message._tag === "Invalid" && !message.answer && message.notification !== true
 
+class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
   session: Session | undefined = undefined
-  readonly clock: Clock.Clock
   readonly fork: <A, E>(effect: Effect.Effect<A, E, R>) => Fiber.Fiber<A, E>
+  readonly #clock: Clock.Clock
   readonly #options: Options<R>
   readonly #connection: Connection
   readonly #limits: Limits.Resolved
@@ -104,7 +105,7 @@ const isAnswered = (message: JsonRpc.Message | JsonRpc.Invalid): message is Json
     this.#options = options
     this.#connection = options.connection
     this.#limits = limits
-    this.clock = Context.get(context, Clock.Clock)
+    this.#clock = Context.get(context, Clock.Clock)
     this.fork = Effect.runForkWith(context)
     this.#requests = new Requests(this, options.connection, options.dispatch, context, limits.maxInFlight)
     this.#life = this.fork(Effect.flatMap(
@@ -265,6 +266,10 @@ const isAnswered = (message: JsonRpc.Message | JsonRpc.Invalid): message is Json
   }
 
   // ---- what the requests, the calls and the notices need
+
+  now(): number {
+    return millisOf(this.#clock.monotonicTimeNanosUnsafe())
+  }
 
   identify(request: JsonRpc.Request): Caller | Refusal {
     return this.#options.identify(this, request)

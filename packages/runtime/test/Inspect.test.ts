@@ -105,14 +105,14 @@ describe("Inspect", () => {
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ dispatch: echo })
       const seen: Array<string> = []
-      const clock = (peer as unknown as { clock: { currentTimeMillisUnsafe: () => number } }).clock
-      const read = clock.currentTimeMillisUnsafe
-      clock.currentTimeMillisUnsafe = () => {
+      const reading = peer as unknown as { now: () => number }
+      const read = reading.now
+      reading.now = () => {
         seen.push("clock")
-        return read.call(clock)
+        return read.call(peer)
       }
       for (let id = 0; id < 10; id++) other.request(id, "ping")
-      clock.currentTimeMillisUnsafe = read
+      reading.now = read
       expect(seen).toEqual([])
       expect(other.messages).toHaveLength(10)
     }))

@@ -79,7 +79,7 @@ describe("requests of the other side", () => {
       expect(other.messages).toEqual([{
         jsonrpc: "2.0",
         id: 1,
-        error: { code: -32600, message: "A request with the id 1 is in flight already" }
+        error: { code: -32600, message: "A request with this id is in flight already" }
       }])
       expect(handlers.started).toEqual([1])
       expect(handlers.interrupted).toEqual([])

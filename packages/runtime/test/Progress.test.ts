@@ -131,6 +131,20 @@ describe("progress that a call asked for", () => {
       expect(other.messages).toHaveLength(1)
     }))
 
+  it.effect("a number that is too large for one is none: the report is ignored, and so is such a total", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw()
+      const seen: Array<unknown> = []
+      yield* fork(peer.request("a", {}, { onProgress: (progress) => seen.push(progress) }))
+      const report = (rest: string) =>
+        other.text(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,${rest}}}`)
+      report(`"progress":1e999`)
+      report(`"progress":-1e999`)
+      report(`"progress":1,"total":1e999`)
+      report(`"progress":2`)
+      expect(seen).toEqual([{ progress: 1 }, { progress: 2 }])
+    }))
+
   it.effect("a callback that throws is logged, and harms neither the call nor the connection", () =>
     logged((lines) =>
       Effect.gen(function*() {

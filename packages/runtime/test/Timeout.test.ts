@@ -1,5 +1,7 @@
 import * as Revision from "@skein/protocol/Revision"
+import * as Inspect from "@skein/runtime/Inspect"
 import { describe, expect, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Metric from "effect/Metric"
@@ -242,6 +244,44 @@ describe("timeouts", () => {
       expect(failureOf(call)).toMatchObject(timedOut)
       expect([...right.exchanges]).toEqual([])
     }))
+})
+
+describe("a wall clock that is set", () => {
+  /** Runs a test in which the wall clock is off by as many milliseconds as it says. */
+  const set = <A, E, R>(f: (wall: { offset: number }) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+    const wall = { offset: 0 }
+    return Effect.updateService(f(wall), Clock.Clock, (clock) =>
+      Object.assign(Object.create(clock) as Clock.Clock, {
+        currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() + wall.offset
+      }))
+  }
+
+  for (const offset of [-3_600_000, 3_600_000]) {
+    it.effect(`by ${offset / 1000} seconds neither lengthens nor shortens a timeout, nor an age`, () =>
+      set((wall) =>
+        Effect.gen(function*() {
+          const { other, peer } = yield* raw({ limits: { timeout: "10 seconds" } })
+          const silent = yield* fork(peer.request("silent"))
+          const heard = yield* fork(peer.request("heard", {}, { onProgress: () => {} }))
+          other.request("r")
+          yield* TestClock.adjust("5 seconds")
+          wall.offset = offset
+          const later = yield* fork(peer.request("later", {}, { timeout: "1 second" }))
+          other.progress(2, 1)
+          const tree = yield* Inspect.session(peer)
+          expect(tree.requests.map((request) => request.age)).toEqual([5000])
+          expect(tree.calls.map((call) => call.age)).toEqual([5000, 5000, 0])
+          yield* TestClock.adjust("1 second")
+          expect([poll(silent), poll(heard), poll(later)]).toEqual(["running", "running", "failed"])
+          yield* TestClock.adjust("4 seconds")
+          expect(failureOf(silent)).toMatchObject({ message: "No answer to silent within 10000 ms" })
+          yield* TestClock.adjust("4999 millis")
+          expect(poll(heard)).toBe("running")
+          yield* TestClock.adjust("1 millis")
+          expect(failureOf(heard)).toMatchObject({ message: "No answer to heard within 15000 ms" })
+        })
+      ))
+  }
 })
 
 describe("a handler's own timeout", () => {

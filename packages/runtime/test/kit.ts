@@ -106,8 +106,12 @@ export class Counterpart implements Connection.Connection {
 
   // ---- what the other side says
 
+  text(text: string): void {
+    if (!this.#ended) this.#receiver!.message(JsonRpc.parseText(text))
+  }
+
   json(value: unknown): void {
-    if (!this.#ended) this.#receiver!.message(JsonRpc.parseText(JSON.stringify(value)))
+    this.text(JSON.stringify(value))
   }
 
   request(id: JsonRpc.Id, method = "work", params?: object): void {

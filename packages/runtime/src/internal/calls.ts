@@ -7,7 +7,6 @@
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
 import * as Cause from "effect/Cause"
-import type { Clock } from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Duration from "effect/Duration"
 import type * as Fiber from "effect/Fiber"
@@ -35,7 +34,8 @@ interface Call {
 
 /** What the calls need of their peer. */
 export interface Host {
-  readonly clock: Clock
+  /** Milliseconds of the monotonic clock. */
+  readonly now: () => number
   readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
   /** Sends a message; may throw what `JsonRpc.encode` throws. */
   readonly send: (message: JsonRpc.Message, about: JsonRpc.Id | undefined) => void
@@ -82,7 +82,7 @@ export class Calls {
       return settled
     }
     const id = this.#nextId++
-    const startedAt = this.#host.clock.currentTimeMillisUnsafe()
+    const startedAt = this.#host.now()
     const timeout = millis(options.timeout, this.#limits.timeout)
     const maxTimeout = millis(options.maxTimeout, this.#limits.maxTimeout)
     const deadline = startedAt + Math.min(timeout, maxTimeout)
@@ -143,15 +143,16 @@ export class Calls {
     const call = this.#pending.get(params["progressToken"] as JsonRpc.Id)
     const progress = params["progress"]
     if (call === undefined || call.onProgress === undefined) return
-    if (typeof progress !== "number" || !(progress > call.progress)) return
+    // A number that is too large to be one is read as infinite, and nothing would grow beyond it.
+    if (typeof progress !== "number" || !Number.isFinite(progress) || progress <= call.progress) return
     call.progress = progress
-    const now = this.#host.clock.currentTimeMillisUnsafe()
+    const now = this.#host.now()
     call.deadline = Math.min(now + call.timeout, call.startedAt + call.maxTimeout)
     const { total, message } = params
     try {
       call.onProgress({
         progress,
-        ...(typeof total === "number" ? { total } : undefined),
+        ...(typeof total === "number" && Number.isFinite(total) ? { total } : undefined),
         ...(typeof message === "string" ? { message } : undefined)
       })
     } catch (defect) {
@@ -199,14 +200,14 @@ export class Calls {
     if (deadline >= this.#wakeAt) return
     this.#timer?.interruptUnsafe()
     this.#wakeAt = deadline
-    const wait = Duration.millis(deadline - this.#host.clock.currentTimeMillisUnsafe())
+    const wait = Duration.millis(deadline - this.#host.now())
     this.#timer = this.#host.fork(Effect.andThen(Effect.sleep(wait), Effect.sync(() => this.#sweep())))
   }
 
   #sweep(): void {
     this.#timer = undefined
     this.#wakeAt = Infinity
-    const now = this.#host.clock.currentTimeMillisUnsafe()
+    const now = this.#host.now()
     let next = Infinity
     for (const call of [...this.#pending.values()]) {
       if (call.deadline > now) {

@@ -5,7 +5,6 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
 import * as Cause from "effect/Cause"
-import type { Clock } from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
@@ -27,7 +26,8 @@ import { guard } from "./guard.ts"
 
 /** What the requests need of their peer. */
 export interface Host {
-  readonly clock: Clock
+  /** Milliseconds of the monotonic clock. */
+  readonly now: () => number
   /** The revision in which what cannot be attributed to a caller is answered. */
   readonly revision: Revision.Revision
   /** Whether nothing may go on any more. */
@@ -119,8 +119,7 @@ export class Requests<R> implements Owner {
     if (this.#exchanges === undefined) return undefined
     const { revision } = this.#host
     if (this.#exchanges.has(request.id)) {
-      const error = McpError.invalidRequest(`A request with the id ${JSON.stringify(request.id)} is in flight already`)
-      return { error, revision }
+      return { error: McpError.invalidRequest("A request with this id is in flight already"), revision }
     }
     if (!this.full) return undefined
     const message = `Too many requests are in flight: at most ${this.#maxInFlight}`
@@ -191,7 +190,7 @@ export class Requests<R> implements Owner {
   }
 
   suspended(exchange: Exchange): void {
-    exchange.startedAt = this.#host.clock.currentTimeMillisUnsafe()
+    exchange.startedAt = this.#host.now()
     ;(this.#exchanges ??= new Map()).set(exchange.id, exchange)
     if (this.full) this.#host.counted()
     // Its handler has ended the session before it suspended.
