@@ -243,9 +243,17 @@ const expandOne = ({ operator, variables }: Expression, values: { readonly [name
   return (operator === "+" ? "" : operator) + written.join(separator)
 }
 
+// Who reads a URI tries it with every template there is, and spelling it out is most of the work.
+let latest = { uri: "", spelt: "" }
+
+const spell = (uri: string): string => {
+  if (uri !== latest.uri) latest = { uri, spelt: canonical(uri) }
+  return latest.spelt
+}
+
 /**
  * Reads a URI: the values of the variables, or `undefined` where it does not match. It never throws, and its time is linear in the
  * length of the URI, whatever the template is. The URI may be spelt with characters that a URI must encode.
  */
 export const match = (template: UriTemplate, uri: string): Values | undefined =>
-  uri.length > template.maxUriLength ? undefined : run(template.plan, canonical(uri))
+  uri.length > template.maxUriLength ? undefined : run(template.plan, spell(uri))

@@ -170,6 +170,23 @@ describe("bounds", () => {
     }
   })
 
+  it("a hostile URI is tried with 10,000 templates in under 100 ms: it is spelt out once for all of them", () => {
+    const templates = Array.from({ length: 10_000 }, (_, i) => make(`x${i}://{id}/{+path}{?q*}`))
+    for (const uri of [...uris(16_384), "x?" + "q=&".repeat(5_400)]) {
+      Timed.within(100, () => {
+        for (const template of templates) assert.isUndefined(UriTemplate.match(template, uri))
+      })
+    }
+  })
+
+  it("what one URI gave is not what the next one gives", () => {
+    const template = make("x:{a}")
+    for (const [uri, a] of [["x:é", "é"], ["x:%c3%a9", "é"], ["x:e", "e"], ["x:é", "é"], ["x:e", "e"]] as const) {
+      assert.deepStrictEqual({ ...UriTemplate.match(template, uri) }, { a })
+    }
+    assert.isUndefined(UriTemplate.match(template, ""))
+  })
+
   it("a hostile template is read, or refused, in under 50 ms", () => {
     for (
       const text of [

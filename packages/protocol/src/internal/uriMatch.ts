@@ -202,18 +202,18 @@ const matchPath = ({ left, middle, right }: Plan, uri: string, found: Found): bo
 /** Reads a canonical URI; `undefined` where it does not match. */
 export const run = (plan: Plan, uri: string): Found | undefined => {
   const found = Object.create(null) as Found
-  let text = uri
-  const hash = plan.fragment === undefined ? -1 : text.indexOf("#")
-  if (hash >= 0) {
-    const raw = text.slice(hash + 1)
-    if (!assignList(plan.fragment!, raw, raw !== "", ",", found)) return undefined
-    text = text.slice(0, hash)
-  }
+  const hash = plan.fragment === undefined ? -1 : uri.indexOf("#")
+  const text = hash < 0 ? uri : uri.slice(0, hash)
   const mark = plan.query === undefined ? -1 : queryAt(text, plan.query)
+  // The path first: mostly it says that the template is another one's.
+  if (!matchPath(plan, mark < 0 ? text : text.slice(0, mark), found)) return undefined
   if (mark >= 0) {
     const query = text.slice(mark + 1)
     if (query.includes("#") || !readQuery(query, plan.query!.variables, found)) return undefined
-    text = text.slice(0, mark)
   }
-  return matchPath(plan, text, found) ? found : undefined
+  if (hash >= 0) {
+    const raw = uri.slice(hash + 1)
+    if (!assignList(plan.fragment!, raw, raw !== "", ",", found)) return undefined
+  }
+  return found
 }
