@@ -49,13 +49,17 @@ const validatorOf = (schema: Schema.Codec<unknown, unknown>): Validate => {
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
+// What a peer sent is quoted in an error only up to this many characters.
+const quoted = 128
+
+const clip = (text: string): string => text.length <= quoted ? text : `${text.slice(0, quoted)}…`
+
 const showPath = (root: string, path: ReadonlyArray<PropertyKey>): string =>
-  path.reduce<string>((shown, key) =>
-    typeof key === "number"
-      ? `${shown}[${key}]`
-      : /^[A-Za-z_$][\w$]*$/.test(String(key))
-      ? `${shown}.${String(key)}`
-      : `${shown}[${JSON.stringify(String(key))}]`, root)
+  path.reduce<string>((shown, key) => {
+    if (typeof key === "number") return `${shown}[${key}]`
+    const name = clip(String(key))
+    return /^[A-Za-z_$][\w$]*$/.test(name) ? `${shown}.${name}` : `${shown}[${JSON.stringify(name)}]`
+  }, root)
 
 /** One line about what is wrong, with the path of the deepest fault. */
 const describe = (issue: SchemaIssue.Issue, root: string): string => {
@@ -152,7 +156,9 @@ const classify = (
   if (type === "task" && method.taskAnswered) return "Task"
   // An example of the extension's own shows this; its text says `complete`.
   if (type === "task" && method.name === "tasks/get") return "Complete"
-  return { error: `result.resultType: ${JSON.stringify(type)} is no answer to ${method.name}` }
+  // Anything can stand there, and nest deeper than it could be shown.
+  const shown = typeof type === "string" ? JSON.stringify(clip(type)) : `a value of type ${typeof type}`
+  return { error: `result.resultType: ${shown} is no answer to ${method.name}` }
 }
 
 /** Reads an answer: the result, or what came in its place. */

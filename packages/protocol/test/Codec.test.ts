@@ -225,6 +225,24 @@ describe("answers", () => {
     expect(Result.isFailure(Codec.decodeResult(Method.CallTool, "2026-07-28", inputRequired))).toBe(true)
   })
 
+  it("2026-07-28 · a resultType that is no text, or a long one, is an error that does not repeat it", () => {
+    const error = (resultType: unknown) =>
+      refusal(Codec.decodeAnswer(Method.CallTool, "2026-07-28", { resultType, content: [] }))
+    expect(error(JSON.parse("[".repeat(100_000) + "]".repeat(100_000)))).toBe(
+      "result.resultType: a value of type object is no answer to tools/call"
+    )
+    expect(error(7)).toBe("result.resultType: a value of type number is no answer to tools/call")
+    expect(error("x".repeat(1_000_000)).length).toBeLessThan(200)
+  })
+
+  it("an error names the path to a fault, and of a long name on it the first 128 characters", () => {
+    const error = (name: string) =>
+      refusal(Codec.decodeParams(Method.GetPrompt, "2025-11-25", { name: "a", arguments: { [name]: 7 } }))
+    expect(error("b")).toBe("params.arguments.b: Expected string")
+    expect(error("b".repeat(128))).toBe(`params.arguments.${"b".repeat(128)}: Expected string`)
+    expect(error("b".repeat(1_000_000))).toBe(`params.arguments["${"b".repeat(128)}…"]: Expected string`)
+  })
+
   it("session era · an answer of the request era is refused when writing, not mistaken for a result", () => {
     for (const revision of Revision.sessionEra) {
       expect(refusal(Codec.encodeResult(Method.CallTool, revision, inputRequired))._tag).toBe("Unrepresentable")

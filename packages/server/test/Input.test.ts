@@ -258,9 +258,13 @@ describe("a schema that cannot be offered", () => {
     it.effect(`a schema that has no JSON Schema fails the layer, and names the tool: ${member}`, () =>
       Effect.gen(function*() {
         const symbolic = Schema.Struct({ [Symbol.for("a")]: Schema.String } as never) as unknown as Tool.Codec
-        const error = yield* refusal(Tool.make("odd", { [member]: symbolic }) as never)
-        expect(error).toMatchObject({ _tag: "DefinitionError", reason: "Schema", kind: "tool", definition: "odd" })
-        expect((error as DefinitionError).message).toContain(`The ${member} schema cannot be said as JSON Schema`)
+        const Endless: Tool.Codec = Schema.Union([Point, Schema.suspend((): Tool.Codec => Endless)])
+          .annotate({ identifier: `Endless ${member}` })
+        for (const schema of [symbolic, Endless]) {
+          const error = yield* refusal(Tool.make("odd", { [member]: schema }) as never)
+          expect(error).toMatchObject({ _tag: "DefinitionError", reason: "Schema", kind: "tool", definition: "odd" })
+          expect((error as DefinitionError).message).toContain(`The ${member} schema cannot be said as JSON Schema`)
+        }
       }))
   }
 })

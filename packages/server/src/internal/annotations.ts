@@ -3,16 +3,13 @@
  * of a date, a class or any other thing that is read from something else it tells what it is read from, and no more. A model
  * needs the words most just there.
  */
-import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as AST from "effect/SchemaAST"
 
 /** The definitions that a JSON Schema refers to, by name. */
 export interface Definitions {
   readonly [name: string]: JsonObject
 }
-
-export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** The name of the definition that a node refers to: a JSON pointer in a fragment. */
 export const referenced = (node: JsonObject): string | undefined => {

@@ -1,12 +1,12 @@
 /**
  * Effect Schemas as the JSON Schemas that definitions carry.
  */
-import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import type { ObjectSchema } from "@skein/protocol/Tool"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { DefinitionError } from "../DefinitionError.ts"
-import { annotate, type Definitions, isObject, referenced, resolve } from "./annotations.ts"
+import { annotate, type Definitions, referenced, resolve } from "./annotations.ts"
 
 /**
  * `Schema.Number` allows the numbers that JSON cannot say, and names them as strings. A model is told the number alone:
@@ -71,9 +71,15 @@ const asObject = (node: JsonObject, definitions: Definitions): JsonObject | unde
 
 type Named = Pick<DefinitionError, "kind" | "definition">
 
-const convert = (schema: Schema.Constraint, what: string, named: Named): Effect.Effect<Document, DefinitionError> =>
+const convert = <A>(
+  schema: Schema.Constraint,
+  what: string,
+  named: Named,
+  make: (document: Document) => A
+): Effect.Effect<A, DefinitionError> =>
   Effect.try({
-    try: () => document(schema),
+    // A union that is a member of itself has no end, neither here nor where values are read by it.
+    try: () => make(document(schema)),
     catch: (error) => refused(named, `The ${what} cannot be said as JSON Schema: ${String(error)}`)
   })
 
@@ -87,19 +93,25 @@ const refused = ({ definition, kind }: Named, problem: string): DefinitionError 
 
 /** What describes the arguments of a tool: the root must be an object in every revision. */
 export const input = (schema: Schema.Constraint, named: Named): Effect.Effect<ObjectSchema, DefinitionError> =>
-  Effect.flatMap(convert(schema, "input schema", named), ({ root, definitions }) => {
-    const object = asObject(root, definitions)
-    return object === undefined
-      ? Effect.fail(refused(named, "Its arguments must be an object: give a struct, or the fields of one"))
-      : Effect.succeed(withoutNonFinite(whole({ root: object, definitions })) as ObjectSchema)
-  })
+  Effect.flatMap(
+    convert(schema, "input schema", named, ({ root, definitions }) => {
+      const object = asObject(root, definitions)
+      return object === undefined ? undefined : withoutNonFinite(whole({ root: object, definitions })) as ObjectSchema
+    }),
+    (object) =>
+      object === undefined
+        ? Effect.fail(refused(named, "Its arguments must be an object: give a struct, or the fields of one"))
+        : Effect.succeed(object)
+  )
 
 /** The schema of no arguments. */
 export const none: ObjectSchema = { type: "object", additionalProperties: false }
 
 /** What describes the structured content of a tool. Of a union of objects older revisions are told too that it is one. */
 export const output = (schema: Schema.Constraint, named: Named): Effect.Effect<JsonObject, DefinitionError> =>
-  Effect.map(
-    convert(schema, "output schema", named),
+  convert(
+    schema,
+    "output schema",
+    named,
     ({ root, definitions }) => whole({ root: asObject(root, definitions) ?? root, definitions })
   )
