@@ -3,7 +3,6 @@
  */
 import * as McpError from "@skein/protocol/McpError"
 import type { CallToolResult } from "@skein/protocol/CallTool"
-import type { TransportError } from "@skein/runtime/Connection"
 import type { RequestError } from "@skein/runtime/RequestError"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Data from "effect/Data"
@@ -73,9 +72,3 @@ export const fromRequest = (method: string, error: McpError.McpError | RequestEr
   const cause = end?._tag === "Lost" ? end.cause : error
   return new ClientError({ reason: "Closed", method, message: `${error.message}${endText(end)}`, end, cause })
 }
-
-/** The failure that a transport's failure stands for. */
-export const fromTransport = (error: TransportError): ClientError =>
-  error.reason === "Open"
-    ? new ClientError({ reason: "Open", message: error.message, cause: error })
-    : new ClientError({ reason: "Closed", message: error.message, end: { _tag: "Lost", cause: error }, cause: error })

@@ -5,8 +5,8 @@
  *
  * - `undefined` in place of an adapter means that nothing has to be done in that revision. Most are.
  * - A value that is not affected is passed by reference; one that is gets a shallow copy. Unknown members always stay.
- * - An adapter does not validate. It is total on any input when lifting; when lowering it throws nothing but an
- *   `Unrepresentable`, which `Codec` turns into a value.
+ * - An adapter does not validate. It is total on any input when lifting; when lowering it throws an `Unrepresentable`, or
+ *   what a rule throws that is given no value of the model. `Codec` turns both into a value.
  */
 import * as AST from "effect/SchemaAST"
 import { type FieldRule, fieldRule, guardOf, type MemberRule, memberRule, refuse, type Window } from "./Annotate.ts"
@@ -24,7 +24,7 @@ interface Mutable {
 }
 
 const within = (window: Window | undefined, revision: Revision.Revision): boolean =>
-  window === undefined || Revision.within(revision, window.since ?? "2024-11-05", window.until)
+  window === undefined || Revision.within(revision, window.since, window.until)
 
 // Compiled adapters, by AST node: two slots per revision. `null` is a compiled identity.
 const compiled = new WeakMap<AST.AST, Array<Adapter | null | undefined>>()

@@ -6,6 +6,7 @@
  */
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
+import { wellFormed } from "./internal/percent.ts"
 
 /** The headers' names as the specification writes them. */
 export const names = {
@@ -90,15 +91,13 @@ export const decode = (header: string): string | undefined => {
   }
 }
 
-// A surrogate without its partner has no UTF-8: it was encoded as U+FFFD.
-const wellFormed = (text: string): string => text.replace(/\p{Surrogate}/gu, "\ufffd")
-
 const decimal = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 /** Whether a decoded header says the same as a value of the body. Numbers are compared as numbers: `42.0` is `42`. */
 const equals = (header: string, body: string | number | boolean): boolean => {
   switch (typeof body) {
     case "string":
+      // A surrogate without its partner was encoded as U+FFFD.
       return header === body || header === wellFormed(body)
     case "boolean":
       return header === (body ? "true" : "false")

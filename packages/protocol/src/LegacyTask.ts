@@ -4,7 +4,7 @@
  */
 import * as Schema from "effect/Schema"
 import { AnyObject, Meta, notificationFields, pageFields } from "./Common.ts"
-import { Task, TaskRequestParams, taskStateFields } from "./Task.ts"
+import { Task, taskStateFields } from "./Task.ts"
 
 /** The `_meta` key that ties any message to a task. Its value is a {@link RelatedTaskMetadata}. */
 export const relatedTask = "io.modelcontextprotocol/related-task"
@@ -19,10 +19,6 @@ export class CreateTaskResult extends Schema.Opaque<CreateTaskResult>()(Schema.S
   _meta: Schema.optionalKey(Meta),
   task: Task
 })) {}
-
-/** The params of `tasks/get`, `tasks/result` and `tasks/cancel`. */
-export const GetTaskRequestParams = TaskRequestParams
-export type GetTaskRequestParams = TaskRequestParams
 
 /** The answer to `tasks/get` and to `tasks/cancel`. */
 export class GetTaskResult extends Schema.Opaque<GetTaskResult>()(Schema.Struct({

@@ -341,7 +341,7 @@ export const notifications: ReadonlyArray<AnyNotification> = [
 ]
 
 const exists = (method: Window, revision: Revision.Revision): boolean =>
-  Revision.within(revision, method.since ?? "2024-11-05", method.until)
+  Revision.within(revision, method.since, method.until)
 
 const table = <M extends Window & { readonly name: string }>(all: ReadonlyArray<M>) => {
   const byRevision = new Map<Revision.Revision, ReadonlyMap<string, M>>()

@@ -28,8 +28,6 @@ export const subscriptionId = "io.modelcontextprotocol/subscriptionId"
 export { relatedTask } from "./LegacyTask.ts"
 /** Asks for progress notifications, with this token. */
 export const progressToken = "progressToken"
-/** The trace context keys, by their W3C names. */
-export const traceContext = ["traceparent", "tracestate", "baggage"] as const
 
 /** The `_meta` of a request, since 2026-07-28. */
 export class RequestMetaObject extends Schema.Opaque<RequestMetaObject>()(Schema.Struct({

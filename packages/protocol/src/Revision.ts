@@ -35,6 +35,6 @@ export const is = (value: unknown): value is Revision => all.includes(value as R
 /** The era of a revision. */
 export const era = (revision: Revision): Era => requestEra.includes(revision) ? "request" : "session"
 
-/** Whether `revision` is `since` or newer, and older than `until` where one is given. */
-export const within = (revision: Revision, since: Revision, until?: Revision | undefined): boolean =>
-  revision >= since && (until === undefined || revision < until)
+/** Whether `revision` is `since` or newer, and older than `until`; each where one is given. */
+export const within = (revision: Revision, since: Revision | undefined, until?: Revision | undefined): boolean =>
+  (since === undefined || revision >= since) && (until === undefined || revision < until)

@@ -88,7 +88,7 @@ export const of = (source: Source): Iterable<Entry> => {
   const results = { client: new Array<AnySchema>(), server: new Array<AnySchema>() }
   const notifications = { client: new Array<AnySchema>(), server: new Array<AnySchema>() }
   for (const [name, method] of named) {
-    const exists = within(revision, method.since ?? "2024-11-05", method.until)
+    const exists = within(revision, method.since, method.until)
     const literal = Schema.Literal(method.name)
     const params = method.params as AnySchema
     const ofSource = (method.extension !== undefined) === (source === "tasks")

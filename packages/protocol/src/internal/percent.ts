@@ -2,8 +2,8 @@
  * Percent-encoding as RFC 6570 needs it. Nothing here throws, and all of it is linear.
  */
 
-// A surrogate without its partner has no UTF-8 and becomes the replacement character.
-const wellFormed = (text: string): string => {
+/** A surrogate without its partner has no UTF-8: it becomes the replacement character. */
+export const wellFormed = (text: string): string => {
   const native = (text as { readonly toWellFormed?: () => string }).toWellFormed
   return native === undefined ? text.replace(/\p{Surrogate}/gu, "\ufffd") : native.call(text)
 }

@@ -238,7 +238,7 @@ export const of = (source: Source): Iterable<readonly [name: string, schema: Sch
   const revision = source === "tasks" ? latest : source
   const entries: Array<readonly [string, object]> = source === "tasks" ? Object.entries(extension) : []
   for (const group of groups()) {
-    if (!within(revision, group.since ?? "2024-11-05", group.until)) continue
+    if (!within(revision, group.since, group.until)) continue
     if (source === "tasks" && group.tasks !== true) continue
     for (const [name, schema] of Object.entries(group.schemas)) {
       entries.push([name, group.requests === true && source === latest ? withRequestMeta(schema) : schema])
