@@ -23,6 +23,7 @@ import type * as Content from "./Content.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import * as captured from "./internal/captured.ts"
+import { clip } from "./internal/clip.ts"
 import * as jsonSchema from "./internal/jsonSchema.ts"
 import * as toolCall from "./internal/toolCall.ts"
 
@@ -72,7 +73,8 @@ const schemaOf = (shape: Shape): Codec =>
   Schema.isSchema(shape) ? shape as Codec : Schema.Struct(shape as Schema.Struct.Fields) as unknown as Codec
 
 /**
- * Defines a tool. The name should be 1 to 128 characters of `A-Z a-z 0-9 _ - .` (2025-11-25, "Tool Names").
+ * Defines a tool. The name should be 1 to 128 characters of `A-Z a-z 0-9 _ - .` (2025-11-25, "Tool Names"). One that is not is
+ * offered all the same, and the log says so: clients and models may stumble over it.
  */
 export const make = <const Name extends string, Input extends Shape = {}, Output extends Shape = never>(
   name: Name,
@@ -126,11 +128,20 @@ export const layer = <Name extends string, Input, Output, E extends HandlerError
     )
   )
 
+/** "Tool names SHOULD be between 1 and 128 characters", of these and no others (2025-11-25, "Tool Names"). */
+const advise = (name: string): Effect.Effect<void> =>
+  /^[\w.-]{1,128}$/.test(name)
+    ? Effect.void
+    : Effect.logWarning(
+      `The tool name ${JSON.stringify(clip(name))} should be 1 to 128 characters of A-Z a-z 0-9 _ - .`
+    )
+
 /** The tool as `tools/list` shows it. */
 const describe = <Name extends string, Input, Output>(
   { input, name, options, output }: Tool<Name, Input, Output>
 ): Effect.Effect<WireTool.Tool, DefinitionError> =>
   Effect.gen(function*() {
+    yield* advise(name)
     const named = { kind: "tool", definition: name } as const
     const inputSchema = input === undefined ? jsonSchema.none : yield* jsonSchema.input(input, named)
     const outputSchema = output === undefined ? undefined : yield* jsonSchema.output(output, named)

@@ -104,6 +104,11 @@ export class Client {
     return this.sendRaw(method, { ...params, _meta: { ...meta(), ...params._meta } })
   }
 
+  /** Sends an answer, to whatever it may be. */
+  answerRaw(message: JsonRpc.Success | JsonRpc.Failure): void {
+    this.#connection.send(message)
+  }
+
   notify(method: string, params?: JsonRpc.JsonObject): void {
     this.#connection.send({ _tag: "Notification", method, params })
   }
