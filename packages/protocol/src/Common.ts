@@ -10,7 +10,7 @@ import { field, guard, only, since } from "./Annotate.ts"
 import { isObject, type JsonObject } from "./JsonRpc.ts"
 
 // What generators make of an open object. A declaration validates by a guard alone, and so keeps the object by reference.
-const Scalar = Schema.Union([Schema.String, Schema.Int, Schema.Boolean])
+const Scalar = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean, Schema.Null])
 const Tree = Schema.Record(
   Schema.String,
   Schema.Union([Scalar, Schema.Array(Scalar), Schema.Record(Schema.String, Scalar)])
@@ -44,10 +44,10 @@ export const AnyValue = guarded<unknown, typeof Generated>(
 )
 
 /** A finite number. The official schemas say `integer` where the specification's TypeScript says `number`; both are read. */
-export const AnyNumber = guarded<number, typeof Schema.Int>(
+export const AnyNumber = guarded<number, typeof Schema.Finite>(
   "a finite number",
   (value): value is number => Number.isFinite(value),
-  Schema.Int,
+  Schema.Finite,
   (value) => value
 )
 

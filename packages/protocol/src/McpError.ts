@@ -8,7 +8,7 @@
  * microsecond, a captured stack five. `new McpError({…})` captures one, as every error class does.
  */
 import * as Data from "effect/Data"
-import type * as JsonRpc from "./JsonRpc.ts"
+import * as JsonRpc from "./JsonRpc.ts"
 import * as Revision from "./Revision.ts"
 
 /** Why a request failed. `Other` keeps the code that the peer, or the author, gave it. */
@@ -200,15 +200,12 @@ export const toErrorObject = (error: McpError, revision: Revision.Revision): Jso
 }
 
 const member = (data: unknown, key: string): unknown =>
-  typeof data === "object" && data !== null && Object.hasOwn(data, key) ? (data as JsonRpc.JsonObject)[key] : undefined
+  JsonRpc.isObject(data) && Object.hasOwn(data, key) ? data[key] : undefined
 
 const isVersions = (data: unknown): boolean =>
   Array.isArray(member(data, "supported")) && typeof member(data, "requested") === "string"
 
-const isCapabilities = (data: unknown): boolean => {
-  const value = member(data, "requiredCapabilities")
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-}
+const isCapabilities = (data: unknown): boolean => JsonRpc.isObject(member(data, "requiredCapabilities"))
 
 const reasonOf = (code: number, data: unknown, revision: Revision.Revision): Reason => {
   const modern = Revision.era(revision) === "request"

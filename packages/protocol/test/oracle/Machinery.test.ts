@@ -1,5 +1,7 @@
+import { AnyNumber, AnyObject, AnyValue } from "@skein/protocol/Common"
 import { isDeepStrictEqual } from "node:util"
 import { expect, it } from "vitest"
+import * as Check from "./Check.ts"
 import * as JsonSchemaArbitrary from "./JsonSchemaArbitrary.ts"
 import * as Spec from "./Spec.ts"
 import * as Validate from "./Validate.ts"
@@ -38,6 +40,27 @@ Spec.describeSpec("the oracle's own parts", () => {
     expect(values.some((value) => Object.keys(value).some((key) => !known.includes(key)))).toBe(true)
     expect(values.some((value) => Object.hasOwn(value, "__proto__"))).toBe(true)
     expect(new Set(values.map((value) => value["name"])).has("")).toBe(true)
+  })
+
+  it("an open value of the model is generated as anything that JSON can say, and a number as a fraction too", () => {
+    const kinds = (values: ReadonlyArray<unknown>) =>
+      new Set(values.map((value) =>
+        value === null
+          ? "null"
+          : typeof value === "number"
+          ? Number.isInteger(value) ? "integer" : "fraction"
+          : typeof value
+      ))
+    const numbers = Check.canonical({ schema: AnyNumber }, "numbers", 50)
+    const values = Check.canonical({ schema: AnyValue }, "values", 200)
+    const members = Check.canonical({ schema: AnyObject }, "objects", 200).flatMap((value) =>
+      Object.values(value as object)
+    )
+    expect([...kinds(numbers)].sort()).toEqual(["fraction", "integer"])
+    const all = ["boolean", "fraction", "integer", "null", "object", "string"]
+    expect([...kinds(values)].sort()).toEqual(all)
+    expect([...kinds(members)].sort()).toEqual(all)
+    expect(numbers.every(Number.isFinite)).toBe(true)
   })
 
   it("a broken value is refused, and the refusal says where", () => {
