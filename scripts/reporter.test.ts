@@ -1,6 +1,6 @@
 import { expect, it } from "@effect/vitest"
 import type { TestModule } from "vitest/node"
-import { count, line } from "./reporter.ts"
+import { count, line, skipped } from "./reporter.ts"
 
 const module = (states: ReadonlyArray<string>, state = "passed", errors = 0): TestModule =>
   ({
@@ -19,4 +19,14 @@ it("a file that does not load, an error outside a test and a test that never end
   expect(count([module(["passed"], "passed")], 2)).toEqual({ passed: 1, failed: 2, skipped: 0 })
   expect(count([module(["skipped"], "failed", 1)], 0)).toEqual({ passed: 0, failed: 1, skipped: 1 })
   expect(count([module(["pending"])], 0)).toEqual({ passed: 0, failed: 1, skipped: 0 })
+})
+
+it("tests that are skipped for a reason say it once", () => {
+  const named = (names: ReadonlyArray<string>): TestModule =>
+    ({ children: { allTests: () => names.map((name) => ({ name })) } }) as unknown as TestModule
+  const modules = [
+    named(["a · not checked: no schemas", "b · not checked: no schemas"]),
+    named(["c", "d · not checked: no"])
+  ]
+  expect(skipped(modules)).toEqual(["2 skipped: no schemas", "1 skipped: no"])
 })

@@ -33,13 +33,25 @@ export const count = (modules: ReadonlyArray<TestModule>, unhandled: number): Co
   return counts
 }
 
+/** Why tests were skipped, where their names say so: `what · not checked: why`. The default reporter shows no names. */
+export const skipped = (modules: ReadonlyArray<TestModule>): ReadonlyArray<string> => {
+  const reasons = new Map<string, number>()
+  for (const module of modules) {
+    for (const test of module.children.allTests("skipped")) {
+      const reason = test.name.split(" · not checked: ")[1]
+      if (reason !== undefined) reasons.set(reason, (reasons.get(reason) ?? 0) + 1)
+    }
+  }
+  return Array.from(reasons, ([reason, count]) => `${count} skipped: ${reason}`)
+}
+
 /** The line itself. */
 export const line = (counts: Counts): string =>
   `${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`
 
 export default class LastLine implements Reporter {
   onTestRunEnd(modules: ReadonlyArray<TestModule>, errors: ReadonlyArray<unknown>): void {
-    const text = line(count(modules, errors.length))
+    const text = [...skipped(modules), line(count(modules, errors.length))].join("\n")
     // vitest's own summary is written by another reporter at the same event: say ours when the process is about to leave.
     process.once("exit", () => process.stdout.write(`${text}\n`))
   }
