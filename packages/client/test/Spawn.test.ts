@@ -1,6 +1,7 @@
 /** The client over real processes. Their time is real too, and nothing here waits for longer than it takes. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Logger from "effect/Logger"
 import * as Client from "../src/Client.ts"
 import * as Stdio from "../src/Stdio.ts"
 
@@ -34,11 +35,19 @@ describe("a client over stdio", () => {
       assert.deepStrictEqual(content, [{ type: "text", text: "Ada" }])
     }))
 
-  it.live("speaks with a server that writes prose to stdout", () =>
+  it.live("speaks with a server that writes prose to stdout, and says so in the log", () =>
     Effect.gen(function*() {
       const script = `console.log("Listening!");${legacy(`answer(id, { error: { code: -32601, message: "no" } })`)}`
-      const client = yield* Client.make(Stdio.transport(run(script)))
-      assert.strictEqual((yield* client.callTool("echo", { name: "Ada" })).content.length, 1)
+      const lines: Array<string> = []
+      const logger = Logger.make<unknown, void>(({ message }) => {
+        lines.push(String(message))
+      })
+      const content = Effect.gen(function*() {
+        const client = yield* Client.make(Stdio.transport(run(script)))
+        return (yield* client.callTool("echo", { name: "Ada" })).content
+      })
+      assert.strictEqual((yield* Effect.provide(content, Logger.layer([logger]))).length, 1)
+      assert.deepStrictEqual(lines, ["The server sends what it must not, and it is ignored: what is not JSON-RPC"])
     }))
 
   it.live("speaks with a server that exits when it is probed", () =>
