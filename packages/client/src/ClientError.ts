@@ -1,9 +1,8 @@
 /**
  * Why a client could not do what it was asked for.
  */
-import * as McpError from "@skein/protocol/McpError"
+import type * as McpError from "@skein/protocol/McpError"
 import type { CallToolResult } from "@skein/protocol/CallTool"
-import type { RequestError } from "@skein/runtime/RequestError"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Data from "effect/Data"
 
@@ -44,31 +43,3 @@ export class ClientError extends Data.TaggedError("ClientError")<{
   readonly end?: SessionEnd | undefined
   readonly cause?: unknown
 }> {}
-
-const endText = (end: SessionEnd | undefined): string => {
-  switch (end?._tag) {
-    case "Lost":
-      return `: ${end.cause.message}`
-    case "Refused":
-      return `: ${end.message}`
-    case "Ended":
-      return ": the server ended it"
-    case "Closed":
-      return ": this side closed it"
-    default:
-      return ""
-  }
-}
-
-/** The failure that a call of the runtime stands for. */
-export const fromRequest = (method: string, error: McpError.McpError | RequestError): ClientError => {
-  if (McpError.isMcpError(error)) {
-    return new ClientError({ reason: "Protocol", method, message: `${method}: ${error.message}`, error, cause: error })
-  }
-  if (error.reason !== "Closed") {
-    return new ClientError({ reason: error.reason, method, message: error.message, cause: error.cause ?? error })
-  }
-  const { end } = error
-  const cause = end?._tag === "Lost" ? end.cause : error
-  return new ClientError({ reason: "Closed", method, message: `${error.message}${endText(end)}`, end, cause })
-}

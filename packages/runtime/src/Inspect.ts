@@ -7,6 +7,7 @@ import type * as Revision from "@skein/protocol/Revision"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Progress } from "./Exchange.ts"
+import { targetOf } from "./internal/target.ts"
 import { millisOf } from "./internal/time.ts"
 import type { Peer } from "./Peer.ts"
 
@@ -49,15 +50,13 @@ export interface ServerInfo {
   readonly sessions: ReadonlyArray<SessionInfo>
 }
 
-const text = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
-
 const sessionAt = (peer: Peer, now: number): SessionInfo => ({
   revision: peer.session?.revision,
   info: peer.session?.info,
   requests: Array.from(peer.exchanges, (exchange) => ({
     id: exchange.id,
     method: exchange.method,
-    target: text(exchange.params?.["name"]) ?? text(exchange.params?.["uri"]),
+    target: targetOf(exchange.params),
     revision: exchange.caller.revision,
     age: now - (exchange.startedAt ?? now),
     progress: exchange.reported,

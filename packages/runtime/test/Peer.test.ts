@@ -220,7 +220,7 @@ describe("defects", () => {
           const { other, peer } = yield* raw({
             dispatch: (exchange) => exchange.id === "bad" ? dispatch(exchange) : echo(exchange)
           })
-          other.request("bad", "tools/call")
+          other.request("bad", "tools/call", { name: "break" })
           other.request("good", "ping")
           yield* settle
           const [answer] = other.answers("bad")
@@ -234,12 +234,22 @@ describe("defects", () => {
           const entry = lines.filter((line) => line.level === "Error")
           expect(entry).toHaveLength(1)
           expect(entry[0]!.text).toContain(answer.error.data.reference)
-          expect(entry[0]!.text).toContain("tools/call")
+          expect(entry[0]!.text).toContain("tools/call \"break\"")
           expect(entry[0]!.cause).not.toBe("")
           expect([...peer.exchanges]).toEqual([])
         })
       ))
   }
+
+  it.effect("the log quotes what the request names, but no more than 256 characters of it", () =>
+    logged((lines) =>
+      Effect.gen(function*() {
+        const { other } = yield* raw({ dispatch: () => Effect.die("broken") })
+        other.request(1, "resources/read", { uri: `a://\n${"x".repeat(1000)}` })
+        yield* settle
+        expect(lines[0]!.text).toContain(`resources/read "a://\\n${"x".repeat(256 - 5)}" failed`)
+      })
+    ))
 
   it.effect("a defect harms no other request in flight", () =>
     logged(() =>

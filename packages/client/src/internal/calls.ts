@@ -10,7 +10,8 @@ import type { CallOptions } from "@skein/runtime/Exchange"
 import type { Peer } from "@skein/runtime/Peer"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { ClientError, fromRequest } from "../ClientError.ts"
+import { ClientError } from "../ClientError.ts"
+import { fromRequest } from "./requestFailure.ts"
 import { repair } from "./repair.ts"
 
 /** What a call is made with. */

@@ -17,7 +17,8 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
-import { ClientError, fromRequest } from "../ClientError.ts"
+import { ClientError } from "../ClientError.ts"
+import { fromRequest } from "./requestFailure.ts"
 
 /** What came out of the handshake. */
 export interface Agreement {

@@ -23,6 +23,7 @@ import { RequestError } from "../RequestError.ts"
 import type { BatchReply } from "./batch.ts"
 import type { CallResult } from "./calls.ts"
 import { guard } from "./guard.ts"
+import { targetOf } from "./target.ts"
 
 /** What the requests need of their peer. */
 export interface Host {
@@ -110,7 +111,7 @@ export class Requests<R> implements Owner {
     exchange.cancel()
     // "Both parties SHOULD log cancellation reasons for debugging"
     if (typeof reason === "string") {
-      this.#host.log(Effect.logDebug(`${exchange.method} was cancelled: ${reason.slice(0, maxReason)}`))
+      this.#host.log(Effect.logDebug(`${exchange.method} was cancelled: ${reason.slice(0, maxQuote)}`))
     }
     return true
   }
@@ -130,7 +131,7 @@ export class Requests<R> implements Owner {
     try {
       return this.#host.identify(request)
     } catch (defect) {
-      return { error: this.#internal(request.method, defect), revision: this.#host.revision }
+      return { error: this.#internal(request, defect), revision: this.#host.revision }
     }
   }
 
@@ -138,19 +139,25 @@ export class Requests<R> implements Owner {
     try {
       this.reply(JsonRpc.failure(request.id, McpError.toErrorObject(error, revision)), batch)
     } catch (defect) {
-      const internal = McpError.toErrorObject(this.#internal(request.method, defect), revision)
+      const internal = McpError.toErrorObject(this.#internal(request, defect), revision)
       this.reply(JsonRpc.failure(request.id, internal), batch)
     }
   }
 
-  #internal(method: string, defect: unknown): McpError.McpError {
+  #internal(request: JsonRpc.Request, defect: unknown): McpError.McpError {
     const reference = globalThis.crypto.randomUUID()
-    this.#log(method, Cause.die(defect), reference)
+    this.#log(request, Cause.die(defect), reference)
     return McpError.internal(reference)
   }
 
-  #log(method: string, cause: Cause.Cause<unknown>, reference: string): void {
-    this.#host.log(Effect.logError(`${method} failed, reference ${reference}`, cause))
+  #log(
+    { method, params }: Pick<JsonRpc.Request, "method" | "params">,
+    cause: Cause.Cause<unknown>,
+    reference: string
+  ): void {
+    const target = targetOf(params)
+    const named = target === undefined ? method : `${method} ${JSON.stringify(target.slice(0, maxQuote))}`
+    this.#host.log(Effect.logError(`${named} failed, reference ${reference}`, cause))
   }
 
   // ---- what an exchange needs
@@ -203,9 +210,9 @@ export class Requests<R> implements Owner {
   }
 
   defect(exchange: Exchange, cause: Cause.Cause<unknown>, reference: string): void {
-    this.#log(exchange.method, cause, reference)
+    this.#log(exchange, cause, reference)
   }
 }
 
-// What the other side gives as its reason is logged up to this many characters.
-const maxReason = 256
+// What the other side gives as a name or a reason is logged up to this many characters.
+const maxQuote = 256
