@@ -204,3 +204,53 @@ describe("tool names", () => {
       }
     }))
 })
+
+describe("resource URIs", () => {
+  const offer = (uri: string) => kit.server(Resource.layer(Resource.make(uri), Effect.succeed("ok")))
+
+  it.effect("2025-06-18 · custom URI schemes MUST be in accordance with RFC3986: what is no URI fails the layer", () =>
+    Effect.gen(function*() {
+      for (
+        const uri of [
+          "",
+          "readme",
+          "/readme",
+          "docs/read:me",
+          "1a:b",
+          "a:b c",
+          "a://é",
+          "a:%",
+          "a:%zz",
+          "a:<b>",
+          "a:b[c]",
+          "a:b#c#d",
+          "a:\n",
+          ":a"
+        ]
+      ) {
+        expect(yield* kit.failure(offer(uri))).toMatchObject({ reason: "Uri", kind: "resource", definition: uri })
+      }
+      const error = yield* kit.failure(offer("x".repeat(10_000))) as Effect.Effect<Error>
+      expect(error.message.length).toBeLessThan(300)
+    }))
+
+  it.effect("2025-06-18 · and what is one is offered and read", () =>
+    Effect.gen(function*() {
+      const uris = [
+        "file:///project/src/main.rs",
+        "https://user@example.com:8080/a/b?c=d&e=f#g/?",
+        "git://host/a~b;c='d'",
+        "urn:isbn:0451450523",
+        "x-custom+1.0:a%20b%C3%A9",
+        "http://[::1]:80",
+        "A:b"
+      ]
+      for (const revision of Revision.all) {
+        for (const uri of uris) {
+          const client = yield* kit.client(offer(uri), revision)
+          expect((yield* client.result("resources/list")).resources).toEqual([{ uri, name: uri }])
+          expect((yield* client.result("resources/read", { uri })).contents).toEqual([{ uri, text: "ok" }])
+        }
+      }
+    }))
+})
