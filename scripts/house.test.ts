@@ -3,9 +3,18 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { execFileSync, spawnSync } from "node:child_process"
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
-import { dirname, join } from "node:path"
+import { basename, dirname, join } from "node:path"
 import { bundle } from "./bundle.ts"
 import { leftover } from "./leftover.ts"
 import { complaint, maxLines } from "./tree.ts"
@@ -163,6 +172,37 @@ describe("what is left of an unused module", () => {
     expect(await left("export class B { static { this.b = 1 } }\n")).toContain("static")
   })
 })
+
+describe("the packages", () => {
+  for (const room of ["protocol", "runtime", "server", "client"]) {
+    it(`${room}: the index names each public module once, in order, and each exported name has a comment`, () => {
+      const folder = join(root, "packages", room, "src")
+      const modules = readdirSync(folder).filter((file) => file.endsWith(".ts") && file !== "index.ts").sort()
+      const lines = modules.map((file) => `export * as ${basename(file, ".ts")} from "./${file}"\n`)
+      expect(readFileSync(join(folder, "index.ts"), "utf8")).toBe(lines.join(""))
+      expect(
+        modules.flatMap((file) => bare(readFileSync(join(folder, file), "utf8")).map((name) => `${file}: ${name}`))
+      )
+        .toEqual([])
+    })
+  }
+})
+
+/**
+ * The exported names of a module that have no comment. A schema's type shares the comment of its schema, and a row of the table of
+ * methods says its name itself.
+ */
+const bare = (text: string): ReadonlyArray<string> => {
+  const lines = text.split("\n")
+  const documented = new Set<string>()
+  return lines.flatMap((line, index) => {
+    const name = /^export (?:const|class|interface|type|function) (\w+)/.exec(line)?.[1]
+    if (name === undefined || documented.has(name) || / = (?:make|notify)\((?:"|$)/.test(line)) return []
+    if (!lines[index - 1]?.endsWith("*/")) return [name]
+    documented.add(name)
+    return []
+  })
+}
 
 describe("the bundle", () => {
   const source = {

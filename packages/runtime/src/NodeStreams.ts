@@ -43,8 +43,8 @@ export interface Options extends Bounds {
   readonly write?: ((text: string, done?: (error?: Error | null) => void) => boolean) | undefined
 }
 
-/** How long `close` waits for what was sent to be taken, where nothing else is asked for. */
-export const defaultFlush: Duration.Duration = /* @__PURE__ */ Duration.seconds(2)
+// How long `close` waits for what was sent to be taken, where nothing else is asked for.
+const defaultFlush = /* @__PURE__ */ Duration.seconds(2)
 
 const hangUps = new Set(["EPIPE", "ECONNRESET", "ERR_STREAM_DESTROYED", "ERR_STREAM_WRITE_AFTER_END", "EOF"])
 
