@@ -175,15 +175,18 @@ export const resultFields = {
   resultType: since("2026-07-28", Schema.optionalKey(Schema.String), { default: "complete" })
 }
 
+const atLeastZero = (ttl: unknown): number => typeof ttl === "number" && ttl < 0 ? 0 : ttl as number
+
 /**
- * The fields of a result that may be cached. Writing fills in the safe values, stale at once and for one principal, and a
- * negative `ttlMs` is written as 0; reading fills in nothing, so that silence can be told from 0.
+ * The fields of a result that may be cached. Writing fills in the safe values, stale at once and for one principal; reading
+ * fills in nothing, so that silence can be told from 0. A negative `ttlMs` is written, and read, as 0.
  */
 export const cacheFields = {
   /** Milliseconds for which the result may be taken as fresh. */
   ttlMs: since("2026-07-28", Schema.optionalKey(Schema.Int), {
     fill: () => 0,
-    lower: (ttl) => typeof ttl === "number" && ttl < 0 ? 0 : ttl
+    lower: atLeastZero,
+    lift: atLeastZero
   }),
   /** Whether caches that several principals share may keep it. */
   cacheScope: since("2026-07-28", Schema.optionalKey(Schema.Literals(["public", "private"])), {

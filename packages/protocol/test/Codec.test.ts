@@ -159,6 +159,23 @@ describe("results", () => {
     expect(read(Codec.decodeResult(Method.ListTools, "2025-11-25", { tools: [] }))).not.toHaveProperty("ttlMs")
   })
 
+  it("2026-07-28 · if ttlMs is negative, clients SHOULD ignore it and treat it as 0", () => {
+    const ttl = (ttlMs?: unknown) =>
+      read(Codec.decodeResult(Method.ListTools, "2026-07-28", { tools: [], ...(ttlMs === undefined ? {} : { ttlMs }) }))
+        .ttlMs
+    expect([-1, -0.5, 0, 5].map(ttl)).toEqual([0, 0, 0, 5])
+    expect(ttl()).toBeUndefined()
+  })
+
+  it("2026-07-28 · pagination · a nextCursor of null is none; an empty string is one", () => {
+    for (const revision of Revision.all) {
+      const page = (nextCursor: unknown) => Codec.decodeResult(Method.ListTools, revision, { tools: [], nextCursor })
+      expect(read(page(null))).not.toHaveProperty("nextCursor")
+      expect(read(page("")).nextCursor).toBe("")
+      expect(page(5)._tag).toBe("Failure")
+    }
+  })
+
   it("2025-11-25 · a tool's schemas are of objects: what cannot be said is left out, boolean properties keep their meaning", () => {
     const tools = [{
       name: "a",
