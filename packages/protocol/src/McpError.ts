@@ -205,8 +205,6 @@ const member = (data: unknown, key: string): unknown =>
 const isVersions = (data: unknown): boolean =>
   Array.isArray(member(data, "supported")) && typeof member(data, "requested") === "string"
 
-const isCapabilities = (data: unknown): boolean => JsonRpc.isObject(member(data, "requiredCapabilities"))
-
 const reasonOf = (code: number, data: unknown, revision: Revision.Revision): Reason => {
   const modern = Revision.era(revision) === "request"
   switch (code) {
@@ -231,12 +229,6 @@ const reasonOf = (code: number, data: unknown, revision: Revision.Revision): Rea
       return "MissingRequiredClientCapability"
     case -32022:
       return "UnsupportedProtocolVersion"
-    case -32001:
-      return modern ? "HeaderMismatch" : "Other"
-    case -32003:
-      return modern && isCapabilities(data) ? "MissingRequiredClientCapability" : "Other"
-    case -32004:
-      return modern && isVersions(data) ? "UnsupportedProtocolVersion" : "Other"
     default:
       return "Other"
   }
@@ -248,9 +240,8 @@ const reasonOf = (code: number, data: unknown, revision: Revision.Revision): Rea
  * - `-32002`, `-32042` and `-32020` to `-32022` are read in every revision: no revision gives them another meaning.
  * - In 2026-07-28 `-32602` with a `data.uri` is `ResourceNotFound`; before, `-32602` with `data.supported` and
  *   `data.requested` is `UnsupportedProtocolVersion`, as the lifecycle pages show it.
- * - In 2026-07-28 the codes of its drafts are read too: `-32001` as `HeaderMismatch`, and `-32003` and `-32004` where they
- *   carry the data of `MissingRequiredClientCapability` and `UnsupportedProtocolVersion`. Older revisions give these numbers
- *   no meaning (a session that is not known, a timeout), and they stay `Other`.
+ * - Whatever else is between `-32000` and `-32019` stays `Other`: "receivers MUST NOT assume any specific meaning for these
+ *   codes" (2026-07-28, basic, error codes).
  *
  * `code` keeps the number as it was received.
  */
@@ -258,23 +249,7 @@ export const fromErrorObject = (object: JsonRpc.ErrorObject, revision: Revision.
   make(reasonOf(object.code, object.data, revision), object.message, object.data, object.code)
 
 /**
- * Whether an error can only have come from a peer of the request era: `-32020` to `-32022`, or a draft's `-32001`, `-32003`
- * or `-32004` with the message or the data that goes with it. A client that probes a server does not fall back to
- * `initialize` after one (2026-07-28, streamable HTTP, backward compatibility).
+ * Whether an error can only have come from a peer of the request era: `-32020` to `-32022`. A client that probes a server does not
+ * fall back to `initialize` after one (2026-07-28, versioning, backward compatibility).
  */
-export const isRequestEra = (object: JsonRpc.ErrorObject): boolean => {
-  switch (object.code) {
-    case -32020:
-    case -32021:
-    case -32022:
-      return true
-    case -32001:
-      return /^header mismatch/i.test(object.message)
-    case -32003:
-      return isCapabilities(object.data)
-    case -32004:
-      return isVersions(object.data)
-    default:
-      return false
-  }
-}
+export const isRequestEra = ({ code }: JsonRpc.ErrorObject): boolean => code <= -32020 && code >= -32022

@@ -237,24 +237,13 @@ describe("reading", () => {
     assert.strictEqual(reason(at(-32602, { uri: "a:b" }), "2025-11-25"), "InvalidParams")
   })
 
-  it("2026-07-28 · a draft's -32001, -32003 and -32004 mean what -32020, -32021 and -32022 mean", () => {
-    assert.strictEqual(reason(at(-32001), newest), "HeaderMismatch")
-    assert.strictEqual(reason(at(-32003, { requiredCapabilities: {} }), newest), "MissingRequiredClientCapability")
-    assert.strictEqual(reason(at(-32004, { supported: [], requested: "x" }), newest), "UnsupportedProtocolVersion")
-  })
-
-  it("2026-07-28 · -32003 and -32004 without their data stay what they are: a legacy code has no meaning of its own", () => {
-    for (const data of [undefined, null, {}, { requiredCapabilities: [] }, { supported: "x", requested: "y" }]) {
-      assert.strictEqual(reason(at(-32003, data), newest), "Other")
-      assert.strictEqual(reason(at(-32004, data), newest), "Other")
-    }
-  })
-
-  it("up to 2025-11-25 · -32001, -32003 and -32004 are implementation-defined and stay Other", () => {
-    for (const revision of session) {
-      assert.strictEqual(reason(at(-32001), revision), "Other")
-      assert.strictEqual(reason(at(-32003, { requiredCapabilities: {} }), revision), "Other")
-      assert.strictEqual(reason(at(-32004, { supported: [], requested: "x" }), revision), "Other")
+  it("2026-07-28 · apart from -32002, receivers MUST NOT assume any specific meaning for -32000 to -32019", () => {
+    for (let code = -32019; code <= -32000; code++) {
+      if (code === -32002) continue
+      for (const data of [undefined, { requiredCapabilities: {} }, { supported: [], requested: "x" }, { uri: "a:b" }]) {
+        for (const revision of Revision.all) assert.strictEqual(reason(at(code, data), revision), "Other")
+        assert.isFalse(McpError.isRequestEra({ ...at(code, data), message: "Header mismatch: x" }))
+      }
     }
   })
 
@@ -283,20 +272,6 @@ describe("reading", () => {
     for (const reason of ["HeaderMismatch", "MissingRequiredClientCapability", "UnsupportedProtocolVersion"] as const) {
       assert.isTrue(McpError.isRequestEra(McpError.toErrorObject(one[reason], newest)))
     }
-    assert.isTrue(McpError.isRequestEra({ code: -32001, message: "Header mismatch: x" }))
-    assert.isTrue(McpError.isRequestEra(at(-32003, { requiredCapabilities: {} })))
-    assert.isTrue(McpError.isRequestEra(at(-32004, { supported: [], requested: "x" })))
-    for (
-      const object of [
-        { code: -32001, message: "Session not found" },
-        at(-32000),
-        at(-32003),
-        at(-32004),
-        at(-32600),
-        at(-32602)
-      ]
-    ) {
-      assert.isFalse(McpError.isRequestEra(object))
-    }
+    for (const code of [-32000, -32002, -32019, -32023, -32600, -32602]) assert.isFalse(McpError.isRequestEra(at(code)))
   })
 })
