@@ -8,6 +8,7 @@ const run = promisify(execFile)
 const node = (file: string) => run(process.execPath, ["--conditions=@skein/source", file], { cwd: root })
 const root = new URL("..", import.meta.url).pathname
 const source = (file: string) => readFile(new URL(file, import.meta.url), "utf8")
+const npm = "\"npm\", args: [\"run\", \"-s\", \"hello\"]"
 const lines = (text: string): number => text.split("\n").filter((line) => line.trim() !== "").length
 
 describe("hello", () => {
@@ -19,6 +20,12 @@ describe("hello", () => {
   it("the server has at most 11 lines and the client at most 8", async () => {
     expect(lines(await source("hello/server.ts"))).toBeLessThanOrEqual(11)
     expect(lines(await source("hello/client.ts"))).toBeLessThanOrEqual(8)
+  })
+
+  it("the packages' own READMEs show the same", async () => {
+    expect(await source("../packages/server/README.md")).toContain(await source("hello/server.ts"))
+    const client = (await source("../packages/client/README.md")).replace("\"node\", args: [\"server.mjs\"]", npm)
+    expect(client).toContain(await source("hello/client.ts"))
   })
 
   it("the README shows both to the letter", async () => {

@@ -44,6 +44,8 @@ export class McpServer extends Context.Service<McpServer, {
   /**
    * Serves a connection, each message in the era that it is written in, until the scope closes or the connection ends. Give
    * each connection a scope of its own: it is listed by `inspect` until that closes.
+   *
+   * `Link.transport(server.serve)` is the transport of a client in the same process.
    */
   readonly serve: (connection: Connection) => Effect.Effect<Peer.Peer, never, Scope.Scope>
   /** The server, its connections and what runs on them, now. */
