@@ -38,7 +38,7 @@ export type TypeOf<S extends Shape> = S extends Codec ? S["Type"]
   : S extends Schema.Struct.Fields ? Schema.Struct.Type<S>
   : never
 
-/** What describes a tool. */
+/** What describes a tool. Its schemas are told as JSON Schema 2020-12, which is meant where `$schema` is absent. */
 export interface Options<Input extends Shape, Output extends Shape> {
   /** A name for people. */
   readonly title?: string

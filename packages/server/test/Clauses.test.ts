@@ -178,6 +178,23 @@ it.effect("2026-07-28 · servers MUST NOT rely on prior requests over the same c
     expect(yield* ask(undefined, {})).toEqual([null, {}])
   }))
 
+it.effect("2026-07-28 · lists MUST NOT vary per connection or as a side effect of other requests, in a deterministic order", () =>
+  Effect.gen(function*() {
+    const context = yield* Layer.build(catalog.server)
+    const lists = ["tools/list", "resources/list", "resources/templates/list", "prompts/list"]
+    const all = (client: kit.Client) => Effect.forEach(lists, (method) => client.result(method))
+    const first = yield* Effect.provide(kit.connect(), context)
+    const before = yield* all(first)
+    yield* first.call("add", { a: 1, b: 2 })
+    yield* first.error("tools/call", { name: "nonsense" })
+    yield* first.result("prompts/get", { name: "gallery" })
+    expect(yield* all(first)).toEqual(before)
+    yield* Effect.provide(kit.connect("2024-11-05"), context)
+    const second = yield* Effect.provide(kit.connect(), context)
+    expect(yield* all(second)).toEqual(before)
+    expect(before[0].tools.map(({ name }: kit.Json) => name)).toEqual(["add", "numbers", "show", "steps"])
+  }))
+
 describe("tool names", () => {
   const good = ["getUser", "DATA_EXPORT_v2", "admin.tools.list", "a", "-", "0", "x".repeat(128)]
   const bad = ["", "x".repeat(129), "a b", "a,b", "a/b", "é", "a\n", "\u0000"]
