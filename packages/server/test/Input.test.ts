@@ -157,6 +157,32 @@ describe("the JSON Schema of arguments", () => {
       expect(got).toEqual({ value: 1, kids: [{ value: 2, kids: [] }] })
     }))
 
+  it.effect("dates and URLs say their format where they travel as text, and only there", () =>
+    Effect.gen(function*() {
+      const schema = yield* schemaOf(
+        Schema.Struct({
+          date: Schema.Date,
+          utc: Schema.optionalKey(Schema.DateTimeUtc),
+          text: Schema.DateFromString,
+          dates: Schema.Array(Schema.Date),
+          url: Schema.URL,
+          millis: Schema.DateFromMillis,
+          own: Schema.String.annotate({ format: "email" })
+        })
+      )
+      const format = (node: kit.Json): string | undefined => node.format
+      expect(Object.entries(schema.properties).map(([name, node]) => [name, format(node)])).toEqual([
+        ["date", "date-time"],
+        ["utc", "date-time"],
+        ["text", "date-time"],
+        ["dates", undefined],
+        ["url", "uri"],
+        ["millis", undefined],
+        ["own", "email"]
+      ])
+      expect(schema.properties.dates.items).toEqual({ type: "string", format: "date-time" })
+    }))
+
   it.effect("only definitions that something refers to are sent: a class that is the root is written once", () =>
     Effect.gen(function*() {
       class Leaf extends Schema.Class<Leaf>("InputLeaf")({ kind: Schema.String }) {}
@@ -213,7 +239,11 @@ describe("the JSON Schema of arguments", () => {
         again: { $ref: "#/$defs/VisitEncoded" },
         inner: { properties: { at: { description: "inside" } } }
       })
-      expect(schema.$defs.VisitEncoded.properties.on).toEqual({ type: "string", description: "The day" })
+      expect(schema.$defs.VisitEncoded.properties.on).toEqual({
+        type: "string",
+        format: "date-time",
+        description: "The day"
+      })
     }))
 
   it.effect("descriptions, titles, bounds and literals are told", () =>

@@ -34,7 +34,17 @@ export const said = (ast: AST.AST, key: "title" | "description"): string | undef
   return members.length === 1 ? said(members[0]!, key) : undefined
 }
 
-/** Fills in the titles and descriptions that are missing, following the fields, items and members of the schema. */
+const formats: ReadonlyMap<unknown, string> = new Map([
+  ["effect/schema/Date", "date-time"],
+  ["effect/schema/DateTimeUtc", "date-time"],
+  ["effect/schema/URL", "uri"]
+])
+
+/** The format of what travels as text and is no text: Effect tells the type only, and a model would have to guess. */
+const formatOf = (ast: AST.AST): string | undefined =>
+  formats.get((ast.annotations?.["representation"] as { readonly id?: unknown } | undefined)?.id)
+
+/** Fills in the titles, descriptions and formats that are missing, following the fields, items and members of the schema. */
 export const annotate = (
   ast: AST.AST,
   node: JsonObject,
@@ -47,8 +57,10 @@ export const annotate = (
     const title = "title" in node ? undefined : said(ast, "title")
     // Of a key it may have been said in an `allOf` already.
     const description = "description" in node || "allOf" in node ? undefined : said(ast, "description")
+    const format = node["type"] === "string" && !("format" in node) ? formatOf(ast) : undefined
     return {
       ...node,
+      ...(format === undefined ? undefined : { format }),
       ...(title === undefined ? undefined : { title }),
       ...(description === undefined ? undefined : { description })
     }
