@@ -6,7 +6,7 @@ import { promisify } from "node:util"
 
 const run = promisify(execFile)
 const node = (file: string) => run(process.execPath, ["--conditions=@skein/source", file], { cwd: root })
-const root = new URL("..", import.meta.url).pathname
+const root = join(import.meta.dirname, "..")
 const source = (file: string) => readFile(new URL(file, import.meta.url), "utf8")
 const npm = "\"npm\", args: [\"run\", \"-s\", \"hello\"]"
 const lines = (text: string): number => text.split("\n").filter((line) => line.trim() !== "").length

@@ -6,9 +6,10 @@ import * as Stdio from "@skein/client/Stdio"
 import type * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { join } from "node:path"
 import * as Console from "./console.ts"
 
-const server = new URL("server.ts", import.meta.url).pathname
+const server = join(import.meta.dirname, "server.ts")
 const Bill = Schema.Struct({ total: Schema.Finite, currency: Schema.String })
 
 const visit = (revisions: ReadonlyArray<Revision.Revision>) =>
