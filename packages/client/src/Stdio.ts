@@ -255,6 +255,11 @@ class ChildConnection implements StdioConnection {
  * behind a wrapper (`sh -c`, `npx`) and a grandchild that ignores SIGTERM are gone too. When the server itself exits first,
  * whoever is left of its group is ended in the same way. What is received while it ends is dropped.
  *
+ * A server does not hear the Ctrl-C of the terminal, since it leads a group of its own: let the host's signals interrupt the
+ * effect, as `NodeRuntime.runMain` does. A host that exits without closing the scope sends SIGTERM to the group in passing;
+ * one that is killed leaves the server a closed stdin, and nothing else can be done. A process that has left the group, as
+ * a daemon does, is out of reach.
+ *
  * Fails with the reason `Open` when the process cannot be started. A server that exits with code 0 or closes its stdout is
  * `Ended`; one that dies in another way is `Lost`, with a `ServerExited` as the cause of the error.
  */

@@ -41,7 +41,14 @@ export const layer = (options?: Options): Layer.Layer<never, TransportError, Mcp
  * - stdin ends, or stdout is closed: what is in flight may finish within `drainGrace` (5 seconds), exit 0.
  * - SIGTERM or SIGINT: what is in flight is interrupted, finalizers run within `grace` (5 seconds), exit 143 or 130. A second
  *   signal exits at once.
- * - The server cannot be built, or dies: the cause goes to stderr, exit 1.
+ * - The server cannot be built, or dies, or its connection is lost (stdin or stdout breaks, or the client does not read): the
+ *   cause goes to stderr, exit 1.
  */
 export const runMain = <E>(server: Layer.Layer<McpServer, E>, options?: MainOptions): void =>
-  main.runMain(Effect.provide(serve(options), server), options)
+  main.runMain(
+    Effect.flatMap(
+      Effect.provide(serve(options), server),
+      (end) => end._tag === "Lost" ? Effect.fail(end.cause) : Effect.void
+    ),
+    options
+  )

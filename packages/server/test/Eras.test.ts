@@ -77,6 +77,15 @@ describe("initialize", () => {
       expect(yield* client.error("ping")).toMatchObject({ code: -32602 })
     }))
 
+  it.effect("2026-07-28 · a version that is no text, and would not become one, is a refusal like any other", () =>
+    Effect.gen(function*() {
+      const client = yield* linked(limited("2026-07-28"), "2025-11-25")
+      const hello = { ...kit.hello("2025-11-25"), protocolVersion: { toString: 1 } }
+      expect(yield* client.error("initialize", hello)).toMatchObject({
+        data: { supported: ["2026-07-28"], requested: "" }
+      })
+    }))
+
   it.effect("2025-11-25 · the initialization happens once: a second one is refused, and the session stays", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(catalog.server, "2025-06-18")

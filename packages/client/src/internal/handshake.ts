@@ -44,11 +44,11 @@ export interface Settings {
 
 const text = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
 
-/** The versions in a peer's list, each cut to what a message can bear. */
+/** The versions in a peer's list, each cut to what a message can bear. What is no text is no version, and may not become one. */
 const quote = (versions: ReadonlyArray<unknown>): string =>
   versions.length === 0
     ? "none"
-    : versions.slice(0, 8).map((version) => JSON.stringify(String(version).slice(0, 32))).join(", ")
+    : versions.slice(0, 8).map((version) => JSON.stringify(text(version)?.slice(0, 32) ?? null)).join(", ")
 
 const negotiation = (method: string, message: string, error?: McpError.McpError): ClientError =>
   new ClientError({ reason: "Negotiation", method, message, error, cause: error })

@@ -42,16 +42,19 @@ export const decode = <A, RD>(
     const message = `The tool ${name} answered with no structured content, and no text that is JSON`
     return Effect.fail(new ClientError({ reason: "InvalidAnswer", method, message, result }))
   }
+  const unexpected = (cause: Error) =>
+    new ClientError({
+      reason: "InvalidAnswer",
+      method,
+      message: `The tool ${name} answered with something else than was expected: ${cause.message}`,
+      result,
+      cause
+    })
   // As a server of ours writes it: what is no JSON by itself, a date for instance, has its JSON form.
-  return Effect.mapError(
-    Schema.decodeUnknownEffect(Schema.toCodecJson(output))(found.value),
-    (cause) =>
-      new ClientError({
-        reason: "InvalidAnswer",
-        method,
-        message: `The tool ${name} answered with something else than was expected: ${cause.message}`,
-        result,
-        cause
-      })
+  const decoded = Effect.mapError(Schema.decodeUnknownEffect(Schema.toCodecJson(output))(found.value), unexpected)
+  // A recursive schema follows a value that is nested deeply enough until the stack is full.
+  return Effect.catchDefect(
+    decoded,
+    (defect) => defect instanceof RangeError ? Effect.fail(unexpected(defect)) : Effect.die(defect)
   )
 }

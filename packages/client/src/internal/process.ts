@@ -112,6 +112,14 @@ export interface Graces {
 
 const ignore = (): void => {}
 
+// Servers that were started and not let go of. A host that exits before its scopes are closed asks those to leave too, as far as
+// it still can; one that is killed by a signal cannot, and leaves them nothing but a closed stdin.
+const held = new Set<ServerProcess>()
+
+const onHostExit = (): void => {
+  for (const server of held) server.signal("SIGTERM")
+}
+
 /** A running child and its process group. */
 export class ServerProcess {
   readonly pid: number
@@ -133,6 +141,8 @@ export class ServerProcess {
     child.once("exit", this.#onExit)
     child.on("error", ignore)
     this.stdin.on("error", ignore)
+    if (held.size === 0) process.on("exit", onHostExit)
+    held.add(this)
   }
 
   readonly #onExit = (code: number | null, signal: string | null): void => {
@@ -183,7 +193,8 @@ export class ServerProcess {
     )
   }
 
-  #signal(signal: NodeJS.Signals): void {
+  /** Signals the process and its group, unless nobody is left. */
+  signal(signal: NodeJS.Signals): void {
     if (!this.#look()) this.#kill(signal)
   }
 
@@ -196,10 +207,10 @@ export class ServerProcess {
       this.stdin.end()
       return Effect.flatMap(this.#within(graces.stdin), (gone) => {
         if (gone) return Effect.void
-        this.#signal("SIGTERM")
+        this.signal("SIGTERM")
         return Effect.flatMap(this.#within(graces.term), (gone) => {
           if (gone) return Effect.void
-          this.#signal("SIGKILL")
+          this.signal("SIGKILL")
           return Effect.asVoid(this.#within(graces.kill))
         })
       })
@@ -208,6 +219,8 @@ export class ServerProcess {
 
   /** Lets go of the process: closes the pipes and keeps nothing alive. */
   release(): void {
+    held.delete(this)
+    if (held.size === 0) process.off("exit", onHostExit)
     this.stdin.destroy()
     this.stdout.destroy()
     this.stderr?.destroy()

@@ -8,7 +8,6 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
-import { spawn } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 
@@ -195,24 +194,6 @@ describe("ending a server", () => {
       expect([cause.pid, cause.code]).toEqual([connection.pid, 3])
       while (!gone(pid)) yield* turns(10)
     }).pipe(Effect.scoped))
-
-  it.live("a host that exits leaves its servers a closed stdin, and their stderr is the host's by default", () =>
-    Effect.gen(function*() {
-      const host = spawn(process.execPath, ["--conditions=@skein/source", fixture("host.ts"), server], {
-        stdio: ["ignore", "pipe", "pipe"]
-      })
-      const { pid, stderr } = yield* Effect.callback<{ pid: number; stderr: string }>((resume) => {
-        let pid = 0
-        let stderr = ""
-        host.stdout.on("data", (chunk) => pid = Number(chunk))
-        host.stderr.on("data", (chunk) => {
-          stderr += chunk
-          if (stderr.includes("eof\n")) resume(Effect.succeed({ pid, stderr }))
-        })
-      })
-      expect(stderr).toBe("eof\n")
-      process.kill(pid, "SIGKILL")
-    }))
 })
 
 describe("a server that ends on its own", () => {

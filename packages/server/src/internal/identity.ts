@@ -54,7 +54,7 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
     const requested = request.params?.["protocolVersion"]
     const revision = sessions.find((revision) => revision === requested) ?? sessions[0]
     // A modern server's error names what it speaks: an older client has nothing else to show to its user.
-    if (revision === undefined) return unsupported(String(requested), Revision.latest)
+    if (revision === undefined) return unsupported(typeof requested === "string" ? requested : "", Revision.latest)
     const params = Initialize.read(request.params)
     if (Result.isFailure(params)) return invalid(params.failure, revision)
     const { clientInfo, capabilities } = params.success

@@ -1,0 +1,52 @@
+import { describe, expect, it } from "@effect/vitest"
+import { spawn } from "node:child_process"
+import { fileURLToPath } from "node:url"
+
+const fixture = (name: string) => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url))
+
+/** Runs a host with a server that minds neither its stdin nor SIGTERM, and gathers what the server says until it has said it all. */
+const leaving = (how: string, said: ReadonlyArray<string>) =>
+  new Promise<{ readonly stderr: string; readonly exit: number | string }>((resolve) => {
+    const host = spawn(
+      process.execPath,
+      ["--conditions=@skein/source", fixture("host.ts"), fixture("server.ts"), how],
+      {
+        stdio: ["ignore", "pipe", "pipe"]
+      }
+    )
+    let server = 0
+    let stderr = ""
+    let exit: number | string | undefined
+    const look = () => {
+      if (exit === undefined || !said.every((word) => stderr.includes(`${word}\n`))) return
+      process.kill(server, "SIGKILL")
+      resolve({ stderr, exit })
+    }
+    host.stdout.on("data", (chunk) => server = Number(chunk))
+    host.stderr.on("data", (chunk) => {
+      stderr += chunk
+      look()
+    })
+    host.once("exit", (code, signal) => {
+      exit = code ?? signal!
+      look()
+    })
+  })
+
+describe("a host that leaves without closing its scopes", () => {
+  it("exits: its servers get SIGTERM and a closed stdin, and their stderr is the host's by default", async () => {
+    const { exit, stderr } = await leaving("exit", ["eof", "term"])
+    expect(exit).toBe(0)
+    expect(stderr.split("\n").toSorted()).toEqual(["", "eof", "term"])
+  })
+
+  it("dies of an exception that nobody catches: the same", async () => {
+    const { exit, stderr } = await leaving("throw", ["eof", "term"])
+    expect(exit).toBe(1)
+    expect(stderr).toContain("nobody catches this")
+  })
+
+  it("is killed by a signal that it does not handle: its servers get a closed stdin", async () => {
+    expect(await leaving("signal", ["eof"])).toEqual({ exit: "SIGINT", stderr: "eof\n" })
+  })
+})

@@ -1,0 +1,67 @@
+import { describe, expect, it } from "@effect/vitest"
+import { spawn } from "node:child_process"
+import { openSync } from "node:fs"
+import { fixture } from "./Child.ts"
+
+const hello = {
+  jsonrpc: "2.0",
+  id: 0,
+  method: "initialize",
+  params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1.0.0" } }
+}
+
+interface Life {
+  readonly exit: number | string
+  readonly stderr: string
+  readonly messages: ReadonlyArray<{ readonly id: number; readonly result?: unknown; readonly error?: { code: number } }>
+}
+
+/** Calls tools of the server one after the other, without waiting, closes its stdin, and says how it went. */
+const life = (tools: ReadonlyArray<string>, stdout: "pipe" | number = "pipe") =>
+  new Promise<Life>((resolve) => {
+    const server = spawn(process.execPath, ["--conditions=@skein/source", fixture("evil.ts")], {
+      stdio: ["pipe", stdout, "pipe"]
+    })
+    let out = ""
+    let stderr = ""
+    server.stdout?.on("data", (chunk) => out += chunk)
+    server.stderr!.on("data", (chunk) => stderr += chunk)
+    server.stdin!.on("error", () => {})
+    server.once("close", (code, signal) =>
+      resolve({
+        exit: code ?? signal!,
+        stderr,
+        messages: out.split("\n").slice(0, -1).map((line) => JSON.parse(line))
+      })
+    )
+    const calls = tools.map((name, at) => ({ jsonrpc: "2.0", id: at + 1, method: "tools/call", params: { name } }))
+    server.stdin!.end([hello, ...calls].map((message) => `${JSON.stringify(message)}\n`).join(""))
+  })
+
+describe("a server whose handlers misbehave", () => {
+  it("prints and throws: stdout is clean, the others are answered, exit 0", async () => {
+    const { exit, messages, stderr } = await life(["prints", "throws", "echo"])
+    expect(exit).toBe(0)
+    expect(messages.map(({ id, error }) => error?.code ?? id)).toEqual([0, 1, -32603, 3])
+    expect(stderr).toContain("printed")
+    expect(stderr).toContain("thrown inside")
+  })
+
+  it("leaves a rejection that nobody handles: the cause goes to stderr, exit 1", async () => {
+    const { exit, stderr } = await life(["rejects"])
+    expect(exit).toBe(1)
+    expect(stderr).toContain("rejected outside")
+  })
+
+  it("exits: with its own code", async () => {
+    expect((await life(["exits"])).exit).toBe(3)
+  })
+})
+
+describe("a server that loses its connection", () => {
+  it.skipIf(process.platform !== "linux")("stdout breaks: the cause goes to stderr, exit 1", async () => {
+    const { exit, stderr } = await life(["echo"], openSync("/dev/full", "w"))
+    expect(exit).toBe(1)
+    expect(stderr).toContain("The output broke: ENOSPC")
+  })
+})
