@@ -13,7 +13,9 @@ const hello = {
 interface Life {
   readonly exit: number | string
   readonly stderr: string
-  readonly messages: ReadonlyArray<{ readonly id: number; readonly result?: unknown; readonly error?: { code: number } }>
+  readonly messages: ReadonlyArray<
+    { readonly id: number; readonly result?: unknown; readonly error?: { code: number } }
+  >
 }
 
 /** Calls tools of the server one after the other, without waiting, closes its stdin, and says how it went. */
@@ -32,8 +34,7 @@ const life = (tools: ReadonlyArray<string>, stdout: "pipe" | number = "pipe") =>
         exit: code ?? signal!,
         stderr,
         messages: out.split("\n").slice(0, -1).map((line) => JSON.parse(line))
-      })
-    )
+      }))
     const calls = tools.map((name, at) => ({ jsonrpc: "2.0", id: at + 1, method: "tools/call", params: { name } }))
     server.stdin!.end([hello, ...calls].map((message) => `${JSON.stringify(message)}\n`).join(""))
   })
