@@ -165,8 +165,11 @@ export const parse = (value: unknown): Message | Invalid => {
   return { _tag: "Success", id, result }
 }
 
-/** Reads JSON text: one message, or an array of them as a `Batch` with each member read on its own. */
-export const parseText = (text: string): Inbound => {
+/**
+ * Reads JSON text: one message, or an array of them as a `Batch` with each member read on its own. An array of more than
+ * `maxBatch` members, 10,000 by default, is one `Invalid`: a few bytes each would become a message or an error each.
+ */
+export const parseText = (text: string, maxBatch = 10_000): Inbound => {
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -179,9 +182,9 @@ export const parseText = (text: string): Inbound => {
     }
   }
   if (!Array.isArray(value)) return parse(value)
-  return value.length === 0
-    ? invalid(undefined, "a batch holds at least one message")
-    : { _tag: "Batch", members: value.map(parse) }
+  if (value.length === 0) return invalid(undefined, "a batch holds at least one message")
+  if (value.length > maxBatch) return invalid(undefined, `a batch holds at most ${maxBatch} messages`)
+  return { _tag: "Batch", members: value.map(parse) }
 }
 
 const json = (value: unknown): string => {

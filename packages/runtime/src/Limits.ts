@@ -27,7 +27,10 @@ export interface Limits {
    * never dropped.
    */
   readonly maxNotices?: number | undefined
-  /** Messages in one batch (2025-03-26 only): 100 by default. A longer one is refused whole with `-32600`. */
+  /**
+   * Messages in one batch (2025-03-26 only): 100 by default. A longer one is refused whole with `-32600`, and one of more than
+   * 10,000 before it is read, whatever is asked for here.
+   */
   readonly maxBatch?: number | undefined
   /** How long a call waits for its answer: 60 seconds by default. Progress starts it anew. Then `RequestError` `TimedOut`. */
   readonly timeout?: Duration.Input | undefined
