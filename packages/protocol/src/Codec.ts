@@ -10,33 +10,20 @@ import type * as Schema from "effect/Schema"
 import type * as AST from "effect/SchemaAST"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
-import { type Adapter, compile } from "./Adapt.ts"
+import { compile } from "./Adapt.ts"
 import { Unrepresentable } from "./Annotate.ts"
 import { InputRequiredResult } from "./InputRequired.ts"
 import { Encoded, type JsonObject } from "./JsonRpc.ts"
 import * as LegacyTask from "./LegacyTask.ts"
 import type { NotificationMethod, RequestMethod } from "./Method.ts"
-import { indexOf, type Revision } from "./Revision.ts"
+import type { Revision } from "./Revision.ts"
 import * as Task from "./Task.ts"
 
 export { Unrepresentable } from "./Annotate.ts"
 
-interface Plan {
-  readonly lift: Adapter | undefined
-  readonly lower: Adapter | undefined
-}
-
 type Validate = (value: unknown) => Result.Result<unknown, SchemaIssue.Issue>
 
-const plans = new WeakMap<AST.AST, Array<Plan | undefined>>()
 const validators = new WeakMap<AST.AST, Validate>()
-
-const planOf = (ast: AST.AST, revision: Revision): Plan => {
-  let byRevision = plans.get(ast)
-  if (byRevision === undefined) plans.set(ast, byRevision = [])
-  const index = indexOf(revision)
-  return byRevision[index] ??= { lift: compile(ast, revision, "lift"), lower: compile(ast, revision, "lower") }
-}
 
 const validatorOf = (schema: Schema.Codec<unknown, unknown>): Validate => {
   let validate = validators.get(schema.ast)
@@ -78,7 +65,7 @@ export const decode = <A>(
   raw: unknown,
   root = "value"
 ): Result.Result<A, string> => {
-  const { lift } = planOf(schema.ast, revision)
+  const lift = compile(schema.ast, revision, "lift")
   const lifted = lift === undefined ? raw : lift(raw)
   const validated = validatorOf(schema)(lifted)
   // The model's schemas transform nothing: what was lifted is the value, with the members that the model does not know.
@@ -91,7 +78,7 @@ export const encode = <A>(
   revision: Revision,
   value: A
 ): Result.Result<unknown, Unrepresentable> => {
-  const { lower } = planOf(schema.ast, revision)
+  const lower = compile(schema.ast, revision, "lower")
   if (lower === undefined) return Result.succeed(value)
   try {
     return Result.succeed(lower(value))
