@@ -1,0 +1,138 @@
+/** Clauses of the specification about what a client sends and takes, each by its words. */
+import { assert, describe, it } from "@effect/vitest"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Revision from "@skein/protocol/Revision"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
+import * as Client from "../src/Client.ts"
+import { ok, refuse, type Script, scripted, speaks } from "./support/scripted.ts"
+
+const open = (revision: Revision.Revision, script: Script) =>
+  Effect.gen(function*() {
+    const server = scripted(speaks(revision, script))
+    return { server, client: yield* Client.make(server.transport, { info: { name: "host", version: "1" } }) }
+  })
+
+const metaOf = ({ params }: JsonRpc.Request): JsonObject => (params?.["_meta"] ?? {}) as JsonObject
+
+/** Asks whatever a client can ask; the answers do not matter. */
+const everything = (client: Client.Client) =>
+  Effect.forEach([
+    client.listTools(),
+    client.callTool("t", {}, { onProgress: () => {} }),
+    client.listResources(),
+    client.listResourceTemplates(),
+    client.readResource("a:b"),
+    client.listPrompts(),
+    client.getPrompt("p"),
+    client.complete({ type: "ref/prompt", name: "p" }, { name: "a", value: "" }),
+    client.setLoggingLevel("info"),
+    client.ping
+  ], (effect: Effect.Effect<unknown, unknown>) =>
+    Effect.exit(effect), { concurrency: "unbounded" })
+
+for (const revision of Revision.all) {
+  const modern = Revision.era(revision) === "request"
+
+  describe(`${revision} · requests`, () => {
+    it.effect(`${revision} · requests MUST include a string or integer ID, which MUST NOT have been used before`, () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(revision, () => refuse(-32603, "no"))
+        yield* everything(client)
+        yield* everything(client)
+        const requests = server.received.filter(({ _tag }) => _tag === "Request") as ReadonlyArray<JsonRpc.Request>
+        assert.isAbove(requests.length, 18)
+        assert.isTrue(requests.every(({ id }) => Number.isSafeInteger(id)))
+        assert.strictEqual(new Set(requests.map(({ id }) => id)).size, requests.length)
+      }))
+
+    it.effect(`${revision} · ${modern ? "required fields MUST be included on every request" : "no metadata is made up"}`, () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(revision, () => refuse(-32603, "no"))
+        yield* everything(client)
+        const requests = server.received.filter((message) =>
+          message._tag === "Request" && message.method !== "server/discover"
+        ) as ReadonlyArray<JsonRpc.Request>
+        for (const request of requests) {
+          const { progressToken, ...meta } = metaOf(request)
+          const { "io.modelcontextprotocol/logLevel": _, ...fields } = meta
+          assert.strictEqual(progressToken !== undefined, request.method === "tools/call")
+          assert.deepStrictEqual(
+            fields,
+            modern
+              ? {
+                "io.modelcontextprotocol/protocolVersion": revision,
+                "io.modelcontextprotocol/clientInfo": { name: "host", version: "1" },
+                "io.modelcontextprotocol/clientCapabilities": {}
+              }
+              : {}
+          )
+        }
+      }))
+
+    it.effect(`${revision} · to cancel an in-flight request, the client MUST send notifications/cancelled; what comes then is ignored`, () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(revision, () => "silence")
+        const interrupted = yield* Effect.forkChild(client.callTool("a"), { startImmediately: true })
+        const late = yield* Effect.forkChild(Effect.flip(client.callTool("b", {}, { timeout: "1 second" })), {
+          startImmediately: true
+        })
+        yield* TestClock.adjust(1)
+        yield* Fiber.interrupt(interrupted)
+        yield* TestClock.adjust("1 second")
+        assert.strictEqual((yield* Fiber.join(late)).reason, "TimedOut")
+        yield* TestClock.adjust(1)
+        const calls = server.requests("tools/call").map(({ id }) => id)
+        const cancelled = server.received.flatMap((message) =>
+          message._tag === "Notification" && message.method === "notifications/cancelled"
+            ? [message.params?.["requestId"]]
+            : []
+        )
+        assert.deepStrictEqual(cancelled, calls)
+        const before = server.received.length
+        for (const id of calls) server.send(JsonRpc.success(id, { content: [] }))
+        yield* TestClock.adjust(1)
+        assert.strictEqual(server.received.length, before)
+      }))
+
+    it.effect(`${revision} · -32002 is a resource that is not there; clients SHOULD still accept it`, () =>
+      Effect.gen(function*() {
+        const codes = modern ? [-32002, -32602] : [-32002]
+        for (const code of codes) {
+          const { client } = yield* open(revision, () => refuse(code, "Resource not found", { uri: "a:b" }))
+          const error = yield* Effect.flip(client.readResource("a:b"))
+          assert.strictEqual(error.reason, "Protocol")
+          assert.strictEqual(error.error?.reason, "ResourceNotFound")
+        }
+      }))
+  })
+}
+
+it.effect("2026-07-28 · a resultType of any value unrecognized by the client MUST be considered invalid, whatever was asked", () =>
+  Effect.gen(function*() {
+    const page = {
+      tools: [],
+      prompts: [],
+      resources: [],
+      resourceTemplates: [],
+      contents: [],
+      messages: [],
+      content: []
+    }
+    for (const resultType of ["later", "", "Complete", null, 1, ["complete"]]) {
+      const { client } = yield* open("2026-07-28", () => ok({ ...page, resultType, ttlMs: 0, cacheScope: "private" }))
+      for (
+        const effect of [
+          client.listTools(),
+          client.allPrompts,
+          client.callTool("t"),
+          client.readResource("a:b"),
+          client.getPrompt("p")
+        ] as ReadonlyArray<Effect.Effect<unknown, { readonly reason: string }>>
+      ) {
+        assert.strictEqual((yield* Effect.flip(effect)).reason, "InvalidAnswer")
+      }
+    }
+  }))
