@@ -13,7 +13,7 @@ import * as SchemaParser from "effect/SchemaParser"
 import { compile } from "./Adapt.ts"
 import { Unrepresentable } from "./Annotate.ts"
 import { InputRequiredResult } from "./InputRequired.ts"
-import { Encoded, type JsonObject } from "./JsonRpc.ts"
+import { Encoded, isObject, type JsonObject } from "./JsonRpc.ts"
 import * as LegacyTask from "./LegacyTask.ts"
 import type { NotificationMethod, RequestMethod } from "./Method.ts"
 import type { Revision } from "./Revision.ts"
@@ -168,13 +168,11 @@ export const decodeResult = <R>(
   method: RequestMethod<unknown, R>,
   revision: Revision,
   raw: JsonObject
-): Result.Result<R, string> => {
-  const kind = classify(method, revision, raw)
-  if (typeof kind === "object") return Result.fail(kind.error)
-  return kind === "Complete"
-    ? decode(method.result, revision, raw, "result")
-    : Result.fail(`result: a result was expected, not an answer of the kind ${kind}`)
-}
+): Result.Result<R, string> =>
+  Result.flatMap(decodeAnswer(method, revision, raw), (answer) =>
+    answer._tag === "Complete"
+      ? Result.succeed(answer.result)
+      : Result.fail(`result: a result was expected, not an answer of the kind ${answer._tag}`))
 
 /** Writes an answer. What is JSON text already passes through. */
 export const encodeResult = <R>(
@@ -183,7 +181,8 @@ export const encodeResult = <R>(
   result: Writable<R>
 ): Result.Result<JsonObject | Encoded, Unrepresentable> => {
   if (result instanceof Encoded) return Result.succeed(result)
-  const type = (result as { readonly resultType?: unknown }).resultType
+  if (!isObject(result)) return Result.fail(new Unrepresentable({ message: "a result is an object" }))
+  const type = result["resultType"]
   // An answer that only the newest revision has must not be mistaken for a result of an older one.
   const kind = classify(
     method,

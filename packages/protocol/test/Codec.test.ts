@@ -242,6 +242,16 @@ describe("answers", () => {
     expect(Result.isFailure(Codec.decodeResult(Method.CallTool, "2026-07-28", inputRequired))).toBe(true)
   })
 
+  it("what an author without types gives for a result is refused, and does not throw", () => {
+    for (const result of [null, undefined, 7, "a", [1]]) {
+      for (const revision of Revision.all) {
+        expect(refusal(Codec.encodeResult(Method.Ping, revision, result as never)).message).toBe(
+          "a result is an object"
+        )
+      }
+    }
+  })
+
   it("2026-07-28 · a resultType that is no text, or a long one, is an error that does not repeat it", () => {
     const error = (resultType: unknown) =>
       refusal(Codec.decodeAnswer(Method.CallTool, "2026-07-28", { resultType, content: [] }))
