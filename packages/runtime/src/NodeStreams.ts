@@ -91,6 +91,7 @@ class StreamConnection implements Connection {
     })
     input.on("error", this.#onInputError)
     input.on("resume", this.#onInputResume)
+    input.on("pause", this.#onInputPause)
     input.on("close", this.#onInputClose)
     output.on("error", this.#onOutputError)
     output.on("close", this.#onOutputClose)
@@ -150,6 +151,7 @@ class StreamConnection implements Connection {
     this.#outputGone = true
     this.#input.off("error", this.#onInputError)
     this.#input.off("resume", this.#onInputResume)
+    this.#input.off("pause", this.#onInputPause)
     this.#input.off("close", this.#onInputClose)
     this.#output.off("error", this.#onOutputError)
     this.#output.off("close", this.#onOutputClose)
@@ -194,6 +196,12 @@ class StreamConnection implements Connection {
   // Node lets the output of a child flow when the child exits, whether somebody takes it or not.
   readonly #onInputResume = (): void => {
     if (this.#end === undefined && !this.#reading) this.#input.pause()
+  }
+
+  // A prompt that somebody asked on stdin, say, pauses it when it is closed; nobody else would ever let it flow again. Not at
+  // once, since the pause is not over yet.
+  readonly #onInputPause = (): void => {
+    if (this.#end === undefined && this.#reading) queueMicrotask(() => this.#flow())
   }
 
   readonly #onData = (chunk: Uint8Array): void => this.#reader.push(chunk)

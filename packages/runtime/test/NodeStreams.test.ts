@@ -248,6 +248,28 @@ describe("NodeStreams", () => {
       yield* connection.close
     }))
 
+  it.effect("an input that somebody else pauses flows again, unless nothing is to be read", () =>
+    Effect.gen(function*() {
+      const { connection, input } = yield* setup()
+      const { ends, seen } = listen(connection)
+      input.write(line("a"))
+      yield* tick
+      input.pause()
+      input.write(line("b"))
+      yield* tick
+      expect(seen).toEqual(["a", "b"])
+      connection.pause!()
+      yield* tick
+      expect(input.isPaused()).toBe(true)
+      connection.resume!()
+      yield* tick
+      input.pause()
+      input.end()
+      yield* tick
+      expect(ends).toEqual([{ _tag: "Ended" }])
+      yield* connection.close
+    }))
+
   it.effect("a side that never reads is Lost when the bound is met", () =>
     Effect.gen(function*() {
       const { connection, output } = yield* setup({ maxBuffered: 1000 })

@@ -18,15 +18,21 @@ interface Life {
   >
 }
 
-/** Calls tools of the server one after the other, without waiting, closes its stdin, and says how it went. */
-const life = (tools: ReadonlyArray<string>, stdout: "pipe" | number = "pipe") =>
+/**
+ * Calls tools of the server one after the other, without waiting, closes its stdin (after the first answer to a call, with
+ * `wait`), and says how it went.
+ */
+const life = (tools: ReadonlyArray<string>, stdout: "pipe" | number = "pipe", wait = false) =>
   new Promise<Life>((resolve) => {
     const server = spawn(process.execPath, ["--conditions=@skein/source", fixture("evil.ts")], {
       stdio: ["pipe", stdout, "pipe"]
     })
     let out = ""
     let stderr = ""
-    server.stdout?.on("data", (chunk) => out += chunk)
+    server.stdout?.on("data", (chunk) => {
+      out += chunk
+      if (wait && out.includes("\"id\":1")) server.stdin!.end()
+    })
     server.stderr!.on("data", (chunk) => stderr += chunk)
     server.stdin!.on("error", () => {})
     server.once("close", (code, signal) =>
@@ -36,7 +42,8 @@ const life = (tools: ReadonlyArray<string>, stdout: "pipe" | number = "pipe") =>
         messages: out.split("\n").slice(0, -1).map((line) => JSON.parse(line))
       }))
     const calls = tools.map((name, at) => ({ jsonrpc: "2.0", id: at + 1, method: "tools/call", params: { name } }))
-    server.stdin!.end([hello, ...calls].map((message) => `${JSON.stringify(message)}\n`).join(""))
+    server.stdin!.write([hello, ...calls].map((message) => `${JSON.stringify(message)}\n`).join(""))
+    if (!wait) server.stdin!.end()
   })
 
 describe("a server whose handlers misbehave", () => {
@@ -52,6 +59,12 @@ describe("a server whose handlers misbehave", () => {
     const { exit, stderr } = await life(["rejects"])
     expect(exit).toBe(1)
     expect(stderr).toContain("rejected outside")
+  })
+
+  it("asks on stdin, and pauses it: the end of stdin is heard all the same", async () => {
+    const { exit, messages } = await life(["prompts"], "pipe", true)
+    expect(exit).toBe(0)
+    expect(messages.map(({ id }) => id)).toEqual([0, 1])
   })
 
   it("exits: with its own code", async () => {
