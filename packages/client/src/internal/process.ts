@@ -261,7 +261,8 @@ export const start = (
       return fail(cause)
     }
     child.once("error", (cause) => {
-      for (const stream of child.stdio) stream?.destroy()
+      // When this process has no file descriptors left, there are no streams either.
+      for (const stream of (child.stdio as ChildProcess["stdio"] | undefined) ?? []) stream?.destroy()
       fail(cause)
     })
     child.once("spawn", () => {

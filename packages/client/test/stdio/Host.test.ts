@@ -50,3 +50,18 @@ describe("a host that leaves without closing its scopes", () => {
     expect(await leaving("signal", ["eof"])).toEqual({ exit: "SIGINT", stderr: "eof\n" })
   })
 })
+
+it.skipIf(process.platform === "win32")(
+  "a host without file descriptors gets an Open error for each server",
+  async () => {
+    const command = "ulimit -n 64; exec \"$0\" --conditions=@skein/source \"$1\""
+    const host = spawn("sh", ["-c", command, process.execPath, fixture("crowded.ts")], {
+      stdio: ["ignore", "pipe", "inherit"]
+    })
+    let out = ""
+    host.stdout.on("data", (chunk) => out += chunk)
+    const exit = await new Promise((resolve) => host.once("close", resolve))
+    expect(exit).toBe(0)
+    expect(out).toMatch(/^Open (Open |started )+started$/)
+  }
+)
