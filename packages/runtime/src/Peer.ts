@@ -232,9 +232,12 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
   }
 
   #onInvalid(invalid: JsonRpc.Invalid, batch: BatchReply | undefined): void {
-    // An answer is never answered: the id would name a request of the other side's. Nor is a notification: "The receiver MUST
-    // NOT send a response" (2025-11-25, basic).
-    if (!isAnswered(invalid)) return this.#calls?.refuse(invalid)
+    // An answer is never answered: the id would name a request of the other side's.
+    if (invalid.answer) return this.#calls?.refuse(invalid)
+    // "The receiver MUST NOT send a response" (2025-11-25, basic, notifications).
+    if (invalid.notification === true) {
+      return this.log(Effect.logDebug(`A notification was ignored: ${invalid.error.message}`))
+    }
     this.#requests.reply(JsonRpc.failure(invalid.id, invalid.error), batch)
   }
 

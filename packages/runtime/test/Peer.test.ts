@@ -128,19 +128,24 @@ describe("requests of the other side", () => {
       ])
     }))
 
-  it.effect("2025-11-25 · MUST NOT send a response to a notification, whatever is wrong with it", () =>
-    Effect.gen(function*() {
-      const seen: Array<string> = []
-      const { other } = yield* raw({ onNotification: (_, { method }) => void seen.push(method) })
-      for (const params of [[], [1], "x", 5, null, true]) {
-        other.json({ jsonrpc: "2.0", method: "notifications/a", params })
-        other.json({ jsonrpc: "2.0", method: "notifications/cancelled", params })
-        other.json({ jsonrpc: "2.0", method: "notifications/progress", params })
-      }
-      yield* settle
-      expect(other.messages).toEqual([])
-      expect(seen).toEqual([])
-    }))
+  it.effect("2025-11-25 · MUST NOT send a response to a notification, whatever is wrong with it; the log says it", () =>
+    logged((lines) =>
+      Effect.gen(function*() {
+        const seen: Array<string> = []
+        const { other } = yield* raw({ onNotification: (_, { method }) => void seen.push(method) })
+        const methods = ["notifications/a", "notifications/cancelled", "notifications/progress"]
+        const params = [[], [1], "x", 5, null, true]
+        for (const method of methods) for (const given of params) other.json({ jsonrpc: "2.0", method, params: given })
+        yield* settle
+        expect(other.messages).toEqual([])
+        expect(seen).toEqual([])
+        expect(lines.length).toBe(methods.length * params.length)
+        expect(lines[0]).toMatchObject({
+          level: "Debug",
+          text: expect.stringContaining("\"params\" must be an object")
+        })
+      })
+    ))
 
   it.effect("handlers get the services of the context that the peer was made in, and the request", () =>
     Effect.gen(function*() {
