@@ -105,7 +105,7 @@ export interface TypedCallOptions<A, RD = never> extends RequestOptions {
   readonly output: Schema.Decoder<A, RD>
 }
 
-/** Calls a tool. */
+/** Calls a tool. The arguments are an object of JSON values; an `interface` may describe them. */
 export interface CallTool {
   /**
    * Gives `structuredContent` as the schema reads it from JSON; where the result has none (2024-11-05 and 2025-03-26 know none, and a
@@ -114,11 +114,11 @@ export interface CallTool {
    */
   <A, RD = never>(
     name: string,
-    args: JsonObject | undefined,
+    args: object | undefined,
     options: TypedCallOptions<A, RD>
   ): Effect.Effect<A, ClientError, RD>
   /** Gives the result as it is, also where the tool failed as a tool may (`isError`). */
-  (name: string, args?: JsonObject, options?: RequestOptions): Effect.Effect<CallToolResult, ClientError>
+  (name: string, args?: object, options?: RequestOptions): Effect.Effect<CallToolResult, ClientError>
 }
 
 /** A client of one server. See the module's text. */
@@ -240,10 +240,10 @@ const assemble = (opened: Opened, options: Options): Client => {
 
   const callTool = <A, RD>(
     name: string,
-    args?: JsonObject,
+    args?: object,
     options: RequestOptions | TypedCallOptions<A, RD> = {}
   ) => {
-    const params = args === undefined ? { name } : { name, arguments: args }
+    const params = args === undefined ? { name } : { name, arguments: args as JsonObject }
     const called = request(Method.CallTool, params, options)
     return "output" in options && options.output !== undefined
       ? Effect.flatMap(called, (result) => Output.decode(name, result, options.output))

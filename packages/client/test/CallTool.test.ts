@@ -99,6 +99,11 @@ describe("a typed call of a tool", () => {
       expectTypeOf(client.callTool("t")).toEqualTypeOf<Effect.Effect<CallToolResult, ClientError>>()
       expectTypeOf(client.callTool("t", { a: 1 }, { timeout: "1 second" }))
         .toEqualTypeOf<Effect.Effect<CallToolResult, ClientError>>()
+      interface Place {
+        readonly city: string
+      }
+      const place: Place = { city: "Anxi" }
+      expectTypeOf(client.callTool("t", place)).toEqualTypeOf<Effect.Effect<CallToolResult, ClientError>>()
       expectTypeOf(client.callTool("t", undefined, { output: Sum }))
         .toEqualTypeOf<Effect.Effect<{ readonly sum: number }, ClientError>>()
       expectTypeOf(client.callTool("t", {}, { output: Priced }))
