@@ -8,6 +8,7 @@ import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../src/Client.ts"
 import type { ClientError } from "../src/ClientError.ts"
+import manifest from "../package.json" with { type: "json" }
 import { ok, refuse, type Script, scripted, speaks, unknown } from "./support/scripted.ts"
 
 const protocolVersion = "io.modelcontextprotocol/protocolVersion"
@@ -67,6 +68,8 @@ describe("the handshake", () => {
       const meta = metaOf(server.requests("tools/list")[0])
       assert.strictEqual(meta[protocolVersion], "2026-07-28")
       assert.deepStrictEqual(meta["io.modelcontextprotocol/clientCapabilities"], {})
+      // Clients SHOULD identify themselves: by default with the name and the version of this package.
+      assert.deepStrictEqual(meta["io.modelcontextprotocol/clientInfo"], { name: "skein", version: manifest.version })
     }))
 
   for (
