@@ -216,6 +216,10 @@ export interface WriterOptions {
 // So that the other side can begin with the first messages of a burst while the rest are still being made.
 const flushAt = 2048
 
+// A text that grew by many small ones is a tree of them, several times as large as its characters; what waits for long is
+// joined by parts of this many lines.
+const joinAt = 1024
+
 /**
  * Messages in, lines out. The messages of one tick leave in one write (or several, each as soon as 2 Ki characters are
  * there), and while the other side is slow they are collected here.
@@ -227,6 +231,10 @@ export class Writer {
   readonly #overflow: (maxBuffered: number) => void
   readonly #atTurnEnd: ((callback: () => void) => unknown) | undefined
   #pending = ""
+  // What is collected while the other side is slow, after what is pending.
+  #parts: Array<string> = []
+  #lines: Array<string> = []
+  #collected = 0
   #scheduled = false
   #congested = false
   #over = false
@@ -250,11 +258,11 @@ export class Writer {
     if (this.#over) return true
     const text = JsonRpc.encode(message)
     if (this.#congested) {
-      if (this.#pending.length + this.#waiting() >= this.maxBuffered) {
+      if (this.#pending.length + this.#collected + this.#waiting() >= this.maxBuffered) {
         this.#overflow(this.maxBuffered)
         return true
       }
-      this.#pending += text + "\n"
+      this.#collect(text)
       return false
     }
     this.#pending += text + "\n"
@@ -265,6 +273,27 @@ export class Writer {
       this.#atTurnEnd?.(this.#onTurnEnd)
     }
     return !this.#congested
+  }
+
+  #collect(text: string): void {
+    this.#collected += text.length + 1
+    if (this.#lines.push(text) < joinAt) return
+    this.#lines.push("")
+    this.#parts.push(this.#lines.join("\n"))
+    this.#lines = []
+  }
+
+  // All that waits, in the order in which it came.
+  #take(): string {
+    let text = this.#pending
+    this.#pending = ""
+    if (this.#collected === 0) return text
+    if (this.#lines.length > 0) this.#lines.push("")
+    text += this.#parts.join("") + this.#lines.join("\n")
+    this.#parts = []
+    this.#lines = []
+    this.#collected = 0
+    return text
   }
 
   readonly #onTick = (): void => {
@@ -279,10 +308,9 @@ export class Writer {
 
   /** Writes at once what this tick has collected. */
   flush(): void {
-    if (this.#congested || this.#pending === "") return
-    const text = this.#pending
-    this.#pending = ""
-    this.#congested = !this.#write(text)
+    if (this.#congested) return
+    const text = this.#take()
+    if (text !== "") this.#congested = !this.#write(text)
   }
 
   /** The other side takes more. */
@@ -294,10 +322,9 @@ export class Writer {
 
   /** Nothing is written any more; what waits is given back, and those who waited are woken. */
   stop(): string {
-    const rest = this.#pending
+    const rest = this.#take()
     this.#over = true
     this.#congested = false
-    this.#pending = ""
     this.#wake()
     return rest
   }

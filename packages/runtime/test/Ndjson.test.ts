@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Ndjson from "@skein/runtime/Ndjson"
 import * as Schema from "effect/Schema"
 
@@ -376,6 +376,38 @@ describe("Ndjson.Writer", () => {
     expect(state.overflows).toBe(1)
     expect(writer.send(note("c"))).toBe(true)
     expect(state.overflows).toBe(1)
+  })
+
+  it.each([1, 1023, 1024, 1025, 3000])("%i messages that waited leave in one write, in order", (count) => {
+    const { state, writer, writes } = setup()
+    state.taking = false
+    writer.send(note("first"))
+    writer.flush()
+    const names = Array.from({ length: count }, (_, at) => `m${at}`)
+    for (const name of names) expect(writer.send(note(name))).toBe(false)
+    writer.drain()
+    expect(writes.length).toBe(2)
+    for (const name of names) writer.send(note(name))
+    expect([writes[1], writer.stop()]).toEqual([1, 2].map(() => names.map((name) => `${line(name)}\n`).join("")))
+  })
+
+  it("what waits costs little more memory than its characters", () => {
+    const { state, writer } = setup()
+    state.taking = false
+    writer.send(note("first"))
+    writer.flush()
+    const used = () => {
+      globalThis.gc!()
+      return process.memoryUsage().heapUsed
+    }
+    const before = used()
+    let characters = 0
+    for (let at = 0; at < 200_000; at++) {
+      writer.send(JsonRpc.success(at, {}))
+      characters += `{"jsonrpc":"2.0","id":${at},"result":{}}\n`.length
+    }
+    expect(used() - before).toBeLessThan(1.5 * characters)
+    expect(writer.stop().length).toBe(characters)
   })
 
   it("at most 64 Mi wait by default", () => {
