@@ -1,5 +1,5 @@
-import { describe, expect, it } from "@effect/vitest"
-import { spawn } from "node:child_process"
+import { afterEach, describe, expect, it } from "@effect/vitest"
+import { type ChildProcess, spawn } from "node:child_process"
 import { openSync } from "node:fs"
 import { fixture } from "./Child.ts"
 
@@ -9,6 +9,11 @@ const hello = {
   method: "initialize",
   params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1.0.0" } }
 }
+
+const servers: Array<ChildProcess> = []
+afterEach(() => {
+  for (const server of servers.splice(0)) server.kill("SIGKILL")
+})
 
 interface Life {
   readonly exit: number | string
@@ -27,6 +32,7 @@ const life = (tools: ReadonlyArray<string>, stdout: "pipe" | number = "pipe", wa
     const server = spawn(process.execPath, ["--conditions=@skein/source", fixture("evil.ts")], {
       stdio: ["pipe", stdout, "pipe"]
     })
+    servers.push(server)
     let out = ""
     let stderr = ""
     server.stdout?.on("data", (chunk) => {
