@@ -40,6 +40,8 @@ export interface SessionInfo {
   /** Name and version of the other side, as it gave them. */
   readonly info: JsonRpc.JsonObject | undefined
   readonly requests: ReadonlyArray<RequestInfo>
+  /** How many requests of the other side wait for one of those to end. */
+  readonly queued: number
   readonly calls: ReadonlyArray<CallInfo>
 }
 
@@ -62,6 +64,7 @@ const sessionAt = (peer: Peer, now: number): SessionInfo => ({
     progress: exchange.reported,
     cancelled: exchange.cancelled
   })),
+  queued: peer.queued,
   calls: Array.from(peer.calls, ({ id, method, startedAt }) => ({ id, method, age: now - startedAt }))
 })
 

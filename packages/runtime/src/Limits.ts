@@ -13,11 +13,16 @@ import * as Duration from "effect/Duration"
 /** What may be bounded. Every member is optional; the defaults stand beside it. */
 export interface Limits {
   /**
-   * Requests of the other side that are handled at the same time: 1,024 by default. At the bound a transport that can stop
-   * reading (stdio) stops until one ends; one that cannot, or a peer that itself waits for an answer of the other side and so
-   * has to go on reading, refuses the request with `-32603`. Requests that end without suspending are not counted.
+   * Requests of the other side that are handled at the same time: 1,024 by default. At the bound the next ones wait, in order,
+   * and can be cancelled meanwhile. Requests that end without suspending are not counted. With 1 they are handled one by one.
    */
   readonly maxInFlight?: number | undefined
+  /**
+   * Requests of the other side that wait because `maxInFlight` are being handled: 256 by default. At the bound a transport that
+   * can stop reading (stdio) stops until one ends; one that cannot, or a peer that itself waits for an answer of the other side
+   * and so has to go on reading, refuses the request with `-32603`.
+   */
+  readonly maxQueued?: number | undefined
   /** Own requests that wait for an answer: 1,024 by default. At the bound a call fails with `RequestError` `Limit`. */
   readonly maxPending?: number | undefined
   /**
@@ -48,6 +53,7 @@ export interface Limits {
 /** The bounds with their defaults filled in; durations in milliseconds. */
 export interface Resolved {
   readonly maxInFlight: number
+  readonly maxQueued: number
   readonly maxPending: number
   readonly maxNotices: number
   readonly maxBatch: number
@@ -62,6 +68,7 @@ const millis = (input: Duration.Input | undefined, fallback: number): number =>
 
 const fill = (limits: Limits): Resolved => ({
   maxInFlight: limits.maxInFlight ?? 1024,
+  maxQueued: limits.maxQueued ?? 256,
   maxPending: limits.maxPending ?? 1024,
   maxNotices: limits.maxNotices ?? 256,
   maxBatch: limits.maxBatch ?? 100,

@@ -72,6 +72,8 @@ export interface Peer {
   readonly scope: Scope.Scope
   /** The requests of the other side that are suspended now, oldest first. */
   readonly exchanges: Iterable<Exchange>
+  /** How many requests of the other side wait for one of those to end. */
+  readonly queued: number
   /** The own requests that wait for an answer, oldest first; `startedAt` in milliseconds of the monotonic clock. */
   readonly calls: Iterable<{ readonly id: number; readonly method: string; readonly startedAt: number }>
 }
@@ -107,12 +109,12 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
     this.#limits = limits
     this.#clock = Context.get(context, Clock.Clock)
     this.fork = Effect.runForkWith(context)
-    this.#requests = new Requests(this, options.connection, options.dispatch, context, limits.maxInFlight)
+    this.#requests = new Requests(this, options.connection, options.dispatch, context, limits)
     this.#life = this.fork(Effect.flatMap(
       Effect.callback<SessionEnd>((resume) => {
         this.#wake = resume
       }),
-      (end) => Effect.as(this.#windDown(end), end)
+      (end) => Effect.as(this.#windDown, end)
     ))
     this.#connection.open({ message: (message) => this.#receive(message), end: (end) => this.close(end) })
   }
@@ -145,10 +147,13 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
 
   close(end: SessionEnd): void {
     if (this.#end !== undefined) {
-      if (this.#draining && end._tag !== "Ended") this.#idle?.(Effect.void)
+      if (!this.#draining || end._tag === "Ended") return
+      this.#draining = false
+      this.#idle?.(Effect.void)
       return
     }
     this.#end = end
+    this.#draining = end._tag === "Ended"
     this.#flow()
     this.#calls?.end(end)
     this.#wake?.(Effect.succeed(end))
@@ -172,6 +177,10 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
 
   get exchanges(): Iterable<Exchange> {
     return this.#requests.exchanges
+  }
+
+  get queued(): number {
+    return this.#requests.queued
   }
 
   get calls(): Peer["calls"] {
@@ -199,7 +208,7 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
   #onRequest(request: JsonRpc.Request, batch: BatchReply | undefined): void {
     if (this.#end !== undefined) return batch?.drop()
     this.#starting++
-    this.#requests.start(request, batch)
+    this.#requests.receive(request, batch)
     this.#starting--
     this.#settled()
   }
@@ -295,6 +304,13 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
     this.#settled()
   }
 
+  starting(start: () => void): void {
+    this.#starting++
+    start()
+    this.#starting--
+    this.#settled()
+  }
+
   send(message: JsonRpc.Message, about: JsonRpc.Id | undefined): void {
     this.#connection.send(message, about)
   }
@@ -321,7 +337,7 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
   }
 
   get #running(): number {
-    return this.#starting + this.#requests.size + (this.#notices?.size ?? 0)
+    return this.#starting + this.#requests.size + this.#requests.queued + (this.#notices?.size ?? 0)
   }
 
   /** Whether nothing may go on any more. */
@@ -337,13 +353,11 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
   }
 
   /** Requests in flight may end by themselves when the other side merely stopped asking; then they are interrupted. */
-  #windDown(end: SessionEnd): Effect.Effect<void> {
+  get #windDown(): Effect.Effect<void> {
     return Effect.gen({ self: this }, function*() {
-      if (end._tag === "Ended" && this.#running > 0) {
-        this.#draining = true
-        yield* Effect.timeoutOption(this.#awaitIdle, this.#limits.drainGrace)
-        this.#draining = false
-      }
+      if (this.#draining && this.#running > 0) yield* Effect.timeoutOption(this.#awaitIdle, this.#limits.drainGrace)
+      this.#draining = false
+      this.#requests.clear()
       for (const exchange of this.exchanges) exchange.cancel()
       this.#notices?.interrupt()
       const closing = this.#scope === undefined ? undefined : this.fork(Scope.close(this.#scope, Exit.void))

@@ -176,9 +176,9 @@ describe("batches", () => {
       })
     ))
 
-  it.effect("surplus members at maxInFlight are refused in the batch's answer", () =>
+  it.effect("surplus members at maxInFlight and maxQueued are refused in the batch's answer", () =>
     Effect.gen(function*() {
-      const { handlers, other } = yield* raw({ revision, limits: { maxInFlight: 2 } })
+      const { handlers, other } = yield* raw({ revision, limits: { maxInFlight: 2, maxQueued: 0 } })
       other.json([request(1), request(2), request(3)])
       expect(other.paused).toBe(true)
       handlers.end(1)

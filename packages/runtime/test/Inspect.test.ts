@@ -47,6 +47,7 @@ describe("Inspect", () => {
                 cancelled: false
               }
             ],
+            queued: 0,
             calls: [{ id: 1, method: "roots/list", age: 500 }]
           },
           {
@@ -61,11 +62,19 @@ describe("Inspect", () => {
               progress: undefined,
               cancelled: false
             }],
+            queued: 0,
             calls: []
           }
         ]
       })
       expect(JSON.parse(JSON.stringify(tree)).sessions[0].requests[0].progress.total).toBe(8)
+    }))
+
+  it.effect("how many wait for room is shown", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw({ limits: { maxInFlight: 1 } })
+      for (const id of [1, 2, 3]) other.request(id)
+      expect(yield* Inspect.session(peer)).toMatchObject({ requests: [{ id: 1 }], queued: 2 })
     }))
 
   it.effect("progress that nobody asked for is seen here, and not sent", () =>

@@ -14,6 +14,7 @@ describe("the defaults", () => {
   it("are what the documentation says", () => {
     expect(Limits.resolve()).toEqual({
       maxInFlight: 1024,
+      maxQueued: 256,
       maxPending: 1024,
       maxNotices: 256,
       maxBatch: 100,
@@ -25,8 +26,9 @@ describe("the defaults", () => {
   })
 
   it("give way to what is set", () => {
-    expect(Limits.resolve({ maxInFlight: 1, maxPending: 2, maxNotices: 3, maxBatch: 4 })).toMatchObject({
+    expect(Limits.resolve({ maxInFlight: 1, maxQueued: 0, maxPending: 2, maxNotices: 3, maxBatch: 4 })).toMatchObject({
       maxInFlight: 1,
+      maxQueued: 0,
       maxPending: 2,
       maxNotices: 3,
       maxBatch: 4
@@ -37,9 +39,9 @@ describe("the defaults", () => {
 })
 
 describe("maxInFlight", () => {
-  it.effect("at the bound the reader is stopped, and goes on when one ends", () =>
+  it.effect("with no room to wait the reader is stopped, and goes on when one ends", () =>
     Effect.gen(function*() {
-      const { handlers, other } = yield* raw({ limits: { maxInFlight: 2 } })
+      const { handlers, other } = yield* raw({ limits: { maxInFlight: 2, maxQueued: 0 } })
       other.request(1)
       expect(other.paused).toBe(false)
       other.request(2)
@@ -54,13 +56,73 @@ describe("maxInFlight", () => {
       expect(other.pauses).toBe(2)
     }))
 
-  it.effect("the default is 1,024", () =>
+  it.effect("the defaults are 1,024, and 256 that wait", () =>
     Effect.gen(function*() {
-      const { other } = yield* raw()
-      for (let id = 0; id < 1023; id++) other.request(id)
-      expect(other.paused).toBe(false)
-      other.request(1023)
-      expect(other.paused).toBe(true)
+      const { handlers, other, peer } = yield* raw()
+      for (let id = 0; id < 1024 + 255; id++) other.request(id)
+      expect([handlers.started.length, peer.queued, other.paused]).toEqual([1024, 255, false])
+      other.request("last")
+      expect([handlers.started.length, peer.queued, other.paused]).toEqual([1024, 256, true])
+    }))
+
+  it.effect("with 1, requests are handled one by one, in order", () =>
+    Effect.gen(function*() {
+      const { handlers, other } = yield* raw({ limits: { maxInFlight: 1 } })
+      for (const id of [1, 2, 3]) other.request(id)
+      expect(handlers.started).toEqual([1])
+      handlers.end(1)
+      expect(handlers.started).toEqual([1, 2])
+      handlers.end(2)
+      handlers.end(3)
+      expect(other.messages.map((json) => json.id)).toEqual([1, 2, 3])
+    }))
+
+  it.effect("what waits can be cancelled, and so can what it waits for: the reader still hears of it", () =>
+    Effect.gen(function*() {
+      const { handlers, other, peer } = yield* raw({ limits: { maxInFlight: 1 } })
+      for (const id of [1, 2, 3]) other.request(id)
+      other.cancel(2)
+      expect(peer.queued).toBe(1)
+      other.cancel(1)
+      expect([handlers.started, handlers.interrupted]).toEqual([[1, 3], [1]])
+      handlers.end(3)
+      expect(other.messages).toEqual([{ jsonrpc: "2.0", id: 3, result: { done: 3 } }])
+    }))
+
+  it.effect("initialize is not cancelled while it waits either", () =>
+    Effect.gen(function*() {
+      const { handlers, other } = yield* raw({ limits: { maxInFlight: 1 } })
+      other.request(1)
+      other.request(2, "initialize")
+      other.cancel(2)
+      handlers.end(1)
+      expect(handlers.started).toEqual([1, 2])
+    }))
+
+  it.effect("the id of a request that waits is taken: a second one with it gets -32600, and the first lives on", () =>
+    Effect.gen(function*() {
+      const { handlers, other } = yield* raw({ limits: { maxInFlight: 1 } })
+      for (const id of [1, 2, 2]) other.request(id)
+      expect(other.answers(2)[0].error.code).toBe(-32600)
+      handlers.end(1)
+      handlers.end(2)
+      expect(other.answers(2)).toHaveLength(2)
+    }))
+
+  it.effect("when the other side ends, what waits is handled too; when the session is closed, it is forgotten", () =>
+    Effect.gen(function*() {
+      for (const _tag of ["Ended", "Closed"] as const) {
+        const { handlers, other, peer } = yield* raw({ limits: { maxInFlight: 1 } })
+        for (const id of [1, 2, 3]) other.request(id)
+        if (_tag === "Ended") other.end({ _tag })
+        else peer.close({ _tag })
+        yield* settle
+        for (const id of _tag === "Ended" ? [1, 2, 3] : []) handlers.end(id)
+        expect((yield* peer.ended)._tag).toBe(_tag)
+        expect(handlers.started).toEqual(_tag === "Ended" ? [1, 2, 3] : [1])
+        expect(other.messages).toHaveLength(_tag === "Ended" ? 3 : 0)
+        expect(peer.queued).toBe(0)
+      }
     }))
 
   it.effect("requests that do not suspend never reach it", () =>
@@ -73,14 +135,14 @@ describe("maxInFlight", () => {
 
   it.effect("a transport that cannot stop reading refuses the surplus with -32603, and the others live on", () =>
     Effect.gen(function*() {
-      const { handlers, other } = yield* raw({ canPause: false, limits: { maxInFlight: 2 } })
+      const { handlers, other } = yield* raw({ canPause: false, limits: { maxInFlight: 2, maxQueued: 0 } })
       other.request(1)
       other.request(2)
       other.request(3)
       expect(other.messages).toEqual([{
         jsonrpc: "2.0",
         id: 3,
-        error: { code: -32603, message: "Too many requests are in flight: at most 2" }
+        error: { code: -32603, message: "Too many requests: at most 2 in flight and 0 that wait" }
       }])
       expect(handlers.started).toEqual([1, 2])
       handlers.end(1)
@@ -90,7 +152,7 @@ describe("maxInFlight", () => {
 
   it.effect("a peer that waits for an answer goes on reading, refuses the surplus, and stops when it has its answer", () =>
     Effect.gen(function*() {
-      const { other, peer } = yield* raw({ limits: { maxInFlight: 1 } })
+      const { other, peer } = yield* raw({ limits: { maxInFlight: 1, maxQueued: 0 } })
       const call = yield* fork(peer.request("roots/list"))
       other.request("a")
       expect(other.paused).toBe(false)
@@ -262,7 +324,7 @@ describe("maxBatch", () => {
 describe("a refused request", () => {
   it.effect("leaves nothing behind, however many there are", () =>
     Effect.gen(function*() {
-      const { handlers, other, peer } = yield* raw({ canPause: false, limits: { maxInFlight: 1 } })
+      const { handlers, other, peer } = yield* raw({ canPause: false, limits: { maxInFlight: 1, maxQueued: 0 } })
       other.request("first")
       for (let id = 0; id < 10_000; id++) other.request(id)
       expect([...peer.exchanges]).toHaveLength(1)

@@ -389,7 +389,7 @@ describe("a handler that ends its own session", () => {
 describe("a stopped reader", () => {
   it.effect("goes on when the session is closed", () =>
     Effect.gen(function*() {
-      const { other, peer } = yield* raw({ limits: { maxInFlight: 1 } })
+      const { other, peer } = yield* raw({ limits: { maxInFlight: 1, maxQueued: 0 } })
       other.request(1)
       expect(other.paused).toBe(true)
       peer.close({ _tag: "Closed" })

@@ -37,7 +37,14 @@ interface Call {
   value: number
 }
 
-export const limits = { maxInFlight: 3, maxPending: 3, maxNotices: 2, drainGrace: 100, interruptGrace: 50 } as const
+export const limits = {
+  maxInFlight: 3,
+  maxQueued: 2,
+  maxPending: 3,
+  maxNotices: 2,
+  drainGrace: 100,
+  interruptGrace: 50
+} as const
 
 export class Model {
   /** What was sent, as text. */
@@ -47,11 +54,13 @@ export class Model {
   /** What each call was told of its progress. */
   readonly told = new Map<number, Array<number>>()
   readonly requests = new Map<number, Request>()
+  readonly queue = new Map<number, { readonly kind: Kind; readonly batch: Batch | undefined }>()
   readonly calls = new Map<number, Call>()
   notices = 0
   now = 0
   end: SessionEnd | undefined = undefined
   #draining = false
+  #failing = false
   #drainAt = Infinity
   #over = false
   #graceAt = Infinity
@@ -61,15 +70,28 @@ export class Model {
 
   get paused(): boolean {
     return this.end === undefined && this.calls.size === 0 &&
-      (this.requests.size >= limits.maxInFlight || this.notices >= limits.maxNotices)
+      (this.#full || this.notices >= limits.maxNotices)
+  }
+
+  get #busy(): boolean {
+    return this.requests.size >= limits.maxInFlight
+  }
+
+  get #full(): boolean {
+    return this.#busy && this.queue.size >= limits.maxQueued
   }
 
   // ---- what the other side says
 
   request(id: number, kind: Kind, batch?: Batch): void {
     if (this.end !== undefined) return batch === undefined ? undefined : this.#less(batch)
-    if (this.requests.has(id)) return this.#reply(batch, `answer ${id} -32600`)
-    if (this.requests.size >= limits.maxInFlight) return this.#reply(batch, `answer ${id} -32603`)
+    if (this.requests.has(id) || this.queue.has(id)) return this.#reply(batch, `answer ${id} -32600`)
+    if (this.#full) return this.#reply(batch, `answer ${id} -32603`)
+    if (this.#busy) return void this.queue.set(id, { kind, batch })
+    this.#run(id, kind, batch)
+  }
+
+  #run(id: number, kind: Kind, batch: Batch | undefined): void {
     const running = { kind, batch, cancelled: false, reported: -Infinity }
     switch (kind) {
       case "sync":
@@ -83,7 +105,7 @@ export class Model {
         this.#starting--
         return this.#settle()
       case "asks": {
-        if (this.calls.size >= limits.maxPending) return this.#reply(batch, `answer ${id} ok`)
+        if (this.end !== undefined || this.calls.size >= limits.maxPending) return this.#reply(batch, `answer ${id} ok`)
         const call = this.#start("question", 100, 100, false, id)
         return void this.requests.set(id, { ...running, call })
       }
@@ -168,13 +190,20 @@ export class Model {
 
   close(end: SessionEnd): void {
     if (this.end !== undefined) {
-      if (this.#draining && end._tag !== "Ended") this.#interrupt()
+      if (!this.#draining || end._tag === "Ended") return
+      this.#draining = false
+      // A handler that is started while the calls are failed may close the session too: first they are all failed.
+      if (!this.#failing) this.#interrupt()
       return
     }
     this.end = end
+    this.#draining = end._tag === "Ended"
+    this.#starting++
+    this.#failing = true
     for (const id of [...this.calls.keys()]) this.#called(id, "Closed")
-    if (end._tag === "Ended" && this.#running > 0) {
-      this.#draining = true
+    this.#failing = false
+    this.#starting--
+    if (this.#draining && this.#running > 0) {
       this.#drainAt = this.now + limits.drainGrace
     } else this.#interrupt()
   }
@@ -193,7 +222,7 @@ export class Model {
   // ---- inside
 
   get #running(): number {
-    return this.#starting + this.requests.size + this.notices
+    return this.#starting + this.requests.size + this.queue.size + this.notices
   }
 
   #send(text: string): void {
@@ -230,10 +259,28 @@ export class Model {
     if (!cancelled) this.#reply(batch, `answer ${id} ${outcome}`)
     else if (batch !== undefined) this.#less(batch)
     this.requests.delete(id)
+    this.#next()
     this.#settle()
   }
 
+  /** Those that wait are started in order, while there is room. */
+  #next(): void {
+    this.#starting++
+    for (const [id, { batch, kind }] of this.queue) {
+      if (this.#busy || (this.end !== undefined && !this.#draining)) break
+      this.queue.delete(id)
+      this.#run(id, kind, batch)
+    }
+    this.#starting--
+  }
+
   #cancel(id: number): void {
+    const waiting = this.queue.get(id)
+    if (waiting !== undefined) {
+      this.queue.delete(id)
+      if (waiting.batch !== undefined) this.#less(waiting.batch)
+      return this.#settle()
+    }
     const request = this.requests.get(id)
     if (request === undefined || request.cancelled) return
     request.cancelled = true
@@ -248,6 +295,9 @@ export class Model {
     this.#draining = false
     this.#over = true
     this.#graceAt = this.now + limits.interruptGrace
+    const waiting = [...this.queue.values()]
+    this.queue.clear()
+    for (const { batch } of waiting) if (batch !== undefined) this.#less(batch)
     for (const id of [...this.requests.keys()]) this.#cancel(id)
     this.notices = 0
     this.#settle()

@@ -20,6 +20,7 @@ import {
   type Refusal
 } from "../Exchange.ts"
 import { RequestError } from "../RequestError.ts"
+import type { Resolved } from "../Limits.ts"
 import type { BatchReply } from "./batch.ts"
 import type { CallResult } from "./calls.ts"
 import { guard } from "./guard.ts"
@@ -41,8 +42,16 @@ export interface Host {
     params: JsonRpc.JsonObject | undefined,
     options: CallOptions | undefined
   ) => CallResult
-  /** The number of suspended requests has changed. */
+  /** The number of suspended or waiting requests has changed. */
   readonly counted: () => void
+  /** Runs what starts requests: the session does not end in the middle of it. */
+  readonly starting: (start: () => void) => void
+}
+
+/** A request that waits for another one to end. */
+interface Waiting {
+  readonly request: JsonRpc.Request
+  readonly batch: BatchReply | undefined
 }
 
 const none: Iterable<never> = []
@@ -54,6 +63,8 @@ export class Requests<R> implements Owner {
   readonly #dispatch: Dispatcher<R | McpRequest>
   readonly #context: Context.Context<R>
   readonly #maxInFlight: number
+  readonly #maxQueued: number
+  #queue: Map<JsonRpc.Id, Waiting> | undefined = undefined
   #exchanges: Map<JsonRpc.Id, Exchange> | undefined = undefined
   #batches: Map<Exchange, BatchReply> | undefined = undefined
 
@@ -62,7 +73,7 @@ export class Requests<R> implements Owner {
     connection: Connection,
     dispatch: Dispatcher<R | McpRequest>,
     context: Context.Context<R>,
-    maxInFlight: number
+    { maxInFlight, maxQueued }: Resolved
   ) {
     this.drained = connection.drained
     this.#host = host
@@ -70,6 +81,7 @@ export class Requests<R> implements Owner {
     this.#dispatch = dispatch
     this.#context = context
     this.#maxInFlight = maxInFlight
+    this.#maxQueued = maxQueued
   }
 
   /** The suspended ones, oldest first. */
@@ -81,13 +93,39 @@ export class Requests<R> implements Owner {
     return this.#exchanges?.size ?? 0
   }
 
+  /** How many wait for another one to end. */
+  get queued(): number {
+    return this.#queue?.size ?? 0
+  }
+
+  /** Whether there is no room for another one, not even to wait. */
   get full(): boolean {
+    return this.#busy && this.queued >= this.#maxQueued
+  }
+
+  get #busy(): boolean {
     return this.size >= this.#maxInFlight
   }
 
-  /** Handles a request, or refuses it. */
-  start(request: JsonRpc.Request, batch: BatchReply | undefined): void {
-    const caller = this.#refusal(request) ?? this.#identify(request)
+  /** Handles a request, keeps it until there is room, or refuses it. */
+  receive(request: JsonRpc.Request, batch: BatchReply | undefined): void {
+    if (this.#exchanges === undefined) return this.#start(request, batch)
+    const refusal = this.#refusal(request)
+    if (refusal !== undefined) return this.#refuse(request, refusal, batch)
+    if (!this.#busy) return this.#start(request, batch)
+    ;(this.#queue ??= new Map()).set(request.id, { request, batch })
+    if (this.full) this.#host.counted()
+  }
+
+  /** Forgets those that wait: the session is over. */
+  clear(): void {
+    const waiting = [...this.#queue?.values() ?? none]
+    this.#queue?.clear()
+    for (const { batch } of waiting) batch?.drop()
+  }
+
+  #start(request: JsonRpc.Request, batch: BatchReply | undefined): void {
+    const caller = this.#identify(request)
     if ("error" in caller) return this.#refuse(request, caller, batch)
     const exchange = new Exchange(this, request, caller)
     if (batch !== undefined) (this.#batches ??= new Map()).set(exchange, batch)
@@ -105,7 +143,7 @@ export class Requests<R> implements Owner {
   /** The other side wants no answer to a request any more. Answers whether there is such a request. */
   cancel(id: JsonRpc.Id, reason: unknown): boolean {
     const exchange = this.#exchanges?.get(id)
-    if (exchange === undefined) return false
+    if (exchange === undefined) return this.#withdraw(id)
     // "The `initialize` request MUST NOT be cancelled by clients"
     if (exchange.method === "initialize" || exchange.cancelled) return true
     exchange.cancel()
@@ -116,14 +154,36 @@ export class Requests<R> implements Owner {
     return true
   }
 
-  #refusal(request: JsonRpc.Request): Refusal | undefined {
-    if (this.#exchanges === undefined) return undefined
+  /** The same for one that has not been started. */
+  #withdraw(id: JsonRpc.Id): boolean {
+    const waiting = this.#queue?.get(id)
+    if (waiting === undefined) return false
+    if (waiting.request.method === "initialize") return true
+    this.#queue!.delete(id)
+    waiting.batch?.drop()
+    this.#host.counted()
+    return true
+  }
+
+  /** There may be room for some that wait. */
+  #next(): void {
+    if (this.queued === 0 || this.#busy || this.#host.over) return
+    this.#host.starting(() => {
+      for (const [id, { batch, request }] of this.#queue!) {
+        if (this.#busy || this.#host.over) return
+        this.#queue!.delete(id)
+        this.#start(request, batch)
+      }
+    })
+  }
+
+  #refusal({ id }: JsonRpc.Request): Refusal | undefined {
     const { revision } = this.#host
-    if (this.#exchanges.has(request.id)) {
+    if (this.#exchanges!.has(id) || this.#queue?.has(id) === true) {
       return { error: McpError.invalidRequest("A request with this id is in flight already"), revision }
     }
     if (!this.full) return undefined
-    const message = `Too many requests are in flight: at most ${this.#maxInFlight}`
+    const message = `Too many requests: at most ${this.#maxInFlight} in flight and ${this.#maxQueued} that wait`
     return { error: new McpError.McpError({ reason: "InternalError", message }), revision }
   }
 
@@ -206,6 +266,7 @@ export class Requests<R> implements Owner {
 
   resumed(exchange: Exchange): void {
     this.#exchanges!.delete(exchange.id)
+    this.#next()
     this.#host.counted()
   }
 
