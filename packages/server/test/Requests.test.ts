@@ -224,7 +224,7 @@ describe("the server's view", () => {
       yield* kit.settle
       const waiting = client.send("tools/list")
       yield* kit.settle
-      // At the bound nothing more is read.
+      // At the bound the next one waits.
       expect(client.answers(waiting)).toEqual([])
       const other = yield* kit.client(server, "2025-03-26")
       expect((yield* other.result("tools/list")).tools.length).toBe(1)
