@@ -1,7 +1,7 @@
 /**
  * `npm run bundle -- <entry> [outfile]`: one file that starts with `node <outfile>` and holds only what the program uses.
  *
- * A program starts about four times faster from one file than from node_modules. Skein's sources are annotated on the way in, as
+ * A program starts about three times faster from one file than from node_modules. Skein's sources are annotated on the way in, as
  * they are in the published packages, so that a part of a module that nobody uses is dropped too.
  */
 import * as esbuild from "esbuild"
@@ -12,7 +12,7 @@ import { annotate } from "./annotate.ts"
 export interface Options {
   readonly entry: string
   readonly outfile: string
-  /** Default: `false`. */
+  /** Shorten names and drop white space, which starts a little sooner; the source map beside it tells. Default: `true`. */
   readonly minify?: boolean
   /** Mark calls at the top of a module as droppable. Default: `true`. */
   readonly annotate?: boolean
@@ -46,7 +46,7 @@ export const bundle = async (options: Options): Promise<number> => {
       format: "esm",
       target: "node22",
       conditions: ["@skein/source", "module"],
-      minify: options.minify ?? false,
+      minify: options.minify ?? true,
       sourcemap: "linked",
       metafile: true,
       logLevel: "warning",
@@ -65,10 +65,10 @@ export const bundle = async (options: Options): Promise<number> => {
 
 if (import.meta.main) {
   const words = process.argv.slice(2)
-  const minify = words.includes("--minify")
+  const minify = !words.includes("--readable")
   const [entry, out] = words.filter((word) => !word.startsWith("--"))
   if (entry === undefined) {
-    console.error("usage: npm run bundle -- <entry.ts> [outfile.mjs] [--minify]")
+    console.error("usage: npm run bundle -- <entry.ts> [outfile.mjs] [--readable]")
     process.exit(2)
   }
   const outfile = out ?? `dist/${basename(entry).replace(/\.[cm]?[jt]sx?$/, "")}.mjs`

@@ -11,6 +11,7 @@ const Input = Schema.Struct({ name: Schema.String })
 process.stdin.setEncoding("utf8")
 process.stdin.on("data", (line: string) => {
   const { id, params } = JSON.parse(line)
+  if (params?.protocolVersion === undefined) return
   const capabilities = Schema.is(Input)(serverInfo) ? { tools: {} } : {}
   const result = { protocolVersion: params.protocolVersion, capabilities, serverInfo }
   process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result: Effect.runSync(Effect.succeed(result)) }) + "\n")
