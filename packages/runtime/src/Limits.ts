@@ -14,7 +14,8 @@ import * as Duration from "effect/Duration"
 export interface Limits {
   /**
    * Requests of the other side that are handled at the same time: 1,024 by default. At the bound the next ones wait, in order,
-   * and can be cancelled meanwhile. Requests that end without suspending are not counted. With 1 they are handled one by one.
+   * and can be cancelled meanwhile; a ping does not wait. Requests that end without suspending are not counted. With 1 they are
+   * handled one by one.
    */
   readonly maxInFlight?: number | undefined
   /**

@@ -89,6 +89,23 @@ describe("maxInFlight", () => {
       expect(other.messages).toEqual([{ jsonrpc: "2.0", id: 3, result: { done: 3 } }])
     }))
 
+  it.effect("2025-11-25 · the receiver MUST respond promptly: a ping waits for nobody", () =>
+    Effect.gen(function*() {
+      const handlers = new Handlers()
+      const { other } = yield* raw({
+        canPause: false,
+        dispatch: (exchange) => exchange.method === "ping" ? Effect.succeed({}) : handlers.parked(exchange),
+        limits: { maxInFlight: 1, maxQueued: 1 }
+      })
+      for (const id of [1, 2, 3]) {
+        other.request(id)
+        other.request(`ping ${id}`, "ping")
+        expect(other.answers(`ping ${id}`)).toEqual([{ jsonrpc: "2.0", id: `ping ${id}`, result: {} }])
+      }
+      expect(handlers.started).toEqual([1])
+      expect(other.answers(3)[0].error.code).toBe(-32603)
+    }))
+
   it.effect("initialize is not cancelled while it waits either", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw({ limits: { maxInFlight: 1 } })

@@ -54,6 +54,9 @@ interface Waiting {
   readonly batch: BatchReply | undefined
 }
 
+/** "The receiver MUST respond promptly": a ping waits for nothing, and takes no room. */
+const urgent = ({ method }: JsonRpc.Request): boolean => method === "ping"
+
 const none: Iterable<never> = []
 
 export class Requests<R> implements Owner {
@@ -112,7 +115,7 @@ export class Requests<R> implements Owner {
     if (this.#exchanges === undefined) return this.#start(request, batch)
     const refusal = this.#refusal(request)
     if (refusal !== undefined) return this.#refuse(request, refusal, batch)
-    if (!this.#busy) return this.#start(request, batch)
+    if (!this.#busy || urgent(request)) return this.#start(request, batch)
     ;(this.#queue ??= new Map()).set(request.id, { request, batch })
     if (this.full) this.#host.counted()
   }
@@ -177,12 +180,12 @@ export class Requests<R> implements Owner {
     })
   }
 
-  #refusal({ id }: JsonRpc.Request): Refusal | undefined {
+  #refusal(request: JsonRpc.Request): Refusal | undefined {
     const { revision } = this.#host
-    if (this.#exchanges!.has(id) || this.#queue?.has(id) === true) {
+    if (this.#exchanges!.has(request.id) || this.#queue?.has(request.id) === true) {
       return { error: McpError.invalidRequest("A request with this id is in flight already"), revision }
     }
-    if (!this.full) return undefined
+    if (!this.full || urgent(request)) return undefined
     const message = `Too many requests: at most ${this.#maxInFlight} in flight and ${this.#maxQueued} that wait`
     return { error: new McpError.McpError({ reason: "InternalError", message }), revision }
   }
