@@ -83,8 +83,9 @@ describe("the linter's rules of the house", () => {
   it("the barrels of Effect are never imported, statically, by re-export or on demand", () => {
     expect(broken("packages/runtime/src/A.ts", uses("effect"))).toEqual(imports)
     expect(broken("packages/server/src/A.ts", uses("@effect/platform-node"))).toEqual(imports)
+    expect(broken("packages/client/src/A.ts", uses("effect/http"))).toEqual(imports)
     expect(broken("packages/client/src/A.ts", "export const a = () => import(\"effect\")\n")).toEqual(imports)
-    expect(broken("packages/runtime/src/A.ts", uses("effect/Effect"))).toEqual([])
+    expect(broken("packages/runtime/src/A.ts", uses("effect/Effect") + uses("effect/encoding/Base64"))).toEqual([])
   })
 
   it("Node is reached only by the modules that are named for it", () => {
@@ -152,6 +153,36 @@ describe("the type check", () => {
     expect(stdout).toContain("A.ts(3,3): error TS377001")
     expect(stdout).toContain("A.ts(4,23): error TS377006")
     expect(status).not.toBe(0)
+  })
+})
+
+describe("the build", () => {
+  const sources = { protocol: "JsonRpc", runtime: "Link", server: "Tool", client: "Client" }
+
+  /** What the compiler says about a room with a module that imports this, and what it left among the sources. */
+  const built = (room: keyof typeof sources, from: string) => {
+    rmSync(join(house, "packages"), { recursive: true, force: true })
+    for (const [each, module] of Object.entries(sources)) {
+      put(`packages/${each}/tsconfig.json`, readFileSync(join(root, "packages", each, "tsconfig.json"), "utf8"))
+      put(`packages/${each}/package.json`, "{ \"type\": \"module\" }")
+      put(`packages/${each}/src/${module}.ts`, "export const a = 1\n")
+    }
+    put(`packages/${room}/src/A.ts`, `export { a } from "${from}"\n`)
+    const { status, stdout } = spawnSync(bin("tsc"), ["-b", `packages/${room}`], { cwd: house, encoding: "utf8" })
+    const emitted = readdirSync(join(house, "packages"), { recursive: true, encoding: "utf8" })
+      .filter((path) => /\bsrc\b.*\.(js|d\.ts)$/.test(path))
+    return { ok: status === 0, emitted, unlisted: /A\.ts\(1,19\): error TS6307/.test(stdout) }
+  }
+
+  it("imports point down only: what is no project reference is refused, and nothing is written beside the sources", () => {
+    const refused = { ok: false, emitted: [], unlisted: true }
+    expect(built("protocol", "@skein/runtime/Link")).toEqual(refused)
+    expect(built("runtime", "@skein/server/Tool")).toEqual(refused)
+    expect(built("server", "@skein/client/Client")).toEqual(refused)
+    expect(built("client", "@skein/server/Tool")).toEqual(refused)
+    const fine = { ok: true, emitted: [], unlisted: false }
+    expect(built("client", "@skein/protocol/JsonRpc")).toEqual(fine)
+    expect(built("server", "@skein/runtime/Link")).toEqual(fine)
   })
 })
 
