@@ -80,6 +80,17 @@ describe("a stdio server's process", () => {
     expect(child.stderr.all.slice(-2)).toEqual(["cleaning up", "SIGTERM: the cleanup took longer than 300 ms"])
   })
 
+  it("the grace of a cleanup is 5 seconds by default", async () => {
+    const child = run("server.ts", ["hang", "default"])
+    await child.stderr.until("ready")
+    child.process.kill("SIGTERM")
+    await child.stderr.until("cleaning up")
+    const begin = performance.now()
+    expect(await child.exit).toBe(143)
+    expect(performance.now() - begin).toBeGreaterThan(4_500)
+    expect(child.stderr.all.at(-1)).toBe("SIGTERM: the cleanup took longer than 5000 ms")
+  })
+
   it("a second signal exits at once", async () => {
     const child = run("server.ts", ["hang"])
     await child.stderr.until("ready")
