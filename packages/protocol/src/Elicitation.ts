@@ -118,11 +118,7 @@ export type EnumSchema = typeof EnumSchema.Type
 
 /** One field of a form. The choices come first: a text field is what has no choices. */
 export const PrimitiveSchemaDefinition = Schema.Union([
-  LegacyTitledEnumSchema,
-  UntitledSingleSelectEnumSchema,
-  TitledSingleSelectEnumSchema,
-  UntitledMultiSelectEnumSchema,
-  TitledMultiSelectEnumSchema,
+  ...EnumSchema.members,
   NumberSchema,
   BooleanSchema,
   StringSchema

@@ -8,7 +8,8 @@
  * and callers fork, by their own scopes. What is answered at once, or refused, leaves nothing behind that could add up; a
  * request whose handler ignores its cancellation counts for as long as it runs.
  */
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
+import { millis } from "./internal/time.ts"
 
 /** What may be bounded. Every member is optional; the defaults stand beside it. */
 export interface Limits {
@@ -63,9 +64,6 @@ export interface Resolved {
   readonly drainGrace: number
   readonly interruptGrace: number
 }
-
-const millis = (input: Duration.Input | undefined, fallback: number): number =>
-  input === undefined ? fallback : Duration.toMillis(Duration.fromInputUnsafe(input))
 
 const fill = (limits: Limits): Resolved => ({
   maxInFlight: limits.maxInFlight ?? 1024,

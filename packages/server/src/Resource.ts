@@ -10,8 +10,7 @@ import { DefinitionError } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import * as captured from "./internal/captured.ts"
 import { clip } from "./internal/clip.ts"
-import { type Body, contents } from "./internal/contents.ts"
-import { toMcpError } from "./internal/handlerError.ts"
+import { type Body, reading } from "./internal/contents.ts"
 
 /** What describes a resource. */
 export interface Options {
@@ -60,11 +59,10 @@ export const layer = <E extends HandlerError = never, R = never>(
       const message = `The resource ${JSON.stringify(clip(uri))} cannot be offered: this is no URI`
       return Effect.fail(new DefinitionError({ reason: "Uri", kind: "resource", definition: uri, message }))
     }
-    const reading = Effect.mapBoth(provide(read), {
-      onFailure: toMcpError,
-      onSuccess: (body) => contents(uri, body, options.mimeType)
+    return catalog.resources.add(uri, {
+      definition: { uri, name: uri, ...options },
+      read: reading(provide(read), uri, options.mimeType)
     })
-    return catalog.resources.add(uri, { definition: { uri, name: uri, ...options }, read: reading })
   })
 
 // A scheme and a colon, then an authority, a path with a query, and a fragment, of the characters that each may hold.

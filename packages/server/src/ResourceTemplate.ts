@@ -15,8 +15,7 @@ import type { Catalog } from "./Catalog.ts"
 import { DefinitionError } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import * as captured from "./internal/captured.ts"
-import { type Body, contents } from "./internal/contents.ts"
-import { toMcpError } from "./internal/handlerError.ts"
+import { type Body, reading } from "./internal/contents.ts"
 
 /** What reads a variable from the text in the URI: text for a plain one, a list of texts for one that explodes (`{x*}`). */
 export type Variables = {
@@ -117,10 +116,7 @@ export const layer = <V, E extends HandlerError = never, R = never>(
         const matched = UriTemplate.match(compiled.success, uri)
         const decoded = matched === undefined ? undefined : decode(matched)
         if (decoded === undefined || Result.isFailure(decoded)) return undefined
-        return Effect.mapBoth(provide(read(decoded.success, uri)), {
-          onFailure: toMcpError,
-          onSuccess: (body) => contents(uri, body, options.mimeType)
-        })
+        return reading(provide(read(decoded.success, uri)), uri, options.mimeType)
       }
     })
   })

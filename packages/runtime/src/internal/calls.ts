@@ -14,6 +14,7 @@ import type { CallOptions } from "../Exchange.ts"
 import type { Resolved } from "../Limits.ts"
 import { RequestError } from "../RequestError.ts"
 import type { SessionEnd } from "../Session.ts"
+import { millis } from "./time.ts"
 
 export type CallResult = Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError>
 
@@ -226,9 +227,6 @@ export class Calls {
 
 export const closed = (method: string, end: SessionEnd): RequestError =>
   new RequestError({ reason: "Closed", method, message: `The connection ended before ${method} was answered`, end })
-
-const millis = (input: Duration.Input | undefined, fallback: number): number =>
-  input === undefined ? fallback : Duration.toMillis(Duration.fromInputUnsafe(input))
 
 const withProgressToken = (params: JsonRpc.JsonObject | undefined, progressToken: number): JsonRpc.JsonObject => ({
   ...params,

@@ -11,25 +11,17 @@ import type { Catalog, Registry } from "../Catalog.ts"
  */
 const used = ({ version }: Registry<unknown>): boolean => version > 0
 
-const hasResources = ({ resources, templates }: Catalog["Service"]): boolean => used(resources) || used(templates)
+/** The capabilities that definitions bring, and whether a catalog has them. */
+const declared: ReadonlyMap<string | undefined, (catalog: Catalog["Service"]) => boolean> = new Map([
+  ["tools", ({ tools }) => used(tools)],
+  ["resources", ({ resources, templates }) => used(resources) || used(templates)],
+  ["prompts", ({ prompts }) => used(prompts)]
+])
 
 /** The capabilities of what is offered now, or was. */
-export const of = (catalog: Catalog["Service"]): ServerCapabilities => ({
-  ...(used(catalog.tools) ? { tools: {} } : undefined),
-  ...(hasResources(catalog) ? { resources: {} } : undefined),
-  ...(used(catalog.prompts) ? { prompts: {} } : undefined)
-})
+export const of = (catalog: Catalog["Service"]): ServerCapabilities =>
+  Object.fromEntries([...declared].filter(([, has]) => has(catalog)).map(([name]) => [name, {}]))
 
-/** Whether a method belongs to what is declared, or to no capability at all. */
-export const offered = (catalog: Catalog["Service"], method: AnyRequest): boolean => {
-  switch (method.capability?.path[0]) {
-    case "tools":
-      return used(catalog.tools)
-    case "resources":
-      return hasResources(catalog)
-    case "prompts":
-      return used(catalog.prompts)
-    default:
-      return true
-  }
-}
+/** Whether a method belongs to what is declared, or to no such capability at all. */
+export const offered = (catalog: Catalog["Service"], method: AnyRequest): boolean =>
+  declared.get(method.capability?.path[0])?.(catalog) ?? true
