@@ -13,6 +13,7 @@ import * as SchemaParser from "effect/SchemaParser"
 import { compile } from "./Adapt.ts"
 import { Unrepresentable } from "./Annotate.ts"
 import { InputRequiredResult } from "./InputRequired.ts"
+import { clip } from "./internal/clip.ts"
 import { Encoded, isObject, type JsonObject } from "./JsonRpc.ts"
 import * as LegacyTask from "./LegacyTask.ts"
 import type { NotificationMethod, RequestMethod } from "./Method.ts"
@@ -35,11 +36,6 @@ const validatorOf = (schema: Schema.Codec<unknown, unknown>): Validate => {
 }
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
-
-// What a peer sent is quoted in an error only up to this many characters.
-const quoted = 128
-
-const clip = (text: string): string => text.length <= quoted ? text : `${text.slice(0, quoted)}…`
 
 const showPath = (root: string, path: ReadonlyArray<PropertyKey>): string =>
   path.reduce<string>((shown, key) => {

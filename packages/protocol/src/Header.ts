@@ -7,6 +7,7 @@
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
 import { wellFormed } from "./internal/percent.ts"
+import { clip } from "./internal/clip.ts"
 
 /** The headers' names as the specification writes them. */
 export const names = {
@@ -109,7 +110,7 @@ const equals = (header: string, body: string | number | boolean): boolean => {
 // How much of a value a refusal quotes, in characters.
 const quoted = 64
 
-const quote = (value: string): string => `'${value.length <= quoted ? value : `${value.slice(0, quoted)}…`}'`
+const quote = (value: string): string => `'${clip(value, quoted)}'`
 
 /**
  * Compares a header with the body value that it mirrors: `undefined` where they agree, otherwise what is wrong, as

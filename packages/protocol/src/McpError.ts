@@ -8,6 +8,7 @@
  * microsecond, a captured stack five. `new McpError({…})` captures one, as every error class does.
  */
 import * as Data from "effect/Data"
+import { clip } from "./internal/clip.ts"
 import * as JsonRpc from "./JsonRpc.ts"
 import * as Revision from "./Revision.ts"
 
@@ -67,11 +68,6 @@ const make = (reason: Reason, message: string, data?: unknown, code?: number): M
 /** Whether the value is an `McpError`. */
 export const isMcpError = (value: unknown): value is McpError => value instanceof McpError
 
-// What a peer sent is quoted in a message only up to this many characters.
-const quoted = 128
-
-const quote = (text: string): string => text.length <= quoted ? text : `${text.slice(0, quoted)}…`
-
 /** The text was not JSON: `-32700`. */
 export const parseError = (message = "Parse error", data?: unknown): McpError => make("ParseError", message, data)
 
@@ -81,7 +77,7 @@ export const invalidRequest = (message = "Invalid request", data?: unknown): Mcp
 
 /** The receiver does not have the method, or did not offer the capability that it belongs to: `-32601`. */
 export const methodNotFound = (method: string, data?: unknown): McpError =>
-  make("MethodNotFound", `Method not found: ${quote(method)}`, data)
+  make("MethodNotFound", `Method not found: ${clip(method)}`, data)
 
 /** The parameters do not fit the method, or name what is not there: `-32602`. */
 export const invalidParams = (message = "Invalid params", data?: unknown): McpError =>
@@ -119,7 +115,7 @@ export const headerMismatch = (detail: string): McpError => make("HeaderMismatch
 export const missingRequiredClientCapability = (requiredCapabilities: JsonRpc.JsonObject): McpError =>
   make(
     "MissingRequiredClientCapability",
-    `Missing required client capability: ${quote(Object.keys(requiredCapabilities).join(", "))}`,
+    `Missing required client capability: ${clip(Object.keys(requiredCapabilities).join(", "))}`,
     { requiredCapabilities }
   )
 

@@ -1,7 +1,7 @@
 /**
  * The server's end of stdio: one connection for the whole life of the process (revision 2026-07-28, basic/transports/stdio).
  */
-import { type Connection, type Transport, TransportError } from "@skein/runtime/Connection"
+import { type Connection, TransportError } from "@skein/runtime/Connection"
 import * as NodeStreams from "@skein/runtime/NodeStreams"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -41,6 +41,3 @@ const over = (input: Readable, output: Writable, options: NodeStreams.Options) =
     ),
     NodeStreams.make(input, output, options)
   )
-
-/** The transport of a stdio server. */
-export const transport = (options?: StdioOptions): Transport => ({ connect: connect(options) })
