@@ -23,12 +23,28 @@ export class TransportError extends Data.TaggedError("TransportError")<{
   readonly cause?: unknown
 }> {}
 
+/** Who makes a request, as the host of the transport has found out: by a token, a certificate, a cookie. */
+export interface Principal {
+  /** Unique and unchanging. Sessions, and the answers to questions, belong to it. */
+  readonly id: string
+  /** Whatever else the host knows of it: its name, scopes, tenant. */
+  readonly [claim: string]: unknown
+}
+
+/** What a transport knows of a message beside its content. */
+export interface Origin {
+  /** Who sent it, where the host has found it out. */
+  readonly principal?: Principal | undefined
+  /** Reads a header of the HTTP request that brought it, by its name in lower case. */
+  readonly header?: ((name: string) => string | undefined) | undefined
+}
+
 /**
  * What takes the messages in. Calls come one after the other, never nested; `end` comes once, last, and also when this side
  * closes the connection.
  */
 export interface Receiver {
-  readonly message: (message: JsonRpc.Inbound) => void
+  readonly message: (message: JsonRpc.Inbound, origin?: Origin) => void
   readonly end: (end: End) => void
 }
 
@@ -42,7 +58,10 @@ export interface Receiver {
  *   still listen (a client that has closed a server's stdin still reads its stdout), so that the answers to what is in flight
  *   get out before `close`. After `Closed` or `Lost` it does nothing and answers `true`. It throws only what
  *   `JsonRpc.encode` throws, and then nothing was sent.
- * - `drained` succeeds as soon as the transport takes more, or is over.
+ * - `drained` succeeds as soon as the transport takes more, or is over; `drainedAbout` as soon as it takes more about a request. A
+ *   transport with one stream omits that.
+ * - `dropped` hears that nothing more will be said about a request: it was cancelled, and is not answered. A transport with one
+ *   stream omits it.
  * - `pause` and `resume` stop and start reading; a transport that cannot stop reading omits them. They do not nest.
  * - `close` ends the connection after what was sent has been flushed, as far as that is possible; it never fails, and may
  *   be called again.
@@ -51,6 +70,8 @@ export interface Connection {
   readonly open: (receiver: Receiver) => void
   readonly send: (message: JsonRpc.Outbound, about?: JsonRpc.Id) => boolean
   readonly drained: Effect.Effect<void>
+  readonly drainedAbout?: ((about: JsonRpc.Id) => Effect.Effect<void>) | undefined
+  readonly dropped?: ((about: JsonRpc.Id) => void) | undefined
   readonly pause?: (() => void) | undefined
   readonly resume?: (() => void) | undefined
   readonly close: Effect.Effect<void>

@@ -7,13 +7,14 @@
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
-import type * as Revision from "@skein/protocol/Revision"
+import * as Revision from "@skein/protocol/Revision"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
+import type { Origin, Principal } from "./Connection.ts"
 import { RequestError } from "./RequestError.ts"
 
 /** What a request says about who asks, or what its session says for it. */
@@ -26,6 +27,8 @@ export interface Caller {
   readonly capabilities: JsonRpc.JsonObject
   /** The least severe level of the log messages that the client wants for this request, where it said so. */
   readonly logLevel?: string | undefined
+  /** Who it is, where the host has found it out. */
+  readonly principal?: Principal | undefined
 }
 
 /** Why a request is refused before it is dispatched, and the revision to say so in. */
@@ -45,6 +48,17 @@ export interface CallOptions {
    * throws is logged.
    */
   readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** In the request era: what the question is known by when the handler runs again, instead of a digest of what is asked. */
+  readonly key?: string | undefined
+}
+
+/** How the questions of one request reach the client in the request era, where nobody can be asked while it is handled. */
+export interface Round {
+  readonly ask: (
+    method: string,
+    params: JsonRpc.JsonObject | undefined,
+    options: CallOptions | undefined
+  ) => Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError>
 }
 
 /** What a dispatcher answers: an object, or a result that is JSON text already. */
@@ -68,16 +82,19 @@ export interface Progress {
 
 /** What an exchange needs of what it lives in: a `Peer`, or an endpoint that serves lone requests. */
 export interface Owner {
-  /** Starts the exchange's effect at once, with its services. */
-  readonly run: (exchange: Exchange) => Fiber.Fiber<Answer, McpError.McpError>
+  /** Starts the exchange's effect at once, with its services; or the one that answers in its stead. */
+  readonly run: (
+    exchange: Exchange,
+    instead?: Effect.Effect<Answer, McpError.McpError>
+  ) => Fiber.Fiber<Answer, McpError.McpError>
   /** Sends the answer. May throw what `JsonRpc.encode` throws. */
   readonly answer: (exchange: Exchange, message: JsonRpc.Success | JsonRpc.Failure) => void
   /** The exchange ends and nothing is to be said. */
   readonly drop: (exchange: Exchange) => void
   /** Sends a notification about the exchange; `false` when whoever can wait should wait for `drained`. */
   readonly say: (exchange: Exchange, method: string, params: JsonRpc.JsonObject) => boolean
-  readonly drained: Effect.Effect<void>
-  /** Asks the other side something for the exchange's sake; only in the session era can it be asked. */
+  readonly drained: (exchange: Exchange) => Effect.Effect<void>
+  /** Asks the other side something for the exchange's sake, in the session era. */
   readonly ask: (
     exchange: Exchange,
     method: string,
@@ -112,21 +129,34 @@ export class Exchange {
   readonly method: string
   readonly params: JsonRpc.JsonObject | undefined
   readonly caller: Caller
+  /** What the transport knows of it. */
+  readonly origin: Origin | undefined
+  /** Opens the round of its questions, in the request era. The dispatcher of a server gives it, where the method may ask. */
+  rounds: ((exchange: Exchange) => Round) | undefined = undefined
+  /**
+   * Answers in the handler's stead, when the handler was interrupted for it: the questions that have to be asked first. Whoever
+   * interrupts the fiber sets it before.
+   */
+  instead: Effect.Effect<Answer, McpError.McpError> | undefined = undefined
+  /** Asks a request that goes on for as long as it is let (`subscriptions/listen`) to end by itself: this side shuts down. */
+  release: (() => void) | undefined = undefined
   /** When it suspended, in milliseconds of the monotonic clock; undefined for one that did not. */
   startedAt: number | undefined = undefined
   /** The last progress that was reported. */
   reported: Progress | undefined = undefined
-  #owner: Owner
+  readonly #owner: Owner
   #fiber: Fiber.Fiber<Answer, McpError.McpError> | undefined = undefined
+  #round: Round | undefined = undefined
   #cancelled = false
   #finished = false
 
-  constructor(owner: Owner, request: JsonRpc.Request, caller: Caller) {
+  constructor(owner: Owner, request: JsonRpc.Request, caller: Caller, origin?: Origin) {
     this.#owner = owner
     this.id = request.id
     this.method = request.method
     this.params = request.params
     this.caller = caller
+    this.origin = origin
   }
 
   /** The fiber that handles it, while it is suspended. */
@@ -146,7 +176,17 @@ export class Exchange {
     if (exit !== undefined) return this.#done(exit)
     this.#fiber = fiber
     this.#owner.suspended(this)
+    this.#observe(fiber)
+  }
+
+  #observe(fiber: Fiber.Fiber<Answer, McpError.McpError>): void {
     fiber.addObserver((exit) => {
+      const { instead } = this
+      if (instead !== undefined && !this.#cancelled && Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) {
+        this.instead = undefined
+        this.#fiber = this.#owner.run(this, instead)
+        return this.#observe(this.#fiber)
+      }
       this.#done(exit)
       this.#owner.resumed(this)
     })
@@ -191,13 +231,14 @@ export class Exchange {
   notify(method: string, params: JsonRpc.JsonObject): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (this.#finished || this.#cancelled) return Effect.void
-      return this.#owner.say(this, method, params) ? Effect.void : this.#owner.drained
+      return this.#owner.say(this, method, params) ? Effect.void : this.#owner.drained(this)
     })
   }
 
   /**
-   * Asks the other side something for this request's sake, on the stream that belongs to it. In the request era nobody can
-   * be asked this way: it fails with `RequestError` `Unsupported`. After the end of the request it fails with `Closed`.
+   * Asks the other side something for this request's sake: in the session era with a request of its own, on the stream that
+   * belongs to this one; in the request era through the answer of this request, after which the handler runs again. It fails
+   * with `RequestError` `Unsupported` where this request cannot be answered so, and with `Closed` after its end.
    */
   request(
     method: string,
@@ -205,9 +246,14 @@ export class Exchange {
     options?: CallOptions
   ): Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError> {
     return Effect.suspend(() => {
-      if (!this.#finished && !this.#cancelled) return this.#owner.ask(this, method, params, options)
-      const message = `${this.method} is over: ${method} was not sent`
-      return Effect.fail(new RequestError({ reason: "Closed", method, message }))
+      if (this.#finished || this.#cancelled) {
+        const message = `${this.method} is over: ${method} was not sent`
+        return Effect.fail(new RequestError({ reason: "Closed", method, message }))
+      }
+      if (Revision.era(this.caller.revision) === "session") return this.#owner.ask(this, method, params, options)
+      if (this.rounds !== undefined) return (this.#round ??= this.rounds(this)).ask(method, params, options)
+      const message = `Nobody can be asked about ${this.method} in ${this.caller.revision}: ${method} was not sent`
+      return Effect.fail(new RequestError({ reason: "Unsupported", method, message }))
     })
   }
 

@@ -14,7 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import type { Connection } from "./Connection.ts"
+import type { Connection, Origin } from "./Connection.ts"
 import type { Caller, CallOptions, Dispatcher, Exchange, McpRequest, Refusal } from "./Exchange.ts"
 import { BatchReply } from "./internal/batch.ts"
 import { type CallResult, Calls, closed, type Host as CallsHost } from "./internal/calls.ts"
@@ -32,7 +32,7 @@ export interface Options<R> {
   /** Answers the requests of the other side. */
   readonly dispatch: Dispatcher<R | McpRequest>
   /** Says who asks, and in which revision; or why the request is refused before it is dispatched. */
-  readonly identify: (peer: Peer, request: JsonRpc.Request) => Caller | Refusal
+  readonly identify: (peer: Peer, request: JsonRpc.Request, origin: Origin | undefined) => Caller | Refusal
   /**
    * Handles a notification other than `notifications/cancelled` and `notifications/progress`, which the peer handles itself.
    * What fails is logged. Each is started in the order in which it came, and does not wait for the one before.
@@ -116,7 +116,10 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
       }),
       (end) => Effect.as(this.#windDown, end)
     ))
-    this.#connection.open({ message: (message) => this.#receive(message), end: (end) => this.close(end) })
+    this.#connection.open({
+      message: (message, origin) => this.#receive(message, origin),
+      end: (end) => this.close(end)
+    })
   }
 
   // ---- what a holder of the peer sees
@@ -141,7 +144,7 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
 
   notify(method: string, params?: JsonRpc.JsonObject): Effect.Effect<void> {
     return Effect.suspend(() =>
-      this.#connection.send(JsonRpc.notification(method, params)) ? Effect.void : this.drained
+      this.#connection.send(JsonRpc.notification(method, params)) ? Effect.void : this.#connection.drained
     )
   }
 
@@ -157,10 +160,6 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
     this.#flow()
     this.#calls?.end(end)
     this.#wake?.(Effect.succeed(end))
-  }
-
-  get drained(): Effect.Effect<void> {
-    return this.#connection.drained
   }
 
   get ended(): Effect.Effect<SessionEnd> {
@@ -189,10 +188,10 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
 
   // ---- what comes in
 
-  #receive(inbound: JsonRpc.Inbound): void {
+  #receive(inbound: JsonRpc.Inbound, origin: Origin | undefined): void {
     switch (inbound._tag) {
       case "Request":
-        return this.#onRequest(inbound, undefined)
+        return this.#onRequest(inbound, undefined, origin)
       case "Notification":
         return this.#onNotification(inbound)
       case "Success":
@@ -201,14 +200,14 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
       case "Invalid":
         return this.#onInvalid(inbound, undefined)
       case "Batch":
-        return this.#onBatch(inbound.members)
+        return this.#onBatch(inbound.members, origin)
     }
   }
 
-  #onRequest(request: JsonRpc.Request, batch: BatchReply | undefined): void {
+  #onRequest(request: JsonRpc.Request, batch: BatchReply | undefined, origin: Origin | undefined): void {
     if (this.#end !== undefined) return batch?.drop()
     this.#starting++
-    this.#requests.receive(request, batch)
+    this.#requests.receive(request, batch, origin)
     this.#starting--
     this.#settled()
   }
@@ -250,7 +249,7 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
     this.#requests.reply(JsonRpc.failure(invalid.id, invalid.error), batch)
   }
 
-  #onBatch(members: ReadonlyArray<JsonRpc.Message | JsonRpc.Invalid>): void {
+  #onBatch(members: ReadonlyArray<JsonRpc.Message | JsonRpc.Invalid>, origin: Origin | undefined): void {
     const refused = this.session?.revision !== "2025-03-26"
       ? "Only revision 2025-03-26 has batches"
       : members.length > this.#limits.maxBatch
@@ -268,9 +267,9 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
     )
     this.#starting++
     for (const member of members) {
-      if (member._tag === "Request") this.#onRequest(member, batch.expect())
+      if (member._tag === "Request") this.#onRequest(member, batch.expect(), origin)
       else if (isAnswered(member)) this.#onInvalid(member, batch.expect())
-      else this.#receive(member)
+      else this.#receive(member, origin)
     }
     batch.seal()
     this.#starting--
@@ -283,8 +282,8 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
     return millisOf(this.#clock.monotonicTimeNanosUnsafe())
   }
 
-  identify(request: JsonRpc.Request): Caller | Refusal {
-    return this.#options.identify(this, request)
+  identify(request: JsonRpc.Request, origin: Origin | undefined): Caller | Refusal {
+    return this.#options.identify(this, request, origin)
   }
 
   log(effect: Effect.Effect<void>): void {
@@ -355,6 +354,10 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
   /** Requests in flight may end by themselves when the other side merely stopped asking; then they are interrupted. */
   get #windDown(): Effect.Effect<void> {
     return Effect.gen({ self: this }, function*() {
+      const lasting = [...this.exchanges].filter(({ release }) => release !== undefined)
+      for (const exchange of lasting) exchange.release?.()
+      // They end in the next turn, and are answered even where everything else is interrupted.
+      if (lasting.length > 0) yield* Effect.yieldNow
       if (this.#draining && this.#running > 0) yield* Effect.timeoutOption(this.#awaitIdle, this.#limits.drainGrace)
       this.#draining = false
       this.#requests.clear()
@@ -374,6 +377,12 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
 }
 
 /**
+ * Starts a peer that its maker has to close, for one that keeps many of them. Its handlers get the services of the context.
+ */
+export const makeUnsafe = <R = never>(options: Options<R>, context: Context.Context<R>): Peer =>
+  new PeerImpl(options, context, Limits.resolve(options.limits))
+
+/**
  * Starts a peer on a connection. Its handlers get the services that are in the context here. When the scope closes, the
  * session is closed and everything that runs in it is interrupted; that waits for `interruptGrace` at most.
  */
@@ -384,12 +393,7 @@ export const make = <R = never>(
     Effect.map(
       Effect.context<Exclude<R, McpRequest>>(),
       // Each request adds itself, as `McpRequest`. The scope is the connection's, and no business of a request's.
-      (context): Peer =>
-        new PeerImpl(
-          options,
-          Context.omit(Scope.Scope)(context) as Context.Context<R>,
-          Limits.resolve(options.limits)
-        )
+      (context): Peer => makeUnsafe(options, Context.omit(Scope.Scope)(context) as Context.Context<R>)
     ),
     (peer) =>
       Effect.suspend(() => {

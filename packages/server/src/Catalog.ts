@@ -5,13 +5,13 @@
  * layer closes. Listings come in the order of their names, so that they are the same whatever the layers did.
  */
 import type * as CallTool from "@skein/protocol/CallTool"
-import type * as Wire from "@skein/protocol/Content"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
 import type * as WirePrompt from "@skein/protocol/Prompt"
 import type * as WireResource from "@skein/protocol/Resource"
 import type * as WireTool from "@skein/protocol/Tool"
-import type { Exchange, McpRequest } from "@skein/runtime/Exchange"
+import type * as XMcpHeader from "@skein/protocol/XMcpHeader"
+import type { Caller, Dispatcher, Exchange, McpRequest } from "@skein/runtime/Exchange"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -28,35 +28,54 @@ export interface UnscopedHandler {
   readonly UnscopedHandler: unique symbol
 }
 
+/** Whether a caller may see an entry: in lists and, alike, by its name. What one may not see does not exist. */
+export type Visible = (caller: Caller) => boolean
+
+/** What all entries have in common. */
+export interface Entry<out Definition> {
+  readonly definition: Definition
+  /** Everybody, where it is absent. */
+  readonly visible?: Visible | undefined
+}
+
+/** What completes the text of an argument or a variable: the candidates in the order of their rank. */
+export type Completer = (
+  value: string,
+  others: { readonly [name: string]: string }
+) => Handled<ReadonlyArray<string>>
+
+/** The completers of a prompt's arguments or a template's variables. */
+export type Completers = ReadonlyMap<string, Completer>
+
 /** A tool and what runs it. */
-export interface ToolEntry {
-  readonly definition: WireTool.Tool
+export interface ToolEntry extends Entry<WireTool.Tool> {
+  /** The arguments that a client mirrors into headers. */
+  readonly headers?: ReadonlyArray<XMcpHeader.Param> | undefined
   readonly call: (args: JsonObject, exchange: Exchange) => Handled<CallTool.CallToolResult>
 }
 
-/** The contents of a resource. */
-export type Contents = ReadonlyArray<Wire.AnyResourceContents>
+/** Reads a resource. */
+export type Reader = (exchange: Exchange) => Handled<WireResource.ReadResourceResult>
 
 /** A resource and what reads it. */
-export interface ResourceEntry {
-  readonly definition: WireResource.Resource
-  readonly read: Handled<Contents>
+export interface ResourceEntry extends Entry<WireResource.Resource> {
+  readonly read: Reader
 }
 
 /** A template and what reads a resource that matches it; `undefined` for one that does not. */
-export interface TemplateEntry {
-  readonly definition: WireResource.ResourceTemplate
-  readonly match: (uri: string) => Handled<Contents> | undefined
+export interface TemplateEntry extends Entry<WireResource.ResourceTemplate> {
+  readonly match: (uri: string) => Reader | undefined
+  readonly complete?: Completers | undefined
 }
 
 /** A prompt and what fills it in. */
-export interface PromptEntry {
-  readonly definition: WirePrompt.Prompt
-  readonly get: (args: JsonObject) => Handled<WirePrompt.GetPromptResult>
+export interface PromptEntry extends Entry<WirePrompt.Prompt> {
+  readonly get: (args: JsonObject, exchange: Exchange) => Handled<WirePrompt.GetPromptResult>
+  readonly complete?: Completers | undefined
 }
 
 /** The entries of one kind, by name; a resource's name here is its URI. */
-export class Registry<A> {
+export class Registry<A extends Entry<unknown>> {
   readonly #kind: DefinitionError["kind"]
   readonly #entries = new Map<string, A>()
   #sorted: ReadonlyArray<readonly [string, A]> | undefined = []
@@ -77,6 +96,12 @@ export class Registry<A> {
 
   get(name: string): A | undefined {
     return this.#entries.get(name)
+  }
+
+  /** An entry, if the caller may see it. */
+  seen(name: string, caller: Caller): A | undefined {
+    const entry = this.#entries.get(name)
+    return entry?.visible?.(caller) === false ? undefined : entry
   }
 
   /** All entries in the order of their names, by code unit. */
@@ -110,12 +135,44 @@ export class Registry<A> {
   }
 }
 
+/** The middleware of a server, outermost first. */
+export class Stack {
+  #all: ReadonlyArray<(next: Dispatcher<McpRequest>) => Dispatcher<McpRequest>> = []
+  #version = 0
+
+  /** Grows with every change. */
+  get version(): number {
+    return this.#version
+  }
+
+  get all(): ReadonlyArray<(next: Dispatcher<McpRequest>) => Dispatcher<McpRequest>> {
+    return this.#all
+  }
+
+  /** Adds one inside of those that are there, until the scope closes. */
+  add(
+    middleware: (next: Dispatcher<McpRequest>) => Dispatcher<McpRequest>
+  ): Effect.Effect<void, never, Scope.Scope> {
+    const change = (all: Stack["all"]) =>
+      Effect.sync(() => {
+        this.#all = all
+        this.#version++
+      })
+    return Effect.acquireRelease(
+      Effect.suspend(() => change([...this.#all, middleware])),
+      () => Effect.suspend(() => change(this.#all.filter((other) => other !== middleware)))
+    )
+  }
+}
+
 /** What a server offers. */
 export class Catalog extends Context.Service<Catalog, {
   readonly tools: Registry<ToolEntry>
   readonly resources: Registry<ResourceEntry>
   readonly templates: Registry<TemplateEntry>
   readonly prompts: Registry<PromptEntry>
+  /** What stands around its dispatcher. */
+  readonly middleware: Stack
   /** The services that every request of the server starts with. */
   readonly base: Context.Context<never>
 }>()("@skein/server/Catalog") {}
@@ -126,5 +183,6 @@ export const make = (base: Context.Context<never>): Catalog["Service"] => ({
   resources: new Registry("resource"),
   templates: new Registry("resource template"),
   prompts: new Registry("prompt"),
+  middleware: new Stack(),
   base
 })

@@ -16,6 +16,8 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Catalog from "./Catalog.ts"
 import * as dispatcher from "./internal/dispatcher.ts"
+import { Host } from "./internal/host.ts"
+import { Hub } from "./internal/hub.ts"
 import * as identity from "./internal/identity.ts"
 
 /** What a server is, and its bounds. */
@@ -50,6 +52,8 @@ export class McpServer extends Context.Service<McpServer, {
   readonly serve: (connection: Connection) => Effect.Effect<Peer.Peer, never, Scope.Scope>
   /** The server, its connections and what runs on them, now. */
   readonly inspect: Effect.Effect<Inspect.ServerInfo>
+  /** The inside of the server, for its transports. */
+  readonly host: Host
 }>()("@skein/server/McpServer") {}
 
 /** Definitions, as `Tool.layer` and its kin make them. */
@@ -85,19 +89,16 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
   })) as never
 
 const make = (options: Options, catalog: Catalog.Catalog["Service"]): McpServer["Service"] => {
-  const peers = new Set<Peer.Peer>()
   const revisions = (options.revisions ?? Revision.all).toSorted().toReversed()
-  const { instructions, limits } = options
+  const { instructions, limits, name, version } = options
   const pageSize = Math.max(1, Math.floor(options.pageSize ?? 1000))
-  const dispatch = dispatcher.make({ serverInfo: describe(options), instructions, revisions, pageSize }, catalog)
-  const identify = identity.make(revisions)
+  const hub = new Hub()
+  const dispatch = dispatcher.make({ serverInfo: describe(options), instructions, revisions, pageSize }, catalog, hub)
+  const host = new Host(catalog, hub, dispatch, identity.make(revisions), limits)
   const serve = (connection: Connection): Effect.Effect<Peer.Peer, never, Scope.Scope> =>
     Effect.acquireRelease(
-      Effect.tap(
-        Peer.make({ connection, dispatch, identify, limits }),
-        (peer) => Effect.sync(() => peers.add(peer))
-      ),
-      (peer) => Effect.sync(() => peers.delete(peer))
+      Effect.tap(Peer.make(host.options(connection)), (peer) => Effect.sync(() => hub.peers.add(peer))),
+      (peer) => Effect.sync(() => host.forget(peer))
     )
   return McpServer.of({
     options,
@@ -107,7 +108,8 @@ const make = (options: Options, catalog: Catalog.Catalog["Service"]): McpServer[
         serve(connection),
         (current: Context.Context<Scope.Scope>) => Context.merge(current, catalog.base)
       ),
-    inspect: Inspect.server({ name: options.name, version: options.version, peers })
+    inspect: Inspect.server({ name, version, peers: hub.peers }),
+    host
   })
 }
 

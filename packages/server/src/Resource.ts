@@ -59,10 +59,8 @@ export const layer = <E extends HandlerError = never, R = never>(
       const message = `The resource ${JSON.stringify(clip(uri))} cannot be offered: this is no URI`
       return Effect.fail(new DefinitionError({ reason: "Uri", kind: "resource", definition: uri, message }))
     }
-    return catalog.resources.add(uri, {
-      definition: { uri, name: uri, ...options },
-      read: reading(provide(read), uri, options.mimeType)
-    })
+    const reader = reading(provide(read), uri, options.mimeType)
+    return catalog.resources.add(uri, { definition: { uri, name: uri, ...options }, read: () => reader })
   })
 
 // A scheme and a colon, then an authority, a path with a query, and a fragment, of the characters that each may hold.

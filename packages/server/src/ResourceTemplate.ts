@@ -116,7 +116,7 @@ export const layer = <V, E extends HandlerError = never, R = never>(
         const matched = UriTemplate.match(compiled.success, uri)
         const decoded = matched === undefined ? undefined : decode(matched)
         if (decoded === undefined || Result.isFailure(decoded)) return undefined
-        return reading(provide(read(decoded.success, uri)), uri, options.mimeType)
+        return () => reading(provide(read(decoded.success, uri)), uri, options.mimeType)
       }
     })
   })

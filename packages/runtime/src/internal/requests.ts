@@ -3,12 +3,12 @@
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
-import * as Revision from "@skein/protocol/Revision"
+import type * as Revision from "@skein/protocol/Revision"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import type { Connection } from "../Connection.ts"
+import type { Connection, Origin } from "../Connection.ts"
 import {
   type Answer,
   type Caller,
@@ -19,7 +19,6 @@ import {
   type Owner,
   type Refusal
 } from "../Exchange.ts"
-import { RequestError } from "../RequestError.ts"
 import type { Resolved } from "../Limits.ts"
 import type { BatchReply } from "./batch.ts"
 import type { CallResult } from "./calls.ts"
@@ -35,7 +34,7 @@ export interface Host {
   /** Whether nothing may go on any more. */
   readonly over: boolean
   readonly log: (effect: Effect.Effect<void>) => void
-  readonly identify: (request: JsonRpc.Request) => Caller | Refusal
+  readonly identify: (request: JsonRpc.Request, origin: Origin | undefined) => Caller | Refusal
   readonly call: (
     about: JsonRpc.Id,
     method: string,
@@ -52,6 +51,7 @@ export interface Host {
 interface Waiting {
   readonly request: JsonRpc.Request
   readonly batch: BatchReply | undefined
+  readonly origin: Origin | undefined
 }
 
 /** "The receiver MUST respond promptly": a ping waits for nothing, and takes no room. */
@@ -60,7 +60,6 @@ const urgent = ({ method }: JsonRpc.Request): boolean => method === "ping"
 const none: Iterable<never> = []
 
 export class Requests<R> implements Owner {
-  readonly drained: Effect.Effect<void>
   readonly #host: Host
   readonly #connection: Connection
   readonly #dispatch: Dispatcher<R | McpRequest>
@@ -78,7 +77,6 @@ export class Requests<R> implements Owner {
     context: Context.Context<R>,
     { maxInFlight, maxQueued }: Resolved
   ) {
-    this.drained = connection.drained
     this.#host = host
     this.#connection = connection
     this.#dispatch = dispatch
@@ -111,12 +109,12 @@ export class Requests<R> implements Owner {
   }
 
   /** Handles a request, keeps it until there is room, or refuses it. */
-  receive(request: JsonRpc.Request, batch: BatchReply | undefined): void {
-    if (this.#exchanges === undefined) return this.#start(request, batch)
+  receive(request: JsonRpc.Request, batch: BatchReply | undefined, origin: Origin | undefined): void {
+    if (this.#exchanges === undefined) return this.#start(request, batch, origin)
     const refusal = this.#refusal(request)
     if (refusal !== undefined) return this.#refuse(request, refusal, batch)
-    if (!this.#busy || urgent(request)) return this.#start(request, batch)
-    ;(this.#queue ??= new Map()).set(request.id, { request, batch })
+    if (!this.#busy || urgent(request)) return this.#start(request, batch, origin)
+    ;(this.#queue ??= new Map()).set(request.id, { request, batch, origin })
     if (this.full) this.#host.counted()
   }
 
@@ -124,13 +122,13 @@ export class Requests<R> implements Owner {
   clear(): void {
     const waiting = [...this.#queue?.values() ?? none]
     this.#queue?.clear()
-    for (const { batch } of waiting) batch?.drop()
+    for (const { batch, request } of waiting) this.#forget(request.id, batch)
   }
 
-  #start(request: JsonRpc.Request, batch: BatchReply | undefined): void {
-    const caller = this.#identify(request)
+  #start(request: JsonRpc.Request, batch: BatchReply | undefined, origin: Origin | undefined): void {
+    const caller = this.#identify(request, origin)
     if ("error" in caller) return this.#refuse(request, caller, batch)
-    const exchange = new Exchange(this, request, caller)
+    const exchange = new Exchange(this, request, caller, origin)
     if (batch !== undefined) (this.#batches ??= new Map()).set(exchange, batch)
     exchange.start()
   }
@@ -163,7 +161,7 @@ export class Requests<R> implements Owner {
     if (waiting === undefined) return false
     if (waiting.request.method === "initialize") return true
     this.#queue!.delete(id)
-    waiting.batch?.drop()
+    this.#forget(id, waiting.batch)
     this.#host.counted()
     return true
   }
@@ -172,10 +170,10 @@ export class Requests<R> implements Owner {
   #next(): void {
     if (this.queued === 0 || this.#busy || this.#host.over) return
     this.#host.starting(() => {
-      for (const [id, { batch, request }] of this.#queue!) {
+      for (const [id, { batch, origin, request }] of this.#queue!) {
         if (this.#busy || this.#host.over) return
         this.#queue!.delete(id)
-        this.#start(request, batch)
+        this.#start(request, batch, origin)
       }
     })
   }
@@ -190,9 +188,9 @@ export class Requests<R> implements Owner {
     return { error: new McpError.McpError({ reason: "InternalError", message }), revision }
   }
 
-  #identify(request: JsonRpc.Request): Caller | Refusal {
+  #identify(request: JsonRpc.Request, origin: Origin | undefined): Caller | Refusal {
     try {
-      return this.#host.identify(request)
+      return this.#host.identify(request, origin)
     } catch (defect) {
       return { error: this.#internal(request, defect), revision: this.#host.revision }
     }
@@ -225,8 +223,11 @@ export class Requests<R> implements Owner {
 
   // ---- what an exchange needs
 
-  run(exchange: Exchange): Fiber.Fiber<Answer, McpError.McpError> {
-    const effect = guard(() => this.#dispatch(exchange))
+  run(
+    exchange: Exchange,
+    instead?: Effect.Effect<Answer, McpError.McpError>
+  ): Fiber.Fiber<Answer, McpError.McpError> {
+    const effect = instead ?? guard(() => this.#dispatch(exchange))
     return Effect.runForkWith(Context.add(this.#context, McpRequest, exchange))(effect)
   }
 
@@ -240,23 +241,29 @@ export class Requests<R> implements Owner {
     return this.#connection.send(JsonRpc.notification(method, params), exchange.id)
   }
 
+  drained(exchange: Exchange): Effect.Effect<void> {
+    return this.#connection.drainedAbout?.(exchange.id) ?? this.#connection.drained
+  }
+
   ask(
     exchange: Exchange,
     method: string,
     params: JsonRpc.JsonObject | undefined,
     options: CallOptions | undefined
   ): CallResult {
-    const { revision } = exchange.caller
-    if (Revision.era(revision) === "session") return this.#host.call(exchange.id, method, params, options)
-    const message = `${method} is not a request of ${revision}: there the client is asked through the result`
-    return Effect.fail(new RequestError({ reason: "Unsupported", method, message }))
+    return this.#host.call(exchange.id, method, params, options)
   }
 
   drop(exchange: Exchange): void {
     const batch = this.#batches?.get(exchange)
-    if (batch === undefined) return
-    this.#batches!.delete(exchange)
-    batch.drop()
+    this.#batches?.delete(exchange)
+    this.#forget(exchange.id, batch)
+  }
+
+  /** Nothing more will be said about a request. */
+  #forget(id: JsonRpc.Id, batch: BatchReply | undefined): void {
+    batch?.drop()
+    this.#connection.dropped?.(id)
   }
 
   suspended(exchange: Exchange): void {

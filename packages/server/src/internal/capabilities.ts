@@ -9,7 +9,7 @@ import type { Catalog, Registry } from "../Catalog.ts"
  * Whether something was ever offered. "Servers that declare the `tools` capability MUST respond to `tools/list` requests …
  * This set MAY be empty" (2026-07-28, tools; and so resources and prompts): what was declared once stays declared.
  */
-const used = ({ version }: Registry<unknown>): boolean => version > 0
+const used = ({ version }: Pick<Registry<never>, "version">): boolean => version > 0
 
 /** The capabilities that definitions bring, and whether a catalog has them. */
 const declared: ReadonlyMap<string | undefined, (catalog: Catalog["Service"]) => boolean> = new Map([

@@ -1,7 +1,8 @@
 import type * as Wire from "@skein/protocol/Content"
 import type { McpRequest } from "@skein/runtime/Exchange"
 import * as Effect from "effect/Effect"
-import type { Contents, Handled } from "../Catalog.ts"
+import type { ReadResourceResult } from "@skein/protocol/Resource"
+import type { Handled } from "../Catalog.ts"
 import * as Content from "../Content.ts"
 import type { HandlerError } from "../HandlerError.ts"
 import { toMcpError } from "./handlerError.ts"
@@ -14,9 +15,12 @@ export const reading = <E extends HandlerError>(
   read: Effect.Effect<Body, E, McpRequest>,
   uri: string,
   mimeType: string | undefined
-): Handled<Contents> =>
+): Handled<ReadResourceResult> =>
   Effect.mapBoth(read, {
     onFailure: toMcpError,
-    onSuccess: (body) =>
-      typeof body === "string" || body instanceof Uint8Array ? [Content.resourceContents(uri, body, mimeType)] : body
+    onSuccess: (body) => ({
+      contents: typeof body === "string" || body instanceof Uint8Array
+        ? [Content.resourceContents(uri, body, mimeType)]
+        : body
+    })
   })

@@ -7,11 +7,16 @@ import type { JsonObject, Request } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
+import type { Origin } from "@skein/runtime/Connection"
 import type { Caller, Refusal } from "@skein/runtime/Exchange"
 import type { Peer } from "@skein/runtime/Peer"
+import { ServerSession } from "./session.ts"
 import * as Result from "effect/Result"
 
-/** The function that tells who asks, for a server that speaks these revisions, newest first. */
+/**
+ * The functions that tell who asks, for a server that speaks these revisions, newest first: `inSession` on a connection of any
+ * era, `alone` of a request that is all that came.
+ */
 export const make = (supported: ReadonlyArray<Revision.Revision>) => {
   const sessions = supported.filter((revision) => Revision.era(revision) === "session")
   const beforeHandshake: Caller | undefined = sessions[0] === undefined
@@ -29,7 +34,7 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
   })
 
   /** The request era: each request says it itself. It is refused in that era's terms, whatever session is beside it. */
-  const modern = (request: Request): Caller | Refusal => {
+  const modern = (request: Request, origin: Origin | undefined): Caller | Refusal => {
     const requested = RequestMeta.versionOf(request.params)
     if (requested !== undefined) {
       const spoken = supported.find((revision) => revision === requested)
@@ -39,14 +44,20 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
     if (Result.isFailure(meta)) return invalid(meta.failure.message, Revision.latest)
     const { clientInfo, clientCapabilities, logLevel } = meta.success
     const revision = meta.success.protocolVersion as Revision.Revision
-    return { revision, info: open(clientInfo), capabilities: clientCapabilities, logLevel }
+    return {
+      revision,
+      info: open(clientInfo),
+      capabilities: clientCapabilities,
+      logLevel,
+      principal: origin?.principal
+    }
   }
 
   /**
    * "If the server supports the requested protocol version, it MUST respond with the same version. Otherwise, the server MUST
    * respond with another protocol version it supports."
    */
-  const handshake = (peer: Peer, request: Request): Caller | Refusal => {
+  const handshake = (peer: Peer, request: Request, origin: Origin | undefined): Caller | Refusal => {
     if (peer.session !== undefined) {
       const error = McpError.invalidRequest("The session is initialized already")
       return { error, revision: peer.session.revision }
@@ -58,17 +69,19 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
     const params = Initialize.read(request.params)
     if (Result.isFailure(params)) return invalid(params.failure, revision)
     const { clientInfo, capabilities } = params.success
-    return peer.session = { revision, info: open(clientInfo), capabilities }
+    return peer.session = new ServerSession(peer, revision, open(clientInfo), capabilities, origin?.principal)
   }
 
-  return (peer: Peer, request: Request): Caller | Refusal => {
-    if (RequestMeta.isModern(request.params)) return modern(request)
-    if (request.method === "initialize") return handshake(peer, request)
+  const inSession = (peer: Peer, request: Request, origin: Origin | undefined): Caller | Refusal => {
+    if (RequestMeta.isModern(request.params)) return modern(request, origin)
+    if (request.method === "initialize") return handshake(peer, request, origin)
     if (peer.session !== undefined) return peer.session
     if (request.method === "ping" && beforeHandshake !== undefined) return beforeHandshake
     const wanted = `params._meta[${JSON.stringify(RequestMeta.protocolVersion)}]: missing`
     return invalid(sessions.length === 0 ? wanted : `${wanted}, and no initialize came before`, Revision.latest)
   }
+
+  return { alone: modern, inSession }
 }
 
 const open = (info: object | undefined): JsonObject | undefined => info as JsonObject | undefined

@@ -1,0 +1,83 @@
+/**
+ * What the transports of a server that hold its connections and requests themselves need of it.
+ */
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import type * as McpError from "@skein/protocol/McpError"
+import type { Connection, Origin } from "@skein/runtime/Connection"
+import type { Answer, Caller, Dispatcher, Exchange, Refusal } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/Exchange"
+import type * as Limits from "@skein/runtime/Limits"
+import * as Peer from "@skein/runtime/Peer"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import type { Catalog } from "../Catalog.ts"
+import type { Hub } from "./hub.ts"
+import type * as identity from "./identity.ts"
+
+/** The inside of a server, for its transports. */
+export class Host {
+  readonly catalog: Catalog["Service"]
+  readonly hub: Hub
+  readonly limits: Limits.Limits | undefined
+  /** Who makes a request that is all that came, in the request era; or why it is refused. */
+  readonly identify: (request: JsonRpc.Request, origin: Origin | undefined) => Caller | Refusal
+  readonly #dispatch: Dispatcher<McpRequest>
+  readonly #inSession: ReturnType<typeof identity.make>["inSession"]
+
+  constructor(
+    catalog: Catalog["Service"],
+    hub: Hub,
+    dispatch: Dispatcher<McpRequest>,
+    identify: ReturnType<typeof identity.make>,
+    limits: Limits.Limits | undefined
+  ) {
+    this.catalog = catalog
+    this.hub = hub
+    this.limits = limits
+    this.identify = identify.alone
+    this.#dispatch = dispatch
+    this.#inSession = identify.inSession
+  }
+
+  /** How a connection of this server is made. */
+  options(connection: Connection): Peer.Options<never> {
+    return {
+      connection,
+      dispatch: this.#dispatch,
+      identify: this.#inSession,
+      onNotification: (peer, notification) => this.hub.onNotification(peer, notification),
+      limits: this.limits
+    }
+  }
+
+  /**
+   * Puts the server on a connection. The peer lives until it is closed or its connection ends; whoever opens it sees to that.
+   * `context` has the services of the transport.
+   */
+  open(connection: Connection, context: Context.Context<never>): Peer.Peer {
+    const peer = Peer.makeUnsafe(this.options(connection), Context.merge(context, this.catalog.base))
+    this.hub.peers.add(peer)
+    return peer
+  }
+
+  /** The peer is over. */
+  forget(peer: Peer.Peer): void {
+    this.hub.peers.delete(peer)
+  }
+
+  /** Starts the handling of a lone request, with the services of `context`. */
+  run(
+    context: Context.Context<never>,
+    exchange: Exchange,
+    instead?: Effect.Effect<Answer, McpError.McpError>
+  ): Fiber.Fiber<Answer, McpError.McpError> {
+    let effect: Effect.Effect<Answer, McpError.McpError, McpRequest>
+    try {
+      effect = instead ?? this.#dispatch(exchange)
+    } catch (defect) {
+      effect = Effect.die(defect)
+    }
+    return Effect.runForkWith(Context.add(context, McpRequest, exchange))(effect)
+  }
+}

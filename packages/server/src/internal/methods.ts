@@ -1,0 +1,78 @@
+/**
+ * What the methods of a server have in common: their params are read and their results written in the caller's revision.
+ */
+import * as Codec from "@skein/protocol/Codec"
+import type * as Common from "@skein/protocol/Common"
+import * as McpError from "@skein/protocol/McpError"
+import type * as Method from "@skein/protocol/Method"
+import * as RequestMeta from "@skein/protocol/RequestMeta"
+import * as Revision from "@skein/protocol/Revision"
+import type { Answer, Exchange, McpRequest } from "@skein/runtime/Exchange"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type { Catalog, Handled } from "../Catalog.ts"
+import type { Hub } from "./hub.ts"
+
+/** What handles one method. */
+export type Handler = (exchange: Exchange) => Handled<Answer>
+
+/** What a server says of itself. */
+export interface About {
+  readonly serverInfo: Common.Implementation
+  readonly instructions: string | undefined
+  readonly revisions: ReadonlyArray<Revision.Revision>
+  readonly pageSize: number
+}
+
+/** The table of methods, while it is filled. */
+export class Methods {
+  readonly about: About
+  readonly catalog: Catalog["Service"]
+  readonly hub: Hub
+  readonly handlers = new Map<string, Handler>()
+
+  constructor(about: About, catalog: Catalog["Service"], hub: Hub) {
+    this.about = about
+    this.catalog = catalog
+    this.hub = hub
+  }
+
+  /** A method whose answer is given as it is. */
+  handle<P>(
+    method: Method.RequestMethod<P, unknown>,
+    run: (params: P, exchange: Exchange) => Effect.Effect<Answer, McpError.McpError, McpRequest>
+  ): void {
+    this.handlers.set(method.name, (exchange) => {
+      const params = Codec.decodeParams(method, exchange.caller.revision, exchange.params)
+      return Result.isFailure(params)
+        ? Effect.fail(McpError.invalidParams(`Invalid params: ${params.failure}`))
+        : run(params.success, exchange)
+    })
+  }
+
+  /** A method with a result of the model. */
+  on<P, R>(method: Method.RequestMethod<P, R>, run: (params: P, exchange: Exchange) => Handled<R>): void {
+    this.handle(
+      method,
+      (params, exchange) => Effect.map(run(params, exchange), (result) => this.finish(method, result, exchange))
+    )
+  }
+
+  /** Writes a result. One that the revision cannot carry is a defect. */
+  finish<P, R>(method: Method.RequestMethod<P, R>, result: R, exchange: Exchange): Answer {
+    const { revision } = exchange.caller
+    const whole = Revision.era(revision) === "request" ? this.#signed(result as object) as R : result
+    const written = Codec.encodeResult(method, revision, whole)
+    if (Result.isSuccess(written)) return written.success
+    throw new Error(`The result of ${method.name} cannot be said in ${revision}: ${written.failure.message}`)
+  }
+
+  /** In the request era each result says of which kind it is, and who answers. */
+  #signed(result: object): object {
+    return {
+      resultType: "complete",
+      ...result,
+      _meta: { ...(result as { readonly _meta?: Common.Meta })._meta, [RequestMeta.serverInfo]: this.about.serverInfo }
+    }
+  }
+}

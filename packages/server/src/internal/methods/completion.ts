@@ -1,0 +1,3 @@
+/** `completion/complete`. */
+
+export const install = (): void => {}

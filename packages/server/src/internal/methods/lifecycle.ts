@@ -1,0 +1,28 @@
+/** `initialize`, `server/discover` and `ping`. */
+import * as Method from "@skein/protocol/Method"
+import * as Effect from "effect/Effect"
+import * as capabilities from "../capabilities.ts"
+import type { Methods } from "../methods.ts"
+
+export const install = (methods: Methods): void => {
+  const { about, catalog } = methods
+  const instructions = about.instructions === undefined ? undefined : { instructions: about.instructions }
+
+  methods.on(Method.Ping, () => Effect.succeed({}))
+  // Its params were read when the session was opened.
+  methods.handlers.set(Method.Initialize.name, (exchange) =>
+    Effect.sync(() =>
+      methods.finish(Method.Initialize, {
+        protocolVersion: exchange.caller.revision,
+        capabilities: capabilities.of(catalog),
+        serverInfo: about.serverInfo,
+        ...instructions
+      }, exchange)
+    ))
+  methods.on(Method.Discover, () =>
+    Effect.sync(() => ({
+      supportedVersions: about.revisions,
+      capabilities: capabilities.of(catalog),
+      ...instructions
+    })))
+}

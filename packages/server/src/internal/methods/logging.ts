@@ -1,0 +1,3 @@
+/** `logging/setLevel`. */
+
+export const install = (): void => {}

@@ -1,0 +1,3 @@
+/** `resources/subscribe`, `resources/unsubscribe` and `subscriptions/listen`. */
+
+export const install = (): void => {}

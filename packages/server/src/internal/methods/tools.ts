@@ -1,0 +1,18 @@
+/** `tools/list` and `tools/call`. */
+import * as McpError from "@skein/protocol/McpError"
+import * as Method from "@skein/protocol/Method"
+import * as Effect from "effect/Effect"
+import { clip } from "../clip.ts"
+import * as listing from "../listing.ts"
+import type { Methods } from "../methods.ts"
+
+export const install = (methods: Methods): void => {
+  const { tools } = methods.catalog
+  listing.install(methods, Method.ListTools, "tools", tools)
+  methods.on(Method.CallTool, (params, exchange) => {
+    const tool = tools.seen(params.name, exchange.caller)
+    return tool === undefined
+      ? Effect.fail(McpError.invalidParams(`Unknown tool: ${clip(params.name)}`))
+      : tool.call(params.arguments ?? {}, exchange)
+  })
+}
