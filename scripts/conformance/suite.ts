@@ -78,10 +78,10 @@ const read = async (folder: string): Promise<ReadonlyMap<string, ReadonlyArray<C
   return checks
 }
 
-/** Why a scenario has left no file: what the referee said of it, else the last that it said at all. */
+/** Why a scenario has left no file: what the referee said of it, else how it began and ended to complain. */
 const excuse = (name: string, { stderr }: Output): string => {
-  const said = stderr.split(`Failed to run scenario ${name}:`)[1] ?? stderr.slice(-300)
-  return `the scenario did not end: ${said.trim().split("\n").slice(0, 3).join(" ")}`
+  const said = (stderr.split(`Failed to run scenario ${name}:`)[1] ?? stderr).trim()
+  return `the scenario did not end: ${said.length > 400 ? `${said.slice(0, 200)} … ${said.slice(-200)}` : said}`
 }
 
 /** The scenarios that a selection consists of. */
