@@ -201,7 +201,10 @@ const member = (data: unknown, key: string): unknown =>
 const isVersions = (data: unknown): boolean =>
   Array.isArray(member(data, "supported")) && typeof member(data, "requested") === "string"
 
-const reasonOf = (code: number, data: unknown, revision: Revision.Revision): Reason => {
+// What SEP-2243 had before the codes were allotted anew. Others say other things with it: "Session not found", for instance.
+const isDraftMismatch = (message: string): boolean => /^header mismatch\b/i.test(message)
+
+const reasonOf = ({ code, data, message }: JsonRpc.ErrorObject, revision: Revision.Revision): Reason => {
   const modern = Revision.era(revision) === "request"
   switch (code) {
     case -32700:
@@ -219,6 +222,8 @@ const reasonOf = (code: number, data: unknown, revision: Revision.Revision): Rea
       return "ResourceNotFound"
     case -32042:
       return "UrlElicitationRequired"
+    case -32001:
+      return isDraftMismatch(message) ? "HeaderMismatch" : "Other"
     case -32020:
       return "HeaderMismatch"
     case -32021:
@@ -236,13 +241,14 @@ const reasonOf = (code: number, data: unknown, revision: Revision.Revision): Rea
  * - `-32002`, `-32042` and `-32020` to `-32022` are read in every revision: no revision gives them another meaning.
  * - In 2026-07-28 `-32602` with a `data.uri` is `ResourceNotFound`; before, `-32602` with `data.supported` and
  *   `data.requested` is `UnsupportedProtocolVersion`, as the lifecycle pages show it.
+ * - `-32001` is `HeaderMismatch` where the message says so: peers that were written to a draft of 2026-07-28 send it.
  * - Whatever else is between `-32000` and `-32019` stays `Other`: "receivers MUST NOT assume any specific meaning for these
  *   codes" (2026-07-28, basic, error codes).
  *
  * `code` keeps the number as it was received.
  */
 export const fromErrorObject = (object: JsonRpc.ErrorObject, revision: Revision.Revision): McpError =>
-  make(reasonOf(object.code, object.data, revision), object.message, object.data, object.code)
+  make(reasonOf(object, revision), object.message, object.data, object.code)
 
 /**
  * Whether an error can only have come from a peer of the request era: `-32020` to `-32022`. A client that probes a server does not

@@ -247,6 +247,18 @@ describe("reading", () => {
     }
   })
 
+  it("SEP-2243 · a draft-era peer's -32001 is HeaderMismatch to a reader, and nothing else with that code is", () => {
+    const draft = {
+      code: -32001,
+      message: "Header mismatch: Mcp-Name header value 'foo' does not match body value 'bar'"
+    }
+    for (const revision of Revision.all) {
+      assert.strictEqual(reason(draft, revision), "HeaderMismatch")
+      assert.strictEqual(reason({ code: -32001, message: "Session not found" }, revision), "Other")
+      assert.strictEqual(reason({ code: -32001, message: "No header mismatch" }, revision), "Other")
+    }
+  })
+
   it("an unknown code is kept, and written back as it was", () => {
     const object = at(4711, ["x"])
     const error = McpError.fromErrorObject(object, newest)
