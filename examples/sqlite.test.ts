@@ -1,0 +1,151 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Client from "@skein/client/Client"
+import * as Stdio from "@skein/client/Stdio"
+import * as Link from "@skein/runtime/Link"
+import * as McpServer from "@skein/server/McpServer"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { mkdtempSync, readdirSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import * as Database from "./sqlite/database.ts"
+import { SqliteExplorer } from "./sqlite/server.ts"
+
+const Answer = Schema.Struct({ rows: Schema.Array(Schema.Any), more: Schema.Boolean })
+
+/** A client of the explorer, over a link, with the database in `file` or the mountains. */
+const explorer = (file?: string) =>
+  Effect.gen(function*() {
+    const server = yield* Layer.build(Layer.provide(SqliteExplorer, Database.layer(file)))
+    return yield* Effect.flatMap(McpServer.McpServer, ({ serve }) => Client.make(Link.transport(serve))).pipe(
+      Effect.provide(server)
+    )
+  })
+
+const ask = (client: Client.Client, sql: string, limit?: number) =>
+  client.callTool("query", limit === undefined ? { sql } : { sql, limit }, { output: Answer })
+
+/** A folder with a database in it, which goes with the scope. */
+const folder = Effect.acquireRelease(
+  Effect.sync(() => {
+    const path = mkdtempSync(join(tmpdir(), "skein-sqlite-"))
+    const database = new DatabaseSync(join(path, "data.db"))
+    database.exec("CREATE TABLE \"odd \"\"name\"\"\" (a); INSERT INTO \"odd \"\"name\"\"\" VALUES (1), (2)")
+    database.exec(
+      "CREATE TABLE kinds AS SELECT 9007199254740993 AS big, 9e999 AS huge, x'010203' AS blob, NULL AS none"
+    )
+    database.close()
+    return path
+  }),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true }))
+)
+
+describe("the SQLite explorer", () => {
+  it.effect("shows the schema and the names of the tables as resources", () =>
+    Effect.gen(function*() {
+      const client = yield* explorer()
+      const { resources } = yield* client.listResources()
+      expect(resources.map(({ uri }) => uri)).toEqual(["sqlite://schema", "sqlite://tables"])
+      const { contents: [schema] } = yield* client.readResource("sqlite://schema")
+      expect(schema).toMatchObject({
+        mimeType: "application/sql",
+        text: expect.stringContaining("CREATE TABLE mountains")
+      })
+      const { contents: [tables] } = yield* client.readResource("sqlite://tables")
+      expect(tables).toMatchObject({ text: JSON.stringify(["mountains", "ranges", "unclimbed"], null, 2) })
+    }))
+
+  it.effect("shows each table and view as a resource, and none that is not there", () =>
+    Effect.gen(function*() {
+      const client = yield* explorer(join(yield* folder, "data.db"))
+      const { contents: [table] } = yield* client.readResource(`sqlite://tables/${encodeURIComponent("odd \"name\"")}`)
+      expect(table).toMatchObject({ text: JSON.stringify({ rows: [{ a: 1 }, { a: 2 }], more: false }, null, 2) })
+      for (const missing of ["nobody", "sqlite_schema", encodeURIComponent("kinds\"; --")]) {
+        const error = yield* Effect.flip(client.readResource(`sqlite://tables/${missing}`))
+        expect(error).toMatchObject({ reason: "Protocol", error: { reason: "ResourceNotFound" } })
+      }
+    }))
+
+  it.effect("answers a query with rows, no more than asked for, and says whether there are more", () =>
+    Effect.gen(function*() {
+      const client = yield* explorer()
+      const sql =
+        "SELECT m.name, r.name AS range FROM mountains m JOIN ranges r ON r.id = m.range ORDER BY metres DESC;\n"
+      expect(yield* ask(client, sql, 1)).toEqual({ rows: [{ name: "Mount Everest", range: "Himalaya" }], more: true })
+      expect(yield* ask(client, "WITH n(x) AS (VALUES (1), (2)) SELECT x FROM n -- both", 2)).toEqual({
+        rows: [{ x: 1 }, { x: 2 }],
+        more: false
+      })
+      const endless = "WITH RECURSIVE n(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
+      expect(yield* ask(client, endless)).toMatchObject({ rows: { length: 100 }, more: true })
+    }))
+
+  it.effect("values that JSON has no number for are text, and of blobs only the size is told", () =>
+    Effect.gen(function*() {
+      const client = yield* explorer(join(yield* folder, "data.db"))
+      const { rows } = yield* ask(client, "SELECT * FROM kinds")
+      expect(rows).toEqual([{ big: "9007199254740993", huge: "Infinity", blob: "<3 bytes>", none: null }])
+    }))
+
+  it.effect("what SQLite objects to is told to the model", () =>
+    Effect.gen(function*() {
+      const client = yield* explorer()
+      const result = yield* client.callTool("query", { sql: "SELECT * FROM nobody" })
+      expect(result).toMatchObject({ isError: true, content: [{ text: "no such table: nobody" }] })
+      const refused = yield* client.callTool("query", { sql: "SELECT 1", limit: 5000 })
+      expect(refused).toMatchObject({ isError: true })
+    }))
+
+  it.effect("nothing but a SELECT is taken, in a file or in memory, however it is dressed up", () =>
+    Effect.gen(function*() {
+      const path = yield* folder
+      for (const file of [join(path, "data.db"), undefined]) {
+        const client = yield* explorer(file)
+        const { contents: before } = yield* client.readResource("sqlite://schema")
+        const table = file === undefined ? "mountains" : "kinds"
+        for (
+          const sql of [
+            `DELETE FROM ${table}`,
+            `DELETE FROM ${table} RETURNING *`,
+            `SELECT 1; DELETE FROM ${table}`,
+            `INSERT INTO ${table} DEFAULT VALUES`,
+            `WITH x AS (SELECT 1) DELETE FROM ${table}`,
+            `DROP TABLE ${table}`,
+            "PRAGMA query_only = OFF",
+            `ATTACH '${join(path, "new.db")}' AS other`,
+            `VACUUM INTO '${join(path, "new.db")}'`
+          ]
+        ) expect(yield* client.callTool("query", { sql })).toMatchObject({ isError: true })
+        for (const sql of [`SELECT 1 AS one); DELETE FROM ${table}; --`, "SELECT 1 AS one) /*"]) {
+          expect((yield* ask(client, sql)).rows).toEqual([{ one: 1 }])
+        }
+        expect((yield* ask(client, `SELECT count(*) > 0 AS kept FROM ${table}`)).rows).toEqual([{ kept: 1 }])
+        expect((yield* client.readResource("sqlite://schema")).contents).toEqual(before)
+      }
+      expect(readdirSync(path)).toEqual(["data.db"])
+    }))
+
+  it.effect("a file that is no database, or is not there, is an error, and is not made", () =>
+    Effect.gen(function*() {
+      const path = yield* folder
+      for (const file of [join(path, "nothing.db"), import.meta.filename]) {
+        expect(yield* Effect.flip(explorer(file))).toMatchObject({ _tag: "DatabaseError" })
+      }
+      expect(readdirSync(path)).toEqual(["data.db"])
+    }))
+
+  it.live("as a process, with a file or with the mountains", () =>
+    Effect.gen(function*() {
+      const main = join(import.meta.dirname, "sqlite", "main.ts")
+      const start = (...args: ReadonlyArray<string>) =>
+        Client.make(
+          Stdio.transport({ command: process.execPath, args: ["--conditions=@skein/source", main, ...args] })
+        )
+      const own = yield* start(join(yield* folder, "data.db"))
+      expect((yield* ask(own, "SELECT count(*) AS n FROM kinds")).rows).toEqual([{ n: 1 }])
+      const mountains = yield* start()
+      expect((yield* ask(mountains, "SELECT count(*) AS n FROM mountains")).rows).toEqual([{ n: 7 }])
+    }))
+})
