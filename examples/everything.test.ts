@@ -1,0 +1,80 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Client from "@skein/client/Client"
+import * as Revision from "@skein/protocol/Revision"
+import * as Link from "@skein/runtime/Link"
+import * as McpServer from "@skein/server/McpServer"
+import * as Effect from "effect/Effect"
+import { Everything } from "./everything/server.ts"
+
+/** A client of the server, over a link; each test has a server of its own. */
+const connect = (revision: Revision.Revision) =>
+  Effect.flatMap(McpServer.McpServer, ({ serve }) => Client.make(Link.transport(serve), { revisions: [revision] }))
+
+describe("everything", () => {
+  for (const revision of Revision.all) {
+    describe(revision, () => {
+      it.effect("every tool, resource, template and prompt says what it is for", () =>
+        Effect.gen(function*() {
+          const client = yield* connect(revision)
+          const offered = [
+            ...(yield* client.allTools),
+            ...(yield* client.allResources),
+            ...(yield* client.allResourceTemplates),
+            ...(yield* client.allPrompts)
+          ]
+          expect(offered.filter(({ description }) => description === undefined)).toEqual([])
+          expect(offered.length).toBeGreaterThan(15)
+        }).pipe(Effect.provide(Everything)))
+
+      it.effect("tools answer with each kind of content, and fail as tools do", () =>
+        Effect.gen(function*() {
+          const client = yield* connect(revision)
+          const kinds = (name: string) =>
+            Effect.map(client.callTool(name), ({ content }) => content.map(({ type }) => type))
+          expect(yield* kinds("test_simple_text")).toEqual(["text"])
+          expect(yield* kinds("test_image_content")).toEqual(["image"])
+          // 2024-11-05 knows no sounds.
+          expect(yield* kinds("test_audio_content")).toEqual([revision === "2024-11-05" ? "text" : "audio"])
+          expect(yield* kinds("test_embedded_resource")).toEqual(["resource"])
+          expect(yield* kinds("test_multiple_content_types")).toEqual(["text", "image", "resource"])
+          expect(yield* client.callTool("test_error_handling")).toMatchObject({
+            isError: true,
+            content: [{ text: "This tool intentionally returns an error for testing" }]
+          })
+        }).pipe(Effect.provide(Everything)))
+
+      it.live("progress comes before the result, in order, from zero on", () =>
+        Effect.gen(function*() {
+          const client = yield* connect(revision)
+          const heard: Array<number> = []
+          const onProgress = ({ progress }: { readonly progress: number }) => void heard.push(progress)
+          yield* client.callTool("test_tool_with_progress", {}, { onProgress })
+          expect(heard).toEqual([0, 50, 100])
+        }).pipe(Effect.provide(Everything)))
+
+      it.effect("resources are text or bytes, and a template fills in its variable", () =>
+        Effect.gen(function*() {
+          const client = yield* connect(revision)
+          const read = (uri: string) => Effect.map(client.readResource(uri), ({ contents }) => contents[0])
+          expect(yield* read("test://static-text")).toMatchObject({ text: expect.stringMatching(/^This is/) })
+          expect(yield* read("test://static-binary")).toMatchObject({ mimeType: "image/png", blob: expect.any(String) })
+          const data = yield* read("test://template/123/data")
+          expect(data).toMatchObject({ text: "{\"id\":\"123\",\"templateTest\":true,\"data\":\"Data for ID: 123\"}" })
+        }).pipe(Effect.provide(Everything)))
+
+      it.effect("prompts are filled in, and bring resources and images along", () =>
+        Effect.gen(function*() {
+          const client = yield* connect(revision)
+          const get = (name: string, args?: Readonly<Record<string, string>>) =>
+            Effect.map(client.getPrompt(name, args), ({ messages }) => messages.map(({ content }) => content))
+          expect(yield* get("test_simple_prompt")).toMatchObject([{ text: "This is a simple prompt for testing." }])
+          expect(yield* get("test_prompt_with_arguments", { arg1: "hello", arg2: "world" })).toMatchObject([
+            { text: "Prompt with arguments: arg1='hello', arg2='world'" }
+          ])
+          const embedded = yield* get("test_prompt_with_embedded_resource", { resourceUri: "test://example" })
+          expect(embedded).toMatchObject([{ resource: { uri: "test://example" } }, { type: "text" }])
+          expect(yield* get("test_prompt_with_image")).toMatchObject([{ type: "image" }, { type: "text" }])
+        }).pipe(Effect.provide(Everything)))
+    })
+  }
+})

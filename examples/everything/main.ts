@@ -1,0 +1,4 @@
+import * as Stdio from "@skein/server/Stdio"
+import { Everything } from "./server.ts"
+
+Stdio.runMain(Everything)
