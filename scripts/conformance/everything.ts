@@ -10,7 +10,7 @@ const root = dirname(dirname(import.meta.dirname))
 /** A server that runs. */
 export interface Running {
   readonly url: string
-  /** Asks it to stop. Fails when it has ended before, or does not end in time: then it is killed. */
+  /** Asks it to stop. Fails when it has ended before, complains as it ends, or does not end in time: then it is killed. */
   readonly stop: () => Promise<void>
 }
 
@@ -59,6 +59,9 @@ export const start = async (): Promise<Running> => {
         await closed
         clearTimeout(tooLate)
         if (child.signalCode === "SIGKILL") throw new Error(`The server did not stop within ${patience} ms:\n${said}`)
+        if (child.signalCode !== "SIGTERM" && child.exitCode !== 0 && child.exitCode !== 143) {
+          throw new Error(`The server did not stop cleanly, but with ${child.exitCode}:\n${said}`)
+        }
       }
     }
   } catch (error) {

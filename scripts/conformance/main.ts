@@ -45,6 +45,10 @@ const main = async (): Promise<void> => {
   }
 }
 
+// A signal alone would end this process without the event that ends the server.
+process.once("SIGINT", () => process.exit(130))
+process.once("SIGTERM", () => process.exit(143))
+
 try {
   await main()
 } catch (error) {
