@@ -33,12 +33,18 @@ export interface HttpRequest extends Origin {
    * `limit` bytes reading stops and the fault is `TooLarge`. Calls back once, at once where the body is there already.
    */
   readonly read: (limit: number, done: (body: Body) => void) => void
+  /** The names of the `Mcp-Param-*` headers that came, in lower case, where there are any. */
+  readonly params: ReadonlyArray<string> | undefined
 }
 
 /** The answer to an HTTP request: `reply` once, or `open`, any number of `write`s and `end`. After the end nothing happens. */
 export interface HttpAnswer {
   /** Whether the client is gone or the answer is complete. */
   readonly over: boolean
+  /** Whether the client is slow: what is written now waits in memory. */
+  readonly slow: boolean
+  /** Headers that the answer will have beside its own. Before anything is sent. */
+  readonly also: (headers: Headers) => void
   /** The whole answer at once. */
   readonly reply: (status: number, headers: Headers, body: string) => void
   /** Sends the head of a stream at once. */

@@ -1,0 +1,135 @@
+/**
+ * What an endpoint may be told, its bounds and their defaults. They are filled in once, when the endpoint is made.
+ */
+import * as Duration from "effect/Duration"
+
+/** Where and how an endpoint answers, and what bounds it. Every member is optional. */
+export interface Options {
+  /**
+   * The one path of the endpoint: `/mcp` by default. Every other path is answered with 404. `"*"` answers on every path, for a
+   * router that has chosen already.
+   */
+  readonly path?: string | undefined
+  /**
+   * The names in the `Host` header that are served: `localhost`, `127.0.0.1` and `[::1]` by default, any other is answered with
+   * 403. A name stands for any port, `name:port` for that port alone, and `"any"` in place of the list for every name: then
+   * a web site can reach a server that runs locally (DNS rebinding), unless something before it checks.
+   */
+  readonly allowedHosts?: ReadonlyArray<string> | "any" | undefined
+  /**
+   * The origins of web pages that are served: those of `localhost`, `127.0.0.1` and `[::1]`, with any scheme and port, by
+   * default; any other is answered with 403, and a request without an `Origin` is no web page's. An entry is an origin in full
+   * (`https://app.example.com`), or `"any"` in place of the list.
+   */
+  readonly allowedOrigins?: ReadonlyArray<string> | "any" | undefined
+  /**
+   * The largest body of a request, in bytes: 4 MiB by default. It is counted while it is read; a larger one is answered with 413
+   * and the connection is closed.
+   */
+  readonly maxBody?: number | undefined
+  /**
+   * Requests of the request era that are handled at the same time: 10,000 by default. Those that end without suspending are not
+   * counted. At the bound the next one is answered with 503 and `Retry-After`.
+   */
+  readonly maxRequests?: number | undefined
+  /**
+   * Streams that are open for as long as their client wants, on this endpoint: 10,000 by default. They are those of
+   * `subscriptions/listen` and of GET. At the bound the next one is answered with 503 and `Retry-After`.
+   */
+  readonly maxStreams?: number | undefined
+  /** How often a quiet stream gets a comment, so that nothing between takes it for dead: 15 seconds by default, 0 for never. */
+  readonly keepAlive?: Duration.Input | undefined
+  /** Answers every request with a stream, also where the result is the first thing to say. Off by default. */
+  readonly alwaysStream?: boolean | undefined
+  /**
+   * Demands `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*` in the session era as well, where no client has to send them. Off by
+   * default: there they are compared where they are sent. In the request era they are always demanded.
+   */
+  readonly requireMirroredHeaders?: boolean | undefined
+  /** Lets web pages of other origins in; see `Cors`. Off by default. */
+  readonly cors?: Cors | undefined
+  /** Sessions, and when they end. */
+  readonly sessions?: SessionOptions | undefined
+  /** How long a client should wait before it reconnects to a stream that was closed: 1 second by default. */
+  readonly retry?: Duration.Input | undefined
+  /**
+   * How long what is in flight may go on after the endpoint was told to end: 5 seconds by default. Then it is interrupted, and
+   * answered with 503 where that can still be said.
+   */
+  readonly grace?: Duration.Input | undefined
+}
+
+/** Sessions, and when they end. */
+export interface SessionOptions {
+  /** How many there may be: 10,000 by default. At the bound `initialize` is answered with 503 and `Retry-After`. */
+  readonly max?: number | undefined
+  /** How long a session lives in which nothing is in flight and no stream is open: 30 minutes by default. */
+  readonly idleTimeout?: Duration.Input | undefined
+  /** How long a client may take until it says `notifications/initialized`: 60 seconds by default. Then the session ends. */
+  readonly initializeTimeout?: Duration.Input | undefined
+  /** Streams that a session may have open, those of its requests included: 64 by default. At the bound 503. */
+  readonly maxStreams?: number | undefined
+}
+
+/** Answers to the web pages of other origins. */
+export interface Cors {
+  /** The headers of every answer to a request with this origin. */
+  readonly headers: (origin: string | undefined) => { readonly [name: string]: string } | undefined
+  /** The headers of the answer to a preflight request, 204; `undefined` to refuse it with 403. */
+  readonly preflight: (
+    origin: string | undefined,
+    header: (name: string) => string | undefined
+  ) => { readonly [name: string]: string } | undefined
+}
+
+/** The options with their defaults filled in; durations in milliseconds. */
+export interface Resolved {
+  readonly path: string
+  readonly allowedHosts: ReadonlyArray<string> | "any"
+  readonly allowedOrigins: ReadonlyArray<string> | "any"
+  readonly maxBody: number
+  readonly maxRequests: number
+  readonly maxStreams: number
+  readonly keepAlive: number
+  readonly alwaysStream: boolean
+  readonly requireMirroredHeaders: boolean
+  readonly cors: Cors | undefined
+  readonly sessions: {
+    readonly max: number
+    readonly idleTimeout: number
+    readonly initializeTimeout: number
+    readonly maxStreams: number
+  }
+  readonly retry: number
+  readonly grace: number
+}
+
+/** The names of this machine that nobody else can claim. */
+export const loopback: ReadonlyArray<string> = ["localhost", "127.0.0.1", "[::1]"]
+
+const millis = (input: Duration.Input | undefined, fallback: number): number =>
+  input === undefined ? fallback : Duration.toMillis(Duration.fromInputUnsafe(input))
+
+const count = (value: number | undefined, fallback: number): number => Math.max(0, value ?? fallback)
+
+/** Fills the defaults in. */
+export const resolve = (options: Options = {}): Resolved => ({
+  path: options.path ?? "/mcp",
+  allowedHosts: options.allowedHosts ?? loopback,
+  allowedOrigins: options.allowedOrigins ?? [],
+  maxBody: count(options.maxBody, 4 * 1024 * 1024),
+  maxRequests: count(options.maxRequests, 10_000),
+  maxStreams: count(options.maxStreams, 10_000),
+  keepAlive: millis(options.keepAlive, 15_000),
+  alwaysStream: options.alwaysStream ?? false,
+  requireMirroredHeaders: options.requireMirroredHeaders ?? false,
+  cors: options.cors,
+  sessions: {
+    max: count(options.sessions?.max, 10_000),
+    idleTimeout: millis(options.sessions?.idleTimeout, 1_800_000),
+    initializeTimeout: millis(options.sessions?.initializeTimeout, 60_000),
+    maxStreams: count(options.sessions?.maxStreams, 64)
+  },
+  retry: millis(options.retry, 1_000),
+  grace: millis(options.grace, 5_000)
+})
