@@ -52,13 +52,19 @@ export interface CallOptions {
   readonly key?: string | undefined
 }
 
-/** How the questions of one request reach the client in the request era, where nobody can be asked while it is handled. */
+/**
+ * One run of a handler, of the several that its questions may cost in the request era, where nobody can be asked while a request
+ * is handled.
+ */
 export interface Round {
+  /** How a question reaches the client: through the answer of this request, after which its handler runs again. */
   readonly ask: (
     method: string,
     params: JsonRpc.JsonObject | undefined,
     options: CallOptions | undefined
   ) => Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError>
+  /** Runs what has to run once for a request, however often its handler runs. What the effect gives is JSON. */
+  readonly once: <E, R>(key: string, effect: Effect.Effect<unknown, E, R>) => Effect.Effect<unknown, E, R>
 }
 
 /** What a dispatcher answers: an object, or a result that is JSON text already. */
@@ -133,6 +139,8 @@ export class Exchange {
   readonly origin: Origin | undefined
   /** Opens the round of its questions, in the request era. The dispatcher of a server gives it, where the method may ask. */
   rounds: ((exchange: Exchange) => Round) | undefined = undefined
+  /** The round, once it was needed. */
+  round: Round | undefined = undefined
   /**
    * Answers in the handler's stead, when the handler was interrupted for it: the questions that have to be asked first. Whoever
    * interrupts the fiber sets it before.
@@ -146,7 +154,6 @@ export class Exchange {
   reported: Progress | undefined = undefined
   readonly #owner: Owner
   #fiber: Fiber.Fiber<Answer, McpError.McpError> | undefined = undefined
-  #round: Round | undefined = undefined
   #cancelled = false
   #finished = false
 
@@ -162,6 +169,11 @@ export class Exchange {
   /** The fiber that handles it, while it is suspended. */
   get fiber(): Fiber.Fiber<Answer, McpError.McpError> | undefined {
     return this.#fiber
+  }
+
+  /** Whether it is over. */
+  get finished(): boolean {
+    return this.#finished
   }
 
   /** Whether the other side has cancelled it. Nothing is sent about it from then on. */
@@ -251,7 +263,7 @@ export class Exchange {
         return Effect.fail(new RequestError({ reason: "Closed", method, message }))
       }
       if (Revision.era(this.caller.revision) === "session") return this.#owner.ask(this, method, params, options)
-      if (this.rounds !== undefined) return (this.#round ??= this.rounds(this)).ask(method, params, options)
+      if (this.rounds !== undefined) return (this.round ??= this.rounds(this)).ask(method, params, options)
       const message = `Nobody can be asked about ${this.method} in ${this.caller.revision}: ${method} was not sent`
       return Effect.fail(new RequestError({ reason: "Unsupported", method, message }))
     })
