@@ -17,6 +17,9 @@ export type Needed<R> = R extends McpRequest ? never : R extends Scope.Scope ? U
 /** Gives a handler's effect what it needs besides the request. */
 export type Provide<R> = <A, E>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, McpRequest>
 
+/** Takes away again what a middleware was provided with: what it stands around has services of its own. */
+export type Withhold = <A, E>(effect: Effect.Effect<A, E, McpRequest>) => Effect.Effect<A, E, McpRequest>
+
 /** Belongs to the request, or to the building of layers: never handed on. */
 const own: ReadonlySet<string> = new Set([
   McpRequest.key,
@@ -30,27 +33,36 @@ const own: ReadonlySet<string> = new Set([
  * Provides a handler with what its layer was built with and what `base`, with which every request of the server starts,
  * does not have. That is compared once, here; mostly nothing is missing, and a call pays nothing.
  */
-const provider = <R>(captured: Context.Context<never>, base: Context.Context<never>): Provide<R> => {
+const provider = <R>(captured: Context.Context<never>, base: Context.Context<never>): [Provide<R>, Withhold] => {
   const missing = [...captured.mapUnsafe].filter(([key, value]) => !own.has(key) && base.mapUnsafe.get(key) !== value)
   const add = (current: Context.Context<McpRequest>): Context.Context<R> =>
     missing.reduce<Context.Context<never>>(
       (context, [key, value]) => Context.addUnsafe(context, key, value),
       current
     ) as Context.Context<R>
-  return <A, E>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, McpRequest> =>
-    missing.length === 0
-      ? effect as Effect.Effect<A, E, McpRequest>
-      : Effect.updateContext(effect, add)
+  // What the middleware itself provides in the place of a service that it was given is meant for what is behind it, and stays.
+  const remove = (current: Context.Context<McpRequest>): Context.Context<McpRequest> => {
+    const map = new Map(current.mapUnsafe)
+    for (const [key, value] of missing) {
+      if (map.get(key) !== value) continue
+      if (base.mapUnsafe.has(key)) map.set(key, base.mapUnsafe.get(key))
+      else map.delete(key)
+    }
+    return Context.makeUnsafe(map)
+  }
+  if (missing.length === 0) return [(effect) => effect as never, (effect) => effect]
+  return [(effect) => Effect.updateContext(effect, add), (effect) => Effect.updateContext(effect, remove)]
 }
 
 /** The layer that adds to the catalog what needs the services `R` when it runs. */
 export const layer = <R>(
   add: (
     catalog: Catalog["Service"],
-    provide: Provide<R>
+    provide: Provide<R>,
+    withhold: Withhold
   ) => Effect.Effect<void, DefinitionError, Scope.Scope>
 ): Layer.Layer<never, DefinitionError, Catalog | Needed<R>> =>
   Layer.effectDiscard(Effect.gen(function*() {
     const catalog = yield* Catalog
-    yield* add(catalog, provider<R>(yield* Effect.context<never>(), catalog.base))
+    yield* add(catalog, ...provider<R>(yield* Effect.context<never>(), catalog.base))
   })) as Layer.Layer<never, DefinitionError, Catalog | Needed<R>>

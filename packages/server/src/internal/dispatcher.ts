@@ -1,9 +1,12 @@
 /**
  * From a request to its result: one table of handlers for all revisions, with the server's middleware around it.
  */
+import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
-import type { Dispatcher, McpRequest } from "@skein/runtime/Exchange"
+import * as Revision from "@skein/protocol/Revision"
+import type { Answer, Dispatcher, McpRequest } from "@skein/runtime/Exchange"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as capabilities from "./capabilities.ts"
 import type { Hub } from "./hub.ts"
@@ -15,7 +18,9 @@ import * as prompts from "./methods/prompts.ts"
 import * as resources from "./methods/resources.ts"
 import * as subscriptions from "./methods/subscriptions.ts"
 import * as tools from "./methods/tools.ts"
+import { Rounds } from "./rounds.ts"
 import type { Catalog } from "../Catalog.ts"
+import { RequestState } from "../RequestState.ts"
 
 /** The dispatcher of a server. */
 export const make = (about: About, catalog: Catalog["Service"], hub: Hub): Dispatcher<McpRequest> => {
@@ -34,11 +39,37 @@ export const make = (about: About, catalog: Catalog["Service"], hub: Hub): Dispa
   const { middleware } = catalog
   let around = handle
   let version = 0
-  return (exchange) => {
+  const rounds = new Rounds(methods, Context.get(catalog.base, RequestState))
+  return rounds.around((exchange) => {
     if (version !== middleware.version) {
+      around = middleware.all.length === 0 ? handle : wrapped(methods, middleware.all, handle)
       version = middleware.version
-      around = middleware.all.reduceRight((next, wrap) => wrap(next), handle)
     }
     return around(exchange)
+  })
+}
+
+/** The middleware around what handles requests, the first one outermost. */
+const wrapped = (
+  methods: Methods,
+  all: Catalog["Service"]["middleware"]["all"],
+  handle: Dispatcher<McpRequest>
+): Dispatcher<McpRequest> => {
+  const outermost = all.reduceRight((next, wrap) => total(wrap(next)), total(handle))
+  // What a middleware answers by itself is completed in the request era, as every other result is.
+  const complete = (answer: Answer): Answer =>
+    answer instanceof JsonRpc.Encoded || answer["resultType"] !== undefined ? answer : methods.signed(answer)
+  return (exchange) =>
+    Revision.era(exchange.caller.revision) === "session"
+      ? outermost(exchange)
+      : Effect.map(outermost(exchange), complete)
+}
+
+/** Handlers are written by others, and may throw before there is an effect: what stands around them sees a defect instead. */
+const total = (dispatch: Dispatcher<McpRequest>): Dispatcher<McpRequest> => (exchange) => {
+  try {
+    return dispatch(exchange)
+  } catch (defect) {
+    return Effect.die(defect)
   }
 }

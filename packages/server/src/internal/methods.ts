@@ -3,6 +3,7 @@
  */
 import * as Codec from "@skein/protocol/Codec"
 import type * as Common from "@skein/protocol/Common"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import type * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
@@ -61,14 +62,14 @@ export class Methods {
   /** Writes a result. One that the revision cannot carry is a defect. */
   finish<P, R>(method: Method.RequestMethod<P, R>, result: R, exchange: Exchange): Answer {
     const { revision } = exchange.caller
-    const whole = Revision.era(revision) === "request" ? this.#signed(result as object) as R : result
+    const whole = Revision.era(revision) === "request" ? this.signed(result as object) as R : result
     const written = Codec.encodeResult(method, revision, whole)
     if (Result.isSuccess(written)) return written.success
     throw new Error(`The result of ${method.name} cannot be said in ${revision}: ${written.failure.message}`)
   }
 
   /** In the request era each result says of which kind it is, and who answers. */
-  #signed(result: object): object {
+  signed(result: object): JsonObject {
     return {
       resultType: "complete",
       ...result,

@@ -1,0 +1,33 @@
+/** What a middleware answers in the place of a handler. */
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import type { Exchange } from "@skein/runtime/Exchange"
+import * as Effect from "effect/Effect"
+import { clip } from "./clip.ts"
+import { namedBy } from "./target.ts"
+
+/** A tool's result that says that it failed. Every revision has it. */
+const toolError = (text: string): JsonRpc.JsonObject => ({ content: [{ type: "text", text }], isError: true })
+
+/** The request, for people: `tools/call add`. */
+export const describe = (exchange: Exchange): string => {
+  const name = namedBy(exchange)
+  return name === undefined ? clip(exchange.method) : `${clip(exchange.method)} ${clip(name)}`
+}
+
+/**
+ * The handler ran, and nothing comes of it: for a tool that is a result with `isError`, from which a model can learn ("Tool
+ * Execution Errors contain actionable feedback that language models can use to self-correct"); otherwise it is `-32603`.
+ */
+export const failed = (
+  exchange: Exchange,
+  text: string,
+  data: JsonRpc.JsonObject
+): Effect.Effect<JsonRpc.JsonObject, McpError.McpError> =>
+  exchange.method === "tools/call"
+    ? Effect.succeed(toolError(text))
+    : Effect.fail(McpError.other(-32603, text, data))
+
+/** Milliseconds, for people. */
+export const inWords = (millis: number): string =>
+  millis < 1000 ? `${Math.ceil(millis)} ms` : `${Math.ceil(millis / 100) / 10} s`
