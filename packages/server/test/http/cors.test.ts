@@ -1,0 +1,102 @@
+/** What browsers are told about the answers of an endpoint, as the Fetch standard reads it. */
+import * as Cors from "@skein/server/Cors"
+import { describe, expect, it } from "@effect/vitest"
+
+const origin = "https://app.example.com"
+
+const preflight = (cors: Cors.Cors, headers: { readonly [name: string]: string }, from: string | undefined = origin) =>
+  cors.preflight(from, (name) => headers[name])
+
+const list = (value: string | undefined): ReadonlyArray<string> => (value ?? "").split(", ")
+
+describe("a preflight", () => {
+  it("allows the verbs of the transport and every header that the five revisions have", () => {
+    const answer = preflight(Cors.make(), { "access-control-request-method": "POST" })!
+    expect(answer["access-control-allow-origin"]).toBe(origin)
+    expect(list(answer["access-control-allow-methods"])).toEqual(["GET", "POST", "DELETE"])
+    expect(list(answer["access-control-allow-headers"])).toEqual(expect.arrayContaining([
+      "content-type",
+      "accept",
+      "authorization",
+      "mcp-session-id",
+      "mcp-protocol-version",
+      "last-event-id",
+      "mcp-method",
+      "mcp-name"
+    ]))
+    expect(answer["access-control-max-age"]).toBe("7200")
+    expect(list(answer["vary"])).toEqual([
+      "Origin",
+      "Access-Control-Request-Method",
+      "Access-Control-Request-Headers"
+    ])
+  })
+
+  it("allows the Mcp-Param-* headers that are asked for, and none of another name", () => {
+    const answer = preflight(Cors.make({ allowedHeaders: ["X-Tenant"] }), {
+      "access-control-request-method": "POST",
+      "access-control-request-headers":
+        "mcp-param-region,Mcp-Param-Tenant-Id , x-tenant, x-other, mcp-param-, mcp-param-a b"
+    })!
+    const allowed = list(answer["access-control-allow-headers"])
+    expect(allowed).toEqual(expect.arrayContaining(["mcp-param-region", "mcp-param-tenant-id", "x-tenant"]))
+    expect(allowed).not.toContain("x-other")
+    expect(allowed).not.toContain("mcp-param-")
+    expect(allowed).not.toContain("*")
+    expect(allowed.some((name) => name.includes(" "))).toBe(false)
+    expect(new Set(allowed).size).toBe(allowed.length)
+  })
+
+  it("looks at 64 of the headers that are asked for", () => {
+    const requested = Array.from({ length: 100 }, (_, n) => `mcp-param-${n}`).join(",")
+    const answer = preflight(Cors.make(), {
+      "access-control-request-method": "POST",
+      "access-control-request-headers": requested
+    })!
+    const allowed = list(answer["access-control-allow-headers"])
+    expect(allowed).toContain("mcp-param-63")
+    expect(allowed).not.toContain("mcp-param-64")
+  })
+
+  it("is a request with an origin and the method that is meant; any other OPTIONS is not one", () => {
+    expect(preflight(Cors.make(), {})).toBeUndefined()
+    expect(Cors.make().preflight(undefined, () => "POST")).toBeUndefined()
+  })
+
+  it("speaks of credentials, private networks and a shorter memory where it is told to, and only then", () => {
+    const asked = { "access-control-request-method": "POST", "access-control-request-private-network": "true" }
+    const quiet = preflight(Cors.make(), asked)!
+    expect(quiet).not.toHaveProperty("access-control-allow-credentials")
+    expect(quiet).not.toHaveProperty("access-control-allow-private-network")
+    const told = Cors.make({ credentials: true, privateNetwork: true, maxAge: 5.5 })
+    const answer = preflight(told, asked)!
+    expect(answer["access-control-allow-credentials"]).toBe("true")
+    expect(answer["access-control-allow-private-network"]).toBe("true")
+    expect(answer["access-control-max-age"]).toBe("5")
+    expect(preflight(told, { "access-control-request-method": "GET" }))
+      .not.toHaveProperty("access-control-allow-private-network")
+    expect(preflight(Cors.make({ maxAge: -1 }), asked)!["access-control-max-age"]).toBe("0")
+  })
+})
+
+describe("an answer", () => {
+  it("is readable for the page that asked, with the headers that it needs", () => {
+    const headers = Cors.make({ exposedHeaders: ["X-Request-Id", "Retry-After"] }).headers(origin)!
+    expect(headers["access-control-allow-origin"]).toBe(origin)
+    expect(headers["vary"]).toBe("Origin")
+    expect(list(headers["access-control-expose-headers"]))
+      .toEqual(["mcp-session-id", "www-authenticate", "retry-after", "x-request-id"])
+    expect(headers).not.toHaveProperty("access-control-allow-credentials")
+  })
+
+  it("names the origin and never a star, so that credentials can come along", () => {
+    expect(Cors.make({ credentials: true }).headers(origin)).toMatchObject({
+      "access-control-allow-origin": origin,
+      "access-control-allow-credentials": "true"
+    })
+  })
+
+  it("without an origin only says that it depends on one", () => {
+    expect(Cors.make({ credentials: true }).headers(undefined)).toEqual({ vary: "Origin" })
+  })
+})
