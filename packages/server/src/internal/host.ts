@@ -3,6 +3,7 @@
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
+import type { Revision } from "@skein/protocol/Revision"
 import type { Connection, Origin } from "@skein/runtime/Connection"
 import type { Answer, Caller, Dispatcher, Exchange, Refusal } from "@skein/runtime/Exchange"
 import { McpRequest } from "@skein/runtime/Exchange"
@@ -20,6 +21,8 @@ export class Host {
   readonly catalog: Catalog["Service"]
   readonly hub: Hub
   readonly limits: Limits.Limits | undefined
+  /** The revisions that the server speaks, newest first. */
+  readonly revisions: ReadonlyArray<Revision>
   /** Who makes a request that is all that came, in the request era; or why it is refused. */
   readonly identify: (request: JsonRpc.Request, origin: Origin | undefined) => Caller | Refusal
   readonly #dispatch: Dispatcher<McpRequest>
@@ -35,6 +38,7 @@ export class Host {
     this.catalog = catalog
     this.hub = hub
     this.limits = limits
+    this.revisions = identify.supported
     this.identify = identify.alone
     this.#dispatch = dispatch
     this.#inSession = identify.inSession

@@ -81,7 +81,7 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
     return invalid(sessions.length === 0 ? wanted : `${wanted}, and no initialize came before`, Revision.latest)
   }
 
-  return { alone: modern, inSession }
+  return { supported, alone: modern, inSession }
 }
 
 const open = (info: object | undefined): JsonObject | undefined => info as JsonObject | undefined
