@@ -1,7 +1,8 @@
 /** What a middleware answers in the place of a handler. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
-import type { Exchange } from "@skein/runtime/Exchange"
+import { type Exchange, McpRequest } from "@skein/runtime/Exchange"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { clip } from "./clip.ts"
 import { namedBy } from "./target.ts"
@@ -31,3 +32,7 @@ export const failed = (
 /** Milliseconds, for people. */
 export const inWords = (millis: number): string =>
   millis < 1000 ? `${Math.ceil(millis)} ms` : `${Math.ceil(millis / 100) / 10} s`
+
+/** Not in the context of the request: what is logged in there may be meant for the client. */
+export const aside = <R>(effect: Effect.Effect<void, never, R>): Effect.Effect<void, never, R> =>
+  Effect.updateContext(effect, (context: Context.Context<R>) => Context.omit(McpRequest)(context) as Context.Context<R>)

@@ -1,0 +1,129 @@
+/**
+ * An audit log: who called what, and how it ended. Arguments are not in it unless they are asked for, and results never are.
+ *
+ * There is one entry for each request, when it is over, whatever ended it. By default it is a line of Effect's log at the level
+ * `Info` with everything as annotations; it never goes to the client. List it first: then it also has what other middleware
+ * refused. Requests that are refused before they are dispatched are not in it.
+ *
+ * @example
+ * const log = AuditLog.layer({ methods: ["tools/call"], sink: (entry) => Database.insert(entry) })
+ */
+import type { Id } from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import type * as Revision from "@skein/protocol/Revision"
+import type { Answer, Exchange, McpRequest } from "@skein/runtime/Exchange"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import type * as Layer from "effect/Layer"
+import type { Catalog } from "./Catalog.ts"
+import type { DefinitionError } from "./DefinitionError.ts"
+import * as captured from "./internal/captured.ts"
+import { clip } from "./internal/clip.ts"
+import { errorOf, type Outcome, outcomeOf } from "./internal/outcome.ts"
+import { aside } from "./internal/refusal.ts"
+import { namedBy } from "./internal/target.ts"
+import * as Middleware from "./Middleware.ts"
+
+/** One request. What the client made up is cut at 128 characters. */
+export interface Entry {
+  readonly method: string
+  /** The tool or prompt by its name, the resource by its URI, where the method has one; as the client wrote it. */
+  readonly target: string | undefined
+  readonly id: Id
+  /** Who called: the id of the principal; `undefined` for a caller without one. */
+  readonly principal: string | undefined
+  /** What the client says that it is. Not to be trusted. */
+  readonly client: string | undefined
+  readonly revision: Revision.Revision
+  /**
+   * `ok`, or `tool_error`: a tool's result with `isError`. `input_required`: the client was asked something, and asks again with
+   * the answers. `error`: a JSON-RPC error, with its `code`. `cancelled`: by the client, or by the end of its connection.
+   * `defect`: something broke, and the log has its cause.
+   */
+  readonly outcome: Outcome
+  /** The code of the JSON-RPC error. */
+  readonly code: number | undefined
+  readonly durationMs: number
+  /** What was asked for with the option `arguments`; absent without. */
+  readonly arguments?: unknown
+}
+
+/** What is written, and where to. */
+export interface Options<R> {
+  /**
+   * Where entries go instead of Effect's log. The answer waits for it. If it dies, the log says so, and the answer is sent. It
+   * does not have the `McpRequest`: what is logged there may be meant for the client.
+   */
+  readonly sink?: (entry: Entry) => Effect.Effect<void, never, R>
+  /** The methods that are written: `all` by default. */
+  readonly methods?: Middleware.Methods
+  /** `true` adds `params.arguments` as they came; a function adds what it makes of the request. `false` by default. */
+  readonly arguments?: boolean | ((exchange: Exchange) => unknown)
+}
+
+/** Writes who called what, and how it ended. */
+export const layer = <R = never>(
+  options: Options<R> = {}
+): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<Exclude<R, McpRequest>> | Extract<R, McpRequest>> =>
+  captured.layer<R>((catalog, provide) => {
+    const sink = options.sink ?? log
+    const counts = Middleware.includes(options.methods ?? "all")
+    const args = options.arguments === true ? argumentsOf : options.arguments === false ? undefined : options.arguments
+    const write = (entry: () => Entry): Effect.Effect<void> =>
+      aside(Effect.catchCause(
+        provide(Effect.suspend(() => sink(entry()))) as Effect.Effect<void>,
+        (cause) => Effect.logError("An entry of the audit log was lost", cause)
+      ))
+    return catalog.middleware.add((next) => (exchange) =>
+      counts(exchange.method)
+        ? Effect.clockWith((clock) => {
+          const start = clock.monotonicTimeNanosUnsafe()
+          return Effect.onExit(next(exchange), (exit) => {
+            const durationMs = Number(clock.monotonicTimeNanosUnsafe() - start) / 1e6
+            return write(() => entryOf(exchange, exit, durationMs, args))
+          })
+        })
+        : next(exchange)
+    )
+  })
+
+const argumentsOf = (exchange: Exchange): unknown => exchange.params?.["arguments"]
+
+const nameOf = ({ info }: Exchange["caller"]): string | undefined => {
+  const name = info?.["name"]
+  const version = info?.["version"]
+  return typeof name !== "string" ? undefined : clip(typeof version === "string" ? `${name} ${version}` : name)
+}
+
+const entryOf = (
+  exchange: Exchange,
+  exit: Exit.Exit<Answer, McpError.McpError>,
+  durationMs: number,
+  args: ((exchange: Exchange) => unknown) | undefined
+): Entry => {
+  const { caller, id, method } = exchange
+  const target = namedBy(exchange)
+  const outcome = outcomeOf(exchange, exit)
+  const error = outcome === "error" ? errorOf(exit) : undefined
+  return {
+    method: clip(method),
+    target: target === undefined ? undefined : clip(target),
+    id: typeof id === "string" ? clip(id) : id,
+    principal: caller.principal?.id,
+    client: nameOf(caller),
+    revision: caller.revision,
+    outcome,
+    code: error === undefined ? undefined : McpError.codeOf(error, caller.revision),
+    durationMs,
+    ...(args === undefined ? undefined : { arguments: args(exchange) })
+  }
+}
+
+// A client's text is quoted, so that it cannot look like a line of the log.
+const quoted = (text: string): string => /^[\x21-\x7e]+$/.test(text) ? text : JSON.stringify(text)
+
+const log = (entry: Entry): Effect.Effect<void> => {
+  const named = entry.target === undefined ? quoted(entry.method) : `${quoted(entry.method)} ${quoted(entry.target)}`
+  const told = Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== undefined))
+  return Effect.annotateLogs(Effect.logInfo(`${named}: ${entry.outcome}`), told)
+}

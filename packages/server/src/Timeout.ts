@@ -1,0 +1,116 @@
+/**
+ * A time limit: how long the handling of a request may take.
+ *
+ * It is about every method but `subscriptions/listen`, which has no end. When the time is over the handler is interrupted, and the
+ * request is answered: a tool's call with a result that has `isError`, so that a model hears of it, everything else with `-32603`;
+ * both say how long it was. A handler that ignores its interruption is left behind after `grace`, and the log says so.
+ *
+ * Time that the client takes to answer a question counts in the session era, where the handler waits for it. Middleware that is
+ * listed before this one is not timed: list a concurrency limit before, and waiting for room does not count.
+ *
+ * @example
+ * const limit = Timeout.layer({ after: "10 seconds", tools: { report: "5 minutes" }, methods: { "prompts/get": "1 second" } })
+ */
+import type * as McpError from "@skein/protocol/McpError"
+import type { Answer, Exchange, McpRequest } from "@skein/runtime/Exchange"
+import type * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import type * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type { Catalog } from "./Catalog.ts"
+import type { DefinitionError } from "./DefinitionError.ts"
+import * as captured from "./internal/captured.ts"
+import * as refusal from "./internal/refusal.ts"
+import { namedBy } from "./internal/target.ts"
+import type * as Middleware from "./Middleware.ts"
+
+/** The limits. `Infinity` is none. */
+export interface Options {
+  /** For what is not named below: 1 minute by default. */
+  readonly after?: Duration.Input
+  /** By method. `subscriptions/listen` has a limit only here. */
+  readonly methods?: { readonly [method: string]: Duration.Input }
+  /** By the name of the tool. */
+  readonly tools?: { readonly [name: string]: Duration.Input }
+  /** How long a handler may take to end after its interruption: 5 seconds by default. The answer waits for it. */
+  readonly grace?: Duration.Input
+}
+
+/** Limits how long the handling of a request may take. */
+export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> =>
+  captured.layer<never>((catalog) => {
+    const after = limitOf(options)
+    const grace = Duration.fromInputUnsafe(options.grace ?? "5 seconds")
+    return catalog.middleware.add((next) => (exchange) => {
+      const limit = after(exchange)
+      return Duration.isFinite(limit)
+        ? Effect.suspend(() => new Timed(exchange, limit, grace).run(next))
+        : next(exchange)
+    })
+  })
+
+const limitOf = ({ after, methods, tools }: Options): (exchange: Exchange) => Duration.Duration => {
+  const read = (table: { readonly [name: string]: Duration.Input } = {}) =>
+    new Map(Object.entries(table).map(([name, input]) => [name, Duration.fromInputUnsafe(input)]))
+  const others = Duration.fromInputUnsafe(after ?? "1 minute")
+  const byMethod = new Map([["subscriptions/listen", Duration.infinity], ...read(methods)])
+  const byTool = read(tools)
+  return (exchange) =>
+    (exchange.method === "tools/call" ? byTool.get(namedBy(exchange) ?? "") : undefined) ??
+      byMethod.get(exchange.method) ?? others
+}
+
+type Handled = Effect.Effect<Answer, McpError.McpError>
+
+/** One request, handled in a fiber of its own: that costs no timer where it ends at once. The fiber ends when this one does. */
+class Timed {
+  readonly #exchange: Exchange
+  readonly #limit: Duration.Duration
+  readonly #grace: Duration.Duration
+  #child: Fiber.Fiber<Answer, McpError.McpError> | undefined = undefined
+  #leftBehind = false
+
+  constructor(exchange: Exchange, limit: Duration.Duration, grace: Duration.Duration) {
+    this.#exchange = exchange
+    this.#limit = limit
+    this.#grace = grace
+  }
+
+  run(next: Middleware.Handler): ReturnType<Middleware.Handler> {
+    return Effect.onExitPrimitive(
+      Effect.contextWith((context: Context.Context<McpRequest>) => {
+        this.#child = Effect.runForkWith(context)(next(this.#exchange))
+        return this.#child.pollUnsafe() ?? this.#wait(this.#child)
+      }),
+      () =>
+        this.#child === undefined || this.#leftBehind || this.#child.pollUnsafe() !== undefined
+          ? undefined
+          : Fiber.interrupt(this.#child)
+    )
+  }
+
+  #wait(child: Fiber.Fiber<Answer, McpError.McpError>): Handled {
+    return Effect.flatMap(
+      Effect.timeoutOption(Fiber.await(child), this.#limit),
+      (exit) => Option.isSome(exit) ? exit.value : this.#stop(child)
+    )
+  }
+
+  #stop(child: Fiber.Fiber<Answer, McpError.McpError>): Handled {
+    const request = refusal.describe(this.#exchange)
+    const limitMs = Duration.toMillis(this.#limit)
+    const answer = refusal.failed(this.#exchange, `${request} took longer than ${refusal.inWords(limitMs)}`, {
+      limitMs
+    })
+    return Effect.flatMap(Effect.timeoutOption(Fiber.interrupt(child), this.#grace), (ended) => {
+      if (Option.isSome(ended)) return answer
+      this.#leftBehind = true
+      return Effect.andThen(
+        refusal.aside(Effect.logWarning(`${request} ignores its interruption and was left behind`)),
+        answer
+      )
+    })
+  }
+}
