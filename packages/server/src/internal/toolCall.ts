@@ -13,7 +13,7 @@ import type { ToolEntry } from "../Catalog.ts"
 import * as Content from "../Content.ts"
 import type { HandlerError } from "../HandlerError.ts"
 import { clip, maxProblem } from "./clip.ts"
-import { describe } from "./handlerError.ts"
+import { describe, toolFault } from "./handlerError.ts"
 
 /** What an answer may have besides structured content. */
 export interface Extras {
@@ -50,8 +50,10 @@ const badArguments = (
   return revision >= "2025-11-25" ? Effect.succeed(failed(message)) : Effect.fail(McpError.invalidParams(message))
 }
 
-const recover = (error: HandlerError): Effect.Effect<Wire.CallToolResult, McpError.McpError> =>
-  McpError.isMcpError(error) ? Effect.fail(error) : Effect.succeed(failed(describe(error)))
+const recover = (error: HandlerError): Effect.Effect<Wire.CallToolResult, McpError.McpError> => {
+  const fault = toolFault(error)
+  return fault === undefined ? Effect.succeed(failed(describe(error))) : Effect.fail(fault)
+}
 
 /** What a call needs to know of a tool's definition. */
 interface Schemas<Input, Output> {

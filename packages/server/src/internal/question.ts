@@ -1,0 +1,98 @@
+/**
+ * One question to the client, in whatever era: it is checked, written, asked and its answer read.
+ */
+import * as Codec from "@skein/protocol/Codec"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import * as Method from "@skein/protocol/Method"
+import type { Revision } from "@skein/protocol/Revision"
+import { type CallOptions, type Exchange, McpRequest } from "@skein/runtime/Exchange"
+import type { RequestError } from "@skein/runtime/RequestError"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import { AskError, type Reason } from "../AskError.ts"
+import { InOnce } from "./onces.ts"
+
+/** What is asked. */
+export interface Question<P, R> {
+  readonly method: Method.RequestMethod<P, R>
+  readonly params: P
+  /** What the client must have declared, and has not. */
+  readonly missing: (capabilities: JsonObject, revision: Revision) => JsonObject | undefined
+  /** Why it may not be asked, whoever is asked. */
+  readonly problem?: string | undefined
+}
+
+/** Refuses a question, with one line that says why. */
+export const refuse = (
+  method: string,
+  revision: Revision,
+  reason: Reason,
+  message: string,
+  cause?: unknown
+): Effect.Effect<never, AskError> => Effect.fail(new AskError({ reason, method, message, revision, cause }))
+
+/** "Limit" and so on mean the same here; what the client says itself is a reason of its own. */
+const unanswered = (error: McpError.McpError | RequestError, method: string, revision: Revision): AskError =>
+  McpError.isMcpError(error)
+    ? new AskError({
+      reason: "Rejected",
+      method,
+      message: `The client refused ${method}: ${error.message}`,
+      revision,
+      cause: error
+    })
+    : new AskError({ reason: error.reason, method, message: error.message, revision, cause: error })
+
+/** What is the matter with a question to a client, or its params as they are written. */
+const write = <P, R>(
+  { method, missing, params, problem }: Question<P, R>,
+  { caller: { capabilities, revision } }: Exchange
+): Effect.Effect<JsonObject, AskError> => {
+  const { name } = method
+  if (problem !== undefined) return refuse(name, revision, "InvalidQuestion", problem)
+  if (Method.request(name, revision) === undefined && Method.inputRequest(name, revision) === undefined) {
+    return refuse(name, revision, "Unsupported", `${revision} has no ${name}`)
+  }
+  const written = Codec.encodeParams(method, revision, params)
+  if (Result.isFailure(written)) return refuse(name, revision, "Unsupported", written.failure.message)
+  const lacking = missing(capabilities, revision)
+  if (lacking !== undefined) {
+    const message = `The client has not declared what ${name} needs: ${JSON.stringify(lacking)}`
+    return Effect.fail(new AskError({ reason: "MissingCapability", method: name, message, revision, missing: lacking }))
+  }
+  const read = Codec.decodeParams(method, revision, written.success)
+  return Result.isSuccess(read)
+    ? Effect.succeed(written.success)
+    : refuse(name, revision, "InvalidQuestion", `${name} cannot be asked so: ${read.failure}`)
+}
+
+/** Asks, and reads the answer. */
+export const ask = <P, R>(
+  question: Question<P, R>,
+  options: CallOptions | undefined
+): Effect.Effect<R, AskError, McpRequest> =>
+  Effect.withFiber((fiber) => {
+    const exchange = Context.getUnsafe(fiber.context, McpRequest)
+    const { method } = question
+    const { caller: { revision } } = exchange
+    const within = fiber.getRef(InOnce).at(-1)
+    if (within !== undefined) {
+      return Effect.die(
+        new Error(`${method.name} inside of once(${JSON.stringify(within)}): ask before it or after it`)
+      )
+    }
+    return Effect.flatMap(write(question, exchange), (params) => {
+      const given = Object.keys(params).length === 0 ? undefined : params
+      return Effect.matchEffect(exchange.request(method.name, given, options), {
+        onFailure: (error) => Effect.fail(unanswered(error, method.name, revision)),
+        onSuccess: (answer) => {
+          const result = Codec.decodeResult(method, revision, answer)
+          return Result.isSuccess(result)
+            ? Effect.succeed(result.success)
+            : refuse(method.name, revision, "InvalidAnswer", `The answer to ${method.name} is none: ${result.failure}`)
+        }
+      })
+    })
+  })

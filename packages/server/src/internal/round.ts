@@ -1,0 +1,165 @@
+/**
+ * One round of a request that asks, in the request era: a run of its handler that ends with the result, or with the questions that
+ * nobody has answered yet.
+ *
+ * Who asks parks for ever. When nobody has anything left to ask, the *root fiber* of the request is interrupted, and once it is over,
+ * finalizers and all, the request is answered with the questions. A typed error or a defect could be caught by user code and taken
+ * for something else; while a fiber is interrupted, what recovers from failures (`catchCause`, `retry`, `orElse`, …) is skipped.
+ */
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Revision from "@skein/protocol/Revision"
+import type { CallOptions, Exchange, Round as Contract } from "@skein/runtime/Exchange"
+import { RequestError } from "@skein/runtime/RequestError"
+import * as Effect from "effect/Effect"
+import * as Base64Url from "effect/encoding/Base64Url"
+import type * as Fiber from "effect/Fiber"
+import { canonical } from "./canonical.ts"
+import { Onces } from "./onces.ts"
+import { sha256 } from "./sha256.ts"
+
+/** What a round starts from, and leaves to the next one. */
+export interface State {
+  /** How many rounds there were before. */
+  readonly rounds: number
+  /** The answers so far, by the keys of their questions. */
+  readonly answers: ReadonlyMap<string, JsonObject>
+  /** What has run once, as JSON. */
+  readonly onces: Map<string, unknown>
+}
+
+/** A question that goes out with the answer of the round. */
+export interface OpenQuestion {
+  readonly method: string
+  readonly params?: JsonObject
+}
+
+/** What a round needs of the server. */
+export interface Host {
+  readonly maxRounds: number
+  /** Answers a request whose round has ended with questions. */
+  readonly answer: (round: Round) => NonNullable<Exchange["instead"]>
+}
+
+type Resume = (effect: Effect.Effect<never>) => void
+
+/** 96 bits, of a collision-resistant hash: enough to tell the questions of one request apart. */
+const digest = (text: string): string => Base64Url.encode(sha256(text).subarray(0, 12))
+
+export class Round extends Onces implements Contract {
+  readonly state: State
+  /** The questions that wait for an answer, by key. */
+  readonly open = new Map<string, OpenQuestion>()
+  readonly #host: Host
+  readonly #parked = new Map<Resume, Fiber.Fiber<unknown, unknown>>()
+  /** How often each question was asked in this round. */
+  readonly #asked = new Map<string, number>()
+  #dispatcher: Fiber.Fiber<unknown, unknown>["currentDispatcher"] | undefined = undefined
+  #turn = 0
+  #armed = false
+  #ended = false
+
+  constructor(exchange: Exchange, host: Host, state: State) {
+    super(exchange, state.onces)
+    this.#host = host
+    this.state = state
+  }
+
+  override ask(
+    method: string,
+    params?: JsonObject,
+    options?: CallOptions
+  ): ReturnType<Contract["ask"]> {
+    return Effect.withFiber((fiber) => {
+      // A finalizer, or a fiber that nobody waits for: it asks when it is too late.
+      if (this.#ended) return stop(fiber)
+      const key = this.#keyOf(method, params, options?.key)
+      const answer = this.state.answers.get(key)
+      if (answer !== undefined) return Effect.succeed(answer)
+      if (this.state.rounds >= this.#host.maxRounds) return this.#tooOften(method)
+      this.open.set(key, params === undefined ? { method } : { method, params })
+      return this.#park(key, fiber)
+    })
+  }
+
+  #tooOften(method: string): Effect.Effect<never, RequestError> {
+    const { maxRounds } = this.#host
+    const message =
+      `${this.exchange.method} was answered with questions ${maxRounds} times already: ${method} was not sent`
+    return Effect.fail(new RequestError({ reason: "Limit", method, message }))
+  }
+
+  #park(key: string, fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<never> {
+    return Effect.callback<never>((resume) => {
+      this.#parked.set(resume, fiber)
+      this.#dispatcher ??= fiber.currentDispatcher
+      this.#arm()
+      return Effect.sync(() => {
+        this.#parked.delete(resume)
+        // It lost a race, or its time is over: the question is withdrawn.
+        if (!this.#ended) this.open.delete(key)
+      })
+    })
+  }
+
+  /**
+   * What a question is known by in the rounds after: what is asked, and how often it was asked before. Not the order in which
+   * questions come, which is another one in each round; and a handler that was changed meanwhile asks anew.
+   */
+  #keyOf(method: string, params: JsonObject | undefined, given: string | undefined): string {
+    const id = given === undefined
+      ? digest(canonical([method, params]))
+      : `${given}~${digest(canonical([method, params?.["requestedSchema"]]))}`
+    const times = this.#asked.get(id) ?? 0
+    this.#asked.set(id, times + 1)
+    return times === 0 ? id : `${id}.${times}`
+  }
+
+  // ---- the end of the round
+
+  protected override settled(): void {
+    if (this.#parked.size > 0) this.#arm()
+  }
+
+  #arm(): void {
+    this.#turn++
+    if (this.#armed) return
+    this.#armed = true
+    this.#wait(this.#turn)
+  }
+
+  /** Two hops of the scheduler after the last question: what was ready to run when it was asked has run, and has asked too. */
+  #wait(turn: number): void {
+    this.#hop(() =>
+      this.#hop(() => {
+        if (this.#turn !== turn) return this.#wait(this.#turn)
+        this.#armed = false
+        if (!this.busy && this.#parked.size > 0) this.#end()
+      })
+    )
+  }
+
+  #hop(then: () => void): void {
+    this.#dispatcher!.scheduleTask(then, 0)
+  }
+
+  #end(): void {
+    this.#ended = true
+    const { exchange } = this
+    if (!exchange.finished && !exchange.cancelled) {
+      exchange.instead = Effect.suspend(() => this.#host.answer(this))
+      exchange.fiber?.interruptUnsafe()
+    }
+    // Those whom the interruption of the root does not reach: they are detached, or uninterruptible.
+    for (const [resume, fiber] of [...this.#parked]) resume(stop(fiber))
+  }
+}
+
+/** Ends a fiber that asks, so that nothing but an uninterruptible region can recover from it. */
+const stop = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<never> =>
+  Effect.suspend(() => {
+    fiber.interruptUnsafe()
+    return Effect.interrupt
+  })
+
+/** A round may only be opened for a request of the request era. */
+export const isReplayed = ({ caller: { revision } }: Exchange): boolean => Revision.era(revision) === "request"
