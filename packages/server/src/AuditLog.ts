@@ -65,13 +65,15 @@ export interface Options<R> {
 export const layer = <R = never>(
   options: Options<R> = {}
 ): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<Exclude<R, McpRequest>> | Extract<R, McpRequest>> =>
-  captured.layer<R>((catalog, provide) => {
+  captured.layer<Exclude<R, McpRequest>>((catalog, provide) => {
     const sink = options.sink ?? log
     const counts = Middleware.includes(options.methods ?? "all")
     const args = options.arguments === true ? argumentsOf : options.arguments === false ? undefined : options.arguments
     const write = (entry: () => Entry): Effect.Effect<void> =>
       aside(Effect.catchCause(
-        provide(Effect.suspend(() => sink(entry()))) as Effect.Effect<void>,
+        provide(
+          Effect.suspend(() => sink(entry())) as Effect.Effect<void, never, Exclude<R, McpRequest>>
+        ) as Effect.Effect<void>,
         (cause) => Effect.logError("An entry of the audit log was lost", cause)
       ))
     return catalog.middleware.add((next) => (exchange) =>
