@@ -3,6 +3,15 @@
  *
  * A catalog is filled by the layers of the definitions (`Tool.layer` and its kin); an entry leaves it when the scope of its
  * layer closes. Listings come in the order of their names, so that they are the same whatever the layers did.
+ *
+ * While the server runs it changes by effects, each undone when its scope closes: `remove`, `disable`, `enable`, and what adds
+ * and replaces a definition of one kind (`Tool.add`, `Tool.replace`). They need the `Catalog`, which a handler finds in its
+ * context, and which the layer of the server provides. What shall last as long as the server is put in `lasting`. Clients hear
+ * of it, once per `listChangedDebounce`.
+ *
+ * @example
+ * const unlock = Tool.layer(Tool.make("unlock"), () =>
+ *   Catalog.lasting(Tool.add(secret, reveal)).pipe(Effect.as("There is one more tool now")))
  */
 import type * as CallTool from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -11,11 +20,15 @@ import type * as WirePrompt from "@skein/protocol/Prompt"
 import type * as WireResource from "@skein/protocol/Resource"
 import type * as WireTool from "@skein/protocol/Tool"
 import type * as XMcpHeader from "@skein/protocol/XMcpHeader"
-import type { Caller, Dispatcher, Exchange, McpRequest } from "@skein/runtime/Exchange"
+import type { Dispatcher, Exchange, McpRequest } from "@skein/runtime/Exchange"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as Scope from "effect/Scope"
-import { DefinitionError } from "./DefinitionError.ts"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import type { ListKind } from "./ChangeBus.ts"
+import type { DefinitionError } from "./DefinitionError.ts"
+import type { Observer } from "./internal/observer.ts"
+import { type Entry, Registry, type Terms, type Visible } from "./Registry.ts"
 
 /** What handles a request for an entry. */
 export type Handled<A> = Effect.Effect<A, McpError.McpError, McpRequest>
@@ -26,16 +39,6 @@ export type Handled<A> = Effect.Effect<A, McpError.McpError, McpRequest>
  */
 export interface UnscopedHandler {
   readonly UnscopedHandler: unique symbol
-}
-
-/** Whether a caller may see an entry: in lists and, alike, by its name. What one may not see does not exist. */
-export type Visible = (caller: Caller) => boolean
-
-/** What all entries have in common. */
-export interface Entry<out Definition> {
-  readonly definition: Definition
-  /** Everybody, where it is absent. */
-  readonly visible?: Visible | undefined
 }
 
 /** What completes the text of an argument or a variable: the candidates in the order of their rank. */
@@ -74,69 +77,10 @@ export interface PromptEntry extends Entry<WirePrompt.Prompt> {
   readonly complete?: Completers | undefined
 }
 
-/** The entries of one kind, by name; a resource's name here is its URI. */
-export class Registry<A extends Entry<unknown>> {
-  readonly #kind: DefinitionError["kind"]
-  readonly #entries = new Map<string, A>()
-  #sorted: ReadonlyArray<readonly [string, A]> | undefined = []
-  #version = 0
-
-  constructor(kind: DefinitionError["kind"]) {
-    this.#kind = kind
-  }
-
-  /** Grows with every change. */
-  get version(): number {
-    return this.#version
-  }
-
-  get size(): number {
-    return this.#entries.size
-  }
-
-  get(name: string): A | undefined {
-    return this.#entries.get(name)
-  }
-
-  /** An entry, if the caller may see it. */
-  seen(name: string, caller: Caller): A | undefined {
-    const entry = this.#entries.get(name)
-    return entry?.visible?.(caller) === false ? undefined : entry
-  }
-
-  /** All entries in the order of their names, by code unit. */
-  get sorted(): ReadonlyArray<readonly [string, A]> {
-    return this.#sorted ??= [...this.#entries].sort(([a], [b]) => a < b ? -1 : 1)
-  }
-
-  /** Offers an entry until the scope closes. Fails with `Duplicate` when the name is taken. */
-  add(name: string, entry: A): Effect.Effect<void, DefinitionError, Scope.Scope> {
-    return Effect.acquireRelease(
-      Effect.suspend(() => {
-        if (this.#entries.has(name)) {
-          const message = `A ${this.#kind} with the name ${JSON.stringify(name)} is offered already`
-          return Effect.fail(new DefinitionError({ reason: "Duplicate", kind: this.#kind, definition: name, message }))
-        }
-        this.#entries.set(name, entry)
-        this.#changed()
-        return Effect.void
-      }),
-      () =>
-        Effect.sync(() => {
-          this.#entries.delete(name)
-          this.#changed()
-        })
-    )
-  }
-
-  #changed(): void {
-    this.#sorted = undefined
-    this.#version++
-  }
-}
-
 /** The middleware of a server, outermost first. */
 export class Stack {
+  /** Who hears of what no middleware sees. Nobody, unless `Telemetry.layer` is among the definitions. */
+  observer: Observer | undefined = undefined
   #all: ReadonlyArray<(next: Dispatcher<McpRequest>) => Dispatcher<McpRequest>> = []
   #version = 0
 
@@ -165,6 +109,13 @@ export class Stack {
   }
 }
 
+/** Who hears of changes: the server, once there is one. */
+export interface Listener {
+  /** A list has changed, as far as this process knows. */
+  readonly listed: (kind: ListKind) => void
+  readonly updated: (uri: string, parent: string | undefined) => Effect.Effect<void>
+}
+
 /** What a server offers. */
 export class Catalog extends Context.Service<Catalog, {
   readonly tools: Registry<ToolEntry>
@@ -173,16 +124,136 @@ export class Catalog extends Context.Service<Catalog, {
   readonly prompts: Registry<PromptEntry>
   /** What stands around its dispatcher. */
   readonly middleware: Stack
-  /** The services that every request of the server starts with. */
+  /** The services that every request of the server starts with; the catalog is one of them. */
   readonly base: Context.Context<never>
+  /** Closes when the server does. */
+  readonly scope: Scope.Scope
+  /** The kinds that are offered from the start, whether or not there is something of them. */
+  readonly offers: ReadonlyArray<ListKind>
+  readonly changes: { listener: Listener | undefined }
 }>()("@skein/server/Catalog") {}
 
 /** An empty catalog, for requests that start with the services of `base`. */
-export const make = (base: Context.Context<never>): Catalog["Service"] => ({
-  tools: new Registry("tool"),
-  resources: new Registry("resource"),
-  templates: new Registry("resource template"),
-  prompts: new Registry("prompt"),
-  middleware: new Stack(),
-  base
-})
+export const make = (
+  base: Context.Context<never>,
+  scope: Scope.Scope,
+  offers: ReadonlyArray<ListKind> = []
+): Catalog["Service"] => {
+  const changes: Catalog["Service"]["changes"] = { listener: undefined }
+  const registry = <A extends Entry<unknown>>(kind: DefinitionError["kind"], list: ListKind): Registry<A> => {
+    const made = new Registry<A>(kind)
+    made.onChange = () => changes.listener?.listed(list)
+    return made
+  }
+  const catalog = {
+    tools: registry<ToolEntry>("tool", "tools"),
+    resources: registry<ResourceEntry>("resource", "resources"),
+    templates: registry<TemplateEntry>("resource template", "resources"),
+    prompts: registry<PromptEntry>("prompt", "prompts"),
+    middleware: new Stack(),
+    base,
+    scope,
+    offers,
+    changes
+  }
+  // Handlers change the catalog that they are in.
+  catalog.base = Context.add(base, Catalog, catalog)
+  return catalog
+}
+
+/** What names an entry: its kind, and its name; of a resource its URI, of a template its text. */
+export type Kind = DefinitionError["kind"]
+
+const registryOf = (catalog: Catalog["Service"], kind: Kind): Registry<Entry<unknown>> => {
+  switch (kind) {
+    case "tool":
+      return catalog.tools as unknown as Registry<Entry<unknown>>
+    case "resource":
+      return catalog.resources as unknown as Registry<Entry<unknown>>
+    case "resource template":
+      return catalog.templates as unknown as Registry<Entry<unknown>>
+    case "prompt":
+      return catalog.prompts as unknown as Registry<Entry<unknown>>
+  }
+}
+
+/** A change of one entry, until the scope closes. */
+type Change = Effect.Effect<void, DefinitionError, Catalog | Scope.Scope>
+
+/**
+ * Takes an entry away until the scope closes: its name is free, and may be given to another. Fails with `DefinitionError`
+ * `Unknown` where there is none.
+ */
+export const remove = (kind: Kind, name: string): Change =>
+  Effect.flatMap(Catalog, (catalog) => registryOf(catalog, kind).remove(name))
+
+/**
+ * Offers an entry to nobody until the scope closes: it is in no list, and whoever asks for it by its name is told that there is
+ * none. Its name stays taken. What is in flight goes on. Fails with `DefinitionError` `Unknown` where there is none.
+ */
+export const disable = (kind: Kind, name: string): Change =>
+  Effect.flatMap(Catalog, (catalog) => registryOf(catalog, kind).enable(name, false))
+
+/**
+ * Offers an entry that is disabled, until the scope closes. What was said last holds. Fails with `DefinitionError` `Unknown`
+ * where there is none.
+ */
+export const enable = (kind: Kind, name: string): Change =>
+  Effect.flatMap(Catalog, (catalog) => registryOf(catalog, kind).enable(name, true))
+
+/**
+ * Makes changes that last as long as the server: the scope that undoes them is the server's. For a handler, which has no scope
+ * but that of its call. What is put here is kept until the server closes, so that what is added again and again wants a scope
+ * of its own instead.
+ */
+export const lasting = <A, E, R>(
+  changes: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, Exclude<R, Scope.Scope> | Catalog> =>
+  Effect.flatMap(Catalog, ({ scope }) => Scope.provide(changes, scope)) as never
+
+/**
+ * Says that a resource has changed (`notifications/resources/updated`), to those who have subscribed to it and may see it now.
+ * It does not wait for them: who is slow to read hears once of several changes.
+ *
+ * "This might be a sub-resource of the one that the client actually subscribed to": with a `parent`, those who have subscribed
+ * to the parent hear of it too, if they may see both.
+ */
+export const updated = (
+  uri: string,
+  options: { readonly parent?: string } = {}
+): Effect.Effect<void, never, Catalog> =>
+  Effect.flatMap(Catalog, ({ changes }) => changes.listener?.updated(uri, options.parent) ?? Effect.void)
+
+const under = <const L extends ReadonlyArray<Layer.Layer<never, unknown, unknown>>>(
+  terms: Terms,
+  definitions: L
+): Layer.Layer<never, Layer.Error<L[number]>, Layer.Services<L[number]> | Catalog> => {
+  const view = Effect.map(Catalog, (catalog) => ({
+    ...catalog,
+    tools: catalog.tools.under(terms),
+    resources: catalog.resources.under(terms),
+    templates: catalog.templates.under(terms),
+    prompts: catalog.prompts.under(terms)
+  }))
+  const each = definitions.map((definition) => Layer.provide(definition, Layer.effect(Catalog, view)))
+  return each.reduce((all, layer) => Layer.merge(all, layer), Layer.empty) as never
+}
+
+/**
+ * Definitions that only some callers see: by their principal, their client, or their revision. To others they do not exist: not
+ * in lists, not by name, neither to be completed nor to be subscribed to. The predicate is asked at each request, so it must be
+ * quick; what it throws is a defect of that request.
+ *
+ * @example
+ * const admin = Catalog.visibleTo(({ principal }) => principal?.id === "admin", Tool.layer(reset, doReset))
+ */
+export const visibleTo = <const L extends ReadonlyArray<Layer.Layer<never, unknown, unknown>>>(
+  visible: Visible,
+  ...definitions: L
+): Layer.Layer<never, Layer.Error<L[number]>, Layer.Services<L[number]> | Catalog> => under({ visible }, definitions)
+
+/** Definitions that are there, but disabled until somebody says `enable`. */
+export const disabled = <const L extends ReadonlyArray<Layer.Layer<never, unknown, unknown>>>(
+  ...definitions: L
+): Layer.Layer<never, Layer.Error<L[number]>, Layer.Services<L[number]> | Catalog> =>
+  under({ enabled: false }, definitions)

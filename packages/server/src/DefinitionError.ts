@@ -8,11 +8,12 @@ import * as Data from "effect/Data"
  *
  * - `Duplicate`: something with the same name, or the same URI, is offered already.
  * - `Schema`: a schema cannot be said as JSON Schema, or is not one that the specification allows.
+ * - `Unknown`: there is nothing of that name to replace, remove, enable or disable.
  * - `Uri`: the URI of a resource is none.
  * - `UriTemplate`: the URI template is malformed.
  */
 export class DefinitionError extends Data.TaggedError("DefinitionError")<{
-  readonly reason: "Duplicate" | "Schema" | "Uri" | "UriTemplate"
+  readonly reason: "Duplicate" | "Schema" | "Unknown" | "Uri" | "UriTemplate"
   readonly kind: "tool" | "resource" | "resource template" | "prompt"
   /** The name of the definition; of a resource its URI, of a template its text. */
   readonly definition: string

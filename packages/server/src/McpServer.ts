@@ -11,14 +11,20 @@ import * as Inspect from "@skein/runtime/Inspect"
 import type { Limits } from "@skein/runtime/Limits"
 import * as Peer from "@skein/runtime/Peer"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import * as Catalog from "./Catalog.ts"
+import { ChangeBus, type ListKind } from "./ChangeBus.ts"
 import * as dispatcher from "./internal/dispatcher.ts"
+import { Fibers } from "./internal/fibers.ts"
 import { Host } from "./internal/host.ts"
-import { Hub } from "./internal/hub.ts"
+import { Hub, type Settings } from "./internal/hub.ts"
 import * as identity from "./internal/identity.ts"
+import { enter, Forwarder } from "./internal/logs.ts"
+import type * as Logging from "./Logging.ts"
 
 /** What a server is, and its bounds. */
 export interface Options {
@@ -38,6 +44,36 @@ export interface Options {
   readonly pageSize?: number
   /** The bounds of each connection. */
   readonly limits?: Limits
+  /**
+   * Kinds that it declares from the start, though nothing of them is there yet: for a server that adds them while it runs. A
+   * client hears of no changes of a kind that it was not told of when it connected.
+   */
+  readonly offers?: ReadonlyArray<ListKind>
+  /**
+   * For how long changes of a list are gathered before clients are told, once for all of them: 50 ms by default. From the first
+   * change on, so that one who changes something all the time delays nothing.
+   */
+  readonly listChangedDebounce?: Duration.Input
+  /** The bounds of what clients subscribe to. */
+  readonly subscriptions?: Subscriptions
+  /** How handlers' logs reach the clients that ask for them. `false`: not at all, and `logging` is not declared. */
+  readonly logging?: Logging.Options | false
+}
+
+/** The bounds of what clients subscribe to. */
+export interface Subscriptions {
+  /**
+   * Resources that one session, or one `subscriptions/listen`, may watch: 1,000 by default. At the bound `resources/subscribe` is
+   * refused with `-32603`; of a `subscriptions/listen` the first ones are honoured, and its acknowledgment says which.
+   */
+  readonly maxResources?: number | undefined
+  /**
+   * How many `subscriptions/listen` may be open at the server: 20,000 by default. At the bound the next one is refused with
+   * `-32603`. On one connection it is one of the requests in flight besides (`Limits.maxInFlight`).
+   */
+  readonly maxListens?: number | undefined
+  /** The same for one principal: 1,000 by default. Those whom nobody has identified are not counted one by one. */
+  readonly maxListensPerPrincipal?: number | undefined
 }
 
 /** A server that can be put on connections. */
@@ -77,23 +113,49 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
     const context = yield* Effect.context<Scope.Scope>()
     const scope = Context.get(context, Scope.Scope)
     // What belongs to the building of this layer is nothing that a request may find: a scope that it finds, it would fill.
-    const base: Context.Context<never> = Context.omit(Scope.Scope, Layer.CurrentMemoMap)(context)
-    const catalog = Catalog.make(base)
+    const given: Context.Context<never> = Context.omit(Scope.Scope, Layer.CurrentMemoMap)(context)
+    const fibers = yield* Fibers.make(given)
+    const logs = options.logging === false ? undefined : new Forwarder(options.logging ?? {}, fibers, given)
+    const base = logs?.into(given) ?? given
+    const catalog = Catalog.make(base, scope, options.offers)
     const provided = Context.make(Catalog.Catalog, catalog)
+    const loggers = Context.make(Logger.CurrentLoggers, Context.get(base, Logger.CurrentLoggers))
     // Its own, so that a second server with the same definitions offers them too.
     const memo = Layer.CurrentMemoMap.forkOrCreate(context)
+    const building = Layer.succeedContext(Context.merge(provided, loggers))
     for (const definition of definitions) {
-      yield* Layer.buildWithMemoMap(Layer.provide(definition, Layer.succeedContext(provided)), memo, scope)
+      yield* Layer.buildWithMemoMap(Layer.provide(definition, building), memo, scope)
     }
-    return Context.add(provided, McpServer, make(options, catalog))
+    const bus = Context.getOrUndefined(given, ChangeBus)
+    const hub = new Hub(catalog, settings(options, logs), fibers, bus)
+    catalog.changes.listener = hub
+    if (bus !== undefined) yield* bus.subscribe((change) => hub.heard(change))
+    return Context.add(provided, McpServer, make(options, catalog, hub, logs))
   })) as never
 
-const make = (options: Options, catalog: Catalog.Catalog["Service"]): McpServer["Service"] => {
+const settings = (
+  { listChangedDebounce = 50, subscriptions = {} }: Options,
+  logs: Forwarder | undefined
+): Settings => ({
+  debounce: Duration.toMillis(Duration.fromInputUnsafe(listChangedDebounce)),
+  maxResources: subscriptions.maxResources ?? 1000,
+  maxListens: subscriptions.maxListens ?? 20_000,
+  maxListensPerPrincipal: subscriptions.maxListensPerPrincipal ?? 1000,
+  logLevel: logs?.unasked
+})
+
+const make = (
+  options: Options,
+  catalog: Catalog.Catalog["Service"],
+  hub: Hub,
+  logs: Forwarder | undefined
+): McpServer["Service"] => {
   const revisions = (options.revisions ?? Revision.all).toSorted().toReversed()
   const { instructions, limits, name, version } = options
   const pageSize = Math.max(1, Math.floor(options.pageSize ?? 1000))
-  const hub = new Hub()
-  const dispatch = dispatcher.make({ serverInfo: describe(options), instructions, revisions, pageSize }, catalog, hub)
+  const about = { serverInfo: describe(options), instructions, revisions, pageSize }
+  const handle = dispatcher.make(about, catalog, hub)
+  const dispatch = logs?.around(handle, catalog.base) ?? handle
   const host = new Host(catalog, hub, dispatch, identity.make(revisions), limits)
   const serve = (connection: Connection): Effect.Effect<Peer.Peer, never, Scope.Scope> =>
     Effect.acquireRelease(
@@ -106,7 +168,7 @@ const make = (options: Options, catalog: Catalog.Catalog["Service"]): McpServer[
     serve: (connection) =>
       Effect.updateContext(
         serve(connection),
-        (current: Context.Context<Scope.Scope>) => Context.merge(current, catalog.base)
+        (current: Context.Context<Scope.Scope>) => enter(current, catalog.base)
       ),
     inspect: Inspect.server({ name, version, peers: hub.peers }),
     host

@@ -3,25 +3,50 @@
  */
 import type { ServerCapabilities } from "@skein/protocol/Capabilities"
 import type { AnyRequest } from "@skein/protocol/Method"
-import type { Catalog, Registry } from "../Catalog.ts"
+import type { Catalog } from "../Catalog.ts"
+import type { ListKind } from "../ChangeBus.ts"
+import { Logs } from "./logs.ts"
 
 /**
- * Whether something was ever offered. "Servers that declare the `tools` capability MUST respond to `tools/list` requests …
- * This set MAY be empty" (2026-07-28, tools; and so resources and prompts): what was declared once stays declared.
+ * Whether a kind was ever offered. "Servers that declare the `tools` capability MUST respond to `tools/list` requests … This set
+ * MAY be empty and MAY change over time" (2026-07-28, tools; and so resources and prompts): what was declared once stays declared.
  */
-const used = ({ version }: Pick<Registry<never>, "version">): boolean => version > 0
+const has: { readonly [kind in ListKind]: (catalog: Catalog["Service"]) => boolean } = {
+  tools: ({ offers, tools }) => tools.used || offers.includes("tools"),
+  resources: ({ offers, resources, templates }) => resources.used || templates.used || offers.includes("resources"),
+  prompts: ({ offers, prompts }) => prompts.used || offers.includes("prompts")
+}
 
-/** The capabilities that definitions bring, and whether a catalog has them. */
-const declared: ReadonlyMap<string | undefined, (catalog: Catalog["Service"]) => boolean> = new Map([
-  ["tools", ({ tools }) => used(tools)],
-  ["resources", ({ resources, templates }) => used(resources) || used(templates)],
-  ["prompts", ({ prompts }) => used(prompts)]
+const logs = ({ base }: Catalog["Service"]): boolean => base.mapUnsafe.has(Logs.key)
+
+/** The capabilities that a catalog has or has not, what is said of each, and whether it has them. */
+const declared: ReadonlyMap<string | undefined, readonly [(catalog: Catalog["Service"]) => boolean, object]> = new Map([
+  // Whatever is offered may change while the server runs.
+  ["tools", [has.tools, { listChanged: true }]],
+  ["resources", [has.resources, { subscribe: true, listChanged: true }]],
+  ["prompts", [has.prompts, { listChanged: true }]],
+  ["logging", [logs, {}]]
 ])
 
 /** The capabilities of what is offered now, or was. */
 export const of = (catalog: Catalog["Service"]): ServerCapabilities =>
-  Object.fromEntries([...declared].filter(([, has]) => has(catalog)).map(([name]) => [name, {}]))
+  Object.fromEntries([...declared].filter(([, [has]]) => has(catalog)).map(([name, [, said]]) => [name, said]))
+
+const kinds: ReadonlyArray<ListKind> = ["tools", "resources", "prompts"]
+
+/** The lists that a client is told of now. */
+export const lists = (catalog: Catalog["Service"]): ReadonlyArray<ListKind> => {
+  const found = kinds.filter((kind) => has[kind](catalog))
+  // One array for each choice, so that sessions need not keep one each.
+  return known.find((list) => list.length === found.length && list.every((kind, i) => kind === found[i]))!
+}
+
+/** Every choice of kinds. */
+const known: ReadonlyArray<ReadonlyArray<ListKind>> = kinds.reduce<Array<ReadonlyArray<ListKind>>>(
+  (all, kind) => [...all, ...all.map((list) => [...list, kind])],
+  [[]]
+)
 
 /** Whether a method belongs to what is declared, or to no such capability at all. */
 export const offered = (catalog: Catalog["Service"], method: AnyRequest): boolean =>
-  declared.get(method.capability?.path[0])?.(catalog) ?? true
+  declared.get(method.capability?.path[0])?.[0](catalog) ?? true

@@ -10,6 +10,7 @@ import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import { Catalog, type UnscopedHandler } from "../Catalog.ts"
 import type { DefinitionError } from "../DefinitionError.ts"
+import * as logs from "./logs.ts"
 
 /** What the layer of a handler needs for it: all that the request does not bring. */
 export type Needed<R> = R extends McpRequest ? never : R extends Scope.Scope ? UnscopedHandler : R
@@ -20,7 +21,7 @@ export type Provide<R> = <A, E>(effect: Effect.Effect<A, E, R>) => Effect.Effect
 /** Takes away again what a middleware was provided with: what it stands around has services of its own. */
 export type Withhold = <A, E>(effect: Effect.Effect<A, E, McpRequest>) => Effect.Effect<A, E, McpRequest>
 
-/** Belongs to the request, or to the building of layers: never handed on. */
+/** Belongs to the request, to the building of layers, or to the server: never handed on. Each request has its server's catalog. */
 const own: ReadonlySet<string> = new Set([
   McpRequest.key,
   Catalog.key,
@@ -29,15 +30,26 @@ const own: ReadonlySet<string> = new Set([
   Tracer.ParentSpan.key
 ])
 
+const none: ReadonlySet<string> = new Set()
+
 /**
  * Provides a handler with what its layer was built with and what `base`, with which every request of the server starts,
  * does not have. That is compared once, here; mostly nothing is missing, and a call pays nothing.
  */
 const provider = <R>(captured: Context.Context<never>, base: Context.Context<never>): [Provide<R>, Withhold] => {
-  const missing = [...captured.mapUnsafe].filter(([key, value]) => !own.has(key) && base.mapUnsafe.get(key) !== value)
+  // What is added while a request is handled must not carry that request's user, or its annotations, into later ones.
+  const inside = captured.mapUnsafe.has(McpRequest.key)
+  const passing = inside ? logs.passing(captured) : none
+  const missing = logs.override(
+    [...captured.mapUnsafe].filter(([key, value]) =>
+      !own.has(key) && !passing.has(key) && base.mapUnsafe.get(key) !== value
+    ),
+    base
+  )
   const add = (current: Context.Context<McpRequest>): Context.Context<R> =>
     missing.reduce<Context.Context<never>>(
-      (context, [key, value]) => Context.addUnsafe(context, key, value),
+      (context, [key, value]) =>
+        inside && current.mapUnsafe.has(key) ? context : Context.addUnsafe(context, key, value),
       current
     ) as Context.Context<R>
   // What the middleware itself provides in the place of a service that it was given is meant for what is behind it, and stays.
@@ -54,15 +66,25 @@ const provider = <R>(captured: Context.Context<never>, base: Context.Context<nev
   return [(effect) => Effect.updateContext(effect, add), (effect) => Effect.updateContext(effect, remove)]
 }
 
-/** The layer that adds to the catalog what needs the services `R` when it runs. */
-export const layer = <R>(
-  add: (
-    catalog: Catalog["Service"],
-    provide: Provide<R>,
-    withhold: Withhold
-  ) => Effect.Effect<void, DefinitionError, Scope.Scope>
-): Layer.Layer<never, DefinitionError, Catalog | Needed<R>> =>
-  Layer.effectDiscard(Effect.gen(function*() {
+/** Adds to the catalog what needs the services `R` when it runs. */
+export type Add<R> = (
+  catalog: Catalog["Service"],
+  provide: Provide<R>,
+  withhold: Withhold
+) => Effect.Effect<void, DefinitionError, Scope.Scope>
+
+/**
+ * What adds to the catalog, until the scope closes, what needs the services `R` when it runs: for a program, and for a handler.
+ * Those services are captured here and now.
+ */
+export const effect = <R>(
+  add: Add<R>
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | Needed<R>> =>
+  Effect.gen(function*() {
     const catalog = yield* Catalog
     yield* add(catalog, ...provider<R>(yield* Effect.context<never>(), catalog.base))
-  })) as Layer.Layer<never, DefinitionError, Catalog | Needed<R>>
+  }) as Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | Needed<R>>
+
+/** The same as a layer. */
+export const layer = <R>(add: Add<R>): Layer.Layer<never, DefinitionError, Catalog | Needed<R>> =>
+  Layer.effectDiscard(effect(add)) as Layer.Layer<never, DefinitionError, Catalog | Needed<R>>

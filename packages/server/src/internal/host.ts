@@ -15,6 +15,8 @@ import type * as Fiber from "effect/Fiber"
 import type { Catalog } from "../Catalog.ts"
 import type { Hub } from "./hub.ts"
 import type * as identity from "./identity.ts"
+import type { Observer } from "./observer.ts"
+import * as logs from "./logs.ts"
 
 /** The inside of a server, for its transports. */
 export class Host {
@@ -60,14 +62,20 @@ export class Host {
    * `context` has the services of the transport.
    */
   open(connection: Connection, context: Context.Context<never>): Peer.Peer {
-    const peer = Peer.makeUnsafe(this.options(connection), Context.merge(context, this.catalog.base))
+    const peer = Peer.makeUnsafe(this.options(connection), logs.enter(context, this.catalog.base))
     this.hub.peers.add(peer)
     return peer
   }
 
+  /** Who hears of sessions, streams and refusals. Nobody, unless telemetry is on. */
+  get observer(): Observer | undefined {
+    return this.catalog.middleware.observer
+  }
+
   /** The peer is over. */
   forget(peer: Peer.Peer): void {
-    this.hub.peers.delete(peer)
+    this.hub.forget(peer)
+    this.observer?.sessionClosed(peer)
   }
 
   /** Starts the handling of a lone request, with the services of `context`. */

@@ -11,7 +11,7 @@ import type { Revision } from "@skein/protocol/Revision"
 import type { Answer, Exchange } from "@skein/runtime/Exchange"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import type { Entry, Registry } from "../Catalog.ts"
+import type { Entry, Registry } from "../Registry.ts"
 import type { Methods } from "./methods.ts"
 
 type Sorted = ReadonlyArray<readonly [string, Entry<unknown>]>

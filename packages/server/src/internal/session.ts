@@ -4,9 +4,12 @@ import type { Principal } from "@skein/runtime/Connection"
 import type { Caller } from "@skein/runtime/Exchange"
 import type { Peer } from "@skein/runtime/Peer"
 import type { Session } from "@skein/runtime/Session"
+import type * as Effect from "effect/Effect"
+import type { ListKind } from "../ChangeBus.ts"
+import type { Notice, Target } from "./outbox.ts"
 
 /** What a server knows of a session: it is the caller of every request in it. */
-export class ServerSession implements Session, Caller {
+export class ServerSession implements Session, Caller, Target {
   readonly peer: Peer
   readonly revision: Revision
   readonly info: JsonObject | undefined
@@ -17,6 +20,8 @@ export class ServerSession implements Session, Caller {
   logLevel: string | undefined = undefined
   /** Whether the client has said `notifications/initialized`. Nothing is sent unasked before. */
   initialized = false
+  /** The lists that the client was told of in the handshake: it hears of changes of no others. */
+  lists: ReadonlyArray<ListKind> = []
   /** The resources that the client has subscribed to, once there is one. */
   subscriptions: Set<string> | undefined = undefined
 
@@ -32,5 +37,20 @@ export class ServerSession implements Session, Caller {
     this.info = info
     this.capabilities = capabilities
     this.principal = principal
+  }
+
+  get caller(): Caller {
+    return this
+  }
+
+  /** Sends a notice unasked now, and waits while the client is slow to read. */
+  say({ method, params }: Notice): Effect.Effect<void> {
+    return this.peer.notify(method, params)
+  }
+
+  /** What a handler shows of its caller says nothing of the connection. */
+  toJSON(): object {
+    const { capabilities, info, logLevel, principal, revision } = this
+    return { revision, info, capabilities, logLevel, principal }
   }
 }

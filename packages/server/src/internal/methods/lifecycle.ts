@@ -3,22 +3,24 @@ import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import * as capabilities from "../capabilities.ts"
 import type { Methods } from "../methods.ts"
+import { ServerSession } from "../session.ts"
 
 export const install = (methods: Methods): void => {
-  const { about, catalog } = methods
+  const { about, catalog, hub } = methods
   const instructions = about.instructions === undefined ? undefined : { instructions: about.instructions }
 
   methods.on(Method.Ping, () => Effect.succeed({}))
   // Its params were read when the session was opened.
   methods.handlers.set(Method.Initialize.name, (exchange) =>
-    Effect.sync(() =>
-      methods.finish(Method.Initialize, {
+    Effect.sync(() => {
+      if (exchange.caller instanceof ServerSession) hub.opened(exchange.caller)
+      return methods.finish(Method.Initialize, {
         protocolVersion: exchange.caller.revision,
         capabilities: capabilities.of(catalog),
         serverInfo: about.serverInfo,
         ...instructions
       }, exchange)
-    ))
+    }))
   methods.on(Method.Discover, () =>
     Effect.sync(() => ({
       supportedVersions: about.revisions,

@@ -1,3 +1,61 @@
 /** `resources/subscribe`, `resources/unsubscribe` and `subscriptions/listen`. */
+import * as McpError from "@skein/protocol/McpError"
+import * as Method from "@skein/protocol/Method"
+import type { SubscriptionFilter } from "@skein/protocol/Subscription"
+import type { Exchange } from "@skein/runtime/Exchange"
+import * as Effect from "effect/Effect"
+import type { ListKind } from "../../ChangeBus.ts"
+import * as capabilities from "../capabilities.ts"
+import type { Methods } from "../methods.ts"
+import { ServerSession } from "../session.ts"
 
-export const install = (): void => {}
+const wanted: ReadonlyArray<readonly [ListKind, "toolsListChanged" | "resourcesListChanged" | "promptsListChanged"]> = [
+  ["tools", "toolsListChanged"],
+  ["resources", "resourcesListChanged"],
+  ["prompts", "promptsListChanged"]
+]
+
+export const install = (methods: Methods): void => {
+  const { catalog, hub } = methods
+
+  // What nobody reads, or this caller may not see, is not there to be subscribed to: the answer is that of a read.
+  methods.on(Method.Subscribe, ({ uri }, { caller }) =>
+    caller instanceof ServerSession && hub.sees(caller, uri)
+      ? Effect.as(hub.subscribe(caller, uri), {})
+      : Effect.fail(McpError.resourceNotFound(uri)))
+
+  // One that was removed meanwhile can be unsubscribed from all the same.
+  methods.on(Method.Unsubscribe, ({ uri }, { caller }) =>
+    Effect.sync(() => {
+      if (caller instanceof ServerSession) hub.unsubscribe(caller, uri)
+      return {}
+    }))
+
+  /** The resources of a filter that the caller may subscribe to, each once, up to the bound. */
+  const watched = (asked: ReadonlyArray<string>, { caller }: Exchange): ReadonlySet<string> => {
+    const uris = new Set<string>()
+    for (const uri of asked) {
+      if (uris.size >= hub.maxResources) break
+      if (hub.sees(caller, uri)) uris.add(uri)
+    }
+    return uris
+  }
+
+  methods.on(
+    Method.SubscriptionsListen,
+    ({ notifications }: { readonly notifications: SubscriptionFilter }, exchange) =>
+      Effect.suspend(() => {
+        const lists = capabilities.lists(catalog)
+        const agreed = wanted.filter(([kind, member]) => notifications[member] === true && lists.includes(kind))
+        const asked = lists.includes("resources") ? notifications.resourceSubscriptions : undefined
+        const uris = watched(asked ?? [], exchange)
+        // "The subset the server agreed to honor. Notification types the server does not support are omitted."
+        const acknowledged = {
+          ...Object.fromEntries(agreed.map(([, member]) => [member, true])),
+          ...(asked === undefined ? undefined : { resourceSubscriptions: [...uris] })
+        }
+        const listening = hub.listen(exchange, agreed.map(([kind]) => kind), uris, acknowledged)
+        return Effect.map(listening, ({ meta }) => ({ _meta: meta }))
+      })
+  )
+}
