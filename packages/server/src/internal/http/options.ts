@@ -46,7 +46,7 @@ export interface Options {
    * default: there they are compared where they are sent. In the request era they are always demanded.
    */
   readonly requireMirroredHeaders?: boolean | undefined
-  /** Lets web pages of other origins in; see `Cors`. Off by default. */
+  /** Lets the web pages of `allowedOrigins` read the answers: `Cors.make()`. Off by default. */
   readonly cors?: Cors | undefined
   /** Sessions, and when they end. */
   readonly sessions?: SessionOptions | undefined
@@ -71,11 +71,11 @@ export interface SessionOptions {
   readonly maxStreams?: number | undefined
 }
 
-/** Answers to the web pages of other origins. */
+/** Answers to the web pages of the origins that passed the guard; `Cors.make` makes them. Both come after that guard. */
 export interface Cors {
-  /** The headers of every answer to a request with this origin. */
+  /** The headers of every answer to a request with this origin, refusals included. */
   readonly headers: (origin: string | undefined) => { readonly [name: string]: string } | undefined
-  /** The headers of the answer to a preflight request, 204; `undefined` to refuse it with 403. */
+  /** The headers of the answer to a preflight request, 204; `undefined` where an OPTIONS is none: answered with 405 as ever. */
   readonly preflight: (
     origin: string | undefined,
     header: (name: string) => string | undefined
@@ -86,7 +86,7 @@ export interface Cors {
 export interface Resolved {
   readonly path: string
   readonly allowedHosts: ReadonlyArray<string> | "any"
-  readonly allowedOrigins: ReadonlyArray<string> | "any"
+  readonly allowedOrigins: ReadonlyArray<string> | "any" | "loopback"
   readonly maxBody: number
   readonly maxRequests: number
   readonly maxStreams: number
@@ -116,7 +116,7 @@ const count = (value: number | undefined, fallback: number): number => Math.max(
 export const resolve = (options: Options = {}): Resolved => ({
   path: options.path ?? "/mcp",
   allowedHosts: options.allowedHosts ?? loopback,
-  allowedOrigins: options.allowedOrigins ?? [],
+  allowedOrigins: options.allowedOrigins ?? "loopback",
   maxBody: count(options.maxBody, 4 * 1024 * 1024),
   maxRequests: count(options.maxRequests, 10_000),
   maxStreams: count(options.maxStreams, 10_000),

@@ -1,0 +1,57 @@
+/**
+ * Streamable HTTP, in both eras, whatever brings the requests: the core that every door leads to.
+ *
+ * Most servers want a door: `NodeHttp` for `node:http`, Express and Fastify.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import { classify as classifyRequest } from "./internal/http/classify.ts"
+import type { HttpAnswer, HttpRequest } from "./internal/http/door.ts"
+import * as core from "./internal/http/endpoint.ts"
+import * as options from "./internal/http/options.ts"
+import { McpServer } from "./McpServer.ts"
+
+export type { Classified, RequestEra, SessionEra } from "./internal/http/classify.ts"
+export type { Body, BodyFault, Headers, HttpAnswer, HttpRequest } from "./internal/http/door.ts"
+export type { Refused } from "./internal/http/refusal.ts"
+
+/** Where and how an endpoint answers, and what bounds it. Every member is optional. */
+export interface Options extends options.Options {}
+
+/** Sessions, and when they end. */
+export interface SessionOptions extends options.SessionOptions {}
+
+/** What answers the requests that a door brings. */
+export interface Endpoint {
+  /** Answers a request, at once or when it is handled. Never throws. */
+  readonly handle: (request: HttpRequest, answer: HttpAnswer) => void
+  /** How many sessions there are. */
+  readonly sessions: number
+  /** How many streams are open that last as long as their client wants: `subscriptions/listen` and GET. */
+  readonly streams: number
+  /**
+   * Takes nothing more, and ends what there is: subscriptions get their result, what runs may finish within the grace and is
+   * interrupted then. The scope does this too.
+   */
+  readonly close: Effect.Effect<void>
+}
+
+/** Makes the endpoint of a server. It is closed with the scope. */
+export const make = (options_?: Options): Effect.Effect<Endpoint, never, McpServer | Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.map(Effect.context<McpServer | Scope.Scope>(), (context) => {
+      const { host } = Context.get(context, McpServer)
+      // A request starts with the services that the server was built with. A scope that it found, it would fill.
+      const around: Context.Context<never> = Context.omit(Scope.Scope, Layer.CurrentMemoMap)(context)
+      return new core.Endpoint(host, options.resolve(options_), Context.merge(around, host.catalog.base))
+    }),
+    (endpoint) => endpoint.close
+  )
+
+/**
+ * To which era an HTTP request belongs: it is handled alone, it belongs to a session or opens one, or it is refused. `message` is
+ * what it posted, where it did; `supported` are the revisions that the server speaks. See `Classified`.
+ */
+export const classify: typeof classifyRequest = classifyRequest

@@ -1,0 +1,196 @@
+/**
+ * The core of HTTP: from a request of any door to what handles it, past the guards.
+ */
+import * as Header from "@skein/protocol/Header"
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import * as RequestMeta from "@skein/protocol/RequestMeta"
+import * as Revision from "@skein/protocol/Revision"
+import type { Exchange } from "@skein/runtime/Exchange"
+import * as Limits from "@skein/runtime/Limits"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type { Host } from "../host.ts"
+import { classify } from "./classify.ts"
+import type { Body, HttpAnswer, HttpRequest } from "./door.ts"
+import { Guards } from "./guards.ts"
+import { KeepAlive } from "./keepAlive.ts"
+import { Lone } from "./lone.ts"
+import * as mirrored from "./mirrored.ts"
+import type { Resolved } from "./options.ts"
+import { because, busy, invalid, refuse } from "./refusal.ts"
+import { Sessions } from "./sessions.ts"
+
+const notFound = invalid(404, "Not Found: there is no such endpoint here")
+const tooLarge = invalid(413, "Content Too Large", { connection: "close" })
+const noText = because(McpError.parseError("Parse error: not valid UTF-8"))
+const noPreflight = invalid(403, "Forbidden: web pages of this origin are not served")
+const ending = busy("Service Unavailable: the server ends")
+
+/** An endpoint that answers the requests of doors, in both eras. */
+export class Endpoint {
+  readonly options: Resolved
+  readonly #host: Host
+  readonly #context: Context.Context<never>
+  readonly #guards: Guards
+  readonly #gauge = { streams: 0 }
+  readonly #lone: Lone
+  readonly #sessions: Sessions
+  readonly #maxBatch: number
+  readonly #allow: { readonly allow: string }
+  #closing = false
+
+  /** `context` has the services that every request starts with. */
+  constructor(host: Host, options: Resolved, context: Context.Context<never>) {
+    this.options = options
+    this.#host = host
+    this.#context = context
+    this.#guards = new Guards(options)
+    const keepAlive = new KeepAlive(options.keepAlive, context)
+    const parts = { host, options, context, keepAlive, gauge: this.#gauge }
+    this.#lone = new Lone(parts)
+    this.#sessions = new Sessions(parts)
+    this.#maxBatch = Limits.resolve(host.limits).maxBatch
+    const verbs = host.revisions.some((one) => Revision.era(one) === "session") ? "GET, POST, DELETE" : "POST"
+    this.#allow = { allow: options.cors === undefined ? verbs : `${verbs}, OPTIONS` }
+  }
+
+  /** The lone requests in flight. */
+  get exchanges(): Iterable<Exchange> {
+    return this.#lone.exchanges
+  }
+
+  /** How many streams are open that last as long as their client wants. */
+  get streams(): number {
+    return this.#gauge.streams
+  }
+
+  /** How many sessions there are. */
+  get sessions(): number {
+    return this.#sessions.size
+  }
+
+  /** Answers a request, at once or when it is handled. Never throws. */
+  handle(request: HttpRequest, answer: HttpAnswer): void {
+    try {
+      this.#handle(request, answer)
+    } catch (defect) {
+      this.#fault(answer, defect)
+    }
+  }
+
+  /**
+   * Takes nothing more, and ends what there is: what listens gets its result, what runs may finish within the grace and is interrupted
+   * then.
+   */
+  get close(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.#closing = true
+      return Effect.asVoid(Effect.all([this.#lone.close, this.#sessions.close], { concurrency: 2 }))
+    })
+  }
+
+  #handle(request: HttpRequest, answer: HttpAnswer): void {
+    const { method } = request
+    const refused = this.#guards.source(request)
+    if (refused !== undefined) return refuse(answer, refused)
+    const { cors, path } = this.options
+    const allowed = cors?.headers(request.header("origin"))
+    if (allowed !== undefined) answer.also(allowed)
+    if (request.path !== path && path !== "*") return refuse(answer, notFound)
+    if (method === "POST") return this.#post(request, answer)
+    if (method === "GET" || method === "DELETE") return this.#open(request, answer)
+    if (method !== "OPTIONS" || cors === undefined) {
+      return refuse(answer, invalid(405, "Method Not Allowed", this.#allow))
+    }
+    const preflight = cors.preflight(request.header("origin"), (name) => request.header(name))
+    if (preflight === undefined) return refuse(answer, noPreflight)
+    answer.reply(204, preflight, "")
+  }
+
+  /** A stream of a session, or its end. */
+  #open(request: HttpRequest, answer: HttpAnswer): void {
+    const classified = classify(request, undefined, this.#host.revisions)
+    if (classified._tag === "Refused") return refuse(answer, classified)
+    if (request.method === "DELETE") return this.#sessions.delete(request, answer)
+    const refused = this.#guards.acceptStream(request) ?? (this.#closing ? ending : undefined)
+    if (refused !== undefined) return refuse(answer, refused)
+    this.#sessions.get(request, answer)
+  }
+
+  #post(request: HttpRequest, answer: HttpAnswer): void {
+    const refused = this.#guards.content(request) ?? this.#guards.accept(request) ??
+      (this.#closing ? ending : undefined)
+    if (refused !== undefined) return refuse(answer, refused)
+    request.read(this.options.maxBody, (body) => {
+      try {
+        this.#posted(body, request, answer)
+      } catch (defect) {
+        this.#fault(answer, defect)
+      }
+    })
+  }
+
+  #posted(body: Body, request: HttpRequest, answer: HttpAnswer): void {
+    if ("fault" in body) {
+      if (body.fault === "TooLarge") refuse(answer, tooLarge)
+      else if (body.fault === "Encoding") refuse(answer, noText)
+      return
+    }
+    const message = JsonRpc.parseText(body.text, this.#maxBatch)
+    // What looks like an answer fails the question that it is for, and so goes to its session.
+    if (message._tag === "Invalid" && !message.answer) {
+      return refuse(answer, { _tag: "Refused", status: 400, error: message.error }, message.id)
+    }
+    const classified = classify(request, message, this.#host.revisions)
+    if (classified._tag === "Refused") return refuse(answer, classified, idOf(message))
+    if (classified._tag === "SessionEra") return this.#inSession(message, request, answer)
+    if (message._tag === "Request") return this.#lone.start(message, request, answer)
+    if (message._tag === "Notification") return this.#notified(message, request, answer)
+    // A single response or a malformed one: the classification refuses those of this era.
+    refuse(answer, invalid(400, "Invalid Request: a client posts no responses in this revision"))
+  }
+
+  /**
+   * "If the server accepts it, the server MUST return HTTP status code `202 Accepted` with no body." There is none in this
+   * revision that means anything; what it says of itself has to be right all the same.
+   */
+  #notified(message: JsonRpc.Notification, request: HttpRequest, answer: HttpAnswer): void {
+    const version = RequestMeta.versionOf(message.params)
+    const stated = request.header(Header.keys.protocolVersion)
+    const wrong = (version === undefined || stated === undefined
+      ? undefined
+      : Header.mismatch(Header.names.protocolVersion, stated, version)) ??
+      mirrored.mismatch(this.#host.catalog, message, request, undefined, false)
+    if (wrong !== undefined) return refuse(answer, because(McpError.headerMismatch(wrong)))
+    const { revisions } = this.#host
+    if (version !== undefined && !revisions.includes(version as Revision.Revision)) {
+      return refuse(answer, because(McpError.unsupportedProtocolVersion({ supported: revisions, requested: version })))
+    }
+    answer.reply(202, {}, "")
+  }
+
+  #inSession(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
+    if (message._tag === "Request" || message._tag === "Notification") {
+      const required = this.options.requireMirroredHeaders && message._tag === "Request"
+      const wrong = mirrored.mismatch(this.#host.catalog, message, request, undefined, required)
+      if (wrong !== undefined) {
+        return refuse(answer, because(McpError.headerMismatch(wrong), Revision.latestSession), idOf(message))
+      }
+    }
+    this.#sessions.post(message, request, answer)
+  }
+
+  /** Something of this side broke. Its cause reaches the log, and a reference to it the client. */
+  #fault(answer: HttpAnswer, defect: unknown): void {
+    const reference = globalThis.crypto.randomUUID()
+    Effect.runForkWith(this.#context)(Effect.logError(`An HTTP request failed, reference ${reference}`, defect))
+    try {
+      if (!answer.over) refuse(answer, because(McpError.internal(reference), Revision.latest, 500))
+    } catch {
+      answer.abort()
+    }
+  }
+}
+
+const idOf = (message: JsonRpc.Inbound): JsonRpc.Id | undefined => message._tag === "Request" ? message.id : undefined

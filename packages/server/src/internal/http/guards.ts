@@ -1,0 +1,126 @@
+/**
+ * What each HTTP request is asked before anything of it is read: for whom it is, from where, and in which media types.
+ *
+ * A value that passed is compared before it is parsed: a client sends the same ones with every request. Only the latest is kept.
+ */
+import type { HttpRequest } from "./door.ts"
+import { loopback, type Resolved } from "./options.ts"
+import { invalid, type Refused } from "./refusal.ts"
+
+// A name or an IPv6 literal, and a port where there is one. No user, no path: nothing else may stand in a `Host`.
+const authority = /^(\[[0-9a-f:.]+\]|[^\s:/?#@[\],]+)(?::(\d{0,5}))?$/
+
+const originOf = /^([a-z][a-z0-9+.-]*):\/\/(.+)$/
+
+/** The name without the dot that makes it absolute. */
+const relative = (name: string): string => name.endsWith(".") ? name.slice(0, -1) : name
+
+const isLoopback = (origin: string): boolean => {
+  const parts = originOf.exec(origin)
+  const name = parts === null ? undefined : authority.exec(parts[2]!)?.[1]
+  return name !== undefined && loopback.includes(relative(name))
+}
+
+/** How browsers write an origin: in lower case and without the port that its scheme implies. */
+const canonical = (origin: string): string => {
+  const lower = origin.toLowerCase()
+  const written = URL.canParse(lower) ? new URL(lower).origin : "null"
+  return written === "null" ? lower : written
+}
+
+/** How much a client likes a media type, by the most specific range that it names: 0 where it does not take it. */
+export const quality = (accept: string, type: string): number => {
+  const any = `${type.slice(0, type.indexOf("/"))}/*`
+  let found = 0
+  let specific = 0
+  for (const part of accept.toLowerCase().split(",")) {
+    const [range = "", ...params] = part.split(";")
+    const name = range.trim()
+    const rank = name === type ? 3 : name === any ? 2 : name === "*/*" ? 1 : 0
+    if (rank === 0 || rank < specific) continue
+    const q = params.find((param) => param.trimStart().startsWith("q="))
+    const value = q === undefined ? 1 : Number(q.trim().slice(2))
+    found = Number.isFinite(value) ? Math.max(value, rank === specific ? found : 0) : found
+    specific = rank
+  }
+  return found
+}
+
+const wrongHost = invalid(403, "Forbidden: this host is not served here")
+const wrongOrigin = invalid(403, "Forbidden: web pages of this origin are not served")
+const wrongType = invalid(415, "Unsupported Media Type: the body is application/json")
+const encoded = invalid(415, "Unsupported Media Type: the body is not compressed", { "accept-encoding": "identity" })
+const wrongAccept = invalid(406, "Not Acceptable: accept both application/json and text/event-stream")
+const noStream = invalid(406, "Not Acceptable: accept text/event-stream")
+
+/** The guards of an endpoint. Each answers with why a request is refused, or with nothing. */
+export class Guards {
+  readonly #hosts: ReadonlySet<string> | undefined
+  readonly #origins: ReadonlySet<string> | undefined
+  readonly #local: boolean
+  #host: string | undefined
+  #origin: string | undefined
+  #type = "application/json"
+  #accept = "application/json, text/event-stream"
+
+  constructor({ allowedHosts, allowedOrigins }: Resolved) {
+    this.#hosts = allowedHosts === "any" ? undefined : new Set(allowedHosts.map((host) => host.toLowerCase()))
+    this.#local = allowedOrigins === "loopback"
+    this.#origins = typeof allowedOrigins === "string" ? undefined : new Set(allowedOrigins.map(canonical))
+  }
+
+  /**
+   * `Host`, which a page that was rebound to this address cannot choose, and `Origin`: "Servers MUST validate the `Origin`
+   * header on all incoming connections"; "if the `Origin` header is present and invalid, servers MUST respond with HTTP 403".
+   */
+  source(request: HttpRequest): Refused | undefined {
+    const host = request.header("host")
+    if (this.#hosts !== undefined && (host === undefined || host !== this.#host)) {
+      if (host === undefined || !this.#serves(this.#hosts, host)) return wrongHost
+      this.#host = host
+    }
+    const origin = request.header("origin")
+    if (origin === undefined || origin === this.#origin) return undefined
+    if (this.#local ? !isLoopback(origin.toLowerCase()) : this.#origins?.has(canonical(origin)) === false) {
+      return wrongOrigin
+    }
+    this.#origin = origin
+    return undefined
+  }
+
+  #serves(hosts: ReadonlySet<string>, host: string): boolean {
+    const parts = authority.exec(host.toLowerCase())
+    if (parts === null) return false
+    const name = relative(parts[1]!)
+    return hosts.has(name) || hosts.has(`${name}:${parts[2] ?? ""}`)
+  }
+
+  /** What is posted is JSON as it is; a web page cannot send that unasked (2026-07-28, streamable HTTP, sending messages). */
+  content(request: HttpRequest): Refused | undefined {
+    const type = request.header("content-type")
+    if (type !== this.#type) {
+      if (type === undefined || type.split(";", 1)[0]!.trim().toLowerCase() !== "application/json") return wrongType
+      this.#type = type
+    }
+    const encoding = request.header("content-encoding")
+    return encoding === undefined || encoding.toLowerCase() === "identity" ? undefined : encoded
+  }
+
+  /**
+   * "The client MUST include an `Accept` header, listing both `application/json` and `text/event-stream`". Without one, a client
+   * takes whatever comes.
+   */
+  accept(request: HttpRequest): Refused | undefined {
+    const accept = request.header("accept")
+    if (accept === undefined || accept === this.#accept) return undefined
+    if (quality(accept, "application/json") === 0 || quality(accept, "text/event-stream") === 0) return wrongAccept
+    this.#accept = accept
+    return undefined
+  }
+
+  /** The same for GET: "listing `text/event-stream` as a supported content type" (2025-11-25, listening for messages). */
+  acceptStream(request: HttpRequest): Refused | undefined {
+    const accept = request.header("accept")
+    return accept === undefined || quality(accept, "text/event-stream") > 0 ? undefined : noStream
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * Comments on streams that are quiet, so that nothing on the way takes them for dead.
+ */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import type { HttpAnswer } from "./door.ts"
+import * as sse from "./sse.ts"
+
+// So many streams at a time, and not all of them in one turn of the event loop.
+const slots = 16
+
+/**
+ * Writes a comment to each stream once in an interval. One fiber does it for all of them, and there is none while there is no
+ * stream. A stream whose client is slow is left out: its connection is busy, and what is written to it waits in memory.
+ */
+export class KeepAlive {
+  readonly #streams: ReadonlyArray<Set<HttpAnswer>> = Array.from({ length: slots }, () => new Set())
+  readonly #context: Context.Context<never>
+  readonly #beats: Effect.Effect<never> | undefined
+  #fiber: Fiber.Fiber<never> | undefined = undefined
+  #next = 0
+  #turn = 0
+  #size = 0
+
+  /** The interval is in milliseconds; with 0 nothing is written. */
+  constructor(interval: number, context: Context.Context<never>) {
+    this.#context = context
+    const beat = Effect.andThen(Effect.sleep(Math.ceil(interval / slots)), Effect.sync(() => this.#beat()))
+    this.#beats = interval > 0 ? Effect.forever(beat) : undefined
+  }
+
+  /** How many streams are kept alive. */
+  get size(): number {
+    return this.#size
+  }
+
+  /** Keeps a stream alive; answers with the slot that it is to be removed from. */
+  add(stream: HttpAnswer): number {
+    const slot = this.#next
+    this.#next = (slot + 1) % slots
+    this.#streams[slot]!.add(stream)
+    this.#size++
+    if (this.#beats !== undefined) this.#fiber ??= Effect.runForkWith(this.#context)(this.#beats)
+    return slot
+  }
+
+  remove(stream: HttpAnswer, slot: number): void {
+    if (!this.#streams[slot]!.delete(stream)) return
+    this.#size--
+    if (this.#size > 0) return
+    this.#fiber?.interruptUnsafe()
+    this.#fiber = undefined
+  }
+
+  #beat(): void {
+    this.#turn = (this.#turn + 1) % slots
+    for (const stream of this.#streams[this.#turn]!) if (!stream.slow && !stream.over) stream.write(sse.keepAlive)
+  }
+}

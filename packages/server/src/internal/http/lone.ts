@@ -1,0 +1,228 @@
+/**
+ * The requests of the request era: each is an exchange of its own with the HTTP answer that belongs to it. They share nothing, so
+ * that their ids may be equal.
+ */
+import * as Header from "@skein/protocol/Header"
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import * as RequestMeta from "@skein/protocol/RequestMeta"
+import { type Answer, type Caller, type CallOptions, Exchange, type Owner } from "@skein/runtime/Exchange"
+import * as Limits from "@skein/runtime/Limits"
+import { RequestError } from "@skein/runtime/RequestError"
+import type * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import { clip } from "../clip.ts"
+import type { Host } from "../host.ts"
+import type { HttpAnswer, HttpRequest } from "./door.ts"
+import type { KeepAlive } from "./keepAlive.ts"
+import * as mirrored from "./mirrored.ts"
+import type { Resolved } from "./options.ts"
+import { because, busy, json, refuse } from "./refusal.ts"
+import * as sse from "./sse.ts"
+
+/** A lone request in flight. */
+class Turn extends Exchange {
+  readonly to: HttpAnswer
+  readonly from: HttpRequest
+  /** Whether the answer is a stream, which has begun. */
+  streams = false
+  /** Where the stream is kept alive, while the request is suspended. */
+  slot: number | undefined = undefined
+
+  constructor(owner: Owner, request: JsonRpc.Request, caller: Caller, from: HttpRequest, to: HttpAnswer) {
+    super(owner, request, caller, from)
+    this.to = to
+    this.from = from
+  }
+
+  get listens(): boolean {
+    return this.method === listen
+  }
+}
+
+const listen = "subscriptions/listen"
+
+/** What an endpoint shares with its parts. */
+export interface Parts {
+  readonly host: Host
+  readonly options: Resolved
+  readonly context: Context.Context<never>
+  readonly keepAlive: KeepAlive
+  /** How many streams are open that last as long as their client wants. */
+  readonly gauge: { streams: number }
+}
+
+const tooMany = busy("Service Unavailable: too many requests in flight")
+const tooManyStreams = busy("Service Unavailable: too many open streams")
+const ending = busy("Service Unavailable: the server ends")
+
+/**
+ * The HTTP status of an error that came out of a request. What a handler fails with is a payload like any other, 200. The
+ * exceptions are those of the specification: "If the server does not implement the requested RPC method, it MUST respond with
+ * `404 Not Found`"; and 400 where the client lacks a capability.
+ */
+const statusOf = ({ code }: JsonRpc.ErrorObject): number => code === -32601 ? 404 : code === -32021 ? 400 : 200
+
+/** The lone requests of an endpoint. */
+export class Lone implements Owner {
+  readonly #host: Host
+  readonly #options: Resolved
+  readonly #context: Context.Context<never>
+  readonly #keepAlive: KeepAlive
+  readonly #gauge: { streams: number }
+  readonly #clock: Clock.Clock
+  /** Those that did not end at once. */
+  readonly #turns = new Set<Turn>()
+  #closing = false
+  #empty: (() => void) | undefined = undefined
+
+  constructor({ context, gauge, host, keepAlive, options }: Parts) {
+    this.#host = host
+    this.#options = options
+    this.#context = context
+    this.#keepAlive = keepAlive
+    this.#gauge = gauge
+    this.#clock = Context.get(context, Clock.Clock)
+  }
+
+  /** The suspended ones, oldest first. */
+  get exchanges(): Iterable<Exchange> {
+    return this.#turns
+  }
+
+  /** Validates a request and handles it. */
+  start(message: JsonRpc.Request, from: HttpRequest, to: HttpAnswer): void {
+    const { id, params } = message
+    const version = RequestMeta.versionOf(params)
+    const stated = from.header(Header.keys.protocolVersion)
+    // Without `_meta` the header alone makes it one of this era, and `_meta` is what is missing.
+    if (stated !== version && (version !== undefined || stated === undefined)) {
+      const wrong = Header.mismatch(Header.names.protocolVersion, stated, version ?? "")
+      if (wrong !== undefined) return refuse(to, because(McpError.headerMismatch(wrong)), id)
+    }
+    const caller = this.#host.identify(message, from)
+    if ("error" in caller) return refuse(to, because(caller.error, caller.revision), id)
+    const wrong = mirrored.mismatch(this.#host.catalog, message, from, caller, true)
+    if (wrong !== undefined) return refuse(to, because(McpError.headerMismatch(wrong), caller.revision), id)
+    if (this.#turns.size >= this.#options.maxRequests) return refuse(to, tooMany, id)
+    if (message.method === listen && this.#gauge.streams >= this.#options.maxStreams) {
+      return refuse(to, tooManyStreams, id)
+    }
+    new Turn(this, message, caller, from, to).start()
+  }
+
+  /** The connections of the requests are to be closed within the grace: what listens ends by itself, what runs may finish. */
+  get close(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.#closing = true
+      for (const turn of this.#turns) turn.release?.()
+      const { interruptGrace } = Limits.resolve(this.#host.limits)
+      return Effect.andThen(this.#settled(this.#options.grace), () => {
+        for (const turn of this.#turns) turn.cancel()
+        return Effect.andThen(this.#settled(interruptGrace), () => this.#leave())
+      })
+    })
+  }
+
+  #settled(millis: number): Effect.Effect<unknown> {
+    const empty = Effect.callback<void>((resume) => {
+      if (this.#turns.size === 0) return resume(Effect.void)
+      this.#empty = () => resume(Effect.void)
+    })
+    return Effect.timeoutOption(empty, millis)
+  }
+
+  #leave(): Effect.Effect<void> {
+    if (this.#turns.size === 0) return Effect.void
+    const names = Array.from(this.#turns, ({ method }) => clip(method)).slice(0, 10).join(", ")
+    for (const turn of this.#turns) turn.to.abort()
+    return Effect.logWarning(`${this.#turns.size} requests did not end when they were interrupted: ${names}`)
+  }
+
+  // ---- what an exchange needs; each is a `Turn`, since nobody else makes any with this owner
+
+  run(exchange: Exchange, instead?: Effect.Effect<Answer, McpError.McpError>): Fiber.Fiber<Answer, McpError.McpError> {
+    const { context } = (exchange as Turn).from
+    const services = context === undefined ? this.#context : Context.merge(context, this.#context)
+    return this.#host.run(services, exchange, instead)
+  }
+
+  answer(exchange: Exchange, message: JsonRpc.Success | JsonRpc.Failure): void {
+    const { streams, to } = exchange as Turn
+    const text = JsonRpc.encode(message)
+    const status = message._tag === "Success" ? 200 : statusOf(message.error)
+    if (!streams) {
+      if (status !== 200 || !this.#options.alwaysStream) return to.reply(status, json, text)
+      to.open(200, sse.headers)
+    }
+    to.write(sse.message(text))
+    to.end()
+  }
+
+  /** Whoever asked is gone; or they are not, and this side ends. */
+  drop(exchange: Exchange): void {
+    const { id, streams, to } = exchange as Turn
+    if (to.over) return
+    if (streams) to.end()
+    else refuse(to, ending, id)
+  }
+
+  say(exchange: Exchange, method: string, params: JsonRpc.JsonObject): boolean {
+    const text = JsonRpc.encode(JsonRpc.notification(method, params))
+    this.#stream(exchange as Turn)
+    return (exchange as Turn).to.write(sse.message(text))
+  }
+
+  drained(exchange: Exchange): Effect.Effect<void> {
+    return (exchange as Turn).to.drained
+  }
+
+  /** Never called: in this era what is to be asked travels in the result. */
+  ask(
+    _exchange: Exchange,
+    method: string,
+    _params: JsonRpc.JsonObject | undefined,
+    _options: CallOptions | undefined
+  ): Effect.Effect<never, RequestError> {
+    return Effect.fail(new RequestError({ reason: "Unsupported", method, message: `${method} cannot be asked here` }))
+  }
+
+  suspended(exchange: Exchange): void {
+    const turn = exchange as Turn
+    turn.startedAt = Number(this.#clock.monotonicTimeNanosUnsafe() / 1_000_000n)
+    this.#turns.add(turn)
+    if (turn.streams) turn.slot = this.#keepAlive.add(turn.to)
+    if (turn.listens) {
+      this.#gauge.streams++
+      this.#stream(turn)
+    }
+    // "Closing the SSE response stream MUST be treated by the server as cancellation of that request."
+    if (turn.to.over) turn.cancel()
+    else turn.to.onClose(() => turn.cancel())
+    if (this.#closing) turn.release?.()
+  }
+
+  resumed(exchange: Exchange): void {
+    const turn = exchange as Turn
+    this.#turns.delete(turn)
+    if (turn.listens) this.#gauge.streams--
+    if (turn.slot !== undefined) this.#keepAlive.remove(turn.to, turn.slot)
+    if (this.#turns.size === 0) this.#empty?.()
+  }
+
+  defect({ method, params }: Exchange, cause: Cause.Cause<unknown>, reference: string): void {
+    const name = params?.["name"]
+    const about = typeof name === "string" ? `${method} ${JSON.stringify(clip(name))}` : clip(method)
+    Effect.runForkWith(this.#context)(Effect.logError(`${about} failed, reference ${reference}`, cause))
+  }
+
+  #stream(turn: Turn): void {
+    if (turn.streams) return
+    turn.streams = true
+    turn.to.open(200, sse.headers)
+    if (turn.startedAt !== undefined) turn.slot = this.#keepAlive.add(turn.to)
+  }
+}

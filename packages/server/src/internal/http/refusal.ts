@@ -1,0 +1,47 @@
+/**
+ * What is answered to a request that is not handled. Every refusal is a JSON-RPC error, and keeps nothing.
+ */
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import * as Revision from "@skein/protocol/Revision"
+import type { Headers, HttpAnswer } from "./door.ts"
+
+/** The headers of an answer that is one JSON object. */
+export const json: Headers = { "content-type": "application/json" }
+
+/** Why a request is not handled: the HTTP status, and the JSON-RPC error that is its body. */
+export interface Refused {
+  readonly _tag: "Refused"
+  readonly status: number
+  readonly error: JsonRpc.ErrorObject
+  readonly headers?: Headers | undefined
+}
+
+/** The request is none that can be served: `-32600`. */
+export const invalid = (status: number, message: string, headers?: Headers): Refused => ({
+  _tag: "Refused",
+  status,
+  error: { code: -32600, message },
+  headers
+})
+
+/** The server cannot take it now, and may later: 503. */
+export const busy = (message: string): Refused => ({
+  _tag: "Refused",
+  status: 503,
+  error: { code: -32603, message },
+  headers: { "retry-after": "1" }
+})
+
+/** An error of the protocol, in the words of a revision. */
+export const because = (
+  error: McpError.McpError,
+  revision: Revision.Revision = Revision.latest,
+  status = 400
+): Refused => ({ _tag: "Refused", status, error: McpError.toErrorObject(error, revision) })
+
+/** Answers with a refusal; the id is the request's, where it had one that could be read. */
+export const refuse = (answer: HttpAnswer, refused: Refused, id?: JsonRpc.Id): void => {
+  const headers = refused.headers === undefined ? json : { ...json, ...refused.headers }
+  answer.reply(refused.status, headers, JsonRpc.encode(JsonRpc.failure(id, refused.error)))
+}

@@ -1,0 +1,234 @@
+/**
+ * The door of `node:http`: requests and answers as the core of HTTP takes them.
+ */
+import type { Principal } from "@skein/runtime/Connection"
+import * as Effect from "effect/Effect"
+import { isUtf8 } from "node:buffer"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Body, Headers, HttpAnswer, HttpRequest } from "./http/door.ts"
+
+/** What the answers of one handler share. */
+export interface Shared {
+  /** The server ends: each connection is closed after its answer. */
+  closing: boolean
+  /** A client that asks first whether it may send its body is told so when the body is read, and not before. */
+  readonly expects: boolean
+}
+
+/** What a host has found out about a request before it gave it away. */
+export interface Given {
+  /** Who makes it. */
+  readonly principal?: Principal | undefined
+  /** Its body, where a parser has read it: JSON, text or bytes. Otherwise `request.body` is used, if the body was read. */
+  readonly body?: unknown
+}
+
+const absolute = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)([^?#]*)/i
+
+const isHost = (name: string): boolean => name.length === 4 && name.toLowerCase() === "host"
+
+const isParam = (name: string): boolean =>
+  name.length > 10 && name.charCodeAt(3) === 45 && name.slice(0, 10).toLowerCase() === "mcp-param-"
+
+/** An `IncomingMessage`. It is the origin of its messages, and found by handlers as such. */
+export class NodeRequest implements HttpRequest {
+  readonly principal: Principal | undefined
+  readonly path: string
+  readonly params: ReadonlyArray<string> | undefined
+  readonly #message: IncomingMessage
+  readonly #response: ServerResponse
+  readonly #shared: Shared
+  readonly #given: unknown
+  readonly #host: string | undefined
+
+  constructor(message: IncomingMessage, response: ServerResponse, shared: Shared, given: Given | undefined) {
+    this.#message = message
+    this.#response = response
+    this.#shared = shared
+    this.#given = given?.body
+    this.principal = given?.principal
+    // Routers that mount a handler below a path cut that from `url`.
+    const target = (message as { readonly originalUrl?: string }).originalUrl ?? message.url ?? "/"
+    let host: string | undefined
+    if (target.charCodeAt(0) === 47) {
+      const query = target.indexOf("?")
+      this.path = query === -1 ? target : target.slice(0, query)
+    } else {
+      // "An origin server MUST ignore the received Host header field and instead use the host information of the request-target"
+      const parts = absolute.exec(target)
+      host = parts === null ? "" : parts[1]!
+      this.path = parts === null ? target : parts[2] === "" ? "/" : parts[2]!
+    }
+    const { rawHeaders } = message
+    let hosts = 0
+    let params: Array<string> | undefined
+    for (let at = 0; at < rawHeaders.length; at += 2) {
+      const name = rawHeaders[at]!
+      if (isHost(name)) hosts++
+      else if (isParam(name)) (params ??= []).push(name.toLowerCase())
+    }
+    this.params = params
+    // Node keeps the first of several: what is between may have used another.
+    this.#host = hosts > 1 ? "" : host
+  }
+
+  get method(): string {
+    return this.#message.method ?? ""
+  }
+
+  header(name: string): string | undefined {
+    if (name === "host" && this.#host !== undefined) return this.#host
+    const { headers } = this.#message
+    const value = headers[name] ?? (name === "host" ? headers[":authority"] : undefined)
+    return typeof value === "object" ? value.join(", ") : value
+  }
+
+  read(limit: number, done: (body: Body) => void): void {
+    const message = this.#message
+    if (this.#given !== undefined || message.readableDidRead) {
+      return done(bodyOf(this.#given ?? (message as { readonly body?: unknown }).body, limit))
+    }
+    if (Number(message.headers["content-length"]) > limit) return done({ fault: "TooLarge" })
+    if (this.#shared.expects && message.headers.expect !== undefined) this.#response.writeContinue()
+    new Reading(message, limit, done)
+  }
+}
+
+/** A body that somebody else has read. */
+const bodyOf = (body: unknown, limit: number): Body => {
+  if (body === undefined) return { fault: "Aborted" }
+  if (body instanceof Uint8Array) return body.length > limit ? { fault: "TooLarge" } : decode(Buffer.from(body))
+  const text = typeof body === "string" ? body : JSON.stringify(body)
+  return Buffer.byteLength(text) > limit ? { fault: "TooLarge" } : { text }
+}
+
+const decode = (bytes: Buffer): Body => isUtf8(bytes) ? { text: bytes.toString("utf8") } : { fault: "Encoding" }
+
+/** One body that is being read, and counted. */
+class Reading {
+  readonly #message: IncomingMessage
+  readonly #limit: number
+  readonly #done: (body: Body) => void
+  #first: Buffer | undefined = undefined
+  #more: Array<Buffer> | undefined = undefined
+  #size = 0
+  #over = false
+
+  constructor(message: IncomingMessage, limit: number, done: (body: Body) => void) {
+    this.#message = message
+    this.#limit = limit
+    this.#done = done
+    message.on("data", (chunk: Buffer) => this.#take(chunk))
+    message.on("end", () => this.#end(undefined))
+    message.on("error", () => this.#end("Aborted"))
+    message.on("close", () => this.#end("Aborted"))
+  }
+
+  #take(chunk: Buffer): void {
+    if (this.#over) return
+    this.#size += chunk.length
+    if (this.#size > this.#limit) {
+      this.#message.pause()
+      return this.#end("TooLarge")
+    }
+    if (this.#first === undefined) this.#first = chunk
+    else (this.#more ??= [this.#first]).push(chunk)
+  }
+
+  #end(fault: "Aborted" | "TooLarge" | undefined): void {
+    if (this.#over) return
+    this.#over = true
+    const bytes = this.#more === undefined ? this.#first : Buffer.concat(this.#more, this.#size)
+    this.#first = this.#more = undefined
+    if (fault !== undefined) return this.#done({ fault })
+    this.#done(bytes === undefined ? { text: "" } : decode(bytes))
+  }
+}
+
+const ignore = (): void => {}
+
+/** A `ServerResponse`. */
+export class NodeAnswer implements HttpAnswer {
+  readonly #response: ServerResponse
+  readonly #shared: Shared
+  #also: Headers | undefined = undefined
+
+  constructor(response: ServerResponse, shared: Shared) {
+    this.#response = response
+    this.#shared = shared
+  }
+
+  get over(): boolean {
+    return this.#response.writableEnded || this.#response.destroyed
+  }
+
+  get slow(): boolean {
+    return this.#response.writableNeedDrain
+  }
+
+  also(headers: Headers): void {
+    this.#also = headers
+  }
+
+  reply(status: number, headers: Headers, body: string): void {
+    const response = this.#response
+    if (this.over || response.headersSent) return
+    const length = status === 204 ? undefined : { "content-length": Buffer.byteLength(body) }
+    const closing = this.#shared.closing ? { connection: "close" } : undefined
+    response.writeHead(status, { ...headers, ...length, ...this.#also, ...closing })
+    response.end(body)
+  }
+
+  open(status: number, headers: Headers): void {
+    const response = this.#response
+    if (this.over || response.headersSent) return
+    response.on("error", ignore)
+    response.writeHead(status, this.#also === undefined ? headers : { ...headers, ...this.#also })
+    response.flushHeaders()
+  }
+
+  write(chunk: string): boolean {
+    return this.over || this.#response.write(chunk)
+  }
+
+  get drained(): Effect.Effect<void> {
+    return Effect.callback<void>((resume) => {
+      const response = this.#response
+      if (this.over || !response.writableNeedDrain) return resume(Effect.void)
+      const done = (): void => {
+        response.off("drain", done)
+        response.off("close", done)
+        resume(Effect.void)
+      }
+      response.on("drain", done)
+      response.on("close", done)
+      return Effect.sync(() => {
+        response.off("drain", done)
+        response.off("close", done)
+      })
+    })
+  }
+
+  end(): void {
+    const response = this.#response
+    if (this.over) return
+    // Its head, sent long ago, has promised to keep the connection.
+    if (this.#shared.closing) response.once("finish", () => response.socket?.destroySoon())
+    response.end()
+  }
+
+  abort(): void {
+    this.#response.destroy()
+  }
+
+  onClose(left: () => void): void {
+    const response = this.#response
+    response.on("error", ignore)
+    const closed = (): void => {
+      if (!response.writableEnded) left()
+    }
+    // An answer that waits for those before it on its connection has no socket yet, and would not hear of its end.
+    if (response.socket === null) response.req.socket.once("close", closed)
+    response.once("close", closed)
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * A `node:http` server that has an endpoint to itself: how it is hardened, and how it ends.
+ */
+import { TransportError } from "@skein/runtime/Connection"
+import * as Effect from "effect/Effect"
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import type { Duplex } from "node:stream"
+
+/** The bounds of the server, in milliseconds; the public options tell their defaults. */
+export interface Bounds {
+  readonly headersTimeout: number
+  readonly requestTimeout: number
+  readonly keepAliveTimeout: number
+  readonly maxConnections: number
+}
+
+// How long the last bytes of the answers may take to leave.
+const flush = 2_000
+
+/** What Node refuses before it is a request: the refusal is a JSON-RPC error like any other. */
+const refuseBytes = (error: Error & { readonly code?: string }, socket: Duplex): void => {
+  if (!socket.writable || error.code === "ECONNRESET") return void socket.destroy()
+  const [status, reason] = error.code === "HPE_HEADER_OVERFLOW"
+    ? [431, "Request Header Fields Too Large"]
+    : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
+    ? [408, "Request Timeout"]
+    : [400, "Bad Request"]
+  const body = JSON.stringify({ jsonrpc: "2.0", error: { code: -32600, message: reason } })
+  const head = `HTTP/1.1 ${status} ${reason}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n`
+  socket.end(`${head}connection: close\r\n\r\n${body}`, () => socket.destroy())
+}
+
+/** Makes a server that does not listen yet. */
+export const make = (
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+  { headersTimeout, keepAliveTimeout, maxConnections, requestTimeout }: Bounds
+): Server => {
+  const server = createServer(
+    { headersTimeout, requestTimeout, keepAliveTimeout, connectionsCheckingInterval: 5_000 },
+    handle
+  )
+  server.maxConnections = maxConnections
+  // Without a listener of its own, Node tells a client to send its body before anybody has looked at the head.
+  server.on("checkContinue", handle)
+  server.on("clientError", refuseBytes)
+  return server
+}
+
+/** Listens until the scope closes. Fails with `TransportError` `Open` where it cannot. */
+export const listen = (server: Server, port: number, host: string): Effect.Effect<AddressInfo, TransportError> =>
+  Effect.callback((resume) => {
+    const failed = (cause: Error): void => {
+      resume(Effect.fail(new TransportError({ reason: "Open", message: `Cannot listen: ${cause.message}`, cause })))
+    }
+    server.once("error", failed)
+    server.listen(port, host, () => {
+      server.off("error", failed)
+      // What goes wrong with the listening socket later (no file descriptors left) passes by; nobody is to die of it.
+      server.on("error", () => {})
+      resume(Effect.succeed(server.address() as AddressInfo))
+    })
+  })
+
+/** Accepts nothing more, lets `end` finish what there is, and closes the connections once the last bytes have left. */
+export const close = (server: Server, end: Effect.Effect<void>): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    let closed = false
+    let hear: (() => void) | undefined
+    // Closes idle connections too.
+    server.close(() => {
+      closed = true
+      hear?.()
+    })
+    const gone = Effect.callback<void>((resume) => {
+      if (closed) return resume(Effect.void)
+      hear = () => resume(Effect.void)
+    })
+    return Effect.andThen(
+      Effect.andThen(end, Effect.timeoutOption(gone, flush)),
+      Effect.sync(() => server.closeAllConnections())
+    )
+  })
+
+/** The address for people. */
+export const urlOf = ({ address, family, port }: AddressInfo, path: string): string => {
+  const name = address === "127.0.0.1" || address === "::1"
+    ? address
+    : address === "::" || address === "0.0.0.0"
+    ? "localhost"
+    : address
+  return `http://${family === "IPv6" && name !== "localhost" ? `[${name}]` : name}:${port}${path}`
+}
+
+/** Whether an address stands for every one of this machine's. */
+export const isWildcard = (host: string): boolean => host === "" || host === "0.0.0.0" || host === "::"
