@@ -4,8 +4,7 @@
  * @example
  * NodeHttp.runMain(McpServer.layer({ name: "hello", version: "1.0.0" }, tools), { port: 3000 })
  */
-import type { Principal } from "@skein/runtime/Connection"
-import { TransportError } from "@skein/runtime/Connection"
+import type { Principal, TransportError } from "@skein/runtime/Connection"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -18,7 +17,7 @@ import { loopback } from "./internal/http/options.ts"
 import * as door from "./internal/nodeDoor.ts"
 import * as server from "./internal/nodeServer.ts"
 import * as main from "./internal/nodeMain.ts"
-import { McpServer } from "./McpServer.ts"
+import type { McpServer } from "./McpServer.ts"
 
 /** What a host has found out about a request before it gave it away. */
 export interface Given extends door.Given {}

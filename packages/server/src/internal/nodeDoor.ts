@@ -90,7 +90,7 @@ export class NodeRequest implements HttpRequest {
     }
     if (Number(message.headers["content-length"]) > limit) return done({ fault: "TooLarge" })
     if (this.#shared.expects && message.headers.expect !== undefined) this.#response.writeContinue()
-    new Reading(message, limit, done)
+    read(message, limit, done)
   }
 }
 
@@ -104,45 +104,34 @@ const bodyOf = (body: unknown, limit: number): Body => {
 
 const decode = (bytes: Buffer): Body => isUtf8(bytes) ? { text: bytes.toString("utf8") } : { fault: "Encoding" }
 
-/** One body that is being read, and counted. */
-class Reading {
-  readonly #message: IncomingMessage
-  readonly #limit: number
-  readonly #done: (body: Body) => void
-  #first: Buffer | undefined = undefined
-  #more: Array<Buffer> | undefined = undefined
-  #size = 0
-  #over = false
-
-  constructor(message: IncomingMessage, limit: number, done: (body: Body) => void) {
-    this.#message = message
-    this.#limit = limit
-    this.#done = done
-    message.on("data", (chunk: Buffer) => this.#take(chunk))
-    message.on("end", () => this.#end(undefined))
-    message.on("error", () => this.#end("Aborted"))
-    message.on("close", () => this.#end("Aborted"))
+/** Reads a body, and counts it. */
+const read = (message: IncomingMessage, limit: number, done: (body: Body) => void): void => {
+  let first: Buffer | undefined
+  let more: Array<Buffer> | undefined
+  let size = 0
+  let over = false
+  const end = (body: Body): void => {
+    if (over) return
+    over = true
+    first = more = undefined
+    done(body)
   }
-
-  #take(chunk: Buffer): void {
-    if (this.#over) return
-    this.#size += chunk.length
-    if (this.#size > this.#limit) {
-      this.#message.pause()
-      return this.#end("TooLarge")
-    }
-    if (this.#first === undefined) this.#first = chunk
-    else (this.#more ??= [this.#first]).push(chunk)
-  }
-
-  #end(fault: "Aborted" | "TooLarge" | undefined): void {
-    if (this.#over) return
-    this.#over = true
-    const bytes = this.#more === undefined ? this.#first : Buffer.concat(this.#more, this.#size)
-    this.#first = this.#more = undefined
-    if (fault !== undefined) return this.#done({ fault })
-    this.#done(bytes === undefined ? { text: "" } : decode(bytes))
-  }
+  const aborted = (): void => end({ fault: "Aborted" })
+  message.on("data", (chunk: Buffer) => {
+    if (over) return
+    size += chunk.length
+    if (size > limit) {
+      message.pause()
+      end({ fault: "TooLarge" })
+    } else if (first === undefined) first = chunk
+    else (more ??= [first]).push(chunk)
+  })
+  message.on(
+    "end",
+    () => end(first === undefined ? { text: "" } : decode(more === undefined ? first : Buffer.concat(more)))
+  )
+  message.on("error", aborted)
+  message.on("close", aborted)
 }
 
 const ignore = (): void => {}

@@ -24,7 +24,6 @@ import { Sessions } from "./sessions.ts"
 const notFound = invalid(404, "Not Found: there is no such endpoint here")
 const tooLarge = invalid(413, "Content Too Large", { connection: "close" })
 const noText = because(McpError.parseError("Parse error: not valid UTF-8"))
-const noPreflight = invalid(403, "Forbidden: web pages of this origin are not served")
 const ending = busy("Service Unavailable: the server ends")
 
 /** An endpoint that answers the requests of doors, in both eras. */
@@ -100,12 +99,11 @@ export class Endpoint {
     if (request.path !== path && path !== "*") return refuse(answer, notFound)
     if (method === "POST") return this.#post(request, answer)
     if (method === "GET" || method === "DELETE") return this.#open(request, answer)
-    if (method !== "OPTIONS" || cors === undefined) {
-      return refuse(answer, invalid(405, "Method Not Allowed", this.#allow))
-    }
-    const preflight = cors.preflight(request.header("origin"), (name) => request.header(name))
-    if (preflight === undefined) return refuse(answer, noPreflight)
-    answer.reply(204, preflight, "")
+    const preflight = method === "OPTIONS"
+      ? cors?.preflight(request.header("origin"), (name) => request.header(name))
+      : undefined
+    if (preflight !== undefined) return answer.reply(204, preflight, "")
+    refuse(answer, invalid(405, "Method Not Allowed", this.#allow))
   }
 
   /** A stream of a session, or its end. */

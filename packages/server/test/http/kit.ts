@@ -1,0 +1,318 @@
+/**
+ * What the tests of HTTP share: a server on a free port, and a client that sends exactly what it is told, over `node:http` or over a
+ * bare socket.
+ */
+import * as Header from "@skein/protocol/Header"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import type * as Catalog from "@skein/server/Catalog"
+import type * as McpServer from "@skein/server/McpServer"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http"
+import { request as httpRequest } from "node:http"
+import { connect, type Socket } from "node:net"
+import { type Json, meta } from "../kit.ts"
+
+export { type Json, meta } from "../kit.ts"
+
+/** A server that listens on a free port for the length of the test. */
+export const serve = (
+  server: Layer.Layer<McpServer.McpServer | Catalog.Catalog, unknown>,
+  options?: NodeHttp.Options
+): Effect.Effect<NodeHttp.Listening["Service"], never, Scope.Scope> => {
+  const listening = NodeHttp.layer({ port: 0, ...options }).pipe(Layer.provide(server))
+  return Effect.map(Effect.orDie(Layer.build(listening)), (context) => Context.get(context, NodeHttp.Listening))
+}
+
+/** What is to be sent. A header of `undefined` is left out. */
+export interface Request {
+  readonly method?: string
+  readonly path?: string
+  readonly headers?: { readonly [name: string]: string | ReadonlyArray<string> | undefined }
+  /** A string or bytes as they are; anything else as JSON. */
+  readonly body?: unknown
+}
+
+/** One event of a stream. A comment has nothing but its text. */
+export interface Event {
+  readonly id?: string
+  readonly event?: string
+  readonly retry?: number
+  readonly data?: string
+  readonly comment?: string
+  /** The data as JSON, where it is any. */
+  readonly json?: Json
+}
+
+/** A whole answer. */
+export interface Reply {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  /** The body as JSON, where it is any. */
+  readonly json: Json
+  /** The events of a stream, and the messages in them. */
+  readonly events: ReadonlyArray<Event>
+  readonly messages: ReadonlyArray<Json>
+}
+
+/** An answer that is read as it comes. */
+export interface Stream {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  /** The next event, comments left out. Dies when the stream ends before. */
+  readonly next: Effect.Effect<Event>
+  /** The next event or comment. */
+  readonly nextRaw: Effect.Effect<Event>
+  /** The next message. */
+  readonly message: Effect.Effect<Json>
+  /** How it ended: as it should, or cut off. */
+  readonly ended: Effect.Effect<"end" | "cut">
+  /** What came and was not taken yet. */
+  readonly waiting: () => ReadonlyArray<Event>
+  readonly pause: () => void
+  readonly resume: () => void
+  /** Goes away rudely. */
+  readonly leave: () => void
+}
+
+const jsonOf = (text: string | undefined): Json => {
+  if (text === undefined || text === "") return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const eventOf = (block: string): Event => {
+  const event: Record<string, Json> = {}
+  for (const line of block.split("\n")) {
+    if (line === "") continue
+    const colon = line.indexOf(":")
+    const value = line.slice(colon + 1).replace(/^ /, "")
+    const field = line.slice(0, colon)
+    if (field === "") event["comment"] = value
+    else if (field === "retry") event["retry"] = Number(value)
+    else if (field === "data" && event["data"] !== undefined) event["data"] += `\n${value}`
+    else event[field] = value
+  }
+  const json = jsonOf(event["data"])
+  return json === undefined ? event : { ...event, json }
+}
+
+const bytesOf = (body: unknown): string | Uint8Array | undefined =>
+  body === undefined || typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body)
+
+const start = (port: number, { body, headers, method = "POST", path = "/mcp" }: Request) => {
+  const sent = Object.fromEntries(Object.entries(headers ?? {}).filter(([, value]) => value !== undefined))
+  const request = httpRequest({
+    host: "127.0.0.1",
+    port,
+    method,
+    path,
+    headers: sent as OutgoingHttpHeaders,
+    agent: false
+  })
+  request.end(bytesOf(body))
+  return request
+}
+
+/** Sends a request and reads its whole answer; every request has a connection of its own. Dies when that breaks. */
+export const send = ({ port }: { readonly port: number }, request: Request): Effect.Effect<Reply> =>
+  Effect.callback<Reply>((resume) => {
+    const sent = start(port, request)
+    sent.on("error", (error) => resume(Effect.die(error)))
+    sent.on("response", (response) => {
+      let text = ""
+      response.setEncoding("utf8")
+      response.on("data", (chunk: string) => void (text += chunk))
+      response.on("error", (error) => resume(Effect.die(error)))
+      response.on("end", () => {
+        const stream = String(response.headers["content-type"]).startsWith("text/event-stream")
+        const events = stream ? text.split("\n\n").filter((block) => block !== "").map(eventOf) : []
+        resume(Effect.succeed({
+          status: response.statusCode!,
+          headers: response.headers,
+          text,
+          json: stream ? undefined : jsonOf(text),
+          events,
+          messages: events.flatMap(({ json }) => json === undefined ? [] : [json])
+        }))
+      })
+    })
+    return Effect.sync(() => void sent.destroy())
+  })
+
+/** Sends a request and reads its answer as it comes. The scope leaves, if nobody did. */
+export const open = (
+  { port }: { readonly port: number },
+  request: Request
+): Effect.Effect<Stream, never, Scope.Scope> =>
+  Effect.flatMap(
+    Effect.acquireRelease(
+      Effect.sync(() => start(port, request)),
+      (sent) => Effect.sync(() => void sent.destroy())
+    ),
+    (sent) =>
+      Effect.callback<Stream>((resume) => {
+        const queue: Array<Event> = []
+        let wake: (() => void) | undefined
+        let over: "end" | "cut" | undefined
+        sent.on("error", (error) => {
+          over ??= "cut"
+          wake?.()
+          resume(Effect.die(error))
+        })
+        sent.on("response", (response) => {
+          let text = ""
+          response.setEncoding("utf8")
+          response.on("data", (chunk: string) => {
+            const blocks = (text + chunk).split("\n\n")
+            text = blocks.pop()!
+            queue.push(...blocks.filter((block) => block !== "").map(eventOf))
+            wake?.()
+          })
+          response.on("end", () => {
+            over ??= "end"
+            wake?.()
+          })
+          response.on("error", () => {})
+          response.on("close", () => {
+            over ??= "cut"
+            wake?.()
+          })
+          const change = Effect.callback<void>((resume) => {
+            wake = () => resume(Effect.void)
+          })
+          const take = (wanted: (event: Event) => boolean): Effect.Effect<Event> =>
+            Effect.suspend(() => {
+              const at = queue.findIndex(wanted)
+              if (at >= 0) return Effect.succeed(queue.splice(0, at + 1)[at]!)
+              if (over !== undefined) return Effect.die(new Error(`The stream is over: ${over}`))
+              return Effect.flatMap(change, () => take(wanted))
+            })
+          const ended: Effect.Effect<"end" | "cut"> = Effect.suspend(() =>
+            over === undefined ? Effect.flatMap(change, () => ended) : Effect.succeed(over)
+          )
+          resume(Effect.succeed({
+            status: response.statusCode!,
+            headers: response.headers,
+            next: take(({ comment }) => comment === undefined),
+            nextRaw: take(() => true),
+            message: Effect.map(take(({ json }) => json !== undefined), ({ json }) => json),
+            ended,
+            waiting: () => queue,
+            pause: () => void response.pause(),
+            resume: () => void response.resume(),
+            leave: () => void sent.destroy()
+          }))
+        })
+      })
+  )
+
+/** A bare connection. */
+export interface Raw {
+  readonly write: (bytes: string | Uint8Array) => void
+  /** Says that nothing more will come, and listens on. */
+  readonly end: () => void
+  /** Everything that came until the other side closed. */
+  readonly closed: Effect.Effect<{ readonly text: string; readonly reset: boolean }>
+  /** Everything that came, once it contains the text. Dies when the connection is closed before. */
+  readonly until: (text: string) => Effect.Effect<string>
+  readonly socket: Socket
+}
+
+/** Opens a bare connection; the scope destroys it. */
+export const raw = ({ port }: { readonly port: number }): Effect.Effect<Raw, never, Scope.Scope> =>
+  Effect.flatMap(
+    Effect.acquireRelease(
+      Effect.sync(() => connect({ host: "127.0.0.1", port, allowHalfOpen: true })),
+      (socket) => Effect.sync(() => void socket.destroy())
+    ),
+    (socket) =>
+      Effect.callback<Raw>((resume) => {
+        let text = ""
+        let reset = false
+        let over = false
+        const waiting = new Set<() => void>()
+        const wake = (): void => waiting.forEach((one) => one())
+        socket.setEncoding("utf8")
+        socket.on("data", (chunk) => {
+          text += String(chunk)
+          wake()
+        })
+        socket.on("error", () => {
+          reset = true
+        })
+        const end = (): void => {
+          over = true
+          wake()
+        }
+        socket.on("end", end)
+        socket.on("close", end)
+        const change = Effect.callback<void>((resume) => {
+          const one = (): void => {
+            waiting.delete(one)
+            resume(Effect.void)
+          }
+          waiting.add(one)
+          return Effect.sync(() => void waiting.delete(one))
+        })
+        const closed: Raw["closed"] = Effect.suspend(() =>
+          over ? Effect.succeed({ text, reset }) : Effect.flatMap(change, () => closed)
+        )
+        const until = (part: string): Effect.Effect<string> =>
+          Effect.suspend(() => {
+            if (text.includes(part)) return Effect.succeed(text)
+            if (over) return Effect.die(new Error(`The connection was closed before ${JSON.stringify(part)}: ${text}`))
+            return Effect.flatMap(change, () => until(part))
+          })
+        socket.on("connect", () =>
+          resume(Effect.succeed({
+            write: (bytes) => void socket.write(bytes),
+            end: () => void socket.end(),
+            closed,
+            until,
+            socket
+          })))
+      })
+  )
+
+/** The headers that every POST has. */
+export const posting = {
+  "content-type": "application/json",
+  accept: "application/json, text/event-stream"
+} as const
+
+/** Posts a message as it is. */
+export const post = (
+  server: { readonly port: number },
+  body: unknown,
+  headers?: Request["headers"]
+): Effect.Effect<Reply> => send(server, { headers: { ...posting, ...headers }, body })
+
+/** A request of the request era, with all that belongs to it. */
+export const modern = (
+  method: string,
+  params: JsonRpc.JsonObject = {},
+  { headers, id = 1, _meta }: {
+    readonly id?: JsonRpc.Id
+    readonly headers?: Request["headers"]
+    readonly _meta?: JsonRpc.JsonObject
+  } = {}
+): Request => ({
+  headers: {
+    ...posting,
+    ...Header.standard({
+      protocolVersion: "2026-07-28",
+      method,
+      name: (params["name"] ?? params["uri"]) as string | undefined
+    }),
+    ...headers
+  },
+  body: { jsonrpc: "2.0", id, method, params: { ...params, _meta: { ...meta(), ..._meta } } }
+})
