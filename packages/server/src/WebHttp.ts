@@ -1,0 +1,131 @@
+/**
+ * A server as a web-standard handler, from `Request` to `Response`: for Hono, Next.js, Workers, Bun, Deno and whatever else speaks
+ * that. It imports nothing of any platform.
+ *
+ * Where each request may meet another process (Workers, functions), only the request era works, which needs no memory; and on
+ * Workers a session needs a Durable Object around the handler.
+ *
+ * @example
+ * const { handler } = WebHttp.mount(McpServer.layer({ name: "hello", version: "1.0.0" }, tools))
+ *
+ * // Hono
+ * app.all("/mcp", (c) => handler(c.req.raw))
+ * // Next.js, app/mcp/route.ts
+ * export const GET = handler, POST = handler, DELETE = handler, OPTIONS = handler
+ * // Workers, Bun
+ * export default { fetch: (request: Request) => handler(request) }
+ * // Deno
+ * Deno.serve((request) => handler(request))
+ */
+import type { Principal } from "@skein/runtime/Connection"
+import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as Http from "./Http.ts"
+import * as door from "./internal/web.ts"
+import type { McpServer } from "./McpServer.ts"
+
+/** What a host has found out about a request before it gave it away. */
+export interface Given extends door.Given {}
+
+/** How requests are taken over from a host. */
+export interface Options extends Http.Options {
+  /**
+   * Who makes a request, where the handler is not told with it. What it fails with or throws is logged, and the request answered
+   * with 500.
+   */
+  readonly principal?:
+    | ((request: Request) => Principal | undefined | Effect.Effect<Principal | undefined, unknown>)
+    | undefined
+}
+
+/**
+ * Answers a request. The second argument tells what is known of it: `handler(request, { principal })`. What a framework passes
+ * there of its own does no harm, as long as it has no such members: `{ params }` of Next.js. The promise does not fail.
+ */
+export type Handler = (request: Request, given?: Given) => Promise<Response>
+
+/**
+ * A handler for the requests of a host. What is in flight is ended with the scope: subscriptions get their result, what runs may
+ * finish within the grace.
+ */
+export const handler = (options: Options = {}): Effect.Effect<Handler, never, McpServer | Scope.Scope> =>
+  Effect.gen(function*() {
+    const endpoint = yield* Http.make(options)
+    const context = yield* Effect.context<never>()
+    const { principal } = options
+    const failed = (answer: door.WebAnswer, defect: unknown): void => {
+      Effect.runForkWith(context)(Effect.logError("Who makes a request could not be found out", defect))
+      answer.reply(500, { "content-type": "application/json" }, unknownCaller)
+    }
+    const take = (request: Request, answer: door.WebAnswer, given: Given | undefined): void => {
+      endpoint.handle(new door.WebRequest(request, answer, given), answer)
+    }
+    const identify = (
+      find: NonNullable<typeof principal>,
+      request: Request,
+      answer: door.WebAnswer,
+      given: Given | undefined
+    ): void => {
+      let found: ReturnType<typeof find>
+      try {
+        found = find(request)
+      } catch (defect) {
+        return failed(answer, defect)
+      }
+      if (!Effect.isEffect(found)) return take(request, answer, { ...given, principal: found })
+      Effect.runForkWith(context)(found).addObserver((exit) => {
+        if (Exit.isSuccess(exit)) take(request, answer, { ...given, principal: exit.value })
+        else failed(answer, exit.cause)
+      })
+    }
+    return (request, given) =>
+      new Promise((settle) => {
+        const answer = new door.WebAnswer(request, settle)
+        if (principal === undefined || given?.principal !== undefined) take(request, answer, given)
+        else identify(principal, request, answer, given)
+      })
+  })
+
+const unknownCaller = JSON.stringify({ jsonrpc: "2.0", error: { code: -32603, message: "Internal error" } })
+
+/** A server inside of a host that is not written in Effect. */
+export interface Mounted {
+  readonly handler: Handler
+  /** Ends what is in flight, and the server. */
+  readonly close: () => Promise<void>
+}
+
+/**
+ * A server and its handler, for a host that is not written in Effect. It is built with the first request, since some platforms
+ * forbid to do anything before that. Where that fails, the promise of the request fails, and the next request tries again.
+ */
+export const mount = <E>(mcp: Layer.Layer<McpServer, E>, options?: Options): Mounted => {
+  const scope = Scope.makeUnsafe()
+  let building: Promise<Handler> | undefined
+  let built: Handler | undefined
+  const build = async (): Promise<Handler> => {
+    const own = Scope.forkUnsafe(scope)
+    const made = Effect.flatMap(
+      Layer.build(mcp),
+      (context) => Effect.provideContext(handler(options), context as Context.Context<McpServer>)
+    )
+    const exit = await Effect.runPromiseExit(Scope.provide(made, own))
+    if (Exit.isSuccess(exit)) return built = exit.value
+    building = undefined
+    await Effect.runPromise(Scope.close(own, exit))
+    throw Cause.squash(exit.cause)
+  }
+  const first: Handler = async (request, given) => (await (building ??= build()))(request, given)
+  return {
+    handler: (request, given) => (built ?? first)(request, given),
+    close: async () => {
+      await building?.catch(() => {})
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+      built ??= () => Promise.resolve(new Response(null, { status: 503 }))
+    }
+  }
+}
