@@ -2,6 +2,7 @@
  * A duplex of JSON-RPC messages: the one thing that every transport yields.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import type * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -37,6 +38,8 @@ export interface Origin {
   readonly principal?: Principal | undefined
   /** Reads a header of the HTTP request that brought it, by its name in lower case. */
   readonly header?: ((name: string) => string | undefined) | undefined
+  /** The services of the fiber that brought it, where it came by one: handlers find them beside those of the connection. */
+  readonly context?: Context.Context<never> | undefined
 }
 
 /**
@@ -62,6 +65,8 @@ export interface Receiver {
  *   transport with one stream omits that.
  * - `dropped` hears that nothing more will be said about a request: it was cancelled, and is not answered. A transport with one
  *   stream omits it.
+ * - `detach` ends the HTTP connection on which a request waits for its answer, but not the request: the client comes back for the
+ *   rest, after `retry` milliseconds. A transport that has no such thing omits it.
  * - `pause` and `resume` stop and start reading; a transport that cannot stop reading omits them. They do not nest.
  * - `close` ends the connection after what was sent has been flushed, as far as that is possible; it never fails, and may
  *   be called again.
@@ -72,6 +77,7 @@ export interface Connection {
   readonly drained: Effect.Effect<void>
   readonly drainedAbout?: ((about: JsonRpc.Id) => Effect.Effect<void>) | undefined
   readonly dropped?: ((about: JsonRpc.Id) => void) | undefined
+  readonly detach?: ((about: JsonRpc.Id, retry: number | undefined) => void) | undefined
   readonly pause?: (() => void) | undefined
   readonly resume?: (() => void) | undefined
   readonly close: Effect.Effect<void>

@@ -107,6 +107,8 @@ export interface Owner {
     params: JsonRpc.JsonObject | undefined,
     options: CallOptions | undefined
   ) => Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError>
+  /** Ends the HTTP connection that waits for the answer, but not the exchange. What has no such thing omits it. */
+  readonly detach?: ((exchange: Exchange, retry: number | undefined) => void) | undefined
   /** The exchange did not end at once. */
   readonly suspended: (exchange: Exchange) => void
   /** An exchange that was suspended is over, and its answer was sent. */
@@ -266,6 +268,16 @@ export class Exchange {
       if (this.rounds !== undefined) return (this.round ??= this.rounds(this)).ask(method, params, options)
       const message = `Nobody can be asked about ${this.method} in ${this.caller.revision}: ${method} was not sent`
       return Effect.fail(new RequestError({ reason: "Unsupported", method, message }))
+    })
+  }
+
+  /**
+   * Ends the HTTP connection on which the client waits, but not the request: the client comes back for the rest, after `retry`
+   * milliseconds (2025-11-25, transports: polling). Does nothing on other transports and in other revisions.
+   */
+  disconnect(retry?: number): Effect.Effect<void> {
+    return Effect.sync(() => {
+      if (!this.#finished && !this.#cancelled) this.#owner.detach?.(this, retry)
     })
   }
 

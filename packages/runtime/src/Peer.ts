@@ -14,7 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import type { Connection, Origin } from "./Connection.ts"
+import type { Connection, Origin, Receiver } from "./Connection.ts"
 import type { Caller, CallOptions, Dispatcher, Exchange, McpRequest, Refusal } from "./Exchange.ts"
 import { BatchReply } from "./internal/batch.ts"
 import { type CallResult, Calls, closed, type Host as CallsHost } from "./internal/calls.ts"
@@ -83,7 +83,7 @@ const none: Iterable<never> = []
 const isAnswered = (message: JsonRpc.Message | JsonRpc.Invalid): message is JsonRpc.Invalid =>
   message._tag === "Invalid" && !message.answer && message.notification !== true
 
-class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
+class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
   session: Session | undefined = undefined
   readonly fork: <A, E>(effect: Effect.Effect<A, E, R>) => Fiber.Fiber<A, E>
   readonly #clock: Clock.Clock
@@ -116,10 +116,7 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
       }),
       (end) => Effect.as(this.#windDown, end)
     ))
-    this.#connection.open({
-      message: (message, origin) => this.#receive(message, origin),
-      end: (end) => this.close(end)
-    })
+    this.#connection.open(this)
   }
 
   // ---- what a holder of the peer sees
@@ -188,7 +185,11 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
 
   // ---- what comes in
 
-  #receive(inbound: JsonRpc.Inbound, origin: Origin | undefined): void {
+  end(end: SessionEnd): void {
+    this.close(end)
+  }
+
+  message(inbound: JsonRpc.Inbound, origin: Origin | undefined): void {
     switch (inbound._tag) {
       case "Request":
         return this.#onRequest(inbound, undefined, origin)
@@ -205,7 +206,7 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
   }
 
   #onRequest(request: JsonRpc.Request, batch: BatchReply | undefined, origin: Origin | undefined): void {
-    if (this.#end !== undefined) return batch?.drop()
+    if (this.#end !== undefined) return this.#requests.forget(request.id, batch)
     this.#starting++
     this.#requests.receive(request, batch, origin)
     this.#starting--
@@ -261,15 +262,14 @@ class PeerImpl<R> implements Peer, CallsHost, RequestsHost {
         undefined
       )
     }
-    // About the first that it answers, so that a transport with several streams can choose one.
-    const batch = new BatchReply((replies) =>
-      this.#connection.send({ _tag: "Batch", members: replies }, replies[0]?.id)
-    )
+    // About its first request, so that a transport with several streams can choose one.
+    const about = members.find((member) => member._tag === "Request")?.id
+    const batch = new BatchReply((replies) => this.#connection.send({ _tag: "Batch", members: replies }, about))
     this.#starting++
     for (const member of members) {
       if (member._tag === "Request") this.#onRequest(member, batch.expect(), origin)
       else if (isAnswered(member)) this.#onInvalid(member, batch.expect())
-      else this.#receive(member, origin)
+      else this.message(member, origin)
     }
     batch.seal()
     this.#starting--

@@ -122,7 +122,7 @@ export class Requests<R> implements Owner {
   clear(): void {
     const waiting = [...this.#queue?.values() ?? none]
     this.#queue?.clear()
-    for (const { batch, request } of waiting) this.#forget(request.id, batch)
+    for (const { batch, request } of waiting) this.forget(request.id, batch)
   }
 
   #start(request: JsonRpc.Request, batch: BatchReply | undefined, origin: Origin | undefined): void {
@@ -161,7 +161,7 @@ export class Requests<R> implements Owner {
     if (waiting === undefined) return false
     if (waiting.request.method === "initialize") return true
     this.#queue!.delete(id)
-    this.#forget(id, waiting.batch)
+    this.forget(id, waiting.batch)
     this.#host.counted()
     return true
   }
@@ -228,7 +228,9 @@ export class Requests<R> implements Owner {
     instead?: Effect.Effect<Answer, McpError.McpError>
   ): Fiber.Fiber<Answer, McpError.McpError> {
     const effect = instead ?? guard(() => this.#dispatch(exchange))
-    return Effect.runForkWith(Context.add(this.#context, McpRequest, exchange))(effect)
+    const brought = exchange.origin?.context
+    const context = brought === undefined ? this.#context : Context.merge(brought, this.#context)
+    return Effect.runForkWith(Context.add(context, McpRequest, exchange))(effect)
   }
 
   answer(exchange: Exchange, message: JsonRpc.Success | JsonRpc.Failure): void {
@@ -257,13 +259,17 @@ export class Requests<R> implements Owner {
   drop(exchange: Exchange): void {
     const batch = this.#batches?.get(exchange)
     this.#batches?.delete(exchange)
-    this.#forget(exchange.id, batch)
+    this.forget(exchange.id, batch)
   }
 
   /** Nothing more will be said about a request. */
-  #forget(id: JsonRpc.Id, batch: BatchReply | undefined): void {
+  forget(id: JsonRpc.Id, batch: BatchReply | undefined): void {
     batch?.drop()
     this.#connection.dropped?.(id)
+  }
+
+  detach(exchange: Exchange, retry: number | undefined): void {
+    this.#connection.detach?.(exchange.id, retry)
   }
 
   suspended(exchange: Exchange): void {

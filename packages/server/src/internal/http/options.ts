@@ -37,6 +37,11 @@ export interface Options {
    * `subscriptions/listen` and of GET. At the bound the next one is answered with 503 and `Retry-After`.
    */
   readonly maxStreams?: number | undefined
+  /**
+   * Characters that wait in memory for a client that is slow to read a stream: 1 Mi by default. Handlers wait before that, where
+   * they can; beyond it the connection is cut. In the session era the stream goes on, and its client can come back for the rest.
+   */
+  readonly maxUnsent?: number | undefined
   /** How often a quiet stream gets a comment, so that nothing between takes it for dead: 15 seconds by default, 0 for never. */
   readonly keepAlive?: Duration.Input | undefined
   /** Answers every request with a stream, also where the result is the first thing to say. Off by default. */
@@ -67,8 +72,16 @@ export interface SessionOptions {
   readonly idleTimeout?: Duration.Input | undefined
   /** How long a client may take until it says `notifications/initialized`: 60 seconds by default. Then the session ends. */
   readonly initializeTimeout?: Duration.Input | undefined
-  /** Streams that a session may have open, those of its requests included: 64 by default. At the bound 503. */
-  readonly maxStreams?: number | undefined
+  /**
+   * Messages that belong to no request and wait until the client listens, by GET: 100 by default. At the bound the oldest is lost. That
+   * a list has changed is kept once.
+   */
+  readonly maxQueued?: number | undefined
+  /**
+   * Keeps no sessions: a client gets no session id, each POST stands alone, GET and DELETE are answered with 405, and the client
+   * cannot be asked anything in the session era. For hosts where the next request may reach another process. Off by default.
+   */
+  readonly stateless?: boolean | undefined
 }
 
 /** Answers to the web pages of the origins that passed the guard; `Cors.make` makes them. Both come after that guard. */
@@ -98,8 +111,10 @@ export interface Resolved {
     readonly max: number
     readonly idleTimeout: number
     readonly initializeTimeout: number
-    readonly maxStreams: number
+    readonly maxQueued: number
+    readonly stateless: boolean
   }
+  readonly maxUnsent: number
   readonly retry: number
   readonly grace: number
 }
@@ -128,8 +143,10 @@ export const resolve = (options: Options = {}): Resolved => ({
     max: count(options.sessions?.max, 10_000),
     idleTimeout: millis(options.sessions?.idleTimeout, 1_800_000),
     initializeTimeout: millis(options.sessions?.initializeTimeout, 60_000),
-    maxStreams: count(options.sessions?.maxStreams, 64)
+    maxQueued: count(options.sessions?.maxQueued, 100),
+    stateless: options.sessions?.stateless ?? false
   },
+  maxUnsent: count(options.maxUnsent, 1024 * 1024),
   retry: millis(options.retry, 1_000),
   grace: millis(options.grace, 5_000)
 })

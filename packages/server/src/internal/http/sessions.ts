@@ -1,12 +1,28 @@
 /**
  * The sessions of an HTTP endpoint: who may use which, how many there are, and when they end.
  */
+import * as Header from "@skein/protocol/Header"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
-import type * as Context from "effect/Context"
+import * as Limits from "@skein/runtime/Limits"
+import type { SessionEnd } from "@skein/runtime/Session"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import * as EventLog from "../../EventLog.ts"
+import { clip } from "../clip.ts"
 import type { Host } from "../host.ts"
 import type { HttpAnswer, HttpRequest } from "./door.ts"
+import { Sweeper } from "./expiry.ts"
+import type { Held, Keeper } from "./held.ts"
+import type { KeepAlive } from "./keepAlive.ts"
+import { LegacySession } from "./legacy.ts"
 import type { Resolved } from "./options.ts"
+import { busy, invalid, refuse, type Refused } from "./refusal.ts"
+import { HttpSession } from "./sessionConnection.ts"
 
 /** What the sessions are made of. */
 export interface Parts {
@@ -14,34 +30,204 @@ export interface Parts {
   readonly options: Resolved
   /** The services of the endpoint; an `EventLog` among them is used. */
   readonly context: Context.Context<never>
+  readonly keepAlive: KeepAlive
   /** How many streams are open on the endpoint that last as long as their client wants. */
   readonly gauge: { streams: number }
 }
 
-export class Sessions {
-  constructor(_parts: Parts) {}
+const noId = invalid(400, "Bad Request: the Mcp-Session-Id header of a session is missing")
+// The same for one that never was, that is over, and that is somebody else's.
+const notFound = invalid(404, "Not Found: there is no such session")
+const closing = busy("Service Unavailable: the server ends")
+const tooManyStreams = busy("Service Unavailable: too many open streams")
 
+// How often the event log is looked through while there is something in it, in milliseconds.
+const logSweep = 10_000
+
+/** 128 random bits, in letters that need no quoting anywhere. */
+const newId = (): string =>
+  btoa(String.fromCharCode(...globalThis.crypto.getRandomValues(new Uint8Array(16))))
+    .replaceAll("+", "-").replaceAll("/", "_").slice(0, 22)
+
+export class Sessions implements Keeper {
+  readonly options: Resolved
+  readonly log: EventLog.Log
+  readonly keepAlive: KeepAlive
+  readonly gauge: { streams: number }
+  closing = false
+  readonly #host: Host
+  readonly #context: Context.Context<never>
+  readonly #limits: Limits.Resolved
+  readonly #clock: Clock.Clock
+  readonly #run: <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
+  readonly #scope = Scope.makeUnsafe("parallel")
+  readonly #sweeper: Sweeper
+  // Those that can be found, and those that are told to end.
+  readonly #found = new Map<string, Held>()
+  readonly #ending = new Set<Held>()
+
+  constructor({ context, gauge, host, keepAlive, options }: Parts) {
+    this.options = options
+    this.keepAlive = keepAlive
+    this.gauge = gauge
+    this.log = Option.getOrElse(Context.getOption(context, EventLog.EventLog), () => EventLog.memory())
+    this.#host = host
+    this.#context = context
+    this.#limits = Limits.resolve(host.limits)
+    this.#clock = Context.get(context, Clock.Clock)
+    this.#run = Effect.runForkWith(context)
+    this.#sweeper = new Sweeper(() => this.now(), this.#run, (now) => this.#sweep(now))
+  }
+
+  /** How many sessions there are. */
   get size(): number {
-    return 0
+    return this.#found.size
   }
 
   /** A message by POST. The guards are passed, and the body is parsed: `initialize` is among them, and what belongs to a session. */
-  post(_message: JsonRpc.Inbound, _request: HttpRequest, answer: HttpAnswer): void {
-    answer.reply(501, {}, "")
+  post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
+    const id = message._tag === "Request" ? message.id : undefined
+    const opening = message._tag === "Request" && message.method === "initialize"
+    if (this.closing && (id !== undefined || message._tag === "Batch")) return refuse(answer, closing, id)
+    if (opening && request.header(Header.keys.sessionId) === undefined) return this.#open(message, request, answer)
+    const session = this.#sessionOf(request)
+    if (!(session instanceof HttpSession)) return refuse(answer, session, id)
+    session.post(message, request, answer)
   }
 
-  /** A stream by GET. */
-  get(_request: HttpRequest, answer: HttpAnswer): void {
-    answer.reply(501, {}, "")
+  /** A stream by GET: a new one, or one that the client comes back to. */
+  get(request: HttpRequest, answer: HttpAnswer): void {
+    const session = this.#sessionOf(request)
+    if (!(session instanceof HttpSession)) return refuse(answer, session)
+    const last = request.header("last-event-id")
+    if (last === undefined || last === "") session.listen(answer)
+    else session.resume(last, answer)
   }
 
   /** The end of a session by DELETE. */
-  delete(_request: HttpRequest, answer: HttpAnswer): void {
-    answer.reply(501, {}, "")
+  delete(request: HttpRequest, answer: HttpAnswer): void {
+    const session = this.#sessionOf(request)
+    if (!(session instanceof HttpSession)) return refuse(answer, session)
+    this.end(session, { _tag: "Closed" })
+    answer.reply(204, {}, "")
+  }
+
+  /** The stream of a 2024-11-05 session, which opens it. `messages` is the path that the client shall post to. */
+  legacyGet(messages: string, request: HttpRequest, answer: HttpAnswer): void {
+    const refused = this.#full()
+    if (refused !== undefined) return refuse(answer, refused)
+    if (this.gauge.streams >= this.options.maxStreams) return refuse(answer, tooManyStreams)
+    const session = new LegacySession(this, newId(), request.principal?.id, answer)
+    this.#add(session)
+    session.start(messages)
+  }
+
+  /** A message to a 2024-11-05 session. */
+  legacyPost(id: string | undefined, message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
+    if (id === undefined || id === "") return refuse(answer, invalid(400, "Bad Request: the session's id is missing"))
+    const session = this.#found.get(id)
+    if (!(session instanceof LegacySession) || session.owner !== request.principal?.id) return refuse(answer, notFound)
+    session.post(message, request, answer)
   }
 
   /** Ends all sessions: what is in flight may finish within the grace, then it is interrupted. */
   get close(): Effect.Effect<void> {
-    return Effect.void
+    return Effect.suspend(() => {
+      this.closing = true
+      this.#sweeper.disarm()
+      for (const session of [...this.#found.values()]) this.end(session, { _tag: "Ended" })
+      return Effect.timeoutOption(this.#ended, this.options.grace).pipe(
+        Effect.andThen(() => {
+          for (const session of this.#ending) session.peer.close({ _tag: "Closed" })
+          return this.#ended
+        }),
+        Effect.andThen(Scope.close(this.#scope, Exit.void))
+      )
+    })
+  }
+
+  get #ended(): Effect.Effect<void> {
+    return Effect.suspend(() =>
+      Effect.forEach([...this.#ending], ({ peer }) => peer.ended, { concurrency: "unbounded", discard: true })
+    )
+  }
+
+  #open(message: JsonRpc.Request, request: HttpRequest, answer: HttpAnswer): void {
+    const refused = this.#full()
+    if (refused !== undefined) return refuse(answer, refused, message.id)
+    const session = new HttpSession(this, newId(), request.principal?.id, this.#limits)
+    this.#add(session)
+    session.initialize(message, request, answer)
+  }
+
+  #add(session: Held): void {
+    this.#found.set(session.id, session)
+    session.peer = this.#host.open(session, this.#context)
+    this.#sweeper.arm(session.expires(this.now()))
+  }
+
+  /** Why there is no room for one more. Those that have expired make room. */
+  #full(): Refused | undefined {
+    if (this.closing) return closing
+    const { max } = this.options.sessions
+    if (this.#found.size >= max && this.#sweeper.wakeAt <= this.now()) this.#sweeper.sweep()
+    if (this.#found.size < max) return undefined
+    const wait = Math.ceil((this.#sweeper.wakeAt - this.now()) / 1_000)
+    const refused = busy("Service Unavailable: too many sessions")
+    return { ...refused, headers: { "retry-after": String(Math.min(Math.max(wait, 1), 60)) } }
+  }
+
+  /** The session that a request belongs to, or why it belongs to none. */
+  #sessionOf(request: HttpRequest): HttpSession | Refused {
+    const id = request.header(Header.keys.sessionId)
+    if (id === undefined || id === "") return noId
+    const session = this.#found.get(id)
+    if (!(session instanceof HttpSession) || session.owner !== request.principal?.id) return notFound
+    // "If the server receives a request with an invalid or unsupported MCP-Protocol-Version, it MUST respond with 400 Bad
+    // Request" (2025-06-18, transports). What was not negotiated is not spoken in this session.
+    const version = request.header(Header.keys.protocolVersion)
+    if (version === undefined || version === session.revision) return session
+    const what = `MCP-Protocol-Version is ${clip(version)}, and the session speaks ${session.revision ?? "none yet"}`
+    return invalid(400, `Bad Request: ${what}`)
+  }
+
+  #sweep(now: number): number {
+    let next = Infinity
+    for (const session of [...this.#found.values()]) {
+      const expires = session.expires(now)
+      if (expires > now) next = Math.min(next, expires)
+      else this.end(session, { _tag: "Expired" })
+    }
+    return this.log.sweep?.(now) === true ? Math.min(next, now + logSweep) : next
+  }
+
+  // ---- what a session needs
+
+  now(): number {
+    return Number(this.#clock.monotonicTimeNanosUnsafe() / 1_000_000n)
+  }
+
+  fork(effect: Effect.Effect<unknown>): void {
+    const fiber = this.#run(effect)
+    if (fiber.pollUnsafe() === undefined) Fiber.runIn(fiber, this.#scope)
+  }
+
+  completed(session: Held, stream: number): void {
+    this.log.complete(session.id, stream)
+    if (this.log.sweep !== undefined) this.#sweeper.arm(this.now() + logSweep)
+  }
+
+  end(session: Held, reason: SessionEnd): void {
+    if (this.#found.delete(session.id)) this.#ending.add(session)
+    if (this.#found.size === 0) this.#sweeper.disarm()
+    session.end(reason)
+  }
+
+  gone(session: Held): void {
+    this.#found.delete(session.id)
+    this.#ending.delete(session)
+    if (this.#found.size === 0) this.#sweeper.disarm()
+    this.log.forget(session.id)
+    this.#host.forget(session.peer)
   }
 }

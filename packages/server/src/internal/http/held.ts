@@ -1,0 +1,108 @@
+/**
+ * What all sessions have in common that an endpoint holds, whichever transport they came by.
+ */
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import type { Revision } from "@skein/protocol/Revision"
+import type { Connection, Receiver } from "@skein/runtime/Connection"
+import type { Peer } from "@skein/runtime/Peer"
+import type { SessionEnd } from "@skein/runtime/Session"
+import * as Effect from "effect/Effect"
+import type { Log } from "./eventLog.ts"
+import { ServerSession } from "../session.ts"
+import type { HttpRequest } from "./door.ts"
+import type { KeepAlive } from "./keepAlive.ts"
+import type { Resolved } from "./options.ts"
+
+/** What a session needs of its endpoint. */
+export interface Keeper {
+  readonly options: Resolved
+  readonly log: Log
+  readonly keepAlive: KeepAlive
+  readonly gauge: { streams: number }
+  /** Whether the endpoint is told to end. */
+  readonly closing: boolean
+  /** Milliseconds of the monotonic clock. */
+  readonly now: () => number
+  readonly fork: (effect: Effect.Effect<unknown>) => void
+  /** Nothing more will be said on a stream that has a log. */
+  readonly completed: (session: Held, stream: number) => void
+  /** A session shall end, and is not found any more. */
+  readonly end: (session: Held, reason: SessionEnd) => void
+  /** All of it is over. */
+  readonly gone: (session: Held) => void
+}
+
+export abstract class Held implements Connection {
+  readonly id: string
+  /** Nobody else gets at the session. */
+  readonly owner: string | undefined
+  peer!: Peer
+  protected readonly keeper: Keeper
+  protected receiver!: Receiver
+  /** The session is told to end. */
+  protected ending = false
+  /** When something was in flight last. */
+  #used: number
+  #settled = false
+
+  constructor(keeper: Keeper, id: string, owner: string | undefined) {
+    this.keeper = keeper
+    this.id = id
+    this.owner = owner
+    this.#used = keeper.now()
+  }
+
+  /** Whether something is in flight, or a client listens. */
+  protected abstract readonly busy: boolean
+  /** Ends all streams. Nothing is said any more. */
+  protected abstract shut(): void
+  abstract send(message: JsonRpc.Outbound, about?: JsonRpc.Id): boolean
+  abstract readonly drained: Effect.Effect<void>
+
+  /** What was negotiated, once it was. */
+  get revision(): Revision | undefined {
+    return this.peer.session?.revision
+  }
+
+  /**
+   * When it will have expired, if nothing happens. A client that goes on without `notifications/initialized` has initialized all
+   * the same; nothing is said to it unasked.
+   */
+  expires(now: number): number {
+    const { idleTimeout, initializeTimeout } = this.keeper.options.sessions
+    if (!this.#settled) return this.#used + initializeTimeout
+    return (this.busy ? now : this.#used) + idleTimeout
+  }
+
+  open(receiver: Receiver): void {
+    this.receiver = receiver
+  }
+
+  /** Hands a message to the peer. Its claims are the newest that are known of who sent it. */
+  protected deliver(message: JsonRpc.Inbound, request: HttpRequest): void {
+    const { session } = this.peer
+    if (session instanceof ServerSession) {
+      session.principal = request.principal
+      this.#settled = true
+    }
+    this.receiver.message(message, request)
+  }
+
+  /** Something was done. */
+  protected used(): void {
+    this.#used = this.keeper.now()
+  }
+
+  end(reason: SessionEnd): void {
+    this.ending = true
+    this.peer.close(reason)
+  }
+
+  get close(): Effect.Effect<void> {
+    return Effect.sync(() => {
+      this.ending = true
+      this.shut()
+      this.keeper.gone(this)
+    })
+  }
+}

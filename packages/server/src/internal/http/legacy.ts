@@ -1,0 +1,76 @@
+/**
+ * A session over HTTP+SSE (2024-11-05): one stream for all that the server says, and a path to post to. The session is the stream:
+ * it ends when the client leaves.
+ */
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Effect from "effect/Effect"
+import type { HttpAnswer, HttpRequest } from "./door.ts"
+import { Held, type Keeper } from "./held.ts"
+import { invalid, refuse } from "./refusal.ts"
+import * as sse from "./sse.ts"
+
+export class LegacySession extends Held {
+  readonly #answer: HttpAnswer
+  #slot = 0
+  #unsent = 0
+  #over = false
+
+  constructor(keeper: Keeper, id: string, owner: string | undefined, answer: HttpAnswer) {
+    super(keeper, id, owner)
+    this.#answer = answer
+  }
+
+  protected get busy(): boolean {
+    return !this.#over
+  }
+
+  /**
+   * "When a client connects, the server MUST send an `endpoint` event containing a URI for the client to use for sending messages."
+   * It is relative to the origin: a client takes no other.
+   */
+  start(messages: string): void {
+    this.#answer.open(200, sse.headers)
+    this.#answer.write(sse.named("endpoint", `${messages}?sessionId=${this.id}`))
+    this.#slot = this.keeper.keepAlive.add(this.#answer)
+    this.keeper.gauge.streams++
+    const left = () => this.keeper.end(this, { _tag: "Closed" })
+    if (this.#answer.over) left()
+    else this.#answer.onClose(left)
+  }
+
+  /** Takes a message; what there is to say to it comes on the stream. */
+  post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
+    if (message._tag === "Invalid" && message.error.code === -32700) {
+      return refuse(answer, { ...invalid(400, ""), error: message.error })
+    }
+    answer.reply(202, {}, "")
+    this.deliver(message, request)
+  }
+
+  send(message: JsonRpc.Outbound): boolean {
+    if (this.#over || this.#answer.over) return true
+    const text = sse.named("message", JsonRpc.encode(message))
+    if (!this.#answer.slow) this.#unsent = 0
+    if (this.#answer.write(text)) return true
+    this.#unsent += text.length
+    if (this.#unsent <= this.keeper.options.maxUnsent) return false
+    this.keeper.fork(
+      Effect.logWarning(`A client does not read: its session ends with ${this.#unsent} characters unsent`)
+    )
+    this.#answer.abort()
+    this.keeper.end(this, { _tag: "Closed" })
+    return true
+  }
+
+  get drained(): Effect.Effect<void> {
+    return this.#answer.drained
+  }
+
+  protected shut(): void {
+    if (this.#over) return
+    this.#over = true
+    this.keeper.keepAlive.remove(this.#answer, this.#slot)
+    this.keeper.gauge.streams--
+    this.#answer.end()
+  }
+}
