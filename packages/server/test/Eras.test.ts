@@ -12,6 +12,15 @@ import * as Scope from "effect/Scope"
 import * as catalog from "./catalog.ts"
 import * as kit from "./kit.ts"
 
+// Whatever is offered may change while the server runs, and each handler's logs can be asked for.
+const told = {
+  tools: { listChanged: true },
+  resources: { subscribe: true, listChanged: true },
+  prompts: { listChanged: true },
+  logging: {}
+}
+const { logging, prompts, resources, tools } = told
+
 const tool = Tool.layer(Tool.make("t"), () => Effect.succeed("ok"))
 const limited = (...revisions: ReadonlyArray<Revision.Revision>) =>
   McpServer.layer({ name: "test", version: "1.0.0", revisions }, tool)
@@ -28,7 +37,7 @@ describe("initialize", () => {
         const result = yield* client.result("initialize", kit.hello(revision))
         expect(result.protocolVersion).toBe(revision)
         expect(result.instructions).toBe("Ask for anything")
-        expect(result.capabilities).toEqual({ tools: {}, resources: {}, prompts: {} })
+        expect(result.capabilities).toEqual(told)
         expect(result.serverInfo).toMatchObject({ name: "everything", version: "1.2.3" })
         expect("title" in result.serverInfo).toBe(revision >= "2025-06-18")
         expect("icons" in result.serverInfo).toBe(revision >= "2025-11-25")
@@ -138,7 +147,7 @@ describe("the request era", () => {
       expect(result).toMatchObject({
         resultType: "complete",
         supportedVersions: ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"],
-        capabilities: { tools: {}, resources: {}, prompts: {} },
+        capabilities: told,
         instructions: "Ask for anything",
         ttlMs: 0,
         cacheScope: "private"
@@ -273,24 +282,24 @@ describe("both eras on one connection", () => {
 
 describe("capabilities", () => {
   const offers: ReadonlyArray<readonly [string, McpServer.Definitions, object, ReadonlyArray<string>]> = [
-    ["tools", tool, { tools: {} }, ["tools/list", "tools/call"]],
+    ["tools", tool, { tools, logging }, ["tools/list", "tools/call"]],
     [
       "resources",
       Resource.layer(Resource.make("a://b"), Effect.succeed("")),
-      { resources: {} },
+      { resources, logging },
       ["resources/list", "resources/templates/list", "resources/read"]
     ],
     [
       "resource templates",
       ResourceTemplate.layer(ResourceTemplate.make("a://{b}", { name: "n" }), () => Effect.succeed("")),
-      { resources: {} },
+      { resources, logging },
       ["resources/list", "resources/templates/list", "resources/read"]
     ],
-    ["prompts", Prompt.layer(Prompt.make("p"), () => Effect.succeed("")), { prompts: {} }, [
+    ["prompts", Prompt.layer(Prompt.make("p"), () => Effect.succeed("")), { prompts, logging }, [
       "prompts/list",
       "prompts/get"
     ]],
-    ["nothing", Layer.empty, {}, []]
+    ["nothing", Layer.empty, { logging }, []]
   ]
   const methods = [...new Set(offers.flatMap(([, , , methods]) => methods))]
   for (const revision of Revision.all) {
@@ -322,11 +331,7 @@ describe("capabilities", () => {
         yield* Scope.close(scope, Exit.void)
         const client = yield* Effect.provide(kit.link(revision), context)
         const hello = Revision.era(revision) === "session" ? "initialize" : "server/discover"
-        expect((yield* client.result(hello, kit.hello(revision))).capabilities).toEqual({
-          tools: {},
-          resources: {},
-          prompts: {}
-        })
+        expect((yield* client.result(hello, kit.hello(revision))).capabilities).toEqual(told)
         expect((yield* client.result("tools/list")).tools).toEqual([])
         expect((yield* client.result("resources/list")).resources).toEqual([])
         expect((yield* client.result("resources/templates/list")).resourceTemplates).toEqual([])
@@ -340,7 +345,7 @@ describe("capabilities", () => {
       for (const revision of Revision.all) {
         const client = yield* kit.client(catalog.server, revision)
         for (
-          const method of ["completion/complete", "subscriptions/listen", "tasks/get", "tasks/list", "", "__proto__"]
+          const method of ["completion/complete", "tasks/get", "tasks/list", "", "__proto__"]
         ) {
           expect(yield* client.error(method)).toMatchObject({ code: -32601 })
         }

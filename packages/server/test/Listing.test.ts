@@ -1,7 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
-import type * as McpError from "@skein/protocol/McpError"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
+import { type Answer, Exchange } from "@skein/runtime/Exchange"
 import * as Link from "@skein/runtime/Link"
 import * as Catalog from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"
@@ -15,6 +16,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as listing from "../src/internal/listing.ts"
+import { Methods } from "../src/internal/methods.ts"
 import * as kit from "./kit.ts"
 
 const tool = (name: string) => Tool.layer(Tool.make(name), () => Effect.succeed("ok"))
@@ -159,22 +161,40 @@ describe("pages", () => {
 })
 
 describe("written once", () => {
+  /** Counts the pages that are written. */
+  class Counting extends Methods {
+    finished = 0
+
+    override finish: Methods["finish"] = (method, result, exchange) => {
+      this.finished++
+      return Methods.prototype.finish.call(this, method, result, exchange) as Answer
+    }
+  }
+
+  const about = { serverInfo: { name: "test", version: "1.0.0" }, instructions: undefined, revisions: Revision.all }
   const setUp = (names: ReadonlyArray<string>, pageSize: number) => {
-    const registry = new Catalog.Registry<{ readonly definition: object }>("tool")
-    let finished = 0
-    const pages = listing.make(registry, "tools", pageSize)
-    const get = (revision: Revision.Revision, cursor?: string): Effect.Effect<kit.Json, McpError.McpError> =>
-      pages(cursor, revision, (page) => {
-        finished++
-        return page as JsonRpc.JsonObject
+    const catalog = Catalog.make(Context.empty(), Scope.makeUnsafe())
+    const registry = catalog.tools
+    const methods = new Counting({ ...about, pageSize }, catalog, undefined as never)
+    listing.install(methods, Method.ListTools, "tools", registry)
+    const get = (revision: Revision.Revision, cursor?: string): Effect.Effect<kit.Json> => {
+      const caller = { revision, info: undefined, capabilities: {} }
+      const params = { ...(cursor === undefined ? {} : { cursor }), _meta: kit.meta() }
+      const exchange = new Exchange(undefined as never, JsonRpc.request(1, "tools/list", params), caller)
+      return Effect.orDie(methods.handlers.get("tools/list")!(exchange)) as Effect.Effect<kit.Json>
+    }
+    const offer = (name: string) =>
+      registry.add(name, {
+        definition: { name, inputSchema: { type: "object" } },
+        call: () => Effect.succeed({ content: [] })
       })
-    const fill = Effect.forEach(names, (name) => registry.add(name, { definition: { name } }))
-    return { registry, get, fill, finished: () => finished }
+    const fill = Effect.forEach(names, offer)
+    return { offer, get, fill, finished: () => methods.finished }
   }
 
   it.effect("a listing is encoded once per change and revision, not once per call; so is each of its pages", () =>
     Effect.gen(function*() {
-      const { fill, finished, get, registry } = setUp(["a", "b", "c"], 2)
+      const { fill, finished, get, offer } = setUp(["a", "b", "c"], 2)
       yield* fill
       const first = yield* get("2026-07-28")
       expect(first).toBeInstanceOf(JsonRpc.Encoded)
@@ -188,12 +208,12 @@ describe("written once", () => {
       expect(old).not.toBe(first)
       expect(yield* get("2024-11-05")).toBe(old)
       expect(finished()).toBe(3)
-      yield* registry.add("d", { definition: { name: "d" } })
+      yield* offer("d")
       const changed = yield* get("2026-07-28")
       expect(changed).not.toBe(first)
       expect(yield* get("2026-07-28")).toBe(changed)
       expect(finished()).toBe(4)
-      expect(JSON.parse((yield* get("2026-07-28", cursor)).text).tools).toEqual([{ name: "c" }, { name: "d" }])
+      expect(namesOf(JSON.parse((yield* get("2026-07-28", cursor)).text))).toEqual(["c", "d"])
       expect(finished()).toBe(5)
     }))
 
@@ -209,11 +229,11 @@ describe("written once", () => {
 
   it.effect("a page where nobody's walk through an unchanged list leads is not kept: what is kept is bounded by the list", () =>
     Effect.gen(function*() {
-      const { fill, finished, get, registry } = setUp(["a", "b", "c", "d", "e"], 2)
+      const { fill, finished, get, offer } = setUp(["a", "b", "c", "d", "e"], 2)
       yield* fill
       const { nextCursor } = JSON.parse((yield* get("2026-07-28")).text)
       const extra = yield* Scope.make()
-      yield* Scope.provide(registry.add("aa", { definition: { name: "aa" } }), extra)
+      yield* Scope.provide(offer("aa"), extra)
       const before = finished()
       const odd = yield* get("2026-07-28", nextCursor)
       expect(odd).not.toBeInstanceOf(JsonRpc.Encoded)
