@@ -16,8 +16,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
+import type * as Caching from "./Caching.ts"
 import * as Catalog from "./Catalog.ts"
 import { ChangeBus, type ListKind } from "./ChangeBus.ts"
+import * as caching from "./internal/caching.ts"
 import * as dispatcher from "./internal/dispatcher.ts"
 import { Fibers } from "./internal/fibers.ts"
 import { Host } from "./internal/host.ts"
@@ -42,6 +44,8 @@ export interface Options {
   readonly revisions?: ReadonlyArray<Revision.Revision>
   /** How many entries a page of a listing holds: 1,000 by default, 1 at least. What is beyond comes with `nextCursor`. */
   readonly pageSize?: number
+  /** How long, and by whom, answers may be kept, by method; not at all by default. A resource's own hints come first. */
+  readonly caching?: Caching.Methods
   /** The bounds of each connection. */
   readonly limits?: Limits
   /**
@@ -153,7 +157,8 @@ const make = (
   const revisions = (options.revisions ?? Revision.all).toSorted().toReversed()
   const { instructions, limits, name, version } = options
   const pageSize = Math.max(1, Math.floor(options.pageSize ?? 1000))
-  const about = { serverInfo: describe(options), instructions, revisions, pageSize }
+  const hints = Object.entries(options.caching ?? {}).map(([method, hint]) => [method, caching.hint(hint)] as const)
+  const about = { serverInfo: describe(options), instructions, revisions, pageSize, caching: new Map(hints) }
   const handle = dispatcher.make(about, catalog, hub)
   const dispatch = logs?.around(handle, catalog.base) ?? handle
   const host = new Host(catalog, hub, dispatch, identity.make(revisions), limits)
@@ -170,7 +175,7 @@ const make = (
         serve(connection),
         (current: Context.Context<Scope.Scope>) => enter(current, catalog.base)
       ),
-    inspect: Inspect.server({ name, version, peers: hub.peers }),
+    inspect: Inspect.server({ name, version, peers: hub.peers, endpoints: host.endpoints }),
     host
   })
 }

@@ -15,15 +15,20 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import * as SchemaAST from "effect/SchemaAST"
 import type { Catalog } from "./Catalog.ts"
+import type * as Completion from "./Completion.ts"
 import * as Content from "./Content.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import { said } from "./internal/annotations.ts"
 import * as captured from "./internal/captured.ts"
 import { clip, maxProblem } from "./internal/clip.ts"
+import * as completers from "./internal/completers.ts"
+import { decoder } from "./internal/decode.ts"
 import { toMcpError } from "./internal/handlerError.ts"
+import type { Visible } from "./Registry.ts"
 
 /** Schemas for the arguments. On the wire each is a string; `title` and `description` annotations describe it. */
 export type Arguments = { readonly [name: string]: Schema.ConstraintCodec<unknown, string | undefined> }
@@ -35,6 +40,8 @@ export interface Options<A extends Arguments> {
   readonly description?: string
   /** The arguments; those made with `Schema.optional` or `Schema.optionalKey`, or with a default, may be absent. None by default. */
   readonly arguments?: A
+  /** Who may see it; everybody by default. To others there is no such prompt. It must be quick. */
+  readonly visible?: Visible
   readonly icons?: ReadonlyArray<Common.Icon>
   readonly _meta?: Common.Meta
 }
@@ -81,31 +88,79 @@ export const make = <A extends Arguments = {}>(
   }
 }
 
+/** What a prompt has besides its handler. */
+export interface LayerOptions<Names extends string, C> {
+  /** What completes the arguments while they are typed. Those whose schema is of literals complete by themselves. */
+  readonly complete?: C & { readonly [N in Exclude<keyof C, Names>]: never }
+}
+
 /**
  * Offers a prompt with its handler. Missing or malformed arguments are answered `-32602`. What the handler fails with becomes
  * `-32603` with its message, an `McpError` keeps its own code. Fails with `DefinitionError` when the name is taken.
  */
-export const layer = <A, E extends HandlerError = never, R = never>(
+export const layer = <
+  A,
+  E extends HandlerError = never,
+  R = never,
+  const C extends Completion.Sources<keyof A & string> = {}
+>(
   prompt: Prompt<A>,
-  handler: (args: A) => Effect.Effect<Answer, E, R>
-): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R>> =>
-  captured.layer<R>((catalog, provide) => {
-    const decode = Schema.decodeUnknownResult(prompt.schema, { errors: "all" })
-    return catalog.prompts.add(prompt.name, {
-      definition: describe(prompt),
-      get: (args) => {
-        const decoded = decode(args)
-        if (Result.isFailure(decoded)) {
-          const problem = `Invalid arguments for prompt ${prompt.name}: ${clip(decoded.failure.message, maxProblem)}`
-          return Effect.fail(McpError.invalidParams(problem))
-        }
-        return Effect.mapBoth(provide(handler(decoded.success)), {
-          onFailure: toMcpError,
-          onSuccess: (answer) => full(answer, prompt.options.description)
-        })
+  handler: (args: A) => Effect.Effect<Answer, E, R>,
+  options?: LayerOptions<keyof A & string, C>
+): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R | Completion.Services<C>>> =>
+  captured.layer(offer("add", prompt, handler, options?.complete))
+
+/** Offers a prompt with its handler until the scope closes, while the server runs. Fails as `layer` does. */
+export const add = <
+  A,
+  E extends HandlerError = never,
+  R = never,
+  const C extends Completion.Sources<keyof A & string> = {}
+>(
+  prompt: Prompt<A>,
+  handler: (args: A) => Effect.Effect<Answer, E, R>,
+  options?: LayerOptions<keyof A & string, C>
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R | Completion.Services<C>>> =>
+  captured.effect(offer("add", prompt, handler, options?.complete))
+
+/** The same in the stead of the prompt that has the name, which is back when the scope closes. Fails with `Unknown` without one. */
+export const replace = <
+  A,
+  E extends HandlerError = never,
+  R = never,
+  const C extends Completion.Sources<keyof A & string> = {}
+>(
+  prompt: Prompt<A>,
+  handler: (args: A) => Effect.Effect<Answer, E, R>,
+  options?: LayerOptions<keyof A & string, C>
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R | Completion.Services<C>>> =>
+  captured.effect(offer("replace", prompt, handler, options?.complete))
+
+const offer = <A, E extends HandlerError, R, C extends object>(
+  how: "add" | "replace",
+  prompt: Prompt<A>,
+  handler: (args: A) => Effect.Effect<Answer, E, R>,
+  complete: C | undefined
+): captured.Add<R | Completion.Services<C>> =>
+(catalog, provide) => {
+  const read = decoder(prompt.schema)
+  return catalog.prompts[how](prompt.name, {
+    definition: describe(prompt),
+    visible: prompt.options.visible,
+    complete: completers.make(prompt.arguments, { ...complete }, provide),
+    get: (args) => {
+      const decoded = read(args)
+      if (Result.isFailure(decoded)) {
+        const problem = `Invalid arguments for prompt ${prompt.name}: ${clip(decoded.failure, maxProblem)}`
+        return Effect.fail(McpError.invalidParams(problem))
       }
-    })
+      return Effect.mapBoth(provide(handler(decoded.success)), {
+        onFailure: toMcpError,
+        onSuccess: (answer) => full(answer, prompt.options.description)
+      })
+    }
   })
+}
 
 const full = (answer: Answer, description: string | undefined): Wire.GetPromptResult => {
   if (typeof answer !== "string" && "messages" in answer) return answer
@@ -126,5 +181,6 @@ const describe = <A>(prompt: Prompt<A>): Wire.Prompt => {
       required: !SchemaAST.isOptional(SchemaAST.toEncoded(schema.ast))
     }
   })
-  return { name: prompt.name, ...prompt.options, ...(args.length === 0 ? undefined : { arguments: args }) }
+  const { visible: _, ...rest } = prompt.options
+  return { name: prompt.name, ...rest, ...(args.length === 0 ? undefined : { arguments: args }) }
 }

@@ -1,19 +1,26 @@
 /**
  * Resources: what a client can read by its URI.
+ *
+ * @example
+ * const logo = Resource.make("shop://logo", { title: "The logo", mimeType: "image/png" })
+ * const live = Resource.layer(logo, Effect.promise(() => readFile("logo.png")))
  */
 import type * as Common from "@skein/protocol/Common"
 import * as McpError from "@skein/protocol/McpError"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import type { Hint } from "./Caching.ts"
 import type { Catalog } from "./Catalog.ts"
 import { DefinitionError } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import * as captured from "./internal/captured.ts"
 import { clip } from "./internal/clip.ts"
 import { type Body, reading } from "./internal/contents.ts"
+import type { Visible } from "./Registry.ts"
 
-/** What describes a resource. */
-export interface Options {
+/** What describes a resource. Its caching hints tell how long, and by whom, its contents may be kept. */
+export interface Options extends Hint {
   /** A name for programs; the URI by default. */
   readonly name?: string
   /** A name for people. */
@@ -22,7 +29,10 @@ export interface Options {
   readonly mimeType?: string
   /** Bytes, before any encoding. */
   readonly size?: number
+  /** Who it is for, how much it matters, and when it changed last (`lastModified`, in ISO 8601). */
   readonly annotations?: Common.Annotations
+  /** Who may see it, and so read it and subscribe to it; everybody by default. To others there is none. It must be quick. */
+  readonly visible?: Visible
   readonly icons?: ReadonlyArray<Common.Icon>
   readonly _meta?: Common.Meta
 }
@@ -33,7 +43,10 @@ export interface Resource {
   readonly options: Options
 }
 
-/** What a reader may answer: text, bytes, or several contents with their own URIs and types. */
+/**
+ * What a reader may answer: text, bytes (sent as base64), several contents with their own URIs and types
+ * (`Content.resourceContents`), or the whole result, with caching hints of its own.
+ */
 export type Answer = Body
 
 /**
@@ -52,16 +65,37 @@ export const notFound: (uri: string) => McpError.McpError = McpError.resourceNot
 export const layer = <E extends HandlerError = never, R = never>(
   resource: Resource,
   read: Effect.Effect<Answer, E, R>
-): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R>> =>
-  captured.layer<R>((catalog, provide) => {
-    const { uri, options } = resource
-    if (!isUri(uri)) {
-      const message = `The resource ${JSON.stringify(clip(uri))} cannot be offered: this is no URI`
-      return Effect.fail(new DefinitionError({ reason: "Uri", kind: "resource", definition: uri, message }))
-    }
-    const reader = reading(provide(read), uri, options.mimeType)
-    return catalog.resources.add(uri, { definition: { uri, name: uri, ...options }, read: () => reader })
-  })
+): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R>> => captured.layer(offer("add", resource, read))
+
+/** Offers a resource with what reads it until the scope closes, while the server runs. Fails as `layer` does. */
+export const add = <E extends HandlerError = never, R = never>(
+  resource: Resource,
+  read: Effect.Effect<Answer, E, R>
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R>> =>
+  captured.effect(offer("add", resource, read))
+
+/** The same in the stead of the resource of that URI, which is back when the scope closes. Fails with `Unknown` without one. */
+export const replace = <E extends HandlerError = never, R = never>(
+  resource: Resource,
+  read: Effect.Effect<Answer, E, R>
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R>> =>
+  captured.effect(offer("replace", resource, read))
+
+const offer = <E extends HandlerError, R>(
+  how: "add" | "replace",
+  resource: Resource,
+  read: Effect.Effect<Answer, E, R>
+): captured.Add<R> =>
+(catalog, provide) => {
+  const { uri, options } = resource
+  if (!isUri(uri)) {
+    const message = `The resource ${JSON.stringify(clip(uri))} cannot be offered: this is no URI`
+    return Effect.fail(new DefinitionError({ reason: "Uri", kind: "resource", definition: uri, message }))
+  }
+  const { cacheScope: _s, ttlMs: _t, visible, ...said } = options
+  const reader = reading(provide(read), uri, options)
+  return catalog.resources[how](uri, { definition: { uri, name: uri, ...said }, visible, read: () => reader })
+}
 
 // A scheme and a colon, then an authority, a path with a query, and a fragment, of the characters that each may hold.
 const character = "[\\w\\-.~:/?@!$&'()*+,;=]|%[\\da-f]{2}"

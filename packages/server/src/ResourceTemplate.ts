@@ -11,19 +11,24 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import type { Hint } from "./Caching.ts"
 import type { Catalog } from "./Catalog.ts"
+import type * as Completion from "./Completion.ts"
 import { DefinitionError } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import * as captured from "./internal/captured.ts"
+import * as completers from "./internal/completers.ts"
 import { type Body, reading } from "./internal/contents.ts"
+import type { Visible } from "./Registry.ts"
 
 /** What reads a variable from the text in the URI: text for a plain one, a list of texts for one that explodes (`{x*}`). */
 export type Variables = {
   readonly [name: string]: Schema.ConstraintCodec<unknown, string | ReadonlyArray<string> | undefined>
 }
 
-/** What describes a template. */
-export interface Options<V extends Variables> {
+/** What describes a template. Its caching hints tell how long, and by whom, the contents of its resources may be kept. */
+export interface Options<V extends Variables> extends Hint {
   /** A name for programs. */
   readonly name: string
   /** A name for people. */
@@ -36,6 +41,8 @@ export interface Options<V extends Variables> {
    */
   readonly variables?: V
   readonly annotations?: Common.Annotations
+  /** Who may see it, and so read its resources; everybody by default. To others there is none. It must be quick. */
+  readonly visible?: Visible
   readonly icons?: ReadonlyArray<Common.Icon>
   readonly _meta?: Common.Meta
 }
@@ -65,7 +72,7 @@ type Value<Name extends string> = Name extends `${string}*` ? ReadonlyArray<stri
 export interface ResourceTemplate<V> {
   readonly uriTemplate: string
   readonly options: Omit<Options<never>, "variables">
-  readonly variables: Schema.ConstraintCodec<V, unknown> | undefined
+  readonly variables: { readonly fields: Variables; readonly schema: Schema.ConstraintCodec<V, unknown> } | undefined
 }
 
 /** Defines a template. */
@@ -78,8 +85,16 @@ export const make = <const T extends string, V extends Variables = never>(
   return {
     uriTemplate,
     options: rest,
-    variables: variables === undefined ? undefined : Schema.Struct(variables as Schema.Struct.Fields) as never
+    variables: variables === undefined
+      ? undefined
+      : { fields: variables, schema: Schema.Struct(variables as Schema.Struct.Fields) as never }
   }
+}
+
+/** What a template has besides its reader. */
+export interface LayerOptions<Names extends string, C> {
+  /** What completes the variables while they are typed. Those whose schema is of literals complete by themselves. */
+  readonly complete?: C & { readonly [N in Exclude<keyof C, Names>]: never }
 }
 
 /**
@@ -90,33 +105,76 @@ export const make = <const T extends string, V extends Variables = never>(
  * What the reader fails with becomes `-32603` with its message, an `McpError` (`Resource.notFound`) keeps its own code. Fails
  * with `DefinitionError` when the template is malformed or is offered already.
  */
-export const layer = <V, E extends HandlerError = never, R = never>(
+export const layer = <
+  V,
+  E extends HandlerError = never,
+  R = never,
+  const C extends Completion.Sources<keyof V & string> = {}
+>(
   template: ResourceTemplate<V>,
-  read: (variables: V, uri: string) => Effect.Effect<Body, E, R>
-): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R>> =>
-  captured.layer<R>((catalog, provide) => {
-    const { uriTemplate, options, variables } = template
-    const compiled = UriTemplate.make(uriTemplate)
-    if (Result.isFailure(compiled)) {
-      return Effect.fail(
-        new DefinitionError({
-          reason: "UriTemplate",
-          kind: "resource template",
-          definition: uriTemplate,
-          message: `The resource template ${JSON.stringify(uriTemplate)} cannot be offered: ${compiled.failure}`
-        })
-      )
+  read: (variables: V, uri: string) => Effect.Effect<Body, E, R>,
+  options?: LayerOptions<keyof V & string, C>
+): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R | Completion.Services<C>>> =>
+  captured.layer(offer("add", template, read, options?.complete))
+
+/** Offers a template with its reader until the scope closes, while the server runs. Fails as `layer` does. */
+export const add = <
+  V,
+  E extends HandlerError = never,
+  R = never,
+  const C extends Completion.Sources<keyof V & string> = {}
+>(
+  template: ResourceTemplate<V>,
+  read: (variables: V, uri: string) => Effect.Effect<Body, E, R>,
+  options?: LayerOptions<keyof V & string, C>
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R | Completion.Services<C>>> =>
+  captured.effect(offer("add", template, read, options?.complete))
+
+/** The same in the stead of the template of that text, which is back when the scope closes. Fails with `Unknown` without one. */
+export const replace = <
+  V,
+  E extends HandlerError = never,
+  R = never,
+  const C extends Completion.Sources<keyof V & string> = {}
+>(
+  template: ResourceTemplate<V>,
+  read: (variables: V, uri: string) => Effect.Effect<Body, E, R>,
+  options?: LayerOptions<keyof V & string, C>
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R | Completion.Services<C>>> =>
+  captured.effect(offer("replace", template, read, options?.complete))
+
+const offer = <V, E extends HandlerError, R, C extends object>(
+  how: "add" | "replace",
+  template: ResourceTemplate<V>,
+  read: (variables: V, uri: string) => Effect.Effect<Body, E, R>,
+  complete: C | undefined
+): captured.Add<R | Completion.Services<C>> =>
+(catalog, provide) => {
+  const { uriTemplate, options, variables } = template
+  const compiled = UriTemplate.make(uriTemplate)
+  if (Result.isFailure(compiled)) {
+    return Effect.fail(
+      new DefinitionError({
+        reason: "UriTemplate",
+        kind: "resource template",
+        definition: uriTemplate,
+        message: `The resource template ${JSON.stringify(uriTemplate)} cannot be offered: ${compiled.failure}`
+      })
+    )
+  }
+  const decode = variables === undefined
+    ? (matched: UriTemplate.Values) => Result.succeed(matched as V)
+    : Schema.decodeUnknownResult(variables.schema)
+  const { cacheScope: _s, ttlMs: _t, visible, ...said } = options
+  return catalog.templates[how](uriTemplate, {
+    definition: { uriTemplate, ...said },
+    visible,
+    complete: completers.make(variables?.fields ?? {}, { ...complete }, provide),
+    match: (uri) => {
+      const matched = UriTemplate.match(compiled.success, uri)
+      const decoded = matched === undefined ? undefined : decode(matched)
+      if (decoded === undefined || Result.isFailure(decoded)) return undefined
+      return () => reading(provide(read(decoded.success, uri)), uri, options)
     }
-    const decode = variables === undefined
-      ? (matched: UriTemplate.Values) => Result.succeed(matched as V)
-      : Schema.decodeUnknownResult(variables)
-    return catalog.templates.add(uriTemplate, {
-      definition: { uriTemplate, ...options },
-      match: (uri) => {
-        const matched = UriTemplate.match(compiled.success, uri)
-        const decoded = matched === undefined ? undefined : decode(matched)
-        if (decoded === undefined || Result.isFailure(decoded)) return undefined
-        return () => reading(provide(read(decoded.success, uri)), uri, options.mimeType)
-      }
-    })
   })
+}

@@ -17,39 +17,72 @@ import type * as Common from "@skein/protocol/Common"
 import type * as WireTool from "@skein/protocol/Tool"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
-import * as Schema from "effect/Schema"
-import type { Catalog } from "./Catalog.ts"
+import type * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import type { StandardSchemaV1 } from "effect/StandardSchema"
+import type { Catalog, ToolEntry } from "./Catalog.ts"
 import type * as Content from "./Content.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import * as captured from "./internal/captured.ts"
 import { clip } from "./internal/clip.ts"
 import * as jsonSchema from "./internal/jsonSchema.ts"
+import * as shape from "./internal/shape.ts"
+import type { Reader, Writer } from "./internal/shape.ts"
 import * as toolCall from "./internal/toolCall.ts"
+import type { Visible } from "./Registry.ts"
 
-/** A schema that reads or writes JSON and needs no services. */
+/** An Effect Schema that reads or writes JSON and needs no services. */
 export type Codec = Schema.ConstraintCodec<unknown, unknown>
 
-/** A schema, or the fields of a struct. */
-export type Shape = Codec | { readonly [name: string]: Codec }
+/**
+ * What describes arguments or structured content: an Effect Schema, the fields of a struct, a schema of another library that is a
+ * Standard Schema and tells its JSON Schema (see `StandardSchema`), or JSON Schema itself (see `JsonSchema.make`).
+ */
+export type Shape = Codec | StandardSchemaV1 | { readonly [name: string]: Codec }
 
-/** What a shape decodes to. */
-export type TypeOf<S extends Shape> = S extends Codec ? S["Type"]
+/** What a handler gets of arguments of a shape. */
+export type InputOf<S extends Shape> = S extends Codec ? S["Type"]
+  : S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S>
   : S extends Schema.Struct.Fields ? Schema.Struct.Type<S>
   : never
 
-/** What describes a tool. Its schemas are told as JSON Schema 2020-12, which is meant where `$schema` is absent. */
+/** What a handler answers for structured content of a shape. */
+export type OutputOf<S extends Shape> = S extends Codec ? S["Type"]
+  : S extends StandardSchemaV1 ? StandardSchemaV1.InferInput<S>
+  : S extends Schema.Struct.Fields ? Schema.Struct.Type<S>
+  : never
+
+/**
+ * What describes a tool. Its schemas are told as JSON Schema 2020-12, which is meant where `$schema` is absent; a raw one may be
+ * of draft-07 and say so.
+ */
 export interface Options<Input extends Shape, Output extends Shape> {
   /** A name for people. */
   readonly title?: string
   /** What the tool does, for the model. */
   readonly description?: string
-  /** The arguments: a schema of an object, or its fields. None by default. */
+  /**
+   * The arguments: a schema of an object, or its fields. None by default.
+   *
+   * A field that is annotated with `"x-mcp-header": "Region"` is mirrored by clients of 2026-07-28 into the HTTP header
+   * `Mcp-Param-Region`, for gateways to route by. It is a string, an integer or a boolean, within nothing but objects, and the
+   * name is unique.
+   */
   readonly input?: Input
-  /** The structured content of the result. Without it the tool answers with content alone. */
+  /**
+   * The structured content of the result. Without it the tool answers with content alone.
+   *
+   * Any JSON value since 2026-07-28. Before, it must be an object: of what is not one, clients of those revisions see neither the
+   * schema nor the value, and read it as text.
+   */
   readonly output?: Output
   /** Hints about what the tool does. Clients must not trust them. */
   readonly annotations?: WireTool.ToolAnnotations
+  /** Whether a call may be a task, must be one, or must not (the default). Known to 2025-11-25 alone. */
+  readonly execution?: WireTool.ToolExecution
+  /** Who may see it, and so call it; everybody by default. To others there is no such tool. It must be quick. */
+  readonly visible?: Visible
   readonly icons?: ReadonlyArray<Common.Icon>
   readonly _meta?: Common.Meta
 }
@@ -58,8 +91,8 @@ export interface Options<Input extends Shape, Output extends Shape> {
 export interface Tool<Name extends string, Input, Output> {
   readonly name: Name
   readonly options: Omit<Options<never, never>, "input" | "output">
-  readonly input: Schema.ConstraintCodec<Input, unknown> | undefined
-  readonly output: Schema.ConstraintCodec<Output, unknown> | undefined
+  readonly input: Reader<Input> | undefined
+  readonly output: Writer<Output> | undefined
 }
 
 /** Structured content together with content of the author's own, or with `isError`. Made by `result`. */
@@ -69,9 +102,6 @@ export interface Result<out Output> extends toolCall.ToolResult<Output> {}
 export type Answer<Output> = [Output] extends [never] ? Content.Input | Result<undefined> | void
   : Output | Result<Output>
 
-const schemaOf = (shape: Shape): Codec =>
-  Schema.isSchema(shape) ? shape as Codec : Schema.Struct(shape as Schema.Struct.Fields) as unknown as Codec
-
 /**
  * Defines a tool. The name should be 1 to 128 characters of `A-Z a-z 0-9 _ - .` (2025-11-25, "Tool Names"). One that is not is
  * offered all the same, and the log says so: clients and models may stumble over it.
@@ -79,13 +109,13 @@ const schemaOf = (shape: Shape): Codec =>
 export const make = <const Name extends string, Input extends Shape = {}, Output extends Shape = never>(
   name: Name,
   options: Options<Input, Output> = {}
-): Tool<Name, TypeOf<Input>, [Output] extends [never] ? never : TypeOf<Output>> => {
+): Tool<Name, InputOf<Input>, [Output] extends [never] ? never : OutputOf<Output>> => {
   const { input, output, ...rest } = options
   return {
     name,
     options: rest,
-    input: input === undefined ? undefined : schemaOf(input) as Schema.ConstraintCodec<TypeOf<Input>, unknown>,
-    output: output === undefined ? undefined : schemaOf(output) as never
+    input: input === undefined ? undefined : shape.reader(input) as Reader<InputOf<Input>>,
+    output: output === undefined ? undefined : shape.writer(output)
   }
 }
 
@@ -113,20 +143,45 @@ export const result: {
  *
  * What the handler acquires needs a scope of its own: wrap it in `Effect.scoped`. Without, nobody can build the layer.
  *
- * Fails with `DefinitionError` when the name is taken or a schema cannot be said as JSON Schema.
+ * Fails with `DefinitionError` when the name is taken, a schema cannot be said as JSON Schema or used, or an `x-mcp-header` breaks
+ * its rules. One tool that fails so never hides the others: the server is not built.
  */
 export const layer = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
   tool: Tool<Name, Input, Output>,
   // What a tool answers is what its definition says: inferred from here, a tool without an output schema would take anything.
   handler: (input: Input) => Effect.Effect<Answer<NoInfer<Output>>, E, R>
-): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R>> =>
-  captured.layer<R>((catalog, provide) =>
-    Effect.flatMap(
-      describe(tool),
-      (definition) =>
-        catalog.tools.add(tool.name, { definition, call: toolCall.make(tool, (input) => provide(handler(input))) })
-    )
-  )
+): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R>> => captured.layer(offer("add", tool, handler))
+
+/**
+ * Offers a tool with its handler until the scope closes, while the server runs. Fails as `layer` does; a name that is taken by
+ * one that is disabled is taken.
+ */
+export const add = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
+  tool: Tool<Name, Input, Output>,
+  handler: (input: Input) => Effect.Effect<Answer<NoInfer<Output>>, E, R>
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R>> =>
+  captured.effect(offer("add", tool, handler))
+
+/** The same in the stead of the tool that has the name, which is back when the scope closes. Fails with `Unknown` without one. */
+export const replace = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
+  tool: Tool<Name, Input, Output>,
+  handler: (input: Input) => Effect.Effect<Answer<NoInfer<Output>>, E, R>
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R>> =>
+  captured.effect(offer("replace", tool, handler))
+
+const offer = <Name extends string, Input, Output, E extends HandlerError, R>(
+  how: "add" | "replace",
+  tool: Tool<Name, Input, Output>,
+  handler: (input: Input) => Effect.Effect<Answer<Output>, E, R>
+): captured.Add<R> =>
+(catalog, provide) =>
+  Effect.flatMap(describe(tool), ({ definition, headers }) =>
+    catalog.tools[how](tool.name, {
+      definition,
+      visible: tool.options.visible,
+      headers,
+      call: toolCall.make(tool, (input) => provide(handler(input)))
+    }))
 
 /** "Tool names SHOULD be between 1 and 128 characters", of these and no others (2025-11-25, "Tool Names"). */
 const advise = (name: string): Effect.Effect<void> =>
@@ -136,14 +191,23 @@ const advise = (name: string): Effect.Effect<void> =>
       `The tool name ${JSON.stringify(clip(name))} should be 1 to 128 characters of A-Z a-z 0-9 _ - .`
     )
 
-/** The tool as `tools/list` shows it. */
+/** The tool as `tools/list` shows it, and the arguments that clients mirror into headers. */
 const describe = <Name extends string, Input, Output>(
   { input, name, options, output }: Tool<Name, Input, Output>
-): Effect.Effect<WireTool.Tool, DefinitionError> =>
+): Effect.Effect<Pick<ToolEntry, "definition" | "headers">, DefinitionError> =>
   Effect.gen(function*() {
     yield* advise(name)
     const named = { kind: "tool", definition: name } as const
-    const inputSchema = input === undefined ? jsonSchema.none : yield* jsonSchema.input(input, named)
-    const outputSchema = output === undefined ? undefined : yield* jsonSchema.output(output, named)
-    return { name, ...options, inputSchema, ...(outputSchema === undefined ? undefined : { outputSchema }) }
+    const { visible: _, ...said } = options
+    const inputSchema = input === undefined
+      ? jsonSchema.none
+      : yield* jsonSchema.attempt("input schema", named, input.jsonSchema)
+    const outputSchema = output === undefined
+      ? undefined
+      : yield* jsonSchema.attempt("output schema", named, output.jsonSchema)
+    const headers = yield* jsonSchema.attempt("input schema", named, () => jsonSchema.headers(inputSchema))
+    return {
+      definition: { name, ...said, inputSchema, ...(outputSchema === undefined ? undefined : { outputSchema }) },
+      headers
+    }
   })

@@ -293,7 +293,7 @@ describe("a schema that cannot be offered", () => {
         for (const schema of [symbolic, Endless]) {
           const error = yield* refusal(Tool.make("odd", { [member]: schema }) as never)
           expect(error).toMatchObject({ _tag: "DefinitionError", reason: "Schema", kind: "tool", definition: "odd" })
-          expect((error as DefinitionError).message).toContain(`The ${member} schema cannot be said as JSON Schema`)
+          expect((error as DefinitionError).message).toContain(`The tool "odd" cannot be offered for its ${member} schema: `)
         }
       }))
   }

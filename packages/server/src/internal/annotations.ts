@@ -4,6 +4,7 @@
  * needs the words most just there.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { keyword } from "@skein/protocol/XMcpHeader"
 import * as AST from "effect/SchemaAST"
 
 /** The definitions that a JSON Schema refers to, by name. */
@@ -28,10 +29,15 @@ export const resolve = (node: JsonObject, definitions: Definitions): JsonObject 
 
 /** What is said of a schema: as a key of a struct, of the whole, before the last of its checks, or of what may be undefined. */
 export const said = (ast: AST.AST, key: "title" | "description"): string | undefined => {
-  const text = ast.context?.annotations?.[key] ?? AST.resolve(ast)?.[key] ?? ast.annotations?.[key]
-  if (typeof text === "string") return text
+  const text = annotation(ast, key)
+  return typeof text === "string" ? text : undefined
+}
+
+const annotation = (ast: AST.AST, key: string): unknown => {
+  const value = ast.context?.annotations?.[key] ?? AST.resolve(ast)?.[key] ?? ast.annotations?.[key]
+  if (value !== undefined) return value
   const members = AST.isUnion(ast) ? ast.types.filter((type) => !AST.isUndefined(type)) : []
-  return members.length === 1 ? said(members[0]!, key) : undefined
+  return members.length === 1 ? annotation(members[0]!, key) : undefined
 }
 
 const formats: ReadonlyMap<unknown, string> = new Map([
@@ -57,12 +63,15 @@ export const annotate = (
     const title = "title" in node ? undefined : said(ast, "title")
     // Of a key it may have been said in an `allOf` already.
     const description = "description" in node || "allOf" in node ? undefined : said(ast, "description")
+    // Whatever it is: one that is wrong is told to whoever defines the tool.
+    const header = keyword in node ? undefined : annotation(ast, keyword)
     const format = node["type"] === "string" && !("format" in node) ? formatOf(ast) : undefined
     return {
       ...node,
       ...(format === undefined ? undefined : { format }),
       ...(title === undefined ? undefined : { title }),
-      ...(description === undefined ? undefined : { description })
+      ...(description === undefined ? undefined : { description }),
+      ...(header === undefined ? undefined : { [keyword]: header })
     }
   }
 

@@ -19,12 +19,16 @@ const has: { readonly [kind in ListKind]: (catalog: Catalog["Service"]) => boole
 
 const logs = ({ base }: Catalog["Service"]): boolean => base.mapUnsafe.has(Logs.key)
 
+const completes = ({ prompts, templates }: Catalog["Service"]): boolean =>
+  [prompts, templates].some(({ sorted }) => sorted.some(([, { complete }]) => complete !== undefined))
+
 /** The capabilities that a catalog has or has not, what is said of each, and whether it has them. */
 const declared: ReadonlyMap<string | undefined, readonly [(catalog: Catalog["Service"]) => boolean, object]> = new Map([
   // Whatever is offered may change while the server runs.
   ["tools", [has.tools, { listChanged: true }]],
   ["resources", [has.resources, { subscribe: true, listChanged: true }]],
   ["prompts", [has.prompts, { listChanged: true }]],
+  ["completions", [completes, {}]],
   ["logging", [logs, {}]]
 ])
 

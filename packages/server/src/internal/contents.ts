@@ -1,26 +1,36 @@
 import type * as Wire from "@skein/protocol/Content"
+import type { ReadResourceResult } from "@skein/protocol/Resource"
 import type { McpRequest } from "@skein/runtime/Exchange"
 import * as Effect from "effect/Effect"
-import type { ReadResourceResult } from "@skein/protocol/Resource"
+import type { Hint } from "../Caching.ts"
 import type { Handled } from "../Catalog.ts"
 import * as Content from "../Content.ts"
 import type { HandlerError } from "../HandlerError.ts"
+import * as caching from "./caching.ts"
 import { toMcpError } from "./handlerError.ts"
 
-/** What a reader of resources may answer: text, bytes, or contents made by `Content.resourceContents`. */
-export type Body = string | Uint8Array | ReadonlyArray<Wire.AnyResourceContents>
+/** What a reader of resources may answer: text, bytes, contents made by `Content.resourceContents`, or the whole result. */
+export type Body = string | Uint8Array | ReadonlyArray<Wire.AnyResourceContents> | ReadResourceResult
+
+/** What is known of a resource before it is read. */
+interface About extends Hint {
+  readonly mimeType?: string | undefined
+}
 
 /** Reads a resource, and gives the contents that are meant. */
 export const reading = <E extends HandlerError>(
   read: Effect.Effect<Body, E, McpRequest>,
   uri: string,
-  mimeType: string | undefined
-): Handled<ReadResourceResult> =>
-  Effect.mapBoth(read, {
+  about: About
+): Handled<ReadResourceResult> => {
+  const hint = caching.hint(about)
+  return Effect.mapBoth(read, {
     onFailure: toMcpError,
-    onSuccess: (body) => ({
-      contents: typeof body === "string" || body instanceof Uint8Array
-        ? [Content.resourceContents(uri, body, mimeType)]
-        : body
-    })
+    onSuccess: (body) => {
+      if (typeof body === "string" || body instanceof Uint8Array) {
+        return { contents: [Content.resourceContents(uri, body, about.mimeType)], ...hint }
+      }
+      return "contents" in body ? { ...hint, ...body, ...caching.hint(body) } : { contents: body, ...hint }
+    }
   })
+}

@@ -1,12 +1,15 @@
 /**
- * Effect Schemas as the JSON Schemas that definitions carry.
+ * The JSON Schemas that definitions carry: of Effect Schemas, and those that come from elsewhere.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import type { ObjectSchema } from "@skein/protocol/Tool"
+import * as XMcpHeader from "@skein/protocol/XMcpHeader"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { DefinitionError } from "../DefinitionError.ts"
 import { annotate, type Definitions, referenced, resolve } from "./annotations.ts"
+import { clip, maxProblem } from "./clip.ts"
 
 /**
  * `Schema.Number` allows the numbers that JSON cannot say, and names them as strings. A model is told the number alone:
@@ -69,49 +72,63 @@ const asObject = (node: JsonObject, definitions: Definitions): JsonObject | unde
   return isUnion ? { type: "object", ...node } : undefined
 }
 
-type Named = Pick<DefinitionError, "kind" | "definition">
-
-const convert = <A>(
-  schema: Schema.Constraint,
-  what: string,
-  named: Named,
-  make: (document: Document) => A
-): Effect.Effect<A, DefinitionError> =>
-  Effect.try({
-    // A union that is a member of itself has no end, neither here nor where values are read by it.
-    try: () => make(document(schema)),
-    catch: (error) => refused(named, `The ${what} cannot be said as JSON Schema: ${String(error)}`)
-  })
-
-const refused = ({ definition, kind }: Named, problem: string): DefinitionError =>
-  new DefinitionError({
-    reason: "Schema",
-    kind,
-    definition,
-    message: `The ${kind} ${JSON.stringify(definition)} cannot be offered. ${problem}`
-  })
+const nonObject = "Its arguments must be an object: give a struct, or the fields of one"
 
 /** What describes the arguments of a tool: the root must be an object in every revision. */
-export const input = (schema: Schema.Constraint, named: Named): Effect.Effect<ObjectSchema, DefinitionError> =>
-  Effect.flatMap(
-    convert(schema, "input schema", named, ({ root, definitions }) => {
-      const object = asObject(root, definitions)
-      return object === undefined ? undefined : withoutNonFinite(whole({ root: object, definitions })) as ObjectSchema
-    }),
-    (object) =>
-      object === undefined
-        ? Effect.fail(refused(named, "Its arguments must be an object: give a struct, or the fields of one"))
-        : Effect.succeed(object)
-  )
+export const input = (schema: Schema.Constraint): ObjectSchema => {
+  const { definitions, root } = document(schema)
+  const object = asObject(root, definitions)
+  if (object === undefined) throw new TypeError(nonObject)
+  return withoutNonFinite(whole({ root: object, definitions })) as ObjectSchema
+}
 
 /** The schema of no arguments. */
 export const none: ObjectSchema = { type: "object", additionalProperties: false }
 
 /** What describes the structured content of a tool. Of a union of objects older revisions are told too that it is one. */
-export const output = (schema: Schema.Constraint, named: Named): Effect.Effect<JsonObject, DefinitionError> =>
-  convert(
-    schema,
-    "output schema",
-    named,
-    ({ root, definitions }) => whole({ root: asObject(root, definitions) ?? root, definitions })
-  )
+export const output = (schema: Schema.Constraint): JsonObject => {
+  const { definitions, root } = document(schema)
+  return whole({ root: asObject(root, definitions) ?? root, definitions })
+}
+
+/** The JSON Schema of arguments that comes from elsewhere. */
+export const objectOf = (given: JsonObject | boolean, verbatim: boolean): ObjectSchema => {
+  const told = anyOf(given, verbatim)
+  if (told["type"] === "object") return told as ObjectSchema
+  throw new TypeError(verbatim ? `The schema of arguments must say "type": "object" at its root` : nonObject)
+}
+
+/** The JSON Schema of any value that comes from elsewhere: where it can be only an object, it says so at its root. */
+export const anyOf = (given: JsonObject | boolean, verbatim: boolean): JsonObject => {
+  if (typeof given === "boolean") return given ? {} : { not: {} }
+  if (verbatim || given["type"] === "object") return given
+  const definitions = isObject(given["$defs"]) ? given["$defs"] as Definitions : {}
+  const { $ref, ...rest } = given
+  const root = $ref === undefined ? given : { ...rest, ...resolve({ $ref }, definitions) }
+  return asObject(root, definitions) ?? given
+}
+
+/** The arguments that clients mirror into headers, if there are any. */
+export const headers = (inputSchema: ObjectSchema): ReadonlyArray<XMcpHeader.Param> | undefined => {
+  const params = Result.getOrThrowWith(XMcpHeader.fromSchema(inputSchema), (problem) => new TypeError(problem))
+  return params.length === 0 ? undefined : params
+}
+
+/** Runs what may throw because a schema cannot be said, or is one that the specification does not allow. */
+export const attempt = <A>(
+  what: string,
+  { definition, kind }: Pick<DefinitionError, "kind" | "definition">,
+  make: () => A
+): Effect.Effect<A, DefinitionError> =>
+  Effect.try({
+    // A union that is a member of itself has no end, neither here nor where values are read by it.
+    try: make,
+    catch: (error) =>
+      new DefinitionError({
+        reason: "Schema",
+        kind,
+        definition,
+        message: `The ${kind} ${JSON.stringify(clip(definition))} cannot be offered for its ${what}: ` +
+          clip(error instanceof Error ? error.message : String(error), maxProblem)
+      })
+  })

@@ -42,7 +42,9 @@ export const install = <R>(
     const last = sorted[end - 1]
     const found = {
       [key]: sorted.slice(start, end).map(([, { definition }]) => definition),
-      ...(last !== undefined && end < sorted.length ? { nextCursor: Cursor.encode(key, last[0]) } : undefined)
+      ...(last !== undefined && end < sorted.length ? { nextCursor: Cursor.encode(key, last[0]) } : undefined),
+      // Whatever the hint says: what not everybody may see is not to be shared.
+      ...(selective ? { cacheScope: "private" } : undefined)
     }
     return methods.finish(method, found as R, exchange)
   }

@@ -11,6 +11,7 @@ import * as Revision from "@skein/protocol/Revision"
 import type { Answer, Exchange, McpRequest } from "@skein/runtime/Exchange"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import type { Hint } from "../Caching.ts"
 import type { Catalog, Handled } from "../Catalog.ts"
 import type { Hub } from "./hub.ts"
 
@@ -23,6 +24,8 @@ export interface About {
   readonly instructions: string | undefined
   readonly revisions: ReadonlyArray<Revision.Revision>
   readonly pageSize: number
+  /** The caching hints of results that have none of their own, by their method. */
+  readonly caching?: ReadonlyMap<string, Hint> | undefined
 }
 
 /** The table of methods, while it is filled. */
@@ -62,10 +65,15 @@ export class Methods {
   /** Writes a result. One that the revision cannot carry is a defect. */
   finish<P, R>(method: Method.RequestMethod<P, R>, result: R, exchange: Exchange): Answer {
     const { revision } = exchange.caller
-    const whole = Revision.era(revision) === "request" ? this.signed(result as object) as R : result
+    const whole = Revision.era(revision) === "request" ? this.signed(this.#hinted(method.name, result)) as R : result
     const written = Codec.encodeResult(method, revision, whole)
     if (Result.isSuccess(written)) return written.success
     throw new Error(`The result of ${method.name} cannot be said in ${revision}: ${written.failure.message}`)
+  }
+
+  #hinted(method: string, result: unknown): object {
+    const hint = this.about.caching?.get(method)
+    return hint === undefined ? result as object : { ...hint, ...result as object }
   }
 
   /** In the request era each result says of which kind it is, and who answers. */

@@ -7,12 +7,13 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import type { McpRequest } from "@skein/runtime/Exchange"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
-import type { ToolEntry } from "../Catalog.ts"
+import type { Handled, ToolEntry } from "../Catalog.ts"
 import * as Content from "../Content.ts"
 import type { HandlerError } from "../HandlerError.ts"
 import { clip, maxProblem } from "./clip.ts"
+import type { Reader, Soon, Writer } from "./shape.ts"
 import { describe, toolFault } from "./handlerError.ts"
 
 /** What an answer may have besides structured content. */
@@ -58,8 +59,38 @@ const recover = (error: HandlerError): Effect.Effect<Wire.CallToolResult, McpErr
 /** What a call needs to know of a tool's definition. */
 interface Schemas<Input, Output> {
   readonly name: string
-  readonly input: Schema.ConstraintCodec<Input, unknown> | undefined
-  readonly output: Schema.ConstraintCodec<Output, unknown> | undefined
+  readonly input: Reader<Input> | undefined
+  readonly output: Writer<Output> | undefined
+}
+
+/** "A tool that returns structured content SHOULD also return the serialized JSON in a TextContent block." */
+const asText = (structuredContent: unknown): Wire.CallToolResult["content"] =>
+  structuredContent === undefined ? [] : [Content.text(JSON.stringify(structuredContent))]
+
+const whole = ({ _meta, content, isError }: Extras, structuredContent: unknown): Wire.CallToolResult => ({
+  content: content === undefined ? asText(structuredContent) : Content.blocks(content),
+  ...(structuredContent === undefined ? undefined : { structuredContent }),
+  ...(isError === undefined ? undefined : { isError }),
+  ...(_meta === undefined ? undefined : { _meta })
+})
+
+/** From what a handler answers to the result; later, where the output schema takes its time. */
+const answering = <Output>(output: Writer<Output> | undefined): (value: unknown) => Soon<Wire.CallToolResult> => {
+  const plain = (value: unknown): Wire.CallToolResult =>
+    value instanceof ToolResult
+      ? whole(value.parts, (value as ToolResult<unknown>).parts.structured)
+      : { content: value === undefined ? [] : Content.blocks(value as Content.Input) }
+  if (output === undefined) return plain
+  const write = output.compile()
+  return (value) => {
+    const parts: Parts<unknown> = value instanceof ToolResult ? value.parts : { structured: value }
+    // "If an output schema is provided: servers MUST provide structured results that conform to this schema." A failure need not.
+    if (parts.structured === undefined && parts.isError === true) return whole(parts, undefined)
+    const written = write(parts.structured as Output)
+    return Predicate.isPromiseLike(written)
+      ? written.then((structured) => whole(parts, structured))
+      : whole(parts, written)
+  }
 }
 
 /** The function that runs a tool's calls. Its schemas are compiled here, once. */
@@ -67,45 +98,28 @@ export const make = <Input, Output, E extends HandlerError>(
   tool: Schemas<Input, Output>,
   handler: (input: Input) => Effect.Effect<unknown, E, McpRequest>
 ): ToolEntry["call"] => {
-  const decode = tool.input === undefined
-    ? undefined
-    : Schema.decodeUnknownResult(Schema.toCodecJson(tool.input), { errors: "all" })
-  const encode = tool.output === undefined ? undefined : Schema.encodeUnknownSync(Schema.toCodecJson(tool.output))
+  const read = tool.input?.compile()
+  const answer = answering(tool.output)
 
-  // "A tool that returns structured content SHOULD also return the serialized JSON in a TextContent block."
-  const asText = (structuredContent: unknown): Wire.CallToolResult["content"] =>
-    structuredContent === undefined ? [] : [Content.text(JSON.stringify(structuredContent))]
+  const settle: (effect: Effect.Effect<unknown, E, McpRequest>) => Effect.Effect<Wire.CallToolResult, E, McpRequest> =
+    tool.output?.foreign === true
+      ? (effect) => Effect.flatMap(effect, (value) => now(answer(value)))
+      : (effect) => Effect.map(effect, answer as (value: unknown) => Wire.CallToolResult)
 
-  const answer = (value: unknown): Wire.CallToolResult => {
-    if (value instanceof ToolResult) return whole((value as ToolResult<unknown>).parts)
-    if (encode === undefined) return { content: value === undefined ? [] : Content.blocks(value as Content.Input) }
-    const structuredContent = encode(value)
-    return { content: asText(structuredContent), structuredContent }
-  }
+  const run = (input: Input): Handled<Wire.CallToolResult> => Effect.catch(settle(handler(input)), recover)
 
-  const whole = ({ _meta, content, isError, structured }: Parts<unknown>): Wire.CallToolResult => {
-    // "If an output schema is provided: servers MUST provide structured results that conform to this schema." A failure need not.
-    const left = structured === undefined && (encode === undefined || isError === true)
-    const structuredContent = left || encode === undefined ? structured : encode(structured)
-    return {
-      content: content === undefined ? asText(structuredContent) : Content.blocks(content),
-      ...(structuredContent === undefined ? undefined : { structuredContent }),
-      ...(isError === undefined ? undefined : { isError }),
-      ...(_meta === undefined ? undefined : { _meta })
-    }
-  }
+  const enter = (input: Result.Result<Input, string>, revision: string): Handled<Wire.CallToolResult> =>
+    Result.isSuccess(input) ? run(input.success) : badArguments(tool.name, input.failure, revision)
 
-  return (args: JsonObject, exchange) => {
-    if (decode === undefined) return settle(handler({} as Input), answer)
-    const input = decode(args)
-    return Result.isSuccess(input)
-      ? settle(handler(input.success), answer)
-      : badArguments(tool.name, input.failure.message, exchange.caller.revision)
+  return (args: JsonObject, { caller }) => {
+    if (read === undefined) return run({} as Input)
+    const input = read(args)
+    return Predicate.isPromiseLike(input)
+      ? Effect.flatMap(now(input), (input) => enter(input, caller.revision))
+      : enter(input, caller.revision)
   }
 }
 
-const settle = <E extends HandlerError>(
-  effect: Effect.Effect<unknown, E, McpRequest>,
-  answer: (value: unknown) => Wire.CallToolResult
-): Effect.Effect<Wire.CallToolResult, McpError.McpError, McpRequest> =>
-  Effect.catch(Effect.map(effect, answer), recover)
+/** What is there, or will be; what it is rejected with is a defect. */
+const now = <A>(value: Soon<A>): Effect.Effect<A> =>
+  Predicate.isPromiseLike(value) ? Effect.promise(() => value as Promise<A>) : Effect.succeed(value)

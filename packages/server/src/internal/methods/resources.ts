@@ -1,10 +1,9 @@
 /** `resources/list`, `resources/templates/list` and `resources/read`. */
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
-import type { ReadResourceResult } from "@skein/protocol/Resource"
-import type { Caller, Exchange } from "@skein/runtime/Exchange"
+import type { Caller } from "@skein/runtime/Exchange"
 import * as Effect from "effect/Effect"
-import type { Catalog, Handled } from "../../Catalog.ts"
+import type { Catalog, Reader } from "../../Catalog.ts"
 import * as listing from "../listing.ts"
 import type { Methods } from "../methods.ts"
 
@@ -13,16 +12,20 @@ export const reader = (
   { resources, templates }: Catalog["Service"],
   uri: string,
   caller: Caller
-): ((exchange: Exchange) => Handled<ReadResourceResult>) | undefined => {
+): Reader | undefined => {
   const resource = resources.seen(uri, caller)
-  if (resource !== undefined) return resource.read
+  if (resource !== undefined) return resource.visible === undefined ? resource.read : privately(resource.read)
   for (const [, template] of templates.sorted) {
     if (template.visible?.(caller) === false) continue
     const reading = template.match(uri)
-    if (reading !== undefined) return reading
+    if (reading !== undefined) return template.visible === undefined ? reading : privately(reading)
   }
   return undefined
 }
+
+/** What not everybody may see is not to be shared, whatever its caching hints say. */
+const privately = (read: Reader): Reader => (exchange) =>
+  Effect.map(read(exchange), (result) => ({ ...result, cacheScope: "private" }))
 
 export const install = (methods: Methods): void => {
   const { catalog } = methods

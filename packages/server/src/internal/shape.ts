@@ -1,0 +1,80 @@
+/**
+ * What goes into a tool and what comes out, whatever describes it: an Effect Schema or a Standard Schema.
+ */
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type { ObjectSchema } from "@skein/protocol/Tool"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type { StandardSchemaV1 } from "effect/StandardSchema"
+import { decoder } from "./decode.ts"
+import * as jsonSchema from "./jsonSchema.ts"
+import * as standard from "./standard.ts"
+
+/** What may be there later. */
+export type Soon<A> = A | PromiseLike<A>
+
+/** Reads the arguments of a call. */
+export interface Reader<out A> {
+  /** The JSON Schema that clients are told. Throws where there is none. */
+  readonly jsonSchema: () => ObjectSchema
+  /** Makes the function that reads, or says what is wrong. */
+  readonly compile: () => (value: unknown) => Soon<Result.Result<A, string>>
+}
+
+/** Writes the structured content of a result. */
+export interface Writer<in A> {
+  /** The JSON Schema that clients are told. Throws where there is none. */
+  readonly jsonSchema: () => JsonObject
+  /** Whether it is of another library, and may take its time. */
+  readonly foreign: boolean
+  /** Makes the function that writes. It throws, or is rejected, where the value does not fit. */
+  readonly compile: () => (value: A) => Soon<unknown>
+}
+
+type Codec = Schema.ConstraintCodec<unknown, unknown>
+
+/** A schema of any kind, or the fields of a struct. */
+export type Any = Codec | StandardSchemaV1 | { readonly [name: string]: Codec }
+
+const schemaOf = (shape: Exclude<Any, StandardSchemaV1>): Codec =>
+  Schema.isSchema(shape) ? shape as Codec : Schema.Struct(shape as Schema.Struct.Fields) as unknown as Codec
+
+/** An Effect Schema may be made a Standard Schema too, and stays what it is. */
+const isForeign = (shape: Any): shape is StandardSchemaV1 => !Schema.isSchema(shape) && standard.isStandard(shape)
+
+export const reader = (shape: Any): Reader<unknown> => {
+  if (isForeign(shape)) {
+    return {
+      jsonSchema: () => jsonSchema.objectOf(standard.jsonSchema(shape, "input"), standard.isVerbatim(shape)),
+      compile: () => (value) => standard.validate(shape, value)
+    }
+  }
+  const schema = schemaOf(shape)
+  return { jsonSchema: () => jsonSchema.input(schema), compile: () => decoder(Schema.toCodecJson(schema)) }
+}
+
+export const writer = (shape: Any): Writer<unknown> => {
+  if (isForeign(shape)) {
+    return {
+      foreign: true,
+      jsonSchema: () => jsonSchema.anyOf(standard.jsonSchema(shape, "output"), standard.isVerbatim(shape)),
+      compile: () => (value) => {
+        const validated = standard.validate(shape, value)
+        return Predicate.isPromiseLike(validated) ? validated.then(orThrow) : orThrow(validated)
+      }
+    }
+  }
+  const schema = schemaOf(shape)
+  return {
+    foreign: false,
+    jsonSchema: () => jsonSchema.output(schema),
+    compile: () => Schema.encodeUnknownSync(Schema.toCodecJson(schema))
+  }
+}
+
+const orThrow = (result: Result.Result<unknown, string>): unknown => {
+  if (Result.isFailure(result)) throw new Error(result.failure)
+  if (result.success === undefined) throw new Error("The structured content is undefined, which JSON cannot say")
+  return result.success
+}
