@@ -6,7 +6,7 @@ import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type { Progress } from "./Exchange.ts"
+import type { Exchange, Progress } from "./Exchange.ts"
 import { targetOf } from "./internal/target.ts"
 import { millisOf } from "./internal/time.ts"
 import type { Peer } from "./Peer.ts"
@@ -50,20 +50,26 @@ export interface ServerInfo {
   readonly name: string
   readonly version: string
   readonly sessions: ReadonlyArray<SessionInfo>
+  /** Requests of the request era that came over HTTP, and so belong to no session. */
+  readonly requests: ReadonlyArray<RequestInfo>
+  /** How many streams are open over HTTP that last as long as their client wants. */
+  readonly streams: number
 }
+
+const requestAt = (exchange: Exchange, now: number): RequestInfo => ({
+  id: exchange.id,
+  method: exchange.method,
+  target: targetOf(exchange.params),
+  revision: exchange.caller.revision,
+  age: now - (exchange.startedAt ?? now),
+  progress: exchange.reported,
+  cancelled: exchange.cancelled
+})
 
 const sessionAt = (peer: Peer, now: number): SessionInfo => ({
   revision: peer.session?.revision,
   info: peer.session?.info,
-  requests: Array.from(peer.exchanges, (exchange) => ({
-    id: exchange.id,
-    method: exchange.method,
-    target: targetOf(exchange.params),
-    revision: exchange.caller.revision,
-    age: now - (exchange.startedAt ?? now),
-    progress: exchange.reported,
-    cancelled: exchange.cancelled
-  })),
+  requests: Array.from(peer.exchanges, (exchange) => requestAt(exchange, now)),
   queued: peer.queued,
   calls: Array.from(peer.calls, ({ id, method, startedAt }) => ({ id, method, age: now - startedAt }))
 })
@@ -78,9 +84,14 @@ export const server = (options: {
   readonly name: string
   readonly version: string
   readonly peers: Iterable<Peer>
+  readonly endpoints?: Iterable<{ readonly exchanges: Iterable<Exchange>; readonly streams: number }> | undefined
 }): Effect.Effect<ServerInfo> =>
   Effect.map(now, (now) => ({
     name: options.name,
     version: options.version,
-    sessions: Array.from(options.peers, (peer) => sessionAt(peer, now))
+    sessions: Array.from(options.peers, (peer) => sessionAt(peer, now)),
+    requests: Array.from(options.endpoints ?? []).flatMap(({ exchanges }) =>
+      Array.from(exchanges, (exchange) => requestAt(exchange, now))
+    ),
+    streams: Array.from(options.endpoints ?? []).reduce((sum, { streams }) => sum + streams, 0)
   }))

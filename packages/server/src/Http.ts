@@ -11,6 +11,7 @@ import { classify as classifyRequest } from "./internal/http/classify.ts"
 import type { HttpAnswer, HttpRequest } from "./internal/http/door.ts"
 import * as core from "./internal/http/endpoint.ts"
 import * as options from "./internal/http/options.ts"
+import * as logs from "./internal/logs.ts"
 import { McpServer } from "./McpServer.ts"
 
 export type { Classified, RequestEra, SessionEra } from "./internal/http/classify.ts"
@@ -45,7 +46,9 @@ export const make = (options_?: Options): Effect.Effect<Endpoint, never, McpServ
       const { host } = Context.get(context, McpServer)
       // A request starts with the services that the server was built with. A scope that it found, it would fill.
       const around: Context.Context<never> = Context.omit(Scope.Scope, Layer.CurrentMemoMap)(context)
-      return new core.Endpoint(host, options.resolve(options_), Context.merge(around, host.catalog.base))
+      const endpoint = new core.Endpoint(host, options.resolve(options_), logs.enter(around, host.catalog.base))
+      host.endpoints.add(endpoint)
+      return endpoint
     }),
     (endpoint) => endpoint.close
   )

@@ -18,6 +18,14 @@ import type * as identity from "./identity.ts"
 import type { Observer } from "./observer.ts"
 import * as logs from "./logs.ts"
 
+/** What an endpoint of HTTP shows of itself. */
+export interface Endpoint {
+  /** The lone requests in flight. */
+  readonly exchanges: Iterable<Exchange>
+  /** How many streams are open that last as long as their client wants. */
+  readonly streams: number
+}
+
 /** The inside of a server, for its transports. */
 export class Host {
   readonly catalog: Catalog["Service"]
@@ -25,6 +33,8 @@ export class Host {
   readonly limits: Limits.Limits | undefined
   /** The revisions that the server speaks, newest first. */
   readonly revisions: ReadonlyArray<Revision>
+  /** Where requests of the request era come in by themselves, each on a connection of its own. */
+  readonly endpoints = new Set<Endpoint>()
   /** Who makes a request that is all that came, in the request era; or why it is refused. */
   readonly identify: (request: JsonRpc.Request, origin: Origin | undefined) => Caller | Refusal
   readonly #dispatch: Dispatcher<McpRequest>

@@ -134,6 +134,36 @@ const read = (message: IncomingMessage, limit: number, done: (body: Body) => voi
   message.on("close", aborted)
 }
 
+// What is left of a body after its answer is read all the same up to here, so that the connection can be used again.
+const short = 64 * 1024
+
+// And of a longer one this much, until the connection is cut: whoever still sends has not looked for the answer.
+const lingered = 1024 * 1024
+
+/** Whether what was not read of a body is too much to read for nothing, or may be. A client that waits to send it does not. */
+const isLong = ({ headers }: IncomingMessage): boolean =>
+  headers.expect !== undefined || headers["transfer-encoding"] !== undefined ||
+  Number(headers["content-length"]) > short
+
+/**
+ * Answers a request whose body is still on its way. The connection cannot be used again; but closed at once it would be reset, and
+ * the answer with it, before a client that is still sending has read it. So some more is read, and dropped.
+ */
+const linger = (response: ServerResponse, body: string): void => {
+  const { req: message } = response
+  let left = lingered
+  response.on("error", ignore)
+  message.on("error", ignore)
+  message.on("end", () => response.end())
+  message.on("data", (chunk: Buffer) => {
+    left -= chunk.length
+    if (left < 0) response.destroy()
+  })
+  response.write(body)
+  message.socket.setTimeout(2_000, () => message.socket.destroy())
+  message.resume()
+}
+
 const ignore = (): void => {}
 
 /** A `ServerResponse`. */
@@ -162,10 +192,12 @@ export class NodeAnswer implements HttpAnswer {
   reply(status: number, headers: Headers, body: string): void {
     const response = this.#response
     if (this.over || response.headersSent) return
+    const unread = !response.req.complete && isLong(response.req)
+    const last = unread || this.#shared.closing ? { connection: "close" } : undefined
     const length = status === 204 ? undefined : { "content-length": Buffer.byteLength(body) }
-    const closing = this.#shared.closing ? { connection: "close" } : undefined
-    response.writeHead(status, { ...headers, ...length, ...this.#also, ...closing })
-    response.end(body)
+    response.writeHead(status, { ...headers, ...length, ...this.#also, ...last })
+    if (unread) linger(response, body)
+    else response.end(body)
   }
 
   open(status: number, headers: Headers): void {
@@ -202,7 +234,10 @@ export class NodeAnswer implements HttpAnswer {
     const response = this.#response
     if (this.over) return
     // Its head, sent long ago, has promised to keep the connection.
-    if (this.#shared.closing) response.once("finish", () => response.socket?.destroySoon())
+    if (this.#shared.closing && response.req.httpVersionMajor === 1) {
+      const { socket } = response
+      response.once("finish", () => socket?.destroySoon())
+    }
     response.end()
   }
 

@@ -18,7 +18,7 @@ import { KeepAlive } from "./keepAlive.ts"
 import { Lone } from "./lone.ts"
 import * as mirrored from "./mirrored.ts"
 import type { Resolved } from "./options.ts"
-import { because, busy, invalid, refuse } from "./refusal.ts"
+import { because, busy, invalid, refuse, type Refused } from "./refusal.ts"
 import { Sessions } from "./sessions.ts"
 
 const notFound = invalid(404, "Not Found: there is no such endpoint here")
@@ -85,41 +85,42 @@ export class Endpoint {
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.#closing = true
-      return Effect.asVoid(Effect.all([this.#lone.close, this.#sessions.close], { concurrency: 2 }))
+      const both = Effect.all([this.#lone.close, this.#sessions.close], { concurrency: 2 })
+      return Effect.andThen(both, Effect.sync(() => void this.#host.endpoints.delete(this)))
     })
   }
 
   #handle(request: HttpRequest, answer: HttpAnswer): void {
     const { method } = request
     const refused = this.#guards.source(request)
-    if (refused !== undefined) return refuse(answer, refused)
+    if (refused !== undefined) return this.#refuse(answer, refused)
     const { cors, path } = this.options
     const allowed = cors?.headers(request.header("origin"))
     if (allowed !== undefined) answer.also(allowed)
-    if (request.path !== path && path !== "*") return refuse(answer, notFound)
+    if (request.path !== path && path !== "*") return this.#refuse(answer, notFound)
     if (method === "POST") return this.#post(request, answer)
     if (method === "GET" || method === "DELETE") return this.#open(request, answer)
     const preflight = method === "OPTIONS"
       ? cors?.preflight(request.header("origin"), (name) => request.header(name))
       : undefined
     if (preflight !== undefined) return answer.reply(204, preflight, "")
-    refuse(answer, invalid(405, "Method Not Allowed", this.#allow))
+    this.#refuse(answer, invalid(405, "Method Not Allowed", this.#allow))
   }
 
   /** A stream of a session, or its end. */
   #open(request: HttpRequest, answer: HttpAnswer): void {
     const classified = classify(request, undefined, this.#host.revisions)
-    if (classified._tag === "Refused") return refuse(answer, classified)
+    if (classified._tag === "Refused") return this.#refuse(answer, classified)
     if (request.method === "DELETE") return this.#sessions.delete(request, answer)
     const refused = this.#guards.acceptStream(request) ?? (this.#closing ? ending : undefined)
-    if (refused !== undefined) return refuse(answer, refused)
+    if (refused !== undefined) return this.#refuse(answer, refused)
     this.#sessions.get(request, answer)
   }
 
   #post(request: HttpRequest, answer: HttpAnswer): void {
     const refused = this.#guards.content(request) ?? this.#guards.accept(request) ??
       (this.#closing ? ending : undefined)
-    if (refused !== undefined) return refuse(answer, refused)
+    if (refused !== undefined) return this.#refuse(answer, refused)
     request.read(this.options.maxBody, (body) => {
       try {
         this.#posted(body, request, answer)
@@ -131,22 +132,22 @@ export class Endpoint {
 
   #posted(body: Body, request: HttpRequest, answer: HttpAnswer): void {
     if ("fault" in body) {
-      if (body.fault === "TooLarge") refuse(answer, tooLarge)
-      else if (body.fault === "Encoding") refuse(answer, noText)
+      if (body.fault === "TooLarge") this.#refuse(answer, tooLarge)
+      else if (body.fault === "Encoding") this.#refuse(answer, noText)
       return
     }
     const message = JsonRpc.parseText(body.text, this.#maxBatch)
     // What looks like an answer fails the question that it is for, and so goes to its session.
     if (message._tag === "Invalid" && !message.answer) {
-      return refuse(answer, { _tag: "Refused", status: 400, error: message.error }, message.id)
+      return this.#refuse(answer, { _tag: "Refused", status: 400, error: message.error }, message.id)
     }
     const classified = classify(request, message, this.#host.revisions)
-    if (classified._tag === "Refused") return refuse(answer, classified, idOf(message))
+    if (classified._tag === "Refused") return this.#refuse(answer, classified, idOf(message))
     if (classified._tag === "SessionEra") return this.#inSession(message, request, answer)
     if (message._tag === "Request") return this.#lone.start(message, request, answer)
     if (message._tag === "Notification") return this.#notified(message, request, answer)
     // A single response or a malformed one: the classification refuses those of this era.
-    refuse(answer, invalid(400, "Invalid Request: a client posts no responses in this revision"))
+    this.#refuse(answer, invalid(400, "Invalid Request: a client posts no responses in this revision"))
   }
 
   /**
@@ -160,10 +161,13 @@ export class Endpoint {
       ? undefined
       : Header.mismatch(Header.names.protocolVersion, stated, version)) ??
       mirrored.mismatch(this.#host.catalog, message, request, undefined, false)
-    if (wrong !== undefined) return refuse(answer, because(McpError.headerMismatch(wrong)))
+    if (wrong !== undefined) return this.#refuse(answer, because(McpError.headerMismatch(wrong)))
     const { revisions } = this.#host
     if (version !== undefined && !revisions.includes(version as Revision.Revision)) {
-      return refuse(answer, because(McpError.unsupportedProtocolVersion({ supported: revisions, requested: version })))
+      return this.#refuse(
+        answer,
+        because(McpError.unsupportedProtocolVersion({ supported: revisions, requested: version }))
+      )
     }
     answer.reply(202, {}, "")
   }
@@ -173,10 +177,15 @@ export class Endpoint {
       const required = this.options.requireMirroredHeaders && message._tag === "Request"
       const wrong = mirrored.mismatch(this.#host.catalog, message, request, undefined, required)
       if (wrong !== undefined) {
-        return refuse(answer, because(McpError.headerMismatch(wrong), Revision.latestSession), idOf(message))
+        return this.#refuse(answer, because(McpError.headerMismatch(wrong), Revision.latestSession), idOf(message))
       }
     }
     this.#sessions.post(message, request, answer)
+  }
+
+  #refuse(answer: HttpAnswer, refused: Refused, id?: JsonRpc.Id): void {
+    this.#host.observer?.refused(refused.status)
+    refuse(answer, refused, id)
   }
 
   /** Something of this side broke. Its cause reaches the log, and a reference to it the client. */
@@ -184,7 +193,7 @@ export class Endpoint {
     const reference = globalThis.crypto.randomUUID()
     Effect.runForkWith(this.#context)(Effect.logError(`An HTTP request failed, reference ${reference}`, defect))
     try {
-      if (!answer.over) refuse(answer, because(McpError.internal(reference), Revision.latest, 500))
+      if (!answer.over) this.#refuse(answer, because(McpError.internal(reference), Revision.latest, 500))
     } catch {
       answer.abort()
     }

@@ -20,7 +20,7 @@ import type { HttpAnswer, HttpRequest } from "./door.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import * as mirrored from "./mirrored.ts"
 import type { Resolved } from "./options.ts"
-import { because, busy, json, refuse } from "./refusal.ts"
+import { because, busy, json, refuse, type Refused } from "./refusal.ts"
 import * as sse from "./sse.ts"
 
 /** A lone request in flight. */
@@ -101,15 +101,15 @@ export class Lone implements Owner {
     // Without `_meta` the header alone makes it one of this era, and `_meta` is what is missing.
     if (stated !== version && (version !== undefined || stated === undefined)) {
       const wrong = Header.mismatch(Header.names.protocolVersion, stated, version ?? "")
-      if (wrong !== undefined) return refuse(to, because(McpError.headerMismatch(wrong)), id)
+      if (wrong !== undefined) return this.#refuse(to, because(McpError.headerMismatch(wrong)), id)
     }
     const caller = this.#host.identify(message, from)
-    if ("error" in caller) return refuse(to, because(caller.error, caller.revision), id)
+    if ("error" in caller) return this.#refuse(to, because(caller.error, caller.revision), id)
     const wrong = mirrored.mismatch(this.#host.catalog, message, from, caller, true)
-    if (wrong !== undefined) return refuse(to, because(McpError.headerMismatch(wrong), caller.revision), id)
-    if (this.#turns.size >= this.#options.maxRequests) return refuse(to, tooMany, id)
+    if (wrong !== undefined) return this.#refuse(to, because(McpError.headerMismatch(wrong), caller.revision), id)
+    if (this.#turns.size >= this.#options.maxRequests) return this.#refuse(to, tooMany, id)
     if (message.method === listen && this.#gauge.streams >= this.#options.maxStreams) {
-      return refuse(to, tooManyStreams, id)
+      return this.#refuse(to, tooManyStreams, id)
     }
     new Turn(this, message, caller, from, to).start()
   }
@@ -151,23 +151,22 @@ export class Lone implements Owner {
   }
 
   answer(exchange: Exchange, message: JsonRpc.Success | JsonRpc.Failure): void {
-    const { streams, to } = exchange as Turn
+    const turn = exchange as Turn
     const text = JsonRpc.encode(message)
-    const status = message._tag === "Success" ? 200 : statusOf(message.error)
-    if (!streams) {
-      if (status !== 200 || !this.#options.alwaysStream) return to.reply(status, json, text)
-      to.open(200, sse.headers)
+    if (!turn.streams) {
+      const status = message._tag === "Success" ? 200 : statusOf(message.error)
+      if (status !== 200 || !this.#options.alwaysStream) return turn.to.reply(status, json, text)
+      this.#stream(turn)
     }
-    to.write(sse.message(text))
-    to.end()
+    turn.to.write(sse.message(text))
+    this.#end(turn)
   }
 
   /** Whoever asked is gone; or they are not, and this side ends. */
   drop(exchange: Exchange): void {
-    const { id, streams, to } = exchange as Turn
-    if (to.over) return
-    if (streams) to.end()
-    else refuse(to, ending, id)
+    const turn = exchange as Turn
+    if (turn.streams) this.#end(turn)
+    else if (!turn.to.over) this.#refuse(turn.to, ending, turn.id)
   }
 
   say(exchange: Exchange, method: string, params: JsonRpc.JsonObject): boolean {
@@ -223,6 +222,17 @@ export class Lone implements Owner {
     if (turn.streams) return
     turn.streams = true
     turn.to.open(200, sse.headers)
+    this.#host.observer?.streamOpened()
     if (turn.startedAt !== undefined) turn.slot = this.#keepAlive.add(turn.to)
+  }
+
+  #end({ to }: Turn): void {
+    this.#host.observer?.streamClosed()
+    to.end()
+  }
+
+  #refuse(to: HttpAnswer, refused: Refused, id: JsonRpc.Id): void {
+    this.#host.observer?.refused(refused.status)
+    refuse(to, refused, id)
   }
 }
