@@ -4,6 +4,7 @@
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
+import type { Principal } from "@skein/runtime/Connection"
 import * as Link from "@skein/runtime/Link"
 import type * as Peer from "@skein/runtime/Peer"
 import type * as Catalog from "@skein/server/Catalog"
@@ -198,6 +199,27 @@ export const link = (
     const server = yield* McpServer.McpServer
     const [near, far] = yield* Link.make()
     return new Client(far, yield* server.serve(near), revision)
+  })
+
+/** Puts a server on a link whose messages come from somebody. Nothing is said yet. */
+export const linkAs = (
+  server: McpServer.McpServer["Service"],
+  principal: Principal | undefined,
+  revision: Revision.Revision = Revision.latest
+): Effect.Effect<Client, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const [near, far] = yield* Link.make()
+    const peer = yield* server.serve({
+      open: (receiver) =>
+        near.open({
+          message: (inbound) => receiver.message(inbound, { principal }),
+          end: (end) => receiver.end(end)
+        }),
+      send: (message) => near.send(message),
+      drained: near.drained,
+      close: near.close
+    })
+    return new Client(far, peer, revision)
   })
 
 /** Puts the server on a link and, in the session era, shakes hands. */

@@ -13,8 +13,8 @@ import type { Change, ChangeBus, ListKind } from "../ChangeBus.ts"
 import * as capabilities from "./capabilities.ts"
 import type { Fibers } from "./fibers.ts"
 import { Listen } from "./listen.ts"
-import { reader } from "./methods/resources.ts"
 import { Outbox, type Target } from "./outbox.ts"
+import { reader } from "./reader.ts"
 import { ServerSession } from "./session.ts"
 
 /** How a hub behaves. What each means stands in `McpServer.Options`. */

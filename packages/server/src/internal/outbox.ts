@@ -2,7 +2,7 @@
  * Notices for many listeners, of whom each may be slow to read.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import type { Fibers } from "./fibers.ts"
 
 /** What a listener is told. */
@@ -50,7 +50,7 @@ export class Outbox {
     for (const [key, notice] of queue) {
       queue.delete(key)
       const slow = this.#fibers.fork(target.say(notice))
-      if (slow !== undefined) return slow.addObserver(() => this.#next(target, queue)) as unknown as void
+      if (slow !== undefined) return void slow.addObserver(() => this.#next(target, queue))
     }
     this.#waiting.delete(target)
   }
