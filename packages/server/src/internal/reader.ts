@@ -1,6 +1,6 @@
-import type { ReadResourceResult } from "@skein/protocol/Resource"
-import type { Caller, Exchange } from "@skein/runtime/Exchange"
-import type { Catalog, Handled } from "../Catalog.ts"
+import type { Caller } from "@skein/runtime/Exchange"
+import * as Effect from "effect/Effect"
+import type { Catalog, Reader } from "../Catalog.ts"
 
 /** What reads a URI for a caller: a resource of that URI, or the first template that matches; `undefined` where nothing does. */
 export const reader = (

@@ -1,9 +1,7 @@
 /** `resources/list`, `resources/templates/list` and `resources/read`. */
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
-import type { Caller } from "@skein/runtime/Exchange"
 import * as Effect from "effect/Effect"
-import type { Catalog, Reader } from "../../Catalog.ts"
 import * as listing from "../listing.ts"
 import type { Methods } from "../methods.ts"
 import { reader } from "../reader.ts"
