@@ -108,7 +108,11 @@ export class Calls {
     } catch (cause) {
       this.#remove(id)
       const message = `The parameters of ${method} have no JSON form`
-      resume(Effect.fail(new RequestError({ reason: "Unsupported", method, message, cause })))
+      // A transport that cannot take it says why.
+      const error = cause instanceof RequestError
+        ? cause
+        : new RequestError({ reason: "Unsupported", method, message, cause })
+      resume(Effect.fail(error))
       return settled
     }
     if (!this.#pending.has(id)) return settled

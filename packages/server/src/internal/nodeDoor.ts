@@ -72,6 +72,12 @@ export class NodeRequest implements HttpRequest {
     this.#host = hosts > 1 ? "" : host
   }
 
+  get query(): string | undefined {
+    const target = this.#message.url ?? ""
+    const at = target.indexOf("?")
+    return at === -1 ? undefined : target.slice(at + 1)
+  }
+
   get method(): string {
     return this.#message.method ?? ""
   }
@@ -140,7 +146,7 @@ const short = 64 * 1024
 // And of a longer one this much, until the connection is cut: whoever still sends has not looked for the answer.
 const lingered = 1024 * 1024
 
-/** Whether what was not read of a body is too much to read for nothing, or may be. A client that waits to send it does not. */
+/** Whether what was not read of a body is too much to read for nothing, or may be. */
 const isLong = ({ headers }: IncomingMessage): boolean =>
   headers.expect !== undefined || headers["transfer-encoding"] !== undefined ||
   Number(headers["content-length"]) > short
@@ -196,7 +202,8 @@ export class NodeAnswer implements HttpAnswer {
     const last = unread || this.#shared.closing ? { connection: "close" } : undefined
     const length = status === 204 ? undefined : { "content-length": Buffer.byteLength(body) }
     response.writeHead(status, { ...headers, ...length, ...this.#also, ...last })
-    if (unread) linger(response, body)
+    // A client that asked whether it may send its body hears that it may not.
+    if (unread && response.req.headers.expect === undefined) linger(response, body)
     else response.end(body)
   }
 

@@ -44,7 +44,8 @@ const carries = (message: JsonRpc.Inbound): boolean =>
  * - What carries `_meta` with a protocol version is of the request era, and so is what names a revision of that era in
  *   `MCP-Protocol-Version`. A session id beside it is ignored: "an `Mcp-Session-Id` header on a request: ignore it".
  * - `initialize` opens a session, whatever else its header names: there the version is negotiated in the body.
- * - All else belongs to the session that `Mcp-Session-Id` names, and is refused without one.
+ * - All else belongs to the session that `Mcp-Session-Id` names, and is refused without one; except by an endpoint that keeps no
+ *   sessions (`stateless`).
  *
  * Whether headers and body agree is looked at afterwards, in the terms of the era. A version in the header that is not spoken is
  * refused with 400 and `-32022`, which lists those that are: "the server MUST respond with `400 Bad Request`", in both eras.
@@ -52,7 +53,8 @@ const carries = (message: JsonRpc.Inbound): boolean =>
 export const classify = (
   request: Pick<HttpRequest, "method" | "header">,
   message: JsonRpc.Inbound | undefined,
-  supported: ReadonlyArray<Revision.Revision>
+  supported: ReadonlyArray<Revision.Revision>,
+  stateless = false
 ): Classified => {
   if (message !== undefined && carries(message)) return requestEra
   const opening = message?._tag === "Request" && message.method === "initialize"
@@ -74,6 +76,6 @@ export const classify = (
   }
   if (message?._tag === "Batch" && message.members.some(carries)) return mixed
   const id = request.header(Header.keys.sessionId)
-  if (id === undefined && !opening) return message?._tag === "Batch" ? noBatch : noSession
+  if (id === undefined && !opening && !stateless) return message?._tag === "Batch" ? noBatch : noSession
   return { _tag: "SessionEra", id }
 }

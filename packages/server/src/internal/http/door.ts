@@ -24,6 +24,8 @@ export interface HttpRequest extends Origin {
   readonly method: string
   /** The path without the query, as it came. */
   readonly path: string
+  /** The query, without its question mark, where there is one. */
+  readonly query?: string | undefined
   /** Reads a header by its name in lower case. Repeated ones are joined by a comma, as HTTP servers do. */
   readonly header: (name: string) => string | undefined
   /** The services of the fiber that brought it, where it came by one: handlers find them. */

@@ -12,12 +12,12 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Host } from "../host.ts"
 import { classify } from "./classify.ts"
-import type { Body, HttpAnswer, HttpRequest } from "./door.ts"
+import type { HttpAnswer, HttpRequest } from "./door.ts"
 import { Guards } from "./guards.ts"
 import { KeepAlive } from "./keepAlive.ts"
 import { Lone } from "./lone.ts"
 import * as mirrored from "./mirrored.ts"
-import type { Resolved } from "./options.ts"
+import type { LegacySse, Resolved } from "./options.ts"
 import { because, busy, invalid, refuse, type Refused } from "./refusal.ts"
 import { Sessions } from "./sessions.ts"
 
@@ -97,7 +97,10 @@ export class Endpoint {
     const { cors, path } = this.options
     const allowed = cors?.headers(request.header("origin"))
     if (allowed !== undefined) answer.also(allowed)
-    if (request.path !== path && path !== "*") return this.#refuse(answer, notFound)
+    const { legacySse } = this.options
+    const isLegacy = request.path === legacySse?.path || request.path === legacySse?.messages
+    if (request.path !== path && path !== "*" && !isLegacy) return this.#refuse(answer, notFound)
+    if (isLegacy && method !== "OPTIONS") return this.#legacy(legacySse!, request, answer)
     if (method === "POST") return this.#post(request, answer)
     if (method === "GET" || method === "DELETE") return this.#open(request, answer)
     const preflight = method === "OPTIONS"
@@ -107,8 +110,21 @@ export class Endpoint {
     this.#refuse(answer, invalid(405, "Method Not Allowed", this.#allow))
   }
 
+  /** The transport of 2024-11-05: GET on one path, POST on another. */
+  #legacy({ messages, path }: LegacySse, request: HttpRequest, answer: HttpAnswer): void {
+    const method = request.path === path ? "GET" : "POST"
+    if (request.method !== method) return this.#refuse(answer, invalid(405, "Method Not Allowed", { allow: method }))
+    const refused = method === "GET" ? this.#guards.acceptStream(request) : this.#guards.content(request)
+    if (refused !== undefined) return this.#refuse(answer, refused)
+    if (method === "GET") return this.#sessions.legacyGet(messages, request, answer)
+    this.#read(request, answer, (message) => this.#sessions.legacyPost(message, request, answer))
+  }
+
   /** A stream of a session, or its end. */
   #open(request: HttpRequest, answer: HttpAnswer): void {
+    if (this.options.sessions.stateless) {
+      return this.#refuse(answer, invalid(405, `Method Not Allowed: ${request.method}`, { allow: "POST" }))
+    }
     const classified = classify(request, undefined, this.#host.revisions)
     if (classified._tag === "Refused") return this.#refuse(answer, classified)
     if (request.method === "DELETE") return this.#sessions.delete(request, answer)
@@ -118,30 +134,34 @@ export class Endpoint {
   }
 
   #post(request: HttpRequest, answer: HttpAnswer): void {
-    const refused = this.#guards.content(request) ?? this.#guards.accept(request) ??
-      (this.#closing ? ending : undefined)
+    const refused = this.#guards.content(request) ?? this.#guards.accept(request)
     if (refused !== undefined) return this.#refuse(answer, refused)
+    this.#read(request, answer, (message) => this.#posted(message, request, answer))
+  }
+
+  #read(request: HttpRequest, answer: HttpAnswer, then: (message: JsonRpc.Inbound) => void): void {
     request.read(this.options.maxBody, (body) => {
       try {
-        this.#posted(body, request, answer)
+        if (!("fault" in body)) then(JsonRpc.parseText(body.text, this.#maxBatch))
+        else if (body.fault === "TooLarge") this.#refuse(answer, tooLarge)
+        else if (body.fault === "Encoding") this.#refuse(answer, noText)
       } catch (defect) {
         this.#fault(answer, defect)
       }
     })
   }
 
-  #posted(body: Body, request: HttpRequest, answer: HttpAnswer): void {
-    if ("fault" in body) {
-      if (body.fault === "TooLarge") this.#refuse(answer, tooLarge)
-      else if (body.fault === "Encoding") this.#refuse(answer, noText)
-      return
+  #posted(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
+    // What is in flight may finish, and so its questions may be answered.
+    if (this.#closing && (message._tag === "Request" || message._tag === "Batch")) {
+      return this.#refuse(answer, ending, idOf(message))
     }
-    const message = JsonRpc.parseText(body.text, this.#maxBatch)
     // What looks like an answer fails the question that it is for, and so goes to its session.
     if (message._tag === "Invalid" && !message.answer) {
       return this.#refuse(answer, { _tag: "Refused", status: 400, error: message.error }, message.id)
     }
-    const classified = classify(request, message, this.#host.revisions)
+    const { stateless } = this.options.sessions
+    const classified = classify(request, message, this.#host.revisions, stateless)
     if (classified._tag === "Refused") return this.#refuse(answer, classified, idOf(message))
     if (classified._tag === "SessionEra") return this.#inSession(message, request, answer)
     if (message._tag === "Request") return this.#lone.start(message, request, answer)

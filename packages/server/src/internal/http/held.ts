@@ -53,7 +53,7 @@ export abstract class Held implements Connection {
   }
 
   /** Whether something is in flight, or a client listens. */
-  protected abstract readonly busy: boolean
+  abstract readonly busy: boolean
   /** Ends all streams. Nothing is said any more. */
   protected abstract shut(): void
   abstract send(message: JsonRpc.Outbound, about?: JsonRpc.Id): boolean

@@ -20,7 +20,7 @@ export class LegacySession extends Held {
     this.#answer = answer
   }
 
-  protected get busy(): boolean {
+  get busy(): boolean {
     return !this.#over
   }
 

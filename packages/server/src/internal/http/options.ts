@@ -55,6 +55,8 @@ export interface Options {
   readonly cors?: Cors | undefined
   /** Sessions, and when they end. */
   readonly sessions?: SessionOptions | undefined
+  /** Serves clients of 2024-11-05 as well: `LegacySse.make()`. Off by default. */
+  readonly legacySse?: LegacySse | undefined
   /** How long a client should wait before it reconnects to a stream that was closed: 1 second by default. */
   readonly retry?: Duration.Input | undefined
   /**
@@ -95,6 +97,12 @@ export interface Cors {
   ) => { readonly [name: string]: string } | undefined
 }
 
+/** Where the transport of 2024-11-05 is; `LegacySse.make` makes it. */
+export interface LegacySse {
+  readonly path: string
+  readonly messages: string
+}
+
 /** The options with their defaults filled in; durations in milliseconds. */
 export interface Resolved {
   readonly path: string
@@ -114,6 +122,7 @@ export interface Resolved {
     readonly maxQueued: number
     readonly stateless: boolean
   }
+  readonly legacySse: LegacySse | undefined
   readonly maxUnsent: number
   readonly retry: number
   readonly grace: number
@@ -146,6 +155,7 @@ export const resolve = (options: Options = {}): Resolved => ({
     maxQueued: count(options.sessions?.maxQueued, 100),
     stateless: options.sessions?.stateless ?? false
   },
+  legacySse: options.legacySse,
   maxUnsent: count(options.maxUnsent, 1024 * 1024),
   retry: millis(options.retry, 1_000),
   grace: millis(options.grace, 5_000)

@@ -6,9 +6,11 @@
  * nothing.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
-import * as Limits from "@skein/runtime/Limits"
+import type * as Limits from "@skein/runtime/Limits"
+import { RequestError } from "@skein/runtime/RequestError"
 import * as Effect from "effect/Effect"
 import type { HttpAnswer, HttpRequest } from "./door.ts"
+import type { Log } from "./eventLog.ts"
 import { Held, type Keeper } from "./held.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import { Post } from "./post.ts"
@@ -45,7 +47,7 @@ export class HttpSession extends Held implements Owner {
     this.#limits = limits
   }
 
-  protected get busy(): boolean {
+  get busy(): boolean {
     return this.#posts !== undefined || this.#standalone?.connected === true
   }
 
@@ -144,6 +146,7 @@ export class HttpSession extends Held implements Owner {
 
   send(message: JsonRpc.Outbound, about?: JsonRpc.Id): boolean {
     if (this.#over) return true
+    if (message._tag === "Request" && this.log === undefined) throw unheard(message.method)
     const post = about === undefined ? this.#current : this.#find(about)
     if (message._tag === "Request" || message._tag === "Notification") {
       const text = JsonRpc.encode(message)
@@ -215,7 +218,9 @@ export class HttpSession extends Held implements Owner {
   /** If nothing is in flight any more, nothing has been since now. */
   #rest(): void {
     if (this.#posts?.size === 0) this.#posts = undefined
-    if (!this.busy) this.used()
+    if (this.busy || this.#current !== undefined) return
+    if (this.keeper.options.sessions.stateless) this.keeper.end(this, { _tag: "Closed" })
+    else this.used()
   }
 
   get #ended(): Refused | undefined {
@@ -234,8 +239,9 @@ export class HttpSession extends Held implements Owner {
 
   // ---- what a stream needs
 
-  get log(): Keeper["log"] {
-    return this.keeper.log
+  /** A client that keeps no session cannot come back. */
+  get log(): Log | undefined {
+    return this.keeper.options.sessions.stateless ? undefined : this.keeper.log
   }
 
   get keepAlive(): KeepAlive {
@@ -252,7 +258,7 @@ export class HttpSession extends Held implements Owner {
 
   /** Older clients read the data of every event as JSON. */
   get primes(): boolean {
-    return this.revision !== undefined && this.revision >= "2025-11-25"
+    return this.log !== undefined && this.revision !== undefined && this.revision >= "2025-11-25"
   }
 
   fork(effect: Effect.Effect<unknown>): void {
@@ -276,6 +282,9 @@ export class HttpSession extends Held implements Owner {
     this.keeper.completed(this, stream.number)
   }
 }
+
+const unheard = (method: string): RequestError =>
+  new RequestError({ reason: "Unsupported", method, message: `Without sessions a client cannot be asked: ${method}` })
 
 /** The POST of the handshake. Its answer is never a stream: it tells the session's id, and only if all went well. */
 class Opening extends Post {}

@@ -3,6 +3,7 @@
  */
 import * as Header from "@skein/protocol/Header"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import type { Revision } from "@skein/protocol/Revision"
 import * as Limits from "@skein/runtime/Limits"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Clock from "effect/Clock"
@@ -15,6 +16,7 @@ import * as Scope from "effect/Scope"
 import * as EventLog from "../../EventLog.ts"
 import { clip } from "../clip.ts"
 import type { Host } from "../host.ts"
+import { ServerSession } from "../session.ts"
 import type { HttpAnswer, HttpRequest } from "./door.ts"
 import { Sweeper } from "./expiry.ts"
 import type { Held, Keeper } from "./held.ts"
@@ -36,6 +38,7 @@ export interface Parts {
 }
 
 const noId = invalid(400, "Bad Request: the Mcp-Session-Id header of a session is missing")
+const noLegacyId = invalid(400, "Bad Request: the sessionId of a session is missing")
 // The same for one that never was, that is over, and that is somebody else's.
 const notFound = invalid(404, "Not Found: there is no such session")
 const closing = busy("Service Unavailable: the server ends")
@@ -65,6 +68,8 @@ export class Sessions implements Keeper {
   // Those that can be found, and those that are told to end.
   readonly #found = new Map<string, Held>()
   readonly #ending = new Set<Held>()
+  // How many POSTs there were that stand alone.
+  #posts = 0
 
   constructor({ context, gauge, host, keepAlive, options }: Parts) {
     this.options = options
@@ -89,6 +94,7 @@ export class Sessions implements Keeper {
     const id = message._tag === "Request" ? message.id : undefined
     const opening = message._tag === "Request" && message.method === "initialize"
     if (this.closing && (id !== undefined || message._tag === "Batch")) return refuse(answer, closing, id)
+    if (this.options.sessions.stateless) return this.#alone(message, request, answer)
     if (opening && request.header(Header.keys.sessionId) === undefined) return this.#open(message, request, answer)
     const session = this.#sessionOf(request)
     if (!(session instanceof HttpSession)) return refuse(answer, session, id)
@@ -123,8 +129,9 @@ export class Sessions implements Keeper {
   }
 
   /** A message to a 2024-11-05 session. */
-  legacyPost(id: string | undefined, message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
-    if (id === undefined || id === "") return refuse(answer, invalid(400, "Bad Request: the session's id is missing"))
+  legacyPost(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
+    const id = new URLSearchParams(request.query).get("sessionId")
+    if (id === null || id === "") return refuse(answer, noLegacyId)
     const session = this.#found.get(id)
     if (!(session instanceof LegacySession) || session.owner !== request.principal?.id) return refuse(answer, notFound)
     session.post(message, request, answer)
@@ -160,10 +167,34 @@ export class Sessions implements Keeper {
     session.initialize(message, request, answer)
   }
 
+  /**
+   * A POST that is all there is: a session for it alone, in the revision that its header names ("the server SHOULD assume protocol
+   * version 2025-03-26" without one), and with a client that can be asked nothing. It is over with the answer.
+   */
+  #alone(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
+    const id = message._tag === "Request" ? message.id : undefined
+    if (id === undefined && message._tag !== "Batch") {
+      // Nobody waits for an answer, and what a notification could be about is over.
+      if (message._tag === "Invalid") return refuse(answer, { ...noId, error: message.error })
+      return answer.reply(202, {}, "")
+    }
+    const refused = this.#full()
+    if (refused !== undefined) return refuse(answer, refused, id)
+    const session = new HttpSession(this, String(++this.#posts), request.principal?.id, this.#limits)
+    this.#add(session)
+    if (message._tag === "Request" && message.method === "initialize") {
+      return session.initialize(message, request, answer)
+    }
+    const revision = (request.header(Header.keys.protocolVersion) ?? "2025-03-26") as Revision
+    session.peer.session = new ServerSession(session.peer, revision, undefined, {}, request.principal)
+    session.post(message, request, answer)
+    if (!session.busy) this.end(session, { _tag: "Closed" })
+  }
+
   #add(session: Held): void {
     this.#found.set(session.id, session)
     session.peer = this.#host.open(session, this.#context)
-    this.#sweeper.arm(session.expires(this.now()))
+    if (!this.options.sessions.stateless) this.#sweeper.arm(session.expires(this.now()))
   }
 
   /** Why there is no room for one more. Those that have expired make room. */

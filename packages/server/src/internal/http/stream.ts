@@ -16,7 +16,8 @@ import * as sse from "./sse.ts"
 /** What a stream needs of its session. */
 export interface Owner {
   readonly id: string
-  readonly log: Log
+  /** Where what is said is kept for a client that comes back; undefined where none can. */
+  readonly log: Log | undefined
   /** How many characters may wait in memory for a reader that is slow. */
   readonly maxUnsent: number
   /** How many milliseconds a client should wait before it comes back. */
@@ -63,14 +64,14 @@ export class Stream {
     answer.open(200, sse.headers)
     // "The server SHOULD immediately send an SSE event consisting of an event ID and an empty data field in order to prime the
     // client to reconnect" (2025-11-25, transports, sending messages).
-    if (this.#owner.primes) answer.write(sse.prime(this.#idOf(this.#last), this.#owner.retry))
+    if (this.#owner.primes) answer.write(sse.prime(this.#idOf(this.#last)!, this.#owner.retry))
     this.#enter(answer, listening)
   }
 
   /** Says a message. `false` when the client is slow. */
   say(data: string): boolean {
     const event = ++this.#last
-    this.#owner.log.append(this.#owner.id, this.number, event, data)
+    this.#owner.log?.append(this.#owner.id, this.number, event, data)
     const answer = this.#answer
     if (answer === undefined || answer.over) return true
     return this.#write(answer, sse.message(data, this.#idOf(event)))
@@ -122,7 +123,7 @@ export class Stream {
 
   #catchUp(answer: HttpAnswer, after: number, refuse: (() => void) | undefined): void {
     if (after === this.#last && !this.#complete) return this.#caughtUp(answer, refuse !== undefined)
-    const read = this.#owner.log.read(this.#owner.id, this.number, after)
+    const read = this.#owner.log?.read(this.#owner.id, this.number, after) ?? Effect.undefined
     this.#owner.fork(Effect.onExit(read, (exit) =>
       Effect.suspend(() => {
         // Another connection came meanwhile, or the session is over.
@@ -195,8 +196,8 @@ export class Stream {
     return true
   }
 
-  #idOf(event: number): string {
-    return `${this.number}-${event}`
+  #idOf(event: number): string | undefined {
+    return this.#owner.log === undefined ? undefined : `${this.number}-${event}`
   }
 }
 
