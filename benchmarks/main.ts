@@ -4,7 +4,8 @@
 const races: Readonly<
   Record<string, () => Promise<{ readonly main: (args: ReadonlyArray<string>) => Promise<void> }>>
 > = {
-  stdio: () => import("./stdio/main.ts")
+  stdio: () => import("./stdio/main.ts"),
+  http: () => import("./http/main.ts")
 }
 
 const [name = "", ...args] = process.argv.slice(2)

@@ -79,9 +79,11 @@ const newest = (folder: string, ending: string): number =>
     : 0
 
 /** Says what is wrong with the built `dist`, if anything: it is absent, or older than the sources. */
-export const buildProblem = (): { readonly missing: boolean; readonly message: string } | undefined => {
+export const buildProblem = (
+  module = "Stdio.js"
+): { readonly missing: boolean; readonly message: string } | undefined => {
   const packages = join(here, "..", "..", "packages")
-  if (!existsSync(join(packages, "server", "dist", "Stdio.js"))) {
+  if (!existsSync(join(packages, "server", "dist", module))) {
     return { missing: true, message: "Skein is not built, so it is left out: run `npm run build` first." }
   }
   const stale = rooms.filter((room) =>

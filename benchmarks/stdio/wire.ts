@@ -10,7 +10,8 @@ export const revisionOf: Readonly<Record<Era, string>> = { session: "2025-11-25"
 
 const clientInfo = { name: "bench", version: "1.0.0" }
 
-const meta = {
+/** The metadata that each request of the request era carries. */
+export const meta = {
   "io.modelcontextprotocol/protocolVersion": revisionOf.request,
   "io.modelcontextprotocol/clientInfo": clientInfo,
   "io.modelcontextprotocol/clientCapabilities": {}

@@ -1,0 +1,65 @@
+-- What wrk sends, and how it looks at the answers.
+--
+-- Arguments: a file with whole requests (apart by NUL, with "0000000" wherever an id goes), the pause before each request in
+-- milliseconds, and texts: with any, each answer must have status 200 and all of them. That costs wrk a third of its speed, so
+-- that measured runs go without: there statuses and the number of bytes say whether the answers are the same as before.
+
+local requests, turn, id, pause = {}, 0, 1000000, 0
+local threads = {}
+bad = 0
+sample = ""
+
+function setup(thread)
+  table.insert(threads, thread)
+end
+
+function init(args)
+  local file = assert(io.open(args[1], "rb"))
+  for whole in (file:read("*a") .. "\0"):gmatch("([^%z]+)%z") do
+    local parts, from = {}, 1
+    for at, behind in whole:gmatch("()0000000()") do
+      table.insert(parts, whole:sub(from, at - 1))
+      from = behind
+    end
+    table.insert(parts, whole:sub(from))
+    table.insert(requests, parts)
+  end
+  file:close()
+  pause = tonumber(args[2])
+  if pause > 0 then
+    delay = function() return pause end
+  end
+  if #args > 2 then
+    response = function(status, headers, body)
+      local good = status == 200
+      for index = 3, #args do
+        good = good and body:find(args[index], 1, true) ~= nil
+      end
+      if not good then
+        bad = bad + 1
+        if sample == "" then sample = (status .. " " .. body):sub(1, 300) end
+      end
+    end
+  end
+end
+
+-- Ids differ, for a session must not see one twice, and are equally long, for then so are the requests and the answers.
+function request()
+  turn = turn % #requests + 1
+  id = id + 1
+  return table.concat(requests[turn], id)
+end
+
+function done(summary, latency)
+  local wrong, example = 0, ""
+  for _, thread in ipairs(threads) do
+    wrong = wrong + thread:get("bad")
+    if example == "" then example = thread:get("sample") end
+  end
+  local e = summary.errors
+  -- One line, fields apart by tabs.
+  io.write("\n@", table.concat({
+    summary.requests, summary.duration, summary.bytes, e.status, e.connect + e.read + e.write + e.timeout, wrong,
+    latency:percentile(50), latency:percentile(99), latency.max, (example:gsub("%s", " "))
+  }, "\t"), "\n")
+end

@@ -1,0 +1,119 @@
+/**
+ * The HTTP benchmark: calls, listings and events per second, and what idle sessions and idle streams cost. Rounds are interleaved,
+ * each peer is compared with bare `node:http` in the same round, and nothing is asserted but that the answers are right.
+ */
+import { spawnSync } from "node:child_process"
+import { writeFileSync } from "node:fs"
+import { pin } from "../lib/children.ts"
+import { describe } from "../lib/machine.ts"
+import { buildProblem } from "../stdio/peers.ts"
+import type { Era } from "../stdio/wire.ts"
+import * as memory from "./memory.ts"
+import { all, prepare } from "./peers.ts"
+import { type Measure, render } from "./report.ts"
+import * as throughput from "./throughput.ts"
+import { call, count, events, list, listed } from "./wire.ts"
+import { requireWrk } from "./wrk.ts"
+
+interface Plan extends throughput.Plan, memory.Plan {}
+
+const thorough: Plan = { rounds: 7, seconds: 1, warmUp: 3, few: 1_000, many: 10_000 }
+const quick: Plan = { rounds: 2, seconds: 1, warmUp: 1, few: 500, many: 2_000 }
+
+const races: ReadonlyArray<throughput.Race> = [
+  {
+    name: "calls",
+    title: "tools/call over HTTP, 32 connections",
+    unit: "calls",
+    each: 1,
+    question: call,
+    connections: 32,
+    streams: false
+  },
+  {
+    name: "list",
+    title: `tools/list of ${listed} tools over HTTP, 32 connections`,
+    unit: "lists",
+    each: 1,
+    question: list,
+    connections: 32,
+    streams: false
+  },
+  {
+    name: "events",
+    title: `Progress over SSE, ${events} events per call, 8 streams`,
+    unit: "events",
+    each: events,
+    question: count,
+    connections: 8,
+    streams: true
+  }
+]
+
+const parts: ReadonlyArray<string> = [...races.map(({ name }) => name), "idle"]
+const usage = `usage: npm run bench -- http [--quick] [--only=${
+  parts.join("|")
+}] [--peers=bare,skein,…] [--source] [--json=file]`
+
+/** How many files a process may have open, sockets included. Node raises its own limit to the hard one as it starts. */
+const openFiles = (): number => {
+  const limit = Number(spawnSync("sh", ["-c", "ulimit -n"], { encoding: "utf8" }).stdout)
+  return Number.isNaN(limit) ? Number.POSITIVE_INFINITY : limit
+}
+
+/** Runs the benchmark and prints its tables. */
+export const main = async (args: ReadonlyArray<string>): Promise<void> => {
+  let plan = thorough
+  let only: string | undefined
+  let names: ReadonlyArray<string> | undefined
+  let json: string | undefined
+  let source = false
+  for (const arg of args) {
+    const value = arg.slice(arg.indexOf("=") + 1)
+    if (arg === "--quick") plan = quick
+    else if (arg === "--source") source = true
+    else if (arg.startsWith("--only=") && parts.includes(value)) only = value
+    else if (arg.startsWith("--peers=")) names = ["bare", ...value.split(",")]
+    else if (arg.startsWith("--json=")) json = value
+    else throw new Error(`${arg}: not an option\n${usage}`)
+  }
+  const unknown = names?.find((name) => all.every((peer) => peer.name !== name))
+  if (unknown !== undefined) {
+    throw new Error(`${unknown}: not a peer; there are ${all.map(({ name }) => name).join(", ")}`)
+  }
+  requireWrk()
+  const problem = source ? undefined : buildProblem("NodeHttp.js")
+  const peers = all
+    .filter((peer) =>
+      (names === undefined || names.includes(peer.name)) && !(peer.name === "skein" && problem?.missing)
+    )
+    .map((peer) => peer.name === "skein" ? { ...peer, source } : peer)
+  await prepare(peers)
+  const machine = `${describe()} · npm run bench -- ${["http", ...args].join(" ")}`
+  console.log(`${machine}\n`)
+  if (problem !== undefined) console.log(`${problem.message} With --source it runs from its sources.\n`)
+  if (source) console.log("Skein runs from its sources, not as it is installed.\n")
+  if (!pin()) console.log("Load and server could not be kept on cores of their own: the ratios say little.\n")
+  // Both ends have a socket of each stream, and some files besides.
+  const many = Math.min(plan.many, openFiles() - 500)
+  if (many < plan.many) console.log(`Only ${many} streams: see \`ulimit -Hn\`.\n`)
+
+  const measures: Array<Measure> = []
+  const show = (measure: Measure): void => {
+    measures.push(measure)
+    console.log(render(measure) + "\n")
+  }
+  const eras: ReadonlyArray<Era> = ["session", "request"]
+  for (const race of races) {
+    if (only !== undefined && only !== race.name) continue
+    for (const era of eras) show(await throughput.race(peers, era, race, plan))
+  }
+  if (only === undefined || only === "idle") {
+    for (const measure of await memory.inSessions(peers, { few: plan.few, many })) show(measure)
+    show(await memory.listening(peers, { few: plan.few, many }))
+  }
+  console.log(
+    "Rates and latencies are medians over interleaved rounds. A ratio is the median of a peer's rate over bare node:http's in the same round (min–max)."
+  )
+  if (json !== undefined) writeFileSync(json, JSON.stringify({ machine, plan, measures }, undefined, 2) + "\n")
+}
