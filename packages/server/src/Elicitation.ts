@@ -25,8 +25,8 @@
  *   number, a rate), give it a `key`, or it is asked for ever; keep what is random in a `once`.
  * - `Effect.timeout` and `Effect.race` around a question wait for the user in the session era only. In the request era the expiry of
  *   the state (10 minutes by default) is what ends it, and the client does not hear of the end.
- * - Nothing can recover from the end of a round, nor should it: `catchCause`, `retry` and `orElse` are skipped. Only an
- *   `Effect.uninterruptible` region around such an operator sees an interruption, and goes on without the answer.
+ * - Nothing can recover from the end of a round, nor should it: `catchCause`, `retry` and `orElse` are skipped. Only within an
+ *   `Effect.uninterruptible` region such an operator sees an interruption, and goes on without the answer to the region's end.
  * - A semaphore or a lock around a question is held while the user thinks in the session era, and given back with the end of each
  *   round in the request era.
  * - An answer comes from the client and is no proof of who the user is. **Never ask for a password, a token or the like by a form**:
@@ -205,8 +205,10 @@ export const url = (
   Effect.flatMap(McpRequest, (exchange) => {
     const { elicitationId = globalThis.crypto.randomUUID(), ...rest } = options
     const params = { mode: "url", message, url: String(address), elicitationId } as const
+    // "The `url` parameter MUST contain a valid URL."
+    const problem = URL.canParse(params.url) ? undefined : `This is no URL: ${JSON.stringify(clip(params.url))}`
     return Effect.map(
-      ask({ method: Method.Elicit, params, missing: missing("url") }, waiting(rest)),
+      ask({ method: Method.Elicit, params, missing: missing("url"), problem }, waiting(rest)),
       ({ action }): Answer<Visit> =>
         action === "accept" ? { action, content: { complete: complete(exchange, elicitationId) } } : { action }
     )
@@ -258,7 +260,7 @@ export const choices = <const T extends Titles>(titles: T): Schema.$Array<Schema
   Schema.Array(options(titles))
 
 const text = (format: string, expected: string, accepts: (text: string) => boolean) =>
-  Schema.String.check(Schema.makeFilter(accepts, { expected })).annotate({ format })
+  Schema.String.annotate({ format }).check(Schema.makeFilter(accepts, { expected }))
 
 /** A text with the format `email`. */
 export const Email = /* @__PURE__ */ text("email", "an e-mail address", (text) => /^[^\s@]+@[^\s@]+$/.test(text))

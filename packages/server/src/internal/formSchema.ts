@@ -23,12 +23,12 @@ const labels = ["title", "description", "default"] as const
 
 const formats: ReadonlySet<unknown> = new Set(["email", "uri", "date", "date-time"])
 
+/** The bounds that every integer has say nothing. */
+const tells = (key: string, value: unknown): boolean =>
+  value !== undefined && (key !== "format" || formats.has(value)) && Math.abs(Number(value)) !== Number.MAX_SAFE_INTEGER
+
 const pick = (node: JsonObject, keys: ReadonlyArray<string>): JsonObject =>
-  Object.fromEntries(
-    keys.filter((key) => node[key] !== undefined && (key !== "format" || formats.has(node[key]))).map((
-      key
-    ) => [key, node[key]])
-  )
+  Object.fromEntries(keys.filter((key) => tells(key, node[key])).map((key) => [key, node[key]]))
 
 interface Option {
   readonly const: string
@@ -77,7 +77,16 @@ const fieldOf = (given: JsonObject, definitions: Definitions): Field | string =>
     return "it is not a text, a number, a yes or no, or a choice of texts"
   }
   if (node["enum"] !== undefined) return "a choice is one of texts"
-  return { type, ...said, ...pick(node, kept[type as keyof typeof kept]) } as Field
+  return { type, ...said, ...pick({ ...node, ...inclusive(node) }, kept[type as keyof typeof kept]) } as Field
+}
+
+/** A form has no exclusive bounds: of integers the next one is meant, of other numbers the bound itself is checked on the answer. */
+const inclusive = ({ exclusiveMaximum, exclusiveMinimum, type }: JsonObject): JsonObject => {
+  const step = type === "integer" ? 1 : 0
+  return {
+    ...(typeof exclusiveMinimum === "number" ? { minimum: exclusiveMinimum + step } : undefined),
+    ...(typeof exclusiveMaximum === "number" ? { maximum: exclusiveMaximum - step } : undefined)
+  }
 }
 
 /** Without the `null` that Effect writes for what may be undefined, and without the numbers that JSON does not have. */
@@ -93,6 +102,19 @@ const isNull = (node: unknown): boolean => isObject(node) && node["type"] === "n
 
 const isNonFinite = (node: unknown): boolean =>
   isObject(node) && Array.isArray(node["enum"]) && node["enum"].join() === "Infinity,-Infinity,NaN"
+
+/**
+ * The least length that a text is checked for. Effect counts UTF-16 units and JSON Schema characters, so that Effect writes about half
+ * of it: people better see the number that the author meant.
+ */
+const minLength = (ast: AST.AST | undefined): { readonly minLength?: number } => {
+  if (ast === undefined || !AST.isString(ast) || ast.encoding !== undefined) return {}
+  const least = ast.checks?.flatMap((check) => {
+    const { id, payload } = (check.annotations?.["representation"] ?? {}) as { id?: string; payload?: JsonObject }
+    return id === "effect/schema/isMinLength" ? [Number(payload?.["minLength"])] : []
+  }) ?? []
+  return least.length === 0 ? {} : { minLength: Math.max(...least) }
+}
 
 /** The default that reading gives to fields that are absent, as JSON. */
 const defaultsOf = (schema: Schema.ConstraintCodec<unknown, unknown>): JsonObject => {
@@ -118,14 +140,21 @@ export const formOf = (
   const { properties, required, type } = resolve(annotated.node, annotated.definitions)
   if (type !== "object" || !isObject(properties)) return Result.fail("A form is a struct with a field at least")
   const defaults = defaultsOf(schema)
+  const types = new Map(
+    AST.isObjects(schema.ast) ? schema.ast.propertySignatures.map(({ name, type }) => [name, type]) : []
+  )
   const fields: { [name: string]: Field } = {}
   for (const [name, node] of Object.entries(properties)) {
     const field = isObject(node) ? fieldOf(node, annotated.definitions) : "it may be anything"
     if (typeof field === "string") {
       return Result.fail(`The field ${JSON.stringify(name)} cannot stand in a form: ${field}`)
     }
-    const value = defaults[name]
-    fields[name] = value === undefined || "default" in field ? field : { ...field, default: value } as Field
+    const value = "default" in field ? undefined : defaults[name]
+    fields[name] = {
+      ...field,
+      ...minLength(types.get(name)),
+      ...(value === undefined ? undefined : { default: value })
+    } as Field
   }
   const form = { type: "object", properties: fields } as const
   return Result.succeed(Array.isArray(required) && required.length > 0 ? { ...form, required } : form)

@@ -1,0 +1,311 @@
+/** How a round ends in the request era, whatever the handler does around its questions. */
+import { describe, expect, it } from "@effect/vitest"
+import type { AskError } from "@skein/server/AskError"
+import * as Elicitation from "@skein/server/Elicitation"
+import type { McpRequest } from "@skein/runtime/Exchange"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import * as base from "../kit.ts"
+import * as kit from "./kit.ts"
+
+const text = Elicitation.make({ text: Schema.String })
+
+/** Asks, and gives what was entered; the client says the question back, in capitals. */
+const ask = (message: string, options?: Elicitation.Options): Effect.Effect<string, AskError, McpRequest> =>
+  Effect.map(Elicitation.accepted(Elicitation.form(message, text, options)), ({ text }) => text)
+
+const answer: kit.Answerer = ({ params }) => kit.accept({ text: params.message.toUpperCase() })
+
+const all = { concurrency: "unbounded" } as const
+
+/** What a handler comes to in both eras, and how many requests the client has sent for it. */
+const both = (handler: Effect.Effect<string, AskError, McpRequest>, answerer: kit.Answerer = answer) =>
+  Effect.gen(function*() {
+    const session = yield* kit.client(kit.tool(handler), { revision: "2025-11-25", answer: answerer })
+    const modern = yield* kit.client(kit.tool(handler), { revision: "2026-07-28", answer: answerer })
+    const said = yield* modern.call("t")
+    expect(yield* session.call("t")).toBe(said)
+    return { said, requests: modern.sent }
+  })
+
+/** The same in the request era alone, with the client. */
+const replayed = (handler: Effect.Effect<string, AskError, McpRequest>, answerer: kit.Answerer = answer) =>
+  Effect.gen(function*() {
+    const client = yield* kit.client(kit.tool(handler), { revision: "2026-07-28", answer: answerer })
+    return { said: yield* client.call("t"), requests: client.sent, client }
+  })
+
+const immediate = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+const microtask = Effect.promise(() => Promise.resolve())
+
+describe("questions in parallel go out together", () => {
+  const handlers = {
+    plain: Effect.all([ask("a"), ask("b"), ask("c")], all),
+    "behind a fork": Effect.gen(function*() {
+      const b = yield* Effect.forkChild(ask("b"))
+      const c = yield* Effect.forkChild(Effect.andThen(Effect.yieldNow, ask("c")))
+      return [yield* ask("a"), yield* Fiber.join(b), yield* Fiber.join(c)]
+    }),
+    "behind a promise": Effect.all(
+      [ask("a"), Effect.andThen(microtask, ask("b")), Effect.andThen(microtask, ask("c"))],
+      all
+    )
+  }
+  for (const [name, handler] of Object.entries(handlers)) {
+    it.effect(name, () =>
+      Effect.gen(function*() {
+        const { requests, said } = yield* both(Effect.map(handler, (answers) => answers.join("")))
+        expect([said, requests]).toEqual(["ABC", 2])
+      }))
+  }
+
+  it.effect("bounded concurrency costs rounds", () =>
+    Effect.gen(function*() {
+      const handler = Effect.forEach(["a", "b", "c"], (message) => ask(message), { concurrency: 2 })
+      const { requests, said } = yield* both(Effect.map(handler, (answers) => answers.join("")))
+      expect([said, requests]).toEqual(["ABC", 3])
+    }))
+})
+
+describe("one question after the other", () => {
+  it.effect("is a round for each", () =>
+    Effect.gen(function*() {
+      const handler = Effect.gen(function*() {
+        return (yield* ask("a")) + (yield* ask("b")) + (yield* ask("c"))
+      })
+      expect(yield* both(handler)).toEqual({ said: "ABC", requests: 4 })
+    }))
+
+  it.effect("in a loop with the same text is another question each time", () =>
+    Effect.gen(function*() {
+      let n = 0
+      const handler = Effect.map(Effect.forEach([1, 2, 3], () => ask("again?")), (answers) => answers.join())
+      const count = () => kit.accept({ text: String(++n) })
+      const session = yield* kit.client(kit.tool(handler), { revision: "2025-11-25", answer: count })
+      expect(yield* session.call("t")).toBe("1,2,3")
+      n = 0
+      const modern = yield* replayed(handler, count)
+      expect([modern.said, modern.requests]).toEqual(["1,2,3", 4])
+    }))
+
+  it.effect("after an asynchronous step", () =>
+    Effect.gen(function*() {
+      const handler = Effect.gen(function*() {
+        yield* immediate
+        const a = yield* ask("a")
+        yield* immediate
+        return a + (yield* ask("b"))
+      })
+      expect(yield* both(handler)).toEqual({ said: "AB", requests: 3 })
+    }))
+
+  it.effect("depends on the answers before", () =>
+    Effect.gen(function*() {
+      const handler = Effect.flatMap(ask("a"), (a) => a === "A" ? ask("yes") : ask("no"))
+      expect(yield* both(handler)).toEqual({ said: "YES", requests: 3 })
+    }))
+})
+
+describe("nothing recovers from the end of a round", () => {
+  const handlers: { readonly [name: string]: Effect.Effect<string, AskError, McpRequest> } = {
+    catchCause: ask("a").pipe(Effect.catchCause(() => Effect.succeed("recovered"))),
+    exit: Effect.map(Effect.exit(ask("a")), (exit) => exit._tag === "Success" ? exit.value : "recovered"),
+    orElseSucceed: Effect.orElseSucceed(ask("a"), () => "recovered"),
+    retry: Effect.retry(ask("a"), Schedule.recurs(3)),
+    sandboxed: Effect.catch(Effect.sandbox(ask("a")), () => Effect.succeed("recovered")) as never,
+    timeout: Effect.timeoutOrElse(ask("a"), { duration: "1 millis", orElse: () => Effect.succeed("too late") }),
+    "a race with what takes time": Effect.race(ask("a"), Effect.as(Effect.sleep("1 millis"), "too late")),
+    "all of these, behind a fork": Effect.flatMap(
+      Effect.forkChild(
+        Effect.catchCause(Effect.retry(ask("a"), Schedule.recurs(1)), () => Effect.succeed("recovered"))
+      ),
+      Fiber.join
+    ),
+    "an uninterruptible region": Effect.uninterruptible(ask("a")),
+    "an acquisition": Effect.scoped(Effect.acquireRelease(ask("a"), () => Effect.void)),
+    "a finalizer": Effect.suspend(() => {
+      let said = ""
+      const finalizer = Effect.orDie(Effect.map(ask("a"), (a) => {
+        said = a
+      }))
+      return Effect.map(Effect.ensuring(Effect.void, finalizer), () => said)
+    })
+  }
+  for (const [name, handler] of Object.entries(handlers)) {
+    it.effect(name, () =>
+      Effect.gen(function*() {
+        expect(yield* both(handler)).toEqual({ said: "A", requests: 2 })
+      }))
+  }
+
+  it.effect("but an uninterruptible region around a recovery, which goes on without the answer to its own end", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const recovering = Effect.gen(function*() {
+        const exit = yield* Effect.exit(ask("a"))
+        log.push(exit._tag === "Success" ? exit.value : Cause.hasInterruptsOnly(exit.cause) ? "interrupted" : "failed")
+        return "left"
+      })
+      const { requests, said } = yield* replayed(Effect.tap(Effect.uninterruptible(recovering), () => {
+        log.push("after")
+        return Effect.void
+      }))
+      expect([said, requests]).toEqual(["left", 2])
+      expect(log).toEqual(["interrupted", "A", "after"])
+    }))
+})
+
+describe("the end of a round", () => {
+  it.effect("finalizers run before the round is answered", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const note = (line: string) => Effect.sync(() => void log.push(line))
+      const handler = Effect.acquireUseRelease(
+        note("acquired"),
+        () => Effect.ensuring(ask("a"), Effect.andThen(immediate, note("slow finalizer"))),
+        () => note("released")
+      )
+      const client = yield* kit.client(kit.tool(handler), { revision: "2026-07-28", answer })
+      const first = yield* client.once("tools/call", { name: "t" })
+      expect(first.result.resultType).toBe("input_required")
+      expect(log).toEqual(["acquired", "slow finalizer", "released"])
+    }))
+
+  it.effect("a finalizer that asks when the round is over ends there, and the round is answered", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const late = Effect.onExit(Effect.orDie(ask("late")), (exit) => Effect.sync(() => void log.push(exit._tag)))
+      const { client, said } = yield* replayed(Effect.onInterrupt(ask("a"), () => Effect.asVoid(late)))
+      expect([said, log]).toEqual(["A", ["Failure"]])
+      expect(client.asked.map(({ params }) => params.message)).toEqual(["a"])
+    }))
+
+  it.effect("siblings that are in flight are interrupted, and run again", () =>
+    Effect.gen(function*() {
+      const seen = { started: 0, interrupted: 0 }
+      const slow = Effect.suspend(() => {
+        seen.started++
+        // Done by the time it runs again.
+        return seen.started === 1
+          ? Effect.onInterrupt(Effect.never, () => Effect.sync(() => seen.interrupted++))
+          : Effect.void
+      })
+      const handler = Effect.map(Effect.all([ask("a"), slow], all), ([a]) => a)
+      expect((yield* replayed(handler)).said).toBe("A")
+      expect(seen).toEqual({ started: 2, interrupted: 1 })
+    }))
+
+  it.effect("one that asks and is detached does not outlive it", () =>
+    Effect.gen(function*() {
+      const fibers: Array<Fiber.Fiber<string, AskError>> = []
+      const handler = Effect.gen(function*() {
+        fibers.push(yield* Effect.forkDetach(Effect.catchCause(ask("stray"), () => Effect.succeed("recovered"))))
+        return yield* ask("a")
+      })
+      const client = yield* kit.client(kit.tool(handler), { revision: "2026-07-28", answer })
+      const first = yield* client.once("tools/call", { name: "t" })
+      // It asked in time, so its question went out too.
+      expect(Object.keys(first.result.inputRequests)).toHaveLength(2)
+      const exit = yield* Fiber.await(fibers[0]!)
+      expect(exit._tag === "Failure" && Cause.hasInterruptsOnly(exit.cause)).toBe(true)
+    }))
+
+  it.effect("the final answer comes first: a stray question is not asked, and does not wait for ever", () =>
+    Effect.gen(function*() {
+      const fibers: Array<Fiber.Fiber<string, AskError>> = []
+      const handler = Effect.gen(function*() {
+        fibers.push(yield* Effect.forkDetach(ask("stray"), { startImmediately: true }))
+        return "done"
+      })
+      const { requests, said } = yield* replayed(handler)
+      expect([said, requests]).toEqual(["done", 1])
+      const exit = yield* Fiber.await(fibers[0]!)
+      expect(exit._tag === "Failure" && Cause.hasInterruptsOnly(exit.cause)).toBe(true)
+    }))
+
+  it.effect("a failure comes first too", () =>
+    Effect.gen(function*() {
+      const failing = Effect.andThen(Effect.yieldNow, Effect.fail({ message: "broken" }))
+      const client = yield* kit.client(
+        kit.tool(Effect.map(Effect.all([ask("a"), failing], all), ([a]) => a)),
+        { revision: "2026-07-28", answer }
+      )
+      expect(yield* client.call("t")).toBe("failed: broken")
+      expect(client.asked).toEqual([])
+    }))
+
+  it.effect("a question that lost a race is withdrawn", () =>
+    Effect.gen(function*() {
+      const handler = Effect.gen(function*() {
+        const first = yield* Effect.race(ask("slow"), Effect.andThen(Effect.yieldNow, Effect.succeed("fast")))
+        return first + (yield* ask("then"))
+      })
+      const { client, said } = yield* replayed(handler)
+      expect(said).toBe("fastTHEN")
+      expect(client.asked.map(({ params }) => params.message)).toEqual(["then"])
+    }))
+
+  it.effect("of two questions that race, both are asked, and either answer will do", () =>
+    Effect.gen(function*() {
+      const handler = Effect.race(ask("a"), ask("b"))
+      expect((yield* both(handler)).requests).toBe(2)
+      const { client, said } = yield* replayed(
+        handler,
+        (question) => question.params.message === "b" ? answer(question) : undefined
+      )
+      expect([said, client.sent]).toEqual(["B", 2])
+    }))
+
+  it.effect("a defect of a finalizer is a defect", () =>
+    base.logged((lines) =>
+      Effect.gen(function*() {
+        const { requests, said } = yield* replayed(Effect.ensuring(ask("a"), Effect.die(new Error("torn"))))
+        expect([said, requests]).toEqual(["-32603 Internal error", 1])
+        expect(lines.join()).toContain("torn")
+      })
+    ))
+})
+
+describe("what a question is known by", () => {
+  it.effect("a key, where the text varies with time", () =>
+    Effect.gen(function*() {
+      let now = 0
+      const varying = (options?: Elicitation.Options) => Effect.suspend(() => ask(`It is ${++now}`, options))
+      expect((yield* replayed(varying({ key: "time" }))).said).toBe("IT IS 1")
+      // Without one it is asked until the rounds are over.
+      const endless = yield* replayed(varying())
+      expect(endless.said).toBe(
+        "failed: tools/call was answered with questions 16 times already: elicitation/create was not sent"
+      )
+      expect(endless.requests).toBe(17)
+    }))
+
+  it.effect("a form that has changed is another question, whatever its key", () =>
+    Effect.gen(function*() {
+      let first = true
+      const number = Elicitation.make({ number: Schema.Int })
+      const handler = Effect.suspend(() => {
+        if (!first) return Effect.map(Elicitation.accepted(Elicitation.form("?", number, { key: "k" })), String)
+        first = false
+        return ask("?", { key: "k" })
+      })
+      const client = yield* kit.client(kit.tool(Effect.as(handler, "done")), {
+        revision: "2026-07-28",
+        answer: ({ params }) => kit.accept(params.requestedSchema.properties.number ? { number: 1 } : { text: "x" })
+      })
+      expect(yield* client.call("t")).toBe("done")
+      expect(client.asked.map(({ key }) => key?.split("~")[0])).toEqual(["k", "k"])
+      expect(new Set(client.asked.map(({ key }) => key)).size).toBe(2)
+    }))
+
+  it.effect("keys MUST be unique within the scope of the request", () =>
+    Effect.gen(function*() {
+      const handler = Effect.all([ask("a"), ask("a"), ask("b", { key: "k" }), ask("c", { key: "k" })], all)
+      const { client } = yield* replayed(Effect.map(handler, (answers) => answers.join()))
+      expect(new Set(client.asked.map(({ key }) => key)).size).toBe(4)
+      expect(client.sent).toBe(2)
+    }))
+})

@@ -1,0 +1,63 @@
+/** The small parts: the digest of a question, the one form of its text, and the seal. */
+import { describe, expect, it } from "@effect/vitest"
+import { createHash, randomBytes } from "node:crypto"
+import { canonical } from "../../src/internal/canonical.ts"
+import { Seal } from "../../src/internal/seal.ts"
+import { sha256 } from "../../src/internal/sha256.ts"
+
+describe("sha256", () => {
+  it("is what FIPS 180-4 says", () => {
+    const hex = (text: string) => Buffer.from(sha256(text)).toString("hex")
+    expect(hex("")).toBe("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+    expect(hex("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+  })
+
+  it("is that of node:crypto, whatever the length", () => {
+    for (let length = 0; length < 300; length++) {
+      const text = randomBytes(length).toString("base64")
+      expect(Buffer.from(sha256(text)).equals(createHash("sha256").update(text).digest())).toBe(true)
+    }
+    const wide = "ü€😀".repeat(10_000)
+    expect(Buffer.from(sha256(wide)).equals(createHash("sha256").update(wide).digest())).toBe(true)
+  })
+})
+
+describe("canonical", () => {
+  it("is the same for the same value, and for no other", () => {
+    expect(canonical({ b: 1, a: { d: [1, { f: 1, e: 2 }], c: null } })).toBe(
+      canonical({ a: { c: null, d: [1, { e: 2, f: 1 }] }, b: 1 })
+    )
+    expect(canonical([1, 2])).not.toBe(canonical([2, 1]))
+    expect(canonical({ a: undefined })).toBe(canonical({}))
+    expect(canonical(undefined)).toBe("null")
+    expect(canonical(JSON.parse(`{"__proto__":1}`))).toBe(`{"__proto__":1}`)
+  })
+})
+
+describe("a seal", () => {
+  const secret = randomBytes(32)
+
+  it("opens what it sealed, and nothing else", async () => {
+    const seal = new Seal("s", [secret])
+    const sealed = await seal.seal("text €")
+    expect(await seal.open(sealed)).toBe("text €")
+    for (const other of ["", "A", `${sealed}A`, sealed.slice(1), sealed.toUpperCase(), "!"]) {
+      expect(await seal.open(other)).toBe(undefined)
+    }
+  })
+
+  it("never looks the same", async () => {
+    const seal = new Seal("s", [secret])
+    expect(await seal.seal("text")).not.toBe(await seal.seal("text"))
+  })
+
+  it("is of one server, and of its keys", async () => {
+    const sealed = await new Seal("s", [secret]).seal("text")
+    expect(await new Seal("t", [secret]).open(sealed)).toBe(undefined)
+    expect(await new Seal("s", [randomBytes(32)]).open(sealed)).toBe(undefined)
+    expect(await new Seal("s").open(sealed)).toBe(undefined)
+    expect(await new Seal("s", [randomBytes(32), secret]).open(sealed)).toBe("text")
+    const own = new Seal("s")
+    expect(await own.open(await own.seal("text"))).toBe("text")
+  })
+})
