@@ -57,13 +57,17 @@ const wrapped = (
 ): Dispatcher<McpRequest> => {
   const outermost = all.reduceRight((next, wrap) => total(wrap(next)), total(handle))
   // What a middleware answers by itself is completed in the request era, as every other result is.
-  const complete = (answer: Answer): Answer =>
-    answer instanceof JsonRpc.Encoded || answer["resultType"] !== undefined ? answer : methods.signed(answer)
+  const complete = (answer: Answer): Answer => isOpen(answer) ? methods.signed(answer) : answer
   return (exchange) =>
     Revision.era(exchange.caller.revision) === "session"
       ? outermost(exchange)
       : Effect.map(outermost(exchange), complete)
 }
+
+/** Whether an answer is an object that does not say what it is. What is no object is found out by the exchange. */
+const isOpen = (answer: Answer): answer is JsonRpc.JsonObject =>
+  JsonRpc.isObject(answer) && !(answer instanceof JsonRpc.Encoded) &&
+  answer["resultType"] === undefined && answer["toJSON"] === undefined
 
 /** Handlers are written by others, and may throw before there is an effect: what stands around them sees a defect instead. */
 const total = (dispatch: Dispatcher<McpRequest>): Dispatcher<McpRequest> => (exchange) => {
