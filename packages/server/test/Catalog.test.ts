@@ -2,6 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import { McpRequest } from "@skein/runtime/Exchange"
 import * as Catalog from "@skein/server/Catalog"
+import type * as McpServer from "@skein/server/McpServer"
 import * as Middleware from "@skein/server/Middleware"
 import * as Prompt from "@skein/server/Prompt"
 import * as Resource from "@skein/server/Resource"
@@ -22,7 +23,7 @@ const tool = (name: string, text = name) => Tool.layer(Tool.make(name), says(tex
 
 /** A server, a client, and scopes for changes. */
 const set = (
-  definitions: ReadonlyArray<Parameters<typeof kit.server>[0]>,
+  definitions: ReadonlyArray<McpServer.Definitions>,
   revision: Revision.Revision = Revision.latest
 ) =>
   Effect.gen(function*() {

@@ -48,7 +48,7 @@ const set = (options: Partial<McpServer.Options> = {}, definitions: ReadonlyArra
       hub: server.host.hub,
       server,
       close: Scope.close(scope, Exit.void),
-      connect: (revision: Revision.Revision) => Effect.provide(kit.connect(revision), context),
+      connect: (revision: Revision.Revision = Revision.latest) => Effect.provide(kit.connect(revision), context),
       run: <A, E>(effect: Effect.Effect<A, E, Catalog.Catalog>) => Effect.provide(effect, context),
       /** Offers one more; the scope takes it back. */
       offer: (kind: Kind, name: string) =>

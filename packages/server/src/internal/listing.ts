@@ -27,7 +27,8 @@ export const install = <R>(
   // The pages that stand where a walk through an unchanged list finds them. A cursor may lead elsewhere: that page is not kept,
   // so that what is kept is the list, once per revision.
   const written = new Map<Revision, Array<Encoded>>()
-  let version = registry.version
+  // The definitions are there already: the first request looks at them.
+  let version = -1
   let selective = false
 
   const refresh = (): void => {

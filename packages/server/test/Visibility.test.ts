@@ -1,0 +1,229 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Revision from "@skein/protocol/Revision"
+import type { Caller } from "@skein/runtime/Exchange"
+import * as Catalog from "@skein/server/Catalog"
+import * as McpServer from "@skein/server/McpServer"
+import * as Principal from "@skein/server/Principal"
+import * as Prompt from "@skein/server/Prompt"
+import * as Resource from "@skein/server/Resource"
+import * as ResourceTemplate from "@skein/server/ResourceTemplate"
+import * as Tool from "@skein/server/Tool"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
+import * as kit from "./kit.ts"
+
+const owner = (id: string) => ({ principal }: Caller) => principal?.id === id
+
+/** One of each kind, named after somebody, that nobody else may see. */
+const of = (id: string) =>
+  Catalog.visibleTo(
+    owner(id),
+    Tool.layer(Tool.make(`tool-${id}`, { input: { secret: Schema.Finite } }), () => Effect.succeed(id)),
+    Prompt.layer(Prompt.make(`prompt-${id}`, { arguments: { secret: Schema.String } }), () => Effect.succeed(id)),
+    Resource.layer(Resource.make(`r://${id}`), Effect.succeed(id)),
+    ResourceTemplate.layer(ResourceTemplate.make(`${id}://{x}`, { name: id }), () => Effect.succeed(id))
+  )
+
+/** Ann and Bob at one server, where each has something of their own. */
+const both = (revision: Revision.Revision, options: Partial<McpServer.Options> = {}) =>
+  Effect.gen(function*() {
+    const context = yield* Layer.build(
+      McpServer.layer({ name: "test", version: "1.0.0", ...options }, of("ann"), of("bob"))
+    )
+    const server = Context.get(context, McpServer.McpServer)
+    const enter = (id: string | undefined) =>
+      Effect.tap(kit.linkAs(server, id === undefined ? undefined : { id }, revision), (client) =>
+        Revision.era(revision) === "request"
+          ? Effect.void
+          : Effect.map(client.result("initialize", kit.hello(revision)), () =>
+            client.notify("notifications/initialized")))
+    return { context, server, ann: yield* enter("ann"), bob: yield* enter("bob"), nobody: yield* enter(undefined) }
+  })
+
+const lists = [
+  ["tools/list", "tools", "name", (id: string) => `tool-${id}`],
+  ["prompts/list", "prompts", "name", (id: string) => `prompt-${id}`],
+  ["resources/list", "resources", "uri", (id: string) => `r://${id}`],
+  ["resources/templates/list", "resourceTemplates", "uriTemplate", (id: string) => `${id}://{x}`]
+] as const
+
+for (const revision of Revision.all) {
+  describe(revision, () => {
+    it.effect(`${revision} · the set currently available to the requesting client: two callers, disjoint lists`, () =>
+      Effect.gen(function*() {
+        for (const pageSize of [1, 1000]) {
+          const { ann, bob, nobody } = yield* both(revision, { pageSize })
+          for (const [method, key, name, named] of lists) {
+            const seen = (client: kit.Client) =>
+              Effect.map(client.all(method, key), ({ entries }) => entries.map((entry) => entry[name]))
+            // Twice, in turns: nothing that was written for one is shown to the other.
+            for (let i = 0; i < 2; i++) {
+              expect(yield* seen(ann)).toEqual([named("ann")])
+              expect(yield* seen(bob)).toEqual([named("bob")])
+              expect(yield* seen(nobody)).toEqual([])
+            }
+          }
+        }
+      }))
+
+    it.effect(`${revision} · what one may not see is answered as what does not exist, whatever the arguments are`, () =>
+      Effect.gen(function*() {
+        const { ann, bob } = yield* both(revision)
+        const requests = (id: string): ReadonlyArray<readonly [string, kit.Json]> => [
+          ["tools/call", { name: `tool-${id}` }],
+          ["tools/call", { name: `tool-${id}`, arguments: { secret: "no number" } }],
+          ["tools/call", { name: `tool-${id}`, arguments: { secret: 1 } }],
+          ["prompts/get", { name: `prompt-${id}` }],
+          ["prompts/get", { name: `prompt-${id}`, arguments: { secret: "s" } }],
+          ["resources/read", { uri: `r://${id}` }],
+          ["resources/read", { uri: `${id}://1` }],
+          ["resources/subscribe", { uri: `r://${id}` }]
+        ]
+        const session = Revision.era(revision) === "session"
+        const hidden = requests("bob")
+        const unknown = requests("xyz")
+        for (const [i, [method, params]] of hidden.entries()) {
+          if (method === "resources/subscribe" && !session) continue
+          const mine = yield* ann.error(method, params)
+          const nothing = yield* ann.error(method, unknown[i]![1])
+          expect(JSON.stringify(mine).replaceAll("bob", "xyz")).toBe(JSON.stringify(nothing))
+          expect(mine.code).toBe(method.startsWith("resources") && session ? -32002 : -32602)
+        }
+        // Bob gets his own.
+        expect((yield* bob.call("tool-bob", { secret: 1 })).content[0].text).toBe("bob")
+        expect((yield* bob.result("resources/read", { uri: "bob://1" })).contents[0].text).toBe("bob")
+      }))
+
+    it.effect(`${revision} · a resource that one may not see is not subscribed to, nor told of once it is hidden`, () =>
+      Effect.gen(function*() {
+        let open = true
+        const uri = "r://shared"
+        const shared = Resource.layer(
+          Resource.make(uri, { visible: (caller) => open || owner("bob")(caller) }),
+          Effect.succeed("")
+        )
+        const context = yield* Layer.build(kit.server(shared))
+        const server = Context.get(context, McpServer.McpServer)
+        const clients: Array<kit.Client> = []
+        for (const id of ["ann", "bob"]) {
+          const client = yield* kit.linkAs(server, { id }, revision)
+          clients.push(client)
+          if (Revision.era(revision) === "request") {
+            client.send("subscriptions/listen", { notifications: { resourceSubscriptions: [uri] } })
+            continue
+          }
+          yield* client.result("initialize", kit.hello(revision))
+          client.notify("notifications/initialized")
+          yield* client.result("resources/subscribe", { uri })
+        }
+        yield* kit.settle
+        const heard = Effect.andThen(
+          Effect.andThen(Effect.provide(Catalog.updated(uri), context), kit.settle),
+          Effect.sync(() => clients.map((client) => client.notices("notifications/resources/updated").length))
+        )
+        expect(yield* heard).toEqual([1, 1])
+        open = false
+        expect(yield* heard).toEqual([1, 2])
+        open = true
+        expect(yield* heard).toEqual([2, 3])
+      }))
+  })
+}
+
+describe("predicates", () => {
+  it.effect("an entry may be for a client, or for a revision", () =>
+    Effect.gen(function*() {
+      const server = kit.server(
+        Tool.layer(Tool.make("kit", { visible: ({ info }) => info?.["name"] === "kit" }), () => Effect.succeed("")),
+        Tool.layer(Tool.make("other", { visible: ({ info }) => info?.["name"] !== "kit" }), () => Effect.succeed("")),
+        ...Revision.all.map((only) =>
+          Tool.layer(Tool.make(only, { visible: ({ revision }) => revision === only }), () => Effect.succeed(""))
+        )
+      ) as kit.Server
+      for (const revision of Revision.all) {
+        const client = yield* kit.client(server, revision)
+        const { tools } = yield* client.result("tools/list")
+        expect(tools.map(({ name }: kit.Json) => name)).toEqual([revision, "kit"])
+      }
+    }))
+
+  it.effect("predicates add up: one around others, and one of the entry itself", () =>
+    Effect.gen(function*() {
+      const asked: Array<string> = []
+      const says = (name: string, answer: boolean) => () => {
+        asked.push(name)
+        return answer
+      }
+      const tool = (name: string, visible: boolean) =>
+        Tool.layer(Tool.make(name, { visible: says(name, visible) }), () => Effect.succeed(""))
+      const client = yield* kit.client(kit.server(
+        Catalog.visibleTo(says("out", true), Catalog.visibleTo(says("in", true), tool("a", true), tool("b", false))),
+        Catalog.visibleTo(says("no", false), tool("c", true))
+      ))
+      const { tools } = yield* client.result("tools/list")
+      expect(tools.map(({ name }: kit.Json) => name)).toEqual(["a"])
+      expect(new Set(asked)).toEqual(new Set(["a", "b", "c", "in", "out", "no"].filter((name) => asked.includes(name))))
+      expect(asked).toContain("in")
+      expect(asked).toContain("no")
+    }))
+
+  it.effect("a predicate that throws is a defect of the request, and hides the entry from notices; others go on", () =>
+    Effect.gen(function*() {
+      let broken = false
+      const visible = () => {
+        if (broken) throw new Error("broken")
+        return true
+      }
+      yield* kit.logged((lines) =>
+        Effect.gen(function*() {
+          const context = yield* Layer.build(kit.server(
+            Resource.layer(Resource.make("r://a", { visible }), Effect.succeed("a")),
+            Resource.layer(Resource.make("r://b"), Effect.succeed("b"))
+          ))
+          const client = yield* Effect.provide(kit.connect("2025-11-25"), context)
+          for (const uri of ["r://a", "r://b"]) yield* client.result("resources/subscribe", { uri })
+          broken = true
+          expect((yield* client.error("resources/read", { uri: "r://a" })).code).toBe(-32603)
+          expect((yield* client.error("resources/subscribe", { uri: "r://a" })).code).toBe(-32002)
+          for (const uri of ["r://a", "r://b"]) yield* Effect.provide(Catalog.updated(uri), context)
+          yield* kit.settle
+          expect(client.notices("notifications/resources/updated").map(({ params }) => params.uri)).toEqual(["r://b"])
+          expect((yield* client.result("resources/read", { uri: "r://b" })).contents[0].text).toBe("b")
+          expect(lines.some((line) => line.includes("broken"))).toBe(true)
+        })
+      )
+    }))
+
+  it.effect("a change of a list is told to those who cannot see what changed: they read the list again, and it is the same", () =>
+    Effect.gen(function*() {
+      const { ann, context } = yield* both("2025-11-25")
+      yield* kit.settle
+      yield* Effect.provide(Effect.scoped(Catalog.disable("tool", "tool-bob")), context)
+      yield* Effect.andThen(TestClock.adjust(50), kit.settle)
+      expect(ann.notices("notifications/tools/list_changed").length).toBe(1)
+      expect((yield* ann.result("tools/list")).tools.map(({ name }: kit.Json) => name)).toEqual(["tool-ann"])
+    }))
+})
+
+describe("the principal", () => {
+  for (const revision of Revision.all) {
+    it.effect(`${revision} · a handler finds who asks, as the host says, and nothing that the client says is believed`, () =>
+      Effect.gen(function*() {
+        const who = Tool.layer(
+          Tool.make("who"),
+          () => Effect.map(Principal.current, (principal) => JSON.stringify(Option.getOrNull(principal)))
+        )
+        const server = Context.get(yield* Layer.build(kit.server(who)), McpServer.McpServer)
+        for (const principal of [{ id: "ann", scopes: ["read"] }, undefined]) {
+          const client = yield* kit.linkAs(server, principal, revision)
+          if (Revision.era(revision) === "session") yield* client.result("initialize", kit.hello(revision))
+          const { content } = yield* client.result("tools/call", { name: "who", principal: { id: "root" } })
+          expect(JSON.parse(content[0].text)).toEqual(principal ?? null)
+        }
+      }))
+  }
+})
