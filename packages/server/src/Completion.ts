@@ -38,6 +38,12 @@ export type Source<Names extends string, E = HandlerError, R = unknown> =
 /** The sources by the arguments that they are for. */
 export type Sources<Names extends string> = { readonly [N in Names]?: Source<Names> }
 
+/** What a prompt or a template may be given besides its handler. `C` is inferred: sources for its own names, and no others. */
+export interface Options<Names extends string, C> {
+  /** What completes the arguments while they are typed. */
+  readonly complete?: C & { readonly [N in keyof C]: N extends Names ? C[N] : never }
+}
+
 /** The services that sources need. */
 export type Services<C> = ServicesOf<C[keyof C]>
 

@@ -88,25 +88,21 @@ export const make = <A extends Arguments = {}>(
   }
 }
 
-/** What a prompt has besides its handler. */
-export interface LayerOptions<Names extends string, C> {
-  /** What completes the arguments while they are typed. Those whose schema is of literals complete by themselves. */
-  readonly complete?: C & { readonly [N in Exclude<keyof C, Names>]: never }
-}
-
 /**
- * Offers a prompt with its handler. Missing or malformed arguments are answered `-32602`. What the handler fails with becomes
+ * Offers a prompt with its handler, and with what completes its arguments. Those whose schema is of literals complete by themselves.
+ *
+ * Missing or malformed arguments are answered `-32602`. What the handler fails with becomes
  * `-32603` with its message, an `McpError` keeps its own code. Fails with `DefinitionError` when the name is taken.
  */
 export const layer = <
   A,
   E extends HandlerError = never,
   R = never,
-  const C extends Completion.Sources<keyof A & string> = {}
+  C extends Completion.Sources<keyof A & string> = {}
 >(
   prompt: Prompt<A>,
   handler: (args: A) => Effect.Effect<Answer, E, R>,
-  options?: LayerOptions<keyof A & string, C>
+  options?: Completion.Options<keyof A & string, C>
 ): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R | Completion.Services<C>>> =>
   captured.layer(offer("add", prompt, handler, options?.complete))
 
@@ -115,11 +111,11 @@ export const add = <
   A,
   E extends HandlerError = never,
   R = never,
-  const C extends Completion.Sources<keyof A & string> = {}
+  C extends Completion.Sources<keyof A & string> = {}
 >(
   prompt: Prompt<A>,
   handler: (args: A) => Effect.Effect<Answer, E, R>,
-  options?: LayerOptions<keyof A & string, C>
+  options?: Completion.Options<keyof A & string, C>
 ): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R | Completion.Services<C>>> =>
   captured.effect(offer("add", prompt, handler, options?.complete))
 
@@ -128,11 +124,11 @@ export const replace = <
   A,
   E extends HandlerError = never,
   R = never,
-  const C extends Completion.Sources<keyof A & string> = {}
+  C extends Completion.Sources<keyof A & string> = {}
 >(
   prompt: Prompt<A>,
   handler: (args: A) => Effect.Effect<Answer, E, R>,
-  options?: LayerOptions<keyof A & string, C>
+  options?: Completion.Options<keyof A & string, C>
 ): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R | Completion.Services<C>>> =>
   captured.effect(offer("replace", prompt, handler, options?.complete))
 

@@ -91,14 +91,9 @@ export const make = <const T extends string, V extends Variables = never>(
   }
 }
 
-/** What a template has besides its reader. */
-export interface LayerOptions<Names extends string, C> {
-  /** What completes the variables while they are typed. Those whose schema is of literals complete by themselves. */
-  readonly complete?: C & { readonly [N in Exclude<keyof C, Names>]: never }
-}
-
 /**
- * Offers a template with what reads the resources that match it. It gets the variables, percent-decoded, and the whole URI;
+ * Offers a template with what reads the resources that match it, and with what completes its variables. Those whose schema is of
+ * literals complete by themselves. The reader gets the variables, percent-decoded, and the whole URI;
  * **check them before they name a file or a row**. Resources with their own `Resource.layer` come first, then the templates
  * in the order of their text.
  *
@@ -109,11 +104,11 @@ export const layer = <
   V,
   E extends HandlerError = never,
   R = never,
-  const C extends Completion.Sources<keyof V & string> = {}
+  C extends Completion.Sources<keyof V & string> = {}
 >(
   template: ResourceTemplate<V>,
   read: (variables: V, uri: string) => Effect.Effect<Body, E, R>,
-  options?: LayerOptions<keyof V & string, C>
+  options?: Completion.Options<keyof V & string, C>
 ): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R | Completion.Services<C>>> =>
   captured.layer(offer("add", template, read, options?.complete))
 
@@ -122,11 +117,11 @@ export const add = <
   V,
   E extends HandlerError = never,
   R = never,
-  const C extends Completion.Sources<keyof V & string> = {}
+  C extends Completion.Sources<keyof V & string> = {}
 >(
   template: ResourceTemplate<V>,
   read: (variables: V, uri: string) => Effect.Effect<Body, E, R>,
-  options?: LayerOptions<keyof V & string, C>
+  options?: Completion.Options<keyof V & string, C>
 ): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R | Completion.Services<C>>> =>
   captured.effect(offer("add", template, read, options?.complete))
 
@@ -135,11 +130,11 @@ export const replace = <
   V,
   E extends HandlerError = never,
   R = never,
-  const C extends Completion.Sources<keyof V & string> = {}
+  C extends Completion.Sources<keyof V & string> = {}
 >(
   template: ResourceTemplate<V>,
   read: (variables: V, uri: string) => Effect.Effect<Body, E, R>,
-  options?: LayerOptions<keyof V & string, C>
+  options?: Completion.Options<keyof V & string, C>
 ): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R | Completion.Services<C>>> =>
   captured.effect(offer("replace", template, read, options?.complete))
 

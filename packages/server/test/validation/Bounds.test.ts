@@ -1,0 +1,137 @@
+/**
+ * "Implementations SHOULD apply reasonable bounds, such as a maximum schema depth, a cap on the total number of subschemas, or a
+ * per-validation time budget" (2026-07-28, composition-keyword resource use). What is counted here are steps, so that a slow
+ * machine proves the same; the times are far above what is measured, and far below what goes on without a bound.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import * as JsonSchema from "@skein/server/JsonSchema"
+
+type Schema = Parameters<typeof JsonSchema.make>[0]
+
+const check = (schema: Schema, value: unknown, options?: JsonSchema.Options): string => {
+  const started = performance.now()
+  const result = JsonSchema.make<unknown>(schema, options)["~standard"].validate(value)
+  expect(performance.now() - started).toBeLessThan(5000)
+  if (result instanceof Promise) throw new Error("It validates at once")
+  return result.issues?.[0]?.message ?? "valid"
+}
+
+const refusal = (schema: Schema, options?: JsonSchema.Options): string => {
+  const { jsonSchema } = JsonSchema.make(schema, options)["~standard"]
+  try {
+    jsonSchema.input({ target: "draft-2020-12" })
+    return "none"
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+const many = <A>(length: number, make: (index: number) => A): Array<A> =>
+  Array.from({ length }, (_, index) => make(index))
+const nested = (open: string, inner: string, close: string, depth: number) =>
+  JSON.parse(open.repeat(depth) + inner + close.repeat(depth))
+
+describe("of a schema", () => {
+  it("alternatives that refer to alternatives multiply: refused at the definition", () => {
+    const $defs: Record<string, Schema> = { a30: {} }
+    for (let i = 0; i < 30; i++) {
+      const $ref = `#/$defs/a${i + 1}`
+      $defs[`a${i}`] = { allOf: [{ $ref }, { $ref }] }
+    }
+    expect(refusal({ $ref: "#/$defs/a0", $defs })).toBe("More than 10000 schemas would be applied to one value")
+  })
+
+  it("maxSchemas: 10,000 by default, and an option", () => {
+    expect(refusal({ anyOf: many(9_999, () => ({})) })).toBe("none")
+    expect(refusal({ anyOf: many(10_000, () => ({})) })).toContain("It holds more than 10000 schemas")
+    expect(refusal({ anyOf: [{}, {}] }, { maxSchemas: 2 })).toContain("It holds more than 2 schemas")
+  })
+
+  it("maxDepth: 64 by default, and an option", () => {
+    expect(refusal(nested("{\"properties\":{\"a\":", "{}", "}}", 64))).toBe("none")
+    expect(refusal(nested("{\"properties\":{\"a\":", "{}", "}}", 65))).toContain("It is nested deeper than 64 schemas")
+    expect(refusal(nested("{\"items\":", "{}", "}", 3_000))).toContain("It is nested deeper than 64 schemas")
+    expect(refusal(nested("{\"not\":", "{}", "}", 5), { maxDepth: 2 })).toContain("deeper than 2")
+  })
+
+  it("maxSize: 262,144 characters by default, and an option", () => {
+    expect(refusal({ description: "x".repeat(262_144) })).toBe("It is longer than 262144 characters")
+    expect(refusal({ description: "x" }, { maxSize: 10 })).toBe("It is longer than 10 characters")
+  })
+
+  it("a chain of references that is too long to follow", () => {
+    const $defs = Object.fromEntries(many(300, (i) => [`a${i}`, i === 299 ? {} : { $ref: `#/$defs/a${i + 1}` }]))
+    expect(refusal({ $ref: "#/$defs/a0", $defs })).toBe("More than 200 references follow each other")
+  })
+})
+
+describe("of a validation", () => {
+  const tooMany = "This takes too many steps to validate"
+  const tooDeep = "This is nested too deeply to validate"
+
+  it("alternatives that multiply with the depth of the value", () => {
+    const schema = { items: { allOf: [{ $ref: "#" }, { $ref: "#" }] } }
+    expect(check(schema, nested("[", "", "]", 3))).toBe("valid")
+    expect(check(schema, nested("[", "", "]", 100))).toBe(tooMany)
+  })
+
+  it("values that are nested without measure", () => {
+    const deep = nested("[", "", "]", 100_000)
+    expect(check({ items: { $ref: "#" } }, deep)).toBe(tooDeep)
+    expect(check({ items: { uniqueItems: true } }, [deep])).toBe(tooDeep)
+    expect(check({ const: deep.length }, deep)).toBe("Expected 1")
+    expect(check({ items: { $ref: "#" } }, nested("[", "", "]", 200))).toBe("valid")
+  })
+
+  it("maxSteps: an option", () => {
+    const schema = { items: { type: "integer" } }
+    expect(check(schema, many(50, () => 1), { maxSteps: 100 })).toBe("valid")
+    expect(check(schema, many(200, () => 1), { maxSteps: 100 })).toBe(tooMany)
+  })
+
+  it("a million members, right ones and wrong ones", () => {
+    const list = { items: { anyOf: [{ type: "integer" }, { type: "null" }] } }
+    expect(check(list, many(1_000_000, () => 1))).toBe("valid")
+    expect(check(list, many(1_000_000, () => "x"))).toBe("Expected one of several forms, and it fits none")
+    expect(check({ additionalProperties: false }, Object.fromEntries(many(100_000, (i) => [`k${i}`, 1])))).toBe(
+      "Unexpected value"
+    )
+    expect(check({ contains: { type: "integer" } }, many(1_000_000, () => "x"))).toContain("`contains`")
+  })
+
+  it("uniqueItems is linear", () => {
+    expect(check({ uniqueItems: true }, many(300_000, (i) => i))).toBe("valid")
+    expect(check({ uniqueItems: true }, many(50_000, (i) => ({ a: [i] })))).toBe("valid")
+  })
+
+  it("keywords that are long themselves, times a long list", () => {
+    const names = many(9_000, (i) => `a${i}`)
+    const list = many(100_000, () => ({ a0: 1 }))
+    expect(check({ items: { not: { required: ["a0", ...names.slice(1)] } } }, list)).toBe(tooMany)
+    expect(check({ items: { enum: [...many(5_000, (i) => ({ a0: -i })), { a0: 1 }] } }, list)).toBe(tooMany)
+    const patternProperties = Object.fromEntries(many(5_000, (i) => [`^x${i}$`, true]))
+    expect(check({ items: { patternProperties } }, list)).toBe(tooMany)
+    const dependentSchemas = Object.fromEntries(many(5_000, (i) => [`x${i}`, {}]))
+    expect(check({ items: { dependentSchemas } }, list)).toBe(tooMany)
+  })
+
+  for (
+    const [pattern, text, outcome] of [
+      ["^(a+)+$", `${"a".repeat(50)}!`, "Expected a text like"],
+      ["^(a|aa)+$", `${"a".repeat(50)}!`, "Expected a text like"],
+      ["^(a?){30}a{30}$", "a".repeat(30), "valid"],
+      ["^.*.*.*=.*$", "a".repeat(50_000), "Expected a text like"],
+      ["a+b", "a".repeat(100_000), "Expected a text like"],
+      ["\\s+$", `${" ".repeat(100_000)}x`, "Expected a text like"],
+      ["^([a-z0-9]+-)*[a-z0-9]+$", `${"a".repeat(5_000)}!`, "Expected a text like"],
+      ["^(a+)+$", `${"a".repeat(4_000_000)}!`, tooMany]
+    ] as const
+  ) {
+    it(`the pattern ${pattern} over ${text.length} characters`, () => {
+      expect(check({ pattern }, text)).toContain(outcome)
+      expect(check({ patternProperties: { [pattern]: false } }, { [text]: 1 })).toContain(
+        outcome === "valid" ? "Unexpected value" : outcome === tooMany ? tooMany : "valid"
+      )
+    })
+  }
+})
