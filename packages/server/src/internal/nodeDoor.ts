@@ -201,7 +201,7 @@ export class NodeAnswer implements HttpAnswer {
     const unread = !response.req.complete && isLong(response.req)
     const last = unread || this.#shared.closing ? { connection: "close" } : undefined
     const length = status === 204 ? undefined : { "content-length": Buffer.byteLength(body) }
-    response.writeHead(status, { ...headers, ...length, ...this.#also, ...last })
+    response.writeHead(status, { ...this.#also, ...headers, ...length, ...last })
     // A client that asked whether it may send its body hears that it may not.
     if (unread && response.req.headers.expect === undefined) linger(response, body)
     else response.end(body)
@@ -211,7 +211,7 @@ export class NodeAnswer implements HttpAnswer {
     const response = this.#response
     if (this.over || response.headersSent) return
     response.on("error", ignore)
-    response.writeHead(status, this.#also === undefined ? headers : { ...headers, ...this.#also })
+    response.writeHead(status, this.#also === undefined ? headers : { ...this.#also, ...headers })
     response.flushHeaders()
   }
 
