@@ -1,6 +1,6 @@
 /** Forms: what a schema becomes, what it may not be, and how an answer is read. */
 import { describe, expect, it } from "@effect/vitest"
-import * as Revision from "@skein/protocol/Revision"
+import type * as Revision from "@skein/protocol/Revision"
 import type { McpRequest } from "@skein/runtime/Exchange"
 import type { AskError } from "@skein/server/AskError"
 import * as Elicitation from "@skein/server/Elicitation"
@@ -115,8 +115,8 @@ describe("a form", () => {
         const { result, sent } = yield* asking(revision, Elicitation.form("?", fields), kit.accept(content))
         expect(sent).toMatchObject({ mode: "form", message: "?", requestedSchema: { type: "object" } })
         expect(sent.requestedSchema.properties).toEqual(written)
-        const optional = ["nick", "note", "tables"]
-        expect(sent.requestedSchema.required).toEqual(Object.keys(fields).filter((name) => !optional.includes(name)))
+        const optional = new Set(["nick", "note", "tables"])
+        expect(sent.requestedSchema.required).toEqual(Object.keys(fields).filter((name) => !optional.has(name)))
         expect(Object.keys(sent.requestedSchema.properties)).toEqual(Object.keys(fields))
         expect(result).toEqual(Result.succeed({
           action: "accept",

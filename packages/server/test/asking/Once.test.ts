@@ -102,10 +102,10 @@ describe("once", () => {
             Effect.flatMap(tick, (n) => n === 1 ? Effect.fail({ message: "flaky" }) : Effect.succeed(n))
           )
         )
+        const said = Effect.match(flaky, { onFailure: ({ message }) => message, onSuccess: String })
         const handler = Effect.gen(function*() {
-          const [one, two] = yield* Effect.all([Effect.flip(flaky), Effect.flip(flaky)], all)
-          const said = yield* ask("a")
-          return `${one.message} ${two.message} ${said} ${yield* flaky}`
+          const [one, two] = yield* Effect.all([said, said], all)
+          return `${one} ${two} ${yield* ask("a")} ${yield* flaky}`
         })
         // In the request era it runs in the first round and fails; in the second it succeeds, and so does not fail.
         const retried = Effect.gen(function*() {
