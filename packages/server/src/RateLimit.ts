@@ -4,7 +4,8 @@
  *
  * It counts `tools/call` by default, for each principal and tool apart. At the bound a request is refused with the error code
  * `429`, which is outside of what JSON-RPC reserves, with text that says when to try again and `data.retryAfterMs`. A refused
- * request counts for nothing.
+ * request counts for nothing. A handler that asks the client something in the request era is called once more for each round of
+ * answers, and each of these calls counts.
  *
  * The counts are kept in memory by `layer`, for one process; `layerShared` keeps them wherever Effect's `RateLimiter` does.
  *

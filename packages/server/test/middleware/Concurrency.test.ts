@@ -1,11 +1,16 @@
 import { describe, expect, it } from "@effect/vitest"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import { type Exchange, McpRequest } from "@skein/runtime/Exchange"
 import * as Concurrency from "@skein/server/Concurrency"
 import * as Middleware from "@skein/server/Middleware"
 import * as Tool from "@skein/server/Tool"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
+import { Room } from "../../src/internal/room.ts"
 import * as kit from "../kit.ts"
 import * as support from "./support.ts"
 
@@ -149,6 +154,22 @@ for (const revision of support.eras) {
       }))
   })
 }
+
+it.effect("a key is forgotten when nothing of it is left", () =>
+  Effect.gen(function*() {
+    const room = new Room(503, 1, 1, Duration.seconds(1))
+    const exchange = { method: "tools/call", params: { name: "t" } } as unknown as Exchange
+    const enter = (key: string, effect: Effect.Effect<JsonRpc.JsonObject>) =>
+      Effect.forkChild(Effect.exit(room.enter(key, exchange, () => effect)), { startImmediately: true })
+    for (let i = 0; i < 100; i++) yield* enter(`done ${i}`, Effect.succeed({}))
+    expect(room.size).toBe(0)
+    const fibers = yield* Effect.forEach(["a", "a", "a", "b"], (key) => enter(key, Effect.never))
+    expect(room.size).toBe(2)
+    yield* TestClock.adjust("1 second")
+    expect(room.size).toBe(2)
+    yield* Fiber.interruptAll(fibers)
+    expect(room.size).toBe(0)
+  }).pipe(Effect.provideService(McpRequest, undefined as never)))
 
 describe("by default", () => {
   it.effect("16 at the same time, and 64 that wait for 30 seconds", () =>
