@@ -22,15 +22,29 @@ export interface State {
   /** How many rounds there were before. */
   readonly rounds: number
   /** The answers so far, by the keys of their questions. */
-  readonly answers: ReadonlyMap<string, JsonObject>
+  readonly answers: ReadonlyMap<string, Answered>
   /** What has run once, as JSON. */
   readonly onces: Map<string, unknown>
 }
 
+/** An answer, and what was asked under its key. */
+export interface Answered {
+  readonly asked: string
+  readonly answer: JsonObject
+}
+
 /** A question that goes out with the answer of the round. */
 export interface OpenQuestion {
-  readonly method: string
-  readonly params?: JsonObject
+  /** As the client sees it. */
+  readonly request: { readonly method: string; readonly params?: JsonObject }
+  /** A digest of what has to be the same when the answer comes. */
+  readonly asked: string
+}
+
+/** What a question is known by in the rounds after. */
+interface Identity {
+  readonly key: string
+  readonly asked: string
 }
 
 /** What a round needs of the server. */
@@ -53,6 +67,7 @@ export class Round extends Onces implements Contract {
   readonly #parked = new Map<Resume, Fiber.Fiber<unknown, unknown>>()
   /** How often each question was asked in this round. */
   readonly #asked = new Map<string, number>()
+  readonly #keys = new Set<string>()
   #dispatcher: Fiber.Fiber<unknown, unknown>["currentDispatcher"] | undefined = undefined
   #turn = 0
   #armed = false
@@ -72,11 +87,11 @@ export class Round extends Onces implements Contract {
     return Effect.withFiber((fiber) => {
       // A finalizer, or a fiber that nobody waits for: it asks when it is too late.
       if (this.#ended) return stop(fiber)
-      const key = this.#keyOf(method, params, options?.key)
-      const answer = this.state.answers.get(key)
-      if (answer !== undefined) return Effect.succeed(answer)
+      const { asked, key } = this.#identify(method, params, options?.key)
+      const answered = this.state.answers.get(key)
+      if (answered?.asked === asked) return Effect.succeed(answered.answer)
       if (this.state.rounds >= this.#host.maxRounds) return this.#tooOften(method)
-      this.open.set(key, params === undefined ? { method } : { method, params })
+      this.open.set(key, { request: params === undefined ? { method } : { method, params }, asked })
       return this.#park(key, fiber)
     })
   }
@@ -102,16 +117,19 @@ export class Round extends Onces implements Contract {
   }
 
   /**
-   * What a question is known by in the rounds after: what is asked, and how often it was asked before. Not the order in which
-   * questions come, which is another one in each round; and a handler that was changed meanwhile asks anew.
+   * A question is known by what is asked, and how often it was asked before: not by the order in which questions come, which is
+   * another one in each round, and so that a handler that was changed meanwhile asks anew. Of one with a key of the author's,
+   * which the client sees as it is, the method and the form have to stay the same.
    */
-  #keyOf(method: string, params: JsonObject | undefined, given: string | undefined): string {
-    const id = given === undefined
-      ? digest(canonical([method, params]))
-      : `${given}~${digest(canonical([method, params?.["requestedSchema"]]))}`
-    const times = this.#asked.get(id) ?? 0
-    this.#asked.set(id, times + 1)
-    return times === 0 ? id : `${id}.${times}`
+  #identify(method: string, params: JsonObject | undefined, given: string | undefined): Identity {
+    const asked = digest(canonical([method, given === undefined ? params : params?.["requestedSchema"]]))
+    const name = given ?? asked
+    let times = this.#asked.get(name) ?? 0
+    let key = times === 0 ? name : `${name}.${times}`
+    while (this.#keys.has(key)) key = `${name}.${++times}`
+    this.#asked.set(name, times + 1)
+    this.#keys.add(key)
+    return { key, asked }
   }
 
   // ---- the end of the round

@@ -16,7 +16,7 @@ import * as Result from "effect/Result"
 import { bytesOf, type Options } from "../RequestState.ts"
 import { canonical } from "./canonical.ts"
 import type { Methods } from "./methods.ts"
-import { type Host, isReplayed, Round, type State } from "./round.ts"
+import { type Answered, type Host, isReplayed, Round, type State } from "./round.ts"
 import { Seal } from "./seal.ts"
 
 /** The methods that may be answered with questions (2026-07-28, "Supported Requests"). */
@@ -26,6 +26,12 @@ const asking: ReadonlyMap<string, Method.AnyRequest> = new Map(
 
 type Entries<A> = ReadonlyArray<readonly [key: string, value: A]>
 
+/** A question that is open: its method, and a digest of what was asked. */
+interface Pending {
+  readonly method: string
+  readonly asked: string
+}
+
 /** What is sealed. Whoever can read it has the key: what was sealed needs no check of its form. */
 interface Sealed {
   /** The principal, the request with its params as a digest, and when it expires, in milliseconds of Unix time. */
@@ -33,10 +39,10 @@ interface Sealed {
   readonly request: string
   readonly expires: number
   readonly rounds: number
-  readonly answers: Entries<JsonObject>
+  readonly answers: Entries<Answered>
   readonly onces: Entries<unknown>
-  /** The methods of the questions that are open. Nothing else is accepted as an answer. */
-  readonly pending: Entries<string>
+  /** The questions that are open. Nothing else is accepted as an answer. */
+  readonly pending: Entries<Pending>
 }
 
 const refused = (problem: string): Effect.Effect<never, McpError.McpError> =>
@@ -112,13 +118,13 @@ export class Rounds implements Host {
     const given = params?.["inputResponses"]
     if (given === undefined) return Effect.succeed(all)
     if (!isObject(given)) return refused("params.inputResponses: an object is expected")
-    for (const [key, name] of pending) {
+    for (const [key, { asked, method: name }] of pending) {
       if (!Object.hasOwn(given, key)) continue
       const answer = given[key]
       const method = Method.inputRequest(name, revision)!
       const result = Codec.decode(method.result, revision, answer, `params.inputResponses[${JSON.stringify(key)}]`)
       if (Result.isFailure(result)) return refused(result.failure)
-      all.set(key, answer as JsonObject)
+      all.set(key, { asked, answer: answer as JsonObject })
     }
     return Effect.succeed(all)
   }
@@ -133,7 +139,7 @@ export class Rounds implements Host {
         rounds: rounds + 1,
         answers: [...answers],
         onces: [...round.done],
-        pending: Array.from(open, ([key, { method }]) => [key, method])
+        pending: Array.from(open, ([key, { asked, request: { method } }]) => [key, { method, asked }])
       }
       const requestState = yield* Effect.promise(() => this.#seal.seal(JSON.stringify(sealed)))
       if (requestState.length > this.#maxSize) {
@@ -141,7 +147,9 @@ export class Rounds implements Host {
           `${this.#maxSize} are allowed`
         return yield* Effect.fail(new McpError.McpError({ reason: "InternalError", message }))
       }
-      const inputRequests = Object.fromEntries(open) as InputRequests
+      const inputRequests = Object.fromEntries(
+        Array.from(open, ([key, { request }]) => [key, request])
+      ) as InputRequests
       const result = { resultType: "input_required", inputRequests, requestState } as const
       return this.#methods.finish(asking.get(exchange.method)!, result, exchange)
     })
