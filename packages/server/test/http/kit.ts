@@ -109,15 +109,20 @@ const bytesOf = (body: unknown): string | Uint8Array | undefined =>
 
 const start = (port: number, { body, headers, method = "POST", path = "/mcp" }: Request) => {
   const sent = Object.fromEntries(Object.entries(headers ?? {}).filter(([, value]) => value !== undefined))
+  const bytes = bytesOf(body)
+  // Node would send the body of a GET without saying how long it is.
+  const length = bytes === undefined || "transfer-encoding" in sent
+    ? {}
+    : { "content-length": Buffer.byteLength(bytes) }
   const request = httpRequest({
     host: "127.0.0.1",
     port,
     method,
     path,
-    headers: sent as OutgoingHttpHeaders,
+    headers: { ...length, ...sent } as OutgoingHttpHeaders,
     agent: false
   })
-  request.end(bytesOf(body))
+  request.end(bytes)
   return request
 }
 
@@ -239,7 +244,7 @@ export const raw = ({ port }: { readonly port: number }): Effect.Effect<Raw, nev
         let reset = false
         let over = false
         const waiting = new Set<() => void>()
-        const wake = (): void => waiting.forEach((one) => one())
+        const wake = (): void => Array.from(waiting).forEach((one) => one())
         socket.setEncoding("utf8")
         socket.on("data", (chunk) => {
           text += String(chunk)

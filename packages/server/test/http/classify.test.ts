@@ -1,0 +1,158 @@
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Revision from "@skein/protocol/Revision"
+import * as Http from "@skein/server/Http"
+import { describe, expect, it } from "@effect/vitest"
+import { meta } from "./kit.ts"
+
+const latest = "2026-07-28"
+
+interface Case {
+  readonly method?: string
+  readonly version?: string
+  readonly session?: string
+  readonly message?: JsonRpc.Inbound
+  readonly supported?: ReadonlyArray<Revision.Revision>
+}
+
+const classify = ({ message, method = "POST", session, supported = Revision.all, version }: Case): Http.Classified => {
+  const headers: Record<string, string | undefined> = { "mcp-protocol-version": version, "mcp-session-id": session }
+  return Http.classify({ method, header: (name) => headers[name] }, message, supported)
+}
+
+/** The era and the session, or the status and the code. */
+const of = (one: Case): string => {
+  const classified = classify(one)
+  if (classified._tag === "Refused") return `${classified.status} ${classified.error.code}`
+  return classified._tag === "RequestEra" ? "request" : `session ${classified.id ?? "none"}`
+}
+
+const list = JsonRpc.request(1, "tools/list", {})
+const modern = JsonRpc.request(1, "tools/list", { _meta: meta() })
+const ping = JsonRpc.request(1, "ping")
+const initialize = JsonRpc.request(1, "initialize", { protocolVersion: "2025-11-25" })
+const initialized = JsonRpc.notification("notifications/initialized")
+const answer = JsonRpc.success(1, {})
+const batch = (...members: ReadonlyArray<JsonRpc.Message>): JsonRpc.Inbound => ({ _tag: "Batch", members })
+
+const onlyModern = Revision.requestEra
+const onlySessions = Revision.sessionEra
+
+describe("classify", () => {
+  it("2026-07-28 · a request carrying modern per-request _meta is served statelessly", () => {
+    expect(of({ message: modern, version: latest })).toBe("request")
+    // What is wrong with its headers is said in its era.
+    expect(of({ message: modern })).toBe("request")
+    expect(of({ message: modern, version: "2025-11-25" })).toBe("request")
+    expect(of({ message: modern, version: "v999.0.0" })).toBe("request")
+    expect(of({ message: JsonRpc.notification("notifications/x", { _meta: meta() }) })).toBe("request")
+    expect(of({ message: JsonRpc.request(1, "initialize", { _meta: meta() }), version: latest })).toBe("request")
+  })
+
+  it("2026-07-28 · an Mcp-Session-Id header on a request: ignore it", () => {
+    expect(of({ message: modern, version: latest, session: "s" })).toBe("request")
+    expect(of({ message: modern, session: "s" })).toBe("request")
+  })
+
+  it("2026-07-28 · the header alone makes it a request of this era, whose _meta is what is missing", () => {
+    for (const message of [list, ping, initialize, initialized]) {
+      expect(of({ message, version: latest })).toBe("request")
+    }
+    expect(of({ message: list, version: latest, session: "s" })).toBe("request")
+  })
+
+  it("2026-07-28 · the client MUST NOT send JSON-RPC responses; the body MUST be a single request or notification", () => {
+    expect(of({ message: answer, version: latest })).toBe("400 -32600")
+    expect(of({ message: JsonRpc.failure(1, { code: 1, message: "" }), version: latest })).toBe("400 -32600")
+    expect(of({ message: batch(modern), version: latest })).toBe("400 -32600")
+  })
+
+  it("2026-07-28 · HTTP GET or DELETE to the MCP endpoint: respond with 405", () => {
+    for (const method of ["GET", "DELETE"]) {
+      expect(of({ method, version: latest })).toBe("405 -32600")
+      expect(of({ method, version: latest, session: "s" })).toBe("405 -32600")
+      expect(of({ method, session: "s", supported: onlyModern })).toBe("405 -32600")
+      expect(classify({ method, supported: onlyModern })).toMatchObject({ headers: { allow: "POST" } })
+    }
+  })
+
+  it("2025-11-25 · initialize opens a session, whatever its header says", () => {
+    expect(of({ message: initialize })).toBe("session none")
+    for (const version of ["2025-11-25", "2025-03-26", "v999.0.0", "2099-01-01"]) {
+      expect(of({ message: initialize, version })).toBe("session none")
+    }
+    expect(of({ message: initialize, session: "s" })).toBe("session s")
+  })
+
+  it("2025-11-25 · everything else belongs to the session that Mcp-Session-Id names", () => {
+    for (const message of [list, ping, initialized, answer, batch(list, ping)]) {
+      expect(of({ message, session: "s" })).toBe("session s")
+      expect(of({ message, session: "s", version: "2025-03-26" })).toBe("session s")
+    }
+    expect(of({ method: "GET", session: "s" })).toBe("session s")
+    expect(of({ method: "DELETE", session: "s", version: "2025-11-25" })).toBe("session s")
+  })
+
+  it("2025-11-25 · requests without an MCP-Session-Id header SHOULD be answered with HTTP 400 Bad Request", () => {
+    for (const message of [list, ping, initialized, answer, batch(list)]) expect(of({ message })).toBe("400 -32600")
+    expect(of({ method: "GET" })).toBe("400 -32600")
+    expect(of({ method: "DELETE" })).toBe("400 -32600")
+  })
+
+  it("2025-11-25 · with an invalid or unsupported MCP-Protocol-Version it MUST respond with 400 Bad Request", () => {
+    for (const message of [list, initialized, answer, batch(list)]) {
+      expect(of({ message, session: "s", version: "1999-01-01" })).toBe("400 -32022")
+      expect(of({ message, version: "nonsense" })).toBe("400 -32022")
+    }
+    expect(of({ method: "GET", session: "s", version: "1999-01-01" })).toBe("400 -32022")
+    expect(of({ message: list, session: "s", version: "2025-03-26", supported: ["2025-11-25"] })).toBe("400 -32022")
+    expect(classify({ message: list, version: "nonsense" })).toMatchObject({
+      error: { data: { supported: Revision.all, requested: "nonsense" } }
+    })
+  })
+
+  it("a request that carries its own metadata does not hide in a batch, where its headers say nothing", () => {
+    expect(of({ message: batch(list, modern), session: "s" })).toBe("400 -32600")
+    expect(of({ message: batch(list, modern), session: "s", version: "2025-03-26" })).toBe("400 -32600")
+  })
+
+  it("2026-07-28 · a server of modern versions only names them in its error to initialize", () => {
+    expect(classify({ message: initialize, supported: onlyModern })).toMatchObject({
+      status: 400,
+      error: { code: -32022, data: { supported: [latest], requested: "2025-11-25" } }
+    })
+    expect(of({ message: initialize, supported: onlyModern, version: "2025-11-25" })).toBe("400 -32022")
+    expect(of({ message: list, supported: onlyModern, version: "2025-11-25", session: "s" })).toBe("400 -32022")
+    expect(of({ message: list, supported: onlyModern })).toBe("request")
+    expect(of({ message: answer, supported: onlyModern })).toBe("400 -32600")
+  })
+
+  it("a server of the session era refuses what the other era's header names", () => {
+    expect(of({ message: list, supported: onlySessions, version: latest })).toBe("400 -32022")
+    expect(of({ message: initialize, supported: onlySessions })).toBe("session none")
+  })
+
+  it("classifies all combinations of header, session, body and verb, and refuses with a status of its own", () => {
+    const versions = [undefined, latest, "2025-11-25", "2024-11-05", "nonsense", ""]
+    const messages = [undefined, modern, list, initialize, initialized, answer, batch(list), batch(modern)]
+    for (const version of versions) {
+      for (const session of [undefined, "s", ""]) {
+        for (const message of messages) {
+          for (const supported of [Revision.all, onlyModern, onlySessions]) {
+            const classified = classify({
+              supported,
+              ...(version === undefined ? undefined : { version }),
+              ...(session === undefined ? undefined : { session }),
+              ...(message === undefined ? { method: "GET" } : { message })
+            })
+            if (classified._tag === "Refused") expect([400, 405]).toContain(classified.status)
+            if (classified._tag === "SessionEra") {
+              expect(supported).not.toBe(onlyModern)
+              expect(message).not.toBe(modern)
+              expect(classified.id ?? message).toBe(classified.id ?? initialize)
+            }
+          }
+        }
+      }
+    }
+  })
+})
