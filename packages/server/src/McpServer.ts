@@ -134,6 +134,7 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
     const hub = new Hub(catalog, settings(options, logs), fibers, bus)
     catalog.changes.listener = hub
     if (bus !== undefined) yield* bus.subscribe((change) => hub.heard(change))
+    yield* Effect.addFinalizer(() => Effect.sync(() => hub.end()))
     return Context.add(provided, McpServer, make(options, catalog, hub, logs))
   })) as never
 
