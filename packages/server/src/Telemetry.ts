@@ -151,8 +151,8 @@ class Recorder {
     if (this.#options.remote === "ignore") {
       return { remote: undefined, meta: undefined, around: own ? ambient : undefined, own }
     }
-    const header = exchange.origin?.header
-    const http = header === undefined ? undefined : TraceContext.fromHeaders(header)
+    const { origin } = exchange
+    const http = origin?.header === undefined ? undefined : TraceContext.fromHeaders((name) => origin.header!(name))
     const said = TraceContext.fromParams(exchange.params)
     return { remote: said ?? http, meta: externalSpan(said), around: own ? ambient : externalSpan(http), own }
   }
