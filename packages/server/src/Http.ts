@@ -3,6 +3,7 @@
  *
  * Most servers want a door: `NodeHttp` for `node:http`, Express and Fastify.
  */
+import type { Exchange } from "@skein/runtime/Exchange"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -28,6 +29,8 @@ export interface SessionOptions extends options.SessionOptions {}
 export interface Endpoint {
   /** Answers a request, at once or when it is handled. Never throws. */
   readonly handle: (request: HttpRequest, answer: HttpAnswer) => void
+  /** The requests of the request era that are being handled; one that ends at once is never seen. */
+  readonly exchanges: Iterable<Exchange>
   /** How many sessions there are. */
   readonly sessions: number
   /** How many streams are open that last as long as their client wants: `subscriptions/listen` and GET. */

@@ -60,3 +60,10 @@ export const until = (condition: () => boolean): Effect.Effect<void> =>
       : Effect.flatMap(Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve))), () =>
         until(condition))
   )
+
+/** A tool that nothing ends. */
+export const stubborn = () =>
+  Tool.layer(
+    Tool.make("stubborn", { description: "Goes on for ever." }),
+    () => Effect.uninterruptible(Effect.as(Effect.never, ""))
+  )

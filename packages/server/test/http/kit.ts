@@ -5,6 +5,7 @@
 import * as Header from "@skein/protocol/Header"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Catalog from "@skein/server/Catalog"
+import type { HttpAnswer, HttpRequest } from "@skein/server/Http"
 import type * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Context from "effect/Context"
@@ -321,3 +322,61 @@ export const modern = (
   },
   body: { jsonrpc: "2.0", id, method, params: { ...params, _meta: { ...meta(), ..._meta } } }
 })
+
+/** An answer that nobody takes anywhere: what a door is told, in order. */
+export class Told implements HttpAnswer {
+  readonly said: Array<string> = []
+  status: number | undefined = undefined
+  over = false
+  slow = false
+  /** Leaves, as a client does. */
+  leave: () => void = () => {}
+  readonly drained = Effect.void
+
+  also(): void {}
+
+  reply(status: number, _headers: object, body: string): void {
+    this.status = status
+    this.said.push(body)
+    this.over = true
+  }
+
+  open(status: number): void {
+    this.status = status
+  }
+
+  write(chunk: string): boolean {
+    this.said.push(chunk)
+    return !this.slow
+  }
+
+  end(): void {
+    this.over = true
+  }
+
+  abort(): void {
+    this.over = true
+  }
+
+  onClose(left: () => void): void {
+    this.leave = () => {
+      this.over = true
+      left()
+    }
+  }
+}
+
+/** A request without a connection, for an endpoint that is tested with a clock of its own. */
+export const told = ({ body, headers = {}, method = "POST", path = "/mcp" }: Request): HttpRequest => {
+  const sent = new Map(
+    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value as string | undefined])
+  )
+  return {
+    method,
+    path,
+    params: undefined,
+    principal: undefined,
+    header: (name) => name === "host" ? "localhost" : sent.get(name),
+    read: (_limit, done) => done({ text: JSON.stringify(body) })
+  }
+}

@@ -1,0 +1,133 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Http from "@skein/server/Http"
+import type * as McpServer from "@skein/server/McpServer"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as TestClock from "effect/testing/TestClock"
+import { logged, settle } from "../kit.ts"
+import * as fixtures from "./fixtures.ts"
+import * as kit from "./kit.ts"
+
+const wait = kit.modern("tools/call", { name: "wait", arguments: {} })
+const listen = kit.modern("subscriptions/listen", { notifications: { toolsListChanged: true } })
+
+/** An endpoint, and the scope that closes it. */
+const endpoint = (server: Layer.Layer<McpServer.McpServer, unknown>, options?: Http.Options) =>
+  Effect.gen(function*() {
+    const context = yield* Effect.orDie(Layer.build(server))
+    const scope = yield* Scope.make()
+    const made = yield* Scope.provide(
+      Effect.provideContext(Http.make(options), context as Context.Context<McpServer.McpServer>),
+      scope
+    )
+    const send = (request: kit.Request): kit.Told => {
+      const answer = new kit.Told()
+      made.handle(kit.told(request), answer)
+      return answer
+    }
+    return { made, send, close: Scope.close(scope, Exit.void) }
+  })
+
+const comments = ({ said }: kit.Told): number => said.filter((chunk) => chunk === ":\n\n").length
+
+describe("keep-alive", () => {
+  it.effect("2026-07-28 · servers are encouraged to periodically emit an SSE comment line as a keep-alive", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { made, send } = yield* endpoint(fixtures.server(fixtures.echo))
+      const streams = Array.from({ length: 40 }, () => send(listen))
+      expect(made.streams).toBe(40)
+      yield* TestClock.adjust("14 seconds")
+      expect(Math.max(...streams.map(comments))).toBe(1)
+      yield* TestClock.adjust("1100 millis")
+      expect(streams.map(comments)).toEqual(streams.map(() => 1))
+      yield* TestClock.adjust("150 seconds")
+      for (const stream of streams) expect(Math.abs(comments(stream) - 11)).toBeLessThanOrEqual(1)
+    })))
+
+  it.effect("a stream whose client is slow gets no comments, nor one that is over; 0 turns them off", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { made, send } = yield* endpoint(fixtures.server(fixtures.echo))
+      const [slow, gone, good] = [send(listen), send(listen), send(listen)] as const
+      slow.slow = true
+      yield* settle
+      gone.leave()
+      yield* settle
+      expect(made.streams).toBe(2)
+      yield* TestClock.adjust("1 minute")
+      expect([comments(slow), comments(gone), comments(good)]).toEqual([0, 0, 4])
+      const off = yield* endpoint(fixtures.server(fixtures.echo), { keepAlive: 0 })
+      const quiet = off.send(listen)
+      yield* TestClock.adjust("1 hour")
+      expect(comments(quiet)).toBe(0)
+      const often = yield* endpoint(fixtures.server(fixtures.echo), { keepAlive: "1 second" })
+      const busy = often.send(listen)
+      yield* TestClock.adjust("10500 millis")
+      expect(comments(busy)).toBe(10)
+    })))
+})
+
+describe("the end of an endpoint", () => {
+  it.effect("what is in flight may finish within the grace", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const tool = fixtures.waiting()
+      const { close, made, send } = yield* endpoint(fixtures.server(tool.layer))
+      const answer = send(wait)
+      const closing = yield* Effect.forkChild(close)
+      yield* TestClock.adjust("4 seconds")
+      expect(answer.over).toBe(false)
+      // Nothing more is taken meanwhile.
+      expect(send(wait).status).toBe(503)
+      yield* tool.go
+      yield* Fiber.join(closing)
+      expect([answer.status, JSON.parse(answer.said[0]!).result.content[0].text]).toEqual([200, "waited"])
+      expect([...made.exchanges]).toEqual([])
+    })))
+
+  it.effect("then it is interrupted, and told so where that can still be said", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const tool = fixtures.waiting()
+      const { close, send } = yield* endpoint(fixtures.server(tool.layer), { grace: "3 seconds" })
+      const answer = send(wait)
+      const closing = yield* Effect.forkChild(close)
+      yield* TestClock.adjust("2900 millis")
+      expect(answer.over).toBe(false)
+      yield* TestClock.adjust("200 millis")
+      yield* Fiber.join(closing)
+      expect(tool.seen.interrupted).toBe(1)
+      expect([answer.status, JSON.parse(answer.said[0]!)]).toMatchObject([503, { id: 1, error: { code: -32603 } }])
+    })))
+
+  it.effect("2026-07-28 · the server SHOULD respond to the original subscriptions/listen request before closing the stream", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { close, made, send } = yield* endpoint(fixtures.server(fixtures.echo))
+      const streams = Array.from({ length: 100 }, () => send(listen))
+      yield* close
+      expect(made.streams).toBe(0)
+      for (const { over, said } of streams) {
+        expect([over, said.length]).toEqual([true, 2])
+        expect(JSON.parse(said[1]!.slice("data: ".length))).toMatchObject({
+          id: 1,
+          result: { resultType: "complete", _meta: { "io.modelcontextprotocol/subscriptionId": 1 } }
+        })
+      }
+    })))
+
+  it.effect("a handler that ignores its interruption is left behind after the interruptGrace, and the log says so", () =>
+    logged((lines) =>
+      Effect.scoped(Effect.gen(function*() {
+        const tool = fixtures.stubborn()
+        const { close, send } = yield* endpoint(fixtures.server(tool))
+        const answer = send(kit.modern("tools/call", { name: "stubborn", arguments: {} }))
+        const closing = yield* Effect.forkChild(close)
+        yield* TestClock.adjust("5 seconds")
+        yield* TestClock.adjust("5 seconds")
+        yield* Fiber.join(closing)
+        expect(answer.over).toBe(true)
+        expect(lines.join()).toContain("1 requests did not end when they were interrupted: tools/call")
+      }))
+    ))
+})

@@ -1,0 +1,488 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as McpError from "@skein/protocol/McpError"
+import * as McpServer from "@skein/server/McpServer"
+import * as Progress from "@skein/server/Progress"
+import * as Tool from "@skein/server/Tool"
+import { McpRequest } from "@skein/runtime/Exchange"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { logged, validate } from "../kit.ts"
+import * as fixtures from "./fixtures.ts"
+import * as kit from "./kit.ts"
+
+const call = (name: string, args: object = {}, options?: Parameters<typeof kit.modern>[2]): kit.Request =>
+  kit.modern("tools/call", { name, arguments: args }, options)
+
+const echo = call("echo", { text: "hi" })
+const with_ = (request: kit.Request, headers: kit.Request["headers"]): kit.Request => ({
+  ...request,
+  headers: { ...request.headers, ...headers }
+})
+
+const base64 = (text: string): string => `=?base64?${Buffer.from(text).toString("base64")}?=`
+
+describe("answers", () => {
+  it.live("2026-07-28 · Content-Type: application/json (a single JSON object) where the result is the first thing to say", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(fixtures.server(fixtures.echo))
+      const { headers, json, status } = yield* kit.send(at, echo)
+      expect([status, headers["content-type"]]).toEqual([200, "application/json"])
+      expect(headers).not.toHaveProperty("mcp-session-id")
+      expect(json).toMatchObject({ id: 1, result: { content: [{ type: "text", text: "hi" }] } })
+      validate("2026-07-28", "tools/call", json)
+    })))
+
+  it.live("2026-07-28 · a stream from the moment something comes before the result, which terminates it", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(fixtures.server(fixtures.report))
+      const reply = yield* kit.send(at, call("report", {}, { id: "r", _meta: { progressToken: "p" } }))
+      expect([reply.status, reply.headers["content-type"]]).toEqual([200, "text/event-stream"])
+      // "Servers SHOULD include the `X-Accel-Buffering: no` header"
+      expect(reply.headers["x-accel-buffering"]).toBe("no")
+      expect(reply.messages.map(({ id, method, params }) => id ?? [method, params.progress])).toEqual([
+        ["notifications/progress", 1],
+        ["notifications/progress", 2],
+        ["notifications/progress", 3],
+        "r"
+      ])
+      expect(reply.events.every(({ id }) => id === undefined)).toBe(true)
+      // Without a token there is nothing to say before the result.
+      expect((yield* kit.send(at, call("report"))).headers["content-type"]).toBe("application/json")
+    })))
+
+  it.live("alwaysStream answers with a stream in any case, and with a status where the specification demands one", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(fixtures.server(fixtures.echo), { alwaysStream: true })
+      const reply = yield* kit.send(at, echo)
+      expect(reply.headers["content-type"]).toBe("text/event-stream")
+      expect(reply.messages).toMatchObject([{ id: 1, result: {} }])
+      expect((yield* kit.send(at, kit.modern("unknown/method"))).status).toBe(404)
+    })))
+
+  it.live("2026-07-28 · a notification that is accepted: 202 with no body", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(fixtures.server(fixtures.echo))
+      const version = { "mcp-protocol-version": "2026-07-28" }
+      const notification = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } }
+      const reply = yield* kit.post(at, notification, version)
+      expect([reply.status, reply.text]).toEqual([202, ""])
+      const method = { ...version, "mcp-method": "notifications/cancelled" }
+      expect((yield* kit.post(at, notification, method)).status).toBe(202)
+    })))
+
+  it.live("2026-07-28 · a notification that cannot be accepted: an error status", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(fixtures.server(fixtures.echo))
+      const of = (version: string) => ({
+        jsonrpc: "2.0",
+        method: "notifications/x",
+        params: { _meta: kit.meta(version) }
+      })
+      const wrong = [
+        [of("2026-07-28"), { "mcp-protocol-version": "2025-11-25" }, -32020],
+        [of("2026-07-28"), { "mcp-protocol-version": "2026-07-28", "mcp-method": "notifications/y" }, -32020],
+        [of("v999"), { "mcp-protocol-version": "v999" }, -32022]
+      ] as const
+      for (const [body, headers, code] of wrong) {
+        const { json, status } = yield* kit.post(at, body, headers)
+        expect([status, json.error.code, "id" in json]).toEqual([400, code, false])
+      }
+    })))
+
+  it.live("requests with the same id at the same time are each answered for themselves", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const open = Deferred.makeUnsafe<void>()
+      const slow = Tool.layer(
+        Tool.make("slow", { description: "Slow.", input: { text: Schema.String } }),
+        ({ text }) => Effect.as(Deferred.await(open), text)
+      )
+      const at = yield* kit.serve(fixtures.server(slow))
+      const texts = Array.from({ length: 20 }, (_, at) => `text ${at}`)
+      const replies = yield* Effect.all([
+        Effect.forEach(texts, (text) => kit.send(at, call("slow", { text })), { concurrency: "unbounded" }),
+        Effect.andThen(
+          fixtures.until(() => [...at.endpoint.exchanges].length === texts.length),
+          Deferred.succeed(open, undefined)
+        )
+      ], { concurrency: 2 })
+      expect(replies[0].map(({ json }) => json.result.content[0].text)).toEqual(texts)
+    })))
+})
+
+describe("statuses", () => {
+  it.live("2026-07-28 · If the server does not implement the requested RPC method, it MUST respond with 404 and -32601", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(fixtures.server(fixtures.echo))
+      const methods = [
+        "unknown/method",
+        "initialize",
+        "ping",
+        "logging/setLevel",
+        "resources/subscribe",
+        "prompts/list",
+        "__proto__"
+      ]
+      for (const method of methods) {
+        const { json, status } = yield* kit.send(at, kit.modern(method, {}, { id: method }))
+        expect([method, status, json.error.code, json.id]).toEqual([method, 404, -32601, method])
+      }
+    })))
+
+  it.live("2026-07-28 · metadata that is missing or malformed is 400 and -32602, with the request's id", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(fixtures.server(fixtures.echo))
+      const headers = { ...kit.modern("server/discover").headers }
+      const ask = (params: unknown) =>
+        kit.send(at, { headers, body: { jsonrpc: "2.0", id: 7, method: "server/discover", params } })
+      const version = { "io.modelcontextprotocol/protocolVersion": "2026-07-28" }
+      const capabilities = { "io.modelcontextprotocol/clientCapabilities": {} }
+      const wrong = [
+        undefined,
+        {},
+        { _meta: {} },
+        { _meta: null },
+        { _meta: capabilities },
+        { _meta: version },
+        { _meta: { ...version, "io.modelcontextprotocol/clientCapabilities": [] } },
+        { _meta: { ...version, ...capabilities, "io.modelcontextprotocol/clientInfo": "me" } },
+        { _meta: { ...version, ...capabilities, "io.modelcontextprotocol/logLevel": "loud" } }
+      ]
+      for (const params of wrong) {
+        const { json, status } = yield* ask(params)
+        expect([JSON.stringify(params), status, json.error.code, json.id]).toEqual([
+          JSON.stringify(params),
+          400,
+          -32602,
+          7
+        ])
+      }
+      expect((yield* ask({ _meta: { ...version, ...capabilities } })).status).toBe(200)
+    })))
+
+  it.live("2026-07-28 · a version that is not implemented: 400 and UnsupportedProtocolVersionError with those that are", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(fixtures.server(fixtures.echo))
+      for (const version of ["v999.0.0", "2025-11-25", "__proto__"]) {
+        const request = kit.modern("tools/list", {}, { headers: { "mcp-protocol-version": version } })
+        const body = { jsonrpc: "2.0", id: 1, method: "tools/list", params: { _meta: kit.meta(version) } }
+        const { json, status } = yield* kit.send(at, { ...request, body })
+        expect([status, json.error.code]).toEqual([400, -32022])
+        expect(json.error.data).toEqual({
+          supported: ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"],
+          requested: version
+        })
+      }
+    })))
+
+  it.live("what a handler fails with is a payload, 200; a capability that the client lacks is 400", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const failing = Tool.layer(
+        Tool.make("fail", { description: "Fails.", input: { how: Schema.String } }),
+        ({ how }) =>
+          how === "params" ?
+            Effect.fail(McpError.invalidParams()) :
+            how === "header" ?
+            Effect.fail(McpError.headerMismatch("of somebody else")) :
+            how === "capability" ?
+            Effect.fail(McpError.missingRequiredClientCapability({ sampling: {} })) :
+            Effect.fail(McpError.other(-1, "other"))
+      )
+      const at = yield* kit.serve(fixtures.server(failing))
+      const outcome = (how: string) =>
+        Effect.map(kit.send(at, call("fail", { how })), ({ json, status }) => [status, json.error.code])
+      expect(yield* outcome("params")).toEqual([200, -32602])
+      expect(yield* outcome("header")).toEqual([200, -32020])
+      expect(yield* outcome("other")).toEqual([200, -1])
+      expect(yield* outcome("capability")).toEqual([400, -32021])
+      expect((yield* kit.send(at, call("nobody"))).status).toBe(200)
+    })))
+
+  it.live("a handler that dies is -32603 with a reference, whose cause is in the log; the next request is served", () =>
+    logged((lines) =>
+      Effect.scoped(Effect.gen(function*() {
+        const dying = Tool.layer(
+          Tool.make("die", { description: "Dies." }),
+          () =>
+            Effect.sync((): string => {
+              throw new Error("secret")
+            })
+        )
+        const circular = Tool.layer(
+          Tool.make("circle", { description: "Has no JSON form." }),
+          () => Effect.succeed(Tool.result({ content: "one", _meta: { one: BigInt(1) } }))
+        )
+        const at = yield* kit.serve(fixtures.server(dying, circular, fixtures.echo))
+        for (const name of ["die", "circle"]) {
+          const { json, status, text } = yield* kit.send(at, call(name))
+          expect([status, json.error.code, json.error.message]).toEqual([200, -32603, "Internal error"])
+          expect(text).not.toContain("secret")
+          expect(lines.some((line) => line.includes(json.error.data.reference))).toBe(true)
+        }
+        expect(lines.join()).toContain("secret")
+        expect((yield* kit.send(at, echo)).status).toBe(200)
+      }))
+    ))
+})
+
+describe("headers", () => {
+  const region = Tool.layer(
+    Tool.make("query", {
+      description: "Asks.",
+      input: {
+        region: Schema.String.annotate({ "x-mcp-header": "Region" }),
+        limit: Schema.optionalKey(Schema.Int.annotate({ "x-mcp-header": "Limit" }))
+      }
+    }),
+    ({ region }) => Effect.succeed(region)
+  )
+
+  it.live("2026-07-28 · the header MUST match the protocolVersion of _meta: 400 and HeaderMismatch", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(fixtures.server(fixtures.echo))
+      for (const version of ["2025-11-25", "v999.0.0", "2026-07-28, 2026-07-28", undefined, ""]) {
+        const { json, status } = yield* kit.send(at, with_(echo, { "MCP-Protocol-Version": version }))
+        expect([version, status, json.error.code, json.id]).toEqual([version, 400, -32020, 1])
+      }
+      const body = { ...(echo.body as object), params: { _meta: kit.meta("v999.0.0") } }
+      expect((yield* kit.send(at, { ...echo, body })).json.error.code).toBe(-32020)
+    })))
+
+  it.live("2026-07-28 · a required standard header is missing, or does not match: 400 and HeaderMismatch", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(fixtures.server(fixtures.echo))
+      const wrong: ReadonlyArray<kit.Request["headers"]> = [
+        { "Mcp-Method": undefined },
+        { "Mcp-Method": "tools/list" },
+        { "Mcp-Method": "TOOLS/CALL" },
+        { "Mcp-Method": base64("tools/call") },
+        { "Mcp-Name": undefined },
+        { "Mcp-Name": "other" },
+        { "Mcp-Name": "ECHO" },
+        { "Mcp-Name": "=?base64?ZWNobw?=" },
+        { "Mcp-Name": "\u00e9cho" }
+      ]
+      for (const headers of wrong) {
+        const { json, status } = yield* kit.send(at, with_(echo, headers))
+        expect([headers, status, json.error.code, json.id]).toEqual([headers, 400, -32020, 1])
+      }
+      const right = [{ "Mcp-Name": "  echo  " }, { "Mcp-Name": base64("echo") }]
+      for (const headers of right) expect((yield* kit.send(at, with_(echo, headers))).status).toBe(200)
+      // "Header names are case-insensitive."
+      const { "Mcp-Method": method, ...rest } = echo.headers!
+      for (const name of ["mcp-method", "MCP-METHOD"]) {
+        expect((yield* kit.send(at, { ...echo, headers: { ...rest, [name]: method } })).status).toBe(200)
+      }
+    })))
+
+  it.live("2026-07-28 · Mcp-Param: Server MUST validate header matches body", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(fixtures.server(region))
+      const ask = (args: object, headers: kit.Request["headers"]) =>
+        Effect.map(kit.send(at, with_(call("query", args), headers)), ({ json, status }) => [status, json.error?.code])
+      const right: ReadonlyArray<readonly [object, kit.Request["headers"]]> = [
+        [{ region: "eu" }, { "Mcp-Param-Region": "eu" }],
+        [{ region: "eu" }, { "MCP-PARAM-REGION": base64("eu") }],
+        [{ region: "\u4e16" }, { "Mcp-Param-Region": base64("\u4e16") }],
+        [{ region: "SGVsbG8=" }, { "Mcp-Param-Region": "SGVsbG8=" }],
+        [{ region: "eu", limit: 42 }, { "Mcp-Param-Region": "eu", "Mcp-Param-Limit": "42.0" }],
+        // "MUST forward it and otherwise ignore it"
+        [{ region: "eu" }, { "Mcp-Param-Region": "eu", "Mcp-Param-Unknown": "x" }]
+      ]
+      for (const [args, headers] of right) expect(yield* ask(args, headers)).toEqual([200, undefined])
+      const wrong: ReadonlyArray<readonly [object, kit.Request["headers"]]> = [
+        [{ region: "eu" }, {}],
+        [{ region: "eu" }, { "Mcp-Param-Region": "us" }],
+        [{ region: "eu" }, { "Mcp-Param-Region": ["eu", "us"] }],
+        [{ region: "eu" }, { "Mcp-Param-Region": "eu", "Mcp-Param-Limit": "1" }],
+        [{ region: "eu", limit: 42 }, { "Mcp-Param-Region": "eu", "Mcp-Param-Limit": "43" }],
+        [{ region: "eu", limit: 42 }, { "Mcp-Param-Region": "eu" }],
+        [{ region: "eu" }, { "Mcp-Param-Region": "=?base64?ZX!?=" }],
+        [{ region: "eu" }, { "Mcp-Param-Region": "eu", "Mcp-Param-Unknown": "\u00e9" }]
+      ]
+      for (const [args, headers] of wrong) {
+        expect([headers, ...yield* ask(args, headers)]).toEqual([headers, 400, -32020])
+      }
+    })))
+})
+
+describe("streams", () => {
+  it.live("2026-07-28 · Closing the SSE response stream MUST be treated by the server as cancellation of that request", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const wait = fixtures.waiting()
+      const at = yield* kit.serve(fixtures.server(wait.layer))
+      for (const count of [1, 2, 3]) {
+        const raw = yield* kit.raw(at)
+        const body = JSON.stringify(call("wait").body)
+        const head = Object.entries(call("wait").headers!).map(([name, value]) => `${name}: ${String(value)}\r\n`).join(
+          ""
+        )
+        raw.write(`POST /mcp HTTP/1.1\r\nhost: localhost\r\n${head}content-length: ${body.length}\r\n\r\n${body}`)
+        yield* wait.running(count)
+        const left = performance.now()
+        // By a reset, by the end of the connection, and by half of it.
+        if (count === 1) raw.socket.resetAndDestroy()
+        else if (count === 2) raw.socket.destroy()
+        else raw.end()
+        yield* fixtures.until(() => wait.seen.interrupted === count)
+        expect(performance.now() - left).toBeLessThan(1_000)
+      }
+      yield* fixtures.until(() => [...at.endpoint.exchanges].length === 0)
+    })))
+
+  it.live("a request behind another one on its connection is cancelled too", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const wait = fixtures.waiting()
+      const at = yield* kit.serve(fixtures.server(wait.layer))
+      const raw = yield* kit.raw(at)
+      const body = JSON.stringify(call("wait").body)
+      const head = Object.entries(call("wait").headers!).map(([name, value]) => `${name}: ${String(value)}\r\n`).join(
+        ""
+      )
+      const one = `POST /mcp HTTP/1.1\r\nhost: localhost\r\n${head}content-length: ${body.length}\r\n\r\n${body}`
+      raw.write(one + one + one)
+      yield* wait.running(3)
+      raw.socket.destroy()
+      yield* fixtures.until(() => wait.seen.interrupted === 3)
+    })))
+
+  it.live("a handler that ends although it was cancelled is not answered, and nobody else is", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const go = Deferred.makeUnsafe<void>()
+      const stubborn = { started: false, ended: false }
+      const tool = Tool.layer(
+        Tool.make("stubborn", { description: "Goes on." }),
+        () =>
+          Effect.sync(() => void (stubborn.started = true)).pipe(
+            Effect.andThen(Deferred.await(go)),
+            Effect.tap(Effect.sync(() => void (stubborn.ended = true))),
+            Effect.as("late"),
+            Effect.uninterruptible
+          )
+      )
+      const at = yield* kit.serve(fixtures.server(tool, fixtures.echo))
+      const raw = yield* kit.raw(at)
+      const body = JSON.stringify(call("stubborn").body)
+      const head = Object.entries(call("stubborn").headers!).map(([name, value]) => `${name}: ${String(value)}\r\n`)
+        .join("")
+      raw.write(`POST /mcp HTTP/1.1\r\nhost: localhost\r\n${head}content-length: ${body.length}\r\n\r\n${body}`)
+      yield* fixtures.until(() => stubborn.started)
+      raw.socket.destroy()
+      yield* fixtures.until(() => [...at.endpoint.exchanges][0]?.cancelled === true)
+      yield* Deferred.succeed(go, undefined)
+      yield* fixtures.until(() => stubborn.ended && [...at.endpoint.exchanges].length === 0)
+      expect((yield* kit.send(at, echo)).json.result.content[0].text).toBe("hi")
+    })))
+
+  it.live("a slow reader slows its own handler, in bounded memory, and nobody else", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const sent = { count: 0, over: false }
+      const message = "x".repeat(16 * 1024)
+      const flood = Tool.layer(
+        Tool.make("flood", { description: "Says much." }),
+        () =>
+          Effect.forEach(Array.from({ length: 4_000 }, (_, at) => at + 1), (progress) => {
+            sent.count = progress
+            return Progress.report({ progress, message })
+          }, { discard: true }).pipe(Effect.as("done"), Effect.ensuring(Effect.sync(() => void (sent.over = true))))
+      )
+      const at = yield* kit.serve(fixtures.server(flood, fixtures.echo))
+      const stream = yield* kit.open(at, call("flood", {}, { _meta: { progressToken: 1 } }))
+      stream.pause()
+      // It stands still once the buffers of both sides are full; meanwhile others are served.
+      let before = -1
+      while (before !== sent.count) {
+        before = sent.count
+        for (let turn = 0; turn < 10; turn++) expect((yield* kit.send(at, echo)).status).toBe(200)
+      }
+      expect(sent.over).toBe(false)
+      expect(sent.count).toBeLessThan(2_000)
+      stream.resume()
+      expect(yield* stream.ended).toBe("end")
+      expect(sent.count).toBe(4_000)
+    })))
+
+  it.live("a stalled reader that leaves frees its handler", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const seen = { over: false }
+      const flood = Tool.layer(Tool.make("flood", { description: "Says much." }), () =>
+        Effect.flatMap(McpRequest, (request) =>
+          Effect.forever(request.notify("notifications/message", { level: "info", data: "x".repeat(64 * 1024) }))).pipe(
+            Effect.ensuring(Effect.sync(() =>
+              void (seen.over = true)
+            ))
+          ))
+      const at = yield* kit.serve(fixtures.server(flood))
+      const stream = yield* kit.open(at, call("flood"))
+      stream.pause()
+      stream.leave()
+      yield* fixtures.until(() =>
+        seen.over && [...at.endpoint.exchanges].length === 0
+      )
+    })))
+
+  it.live("what is in flight and what is open is in the tree", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const wait = fixtures.waiting()
+      const both = yield* Layer.build(fixtures.server(wait.layer))
+      const at = yield* kit.serve(Layer.succeedContext(both))
+      const { inspect } = yield* Effect.provideContext(McpServer.McpServer, both)
+      const reply = yield* Effect.all([
+        kit.send(at, call("wait")),
+        Effect.gen(function*() {
+          yield* wait.running(1)
+          const stream = yield* kit.open(
+            at,
+            kit.modern("subscriptions/listen", { notifications: { toolsListChanged: true } })
+          )
+          yield* stream.message
+          const tree = yield* inspect
+          expect(tree.requests.map(({ id, method, target }) => [id, method, target])).toEqual([
+            [1, "tools/call", "wait"],
+            [1, "subscriptions/listen", undefined]
+          ])
+          expect(tree.streams).toBe(1)
+          stream.leave()
+          yield* fixtures.until(() => at.endpoint.streams === 0)
+          yield* wait.go
+        })
+      ], { concurrency: 2 })
+      expect(reply[0].status).toBe(200)
+      expect(yield* inspect).toMatchObject({ requests: [], streams: 0 })
+    })))
+})
+
+describe("bounds", () => {
+  it.live("at maxRequests the next one is answered with 503 and Retry-After", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const wait = fixtures.waiting()
+      const at = yield* kit.serve(fixtures.server(wait.layer, fixtures.echo), { maxRequests: 2 })
+      const replies = yield* Effect.all([
+        kit.send(at, call("wait")),
+        kit.send(at, call("wait")),
+        Effect.gen(function*() {
+          yield* wait.running(2)
+          const refused = yield* kit.send(at, echo)
+          expect([refused.status, refused.headers["retry-after"], refused.json.id]).toEqual([503, "1", 1])
+          yield* wait.go
+        })
+      ], { concurrency: 3 })
+      expect([replies[0].status, replies[1].status]).toEqual([200, 200])
+      expect((yield* kit.send(at, echo)).status).toBe(200)
+    })))
+
+  it.live("at maxStreams the next subscription is answered with 503 and Retry-After", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(fixtures.server(fixtures.echo), { maxStreams: 1 })
+      const listen = kit.modern("subscriptions/listen", { notifications: { toolsListChanged: true } })
+      const stream = yield* kit.open(at, listen)
+      yield* stream.message
+      const refused = yield* kit.send(at, listen)
+      expect([refused.status, refused.headers["retry-after"]]).toEqual([503, "1"])
+      expect((yield* kit.send(at, echo)).status).toBe(200)
+      stream.leave()
+      yield* fixtures.until(() => at.endpoint.streams === 0)
+      expect((yield* kit.open(at, listen)).status).toBe(200)
+    })))
+})
