@@ -50,6 +50,8 @@ export interface CallOptions {
   readonly onProgress?: ((progress: Progress) => void) | undefined
   /** In the request era: what the question is known by when the handler runs again, instead of a digest of what is asked. */
   readonly key?: string | undefined
+  /** In the request era, with a `key`: whether an answer counts that comes under it though nobody has asked yet. */
+  readonly unasked?: boolean | undefined
 }
 
 /**

@@ -51,10 +51,16 @@ import { ServerSession } from "./internal/session.ts"
 /** How the user is asked. */
 export interface Options extends CallOptions {
   /**
-   * In the request era: what the question is known by when the handler runs again, instead of a digest of what is asked. A form
-   * that has changed is another question all the same.
+   * In the request era: what the question is known by when the handler runs again, instead of a digest of what is asked. The client
+   * sees it. A form that has changed is another question all the same.
    */
   readonly key?: string | undefined
+  /**
+   * In the request era, with a `key`: takes an answer that the client sends under that key though it was not asked yet, or without
+   * the `requestState` that came with the question. False by default: what is sealed then proves that the question went out with
+   * the text that it has.
+   */
+  readonly unasked?: boolean | undefined
   /** In the session era: how long to wait for the user, 10 minutes by default. See `RequestState` for the request era. */
   readonly timeout?: Duration.Input | undefined
 }

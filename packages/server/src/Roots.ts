@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import type { AskError } from "./AskError.ts"
 import { ask } from "./internal/question.ts"
 
-/** How the client is asked. `key` is what the question is known by in the request era; see `Elicitation`. */
+/** How the client is asked. `key` and `unasked` are of the request era; see `Elicitation`. */
 export interface Options extends CallOptions {}
 
 /** A directory or file, as a `file://` URI. It guides, and guards nothing: check what is read or written all the same. */

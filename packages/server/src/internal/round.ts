@@ -6,13 +6,16 @@
  * finalizers and all, the request is answered with the questions. A typed error or a defect could be caught by user code and taken
  * for something else; while a fiber is interrupted, what recovers from failures (`catchCause`, `retry`, `orElse`, …) is skipped.
  */
-import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Codec from "@skein/protocol/Codec"
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
 import type { CallOptions, Exchange, Round as Contract } from "@skein/runtime/Exchange"
 import { RequestError } from "@skein/runtime/RequestError"
 import * as Effect from "effect/Effect"
 import * as Base64Url from "effect/encoding/Base64Url"
 import type * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
 import { canonical } from "./canonical.ts"
 import { Onces } from "./onces.ts"
 import { sha256 } from "./sha256.ts"
@@ -22,7 +25,7 @@ export interface State {
   /** How many rounds there were before. */
   readonly rounds: number
   /** The answers so far, by the keys of their questions. */
-  readonly answers: ReadonlyMap<string, Answered>
+  readonly answers: Map<string, Answered>
   /** What has run once, as JSON. */
   readonly onces: Map<string, unknown>
 }
@@ -90,10 +93,26 @@ export class Round extends Onces implements Contract {
       const { asked, key } = this.#identify(method, params, options?.key)
       const answered = this.state.answers.get(key)
       if (answered?.asked === asked) return Effect.succeed(answered.answer)
+      const unasked = options?.unasked === true && options.key !== undefined ? this.#unasked(method, key) : undefined
+      if (unasked !== undefined) {
+        this.state.answers.set(key, { asked, answer: unasked })
+        return Effect.succeed(unasked)
+      }
       if (this.state.rounds >= this.#host.maxRounds) return this.#tooOften(method)
       this.open.set(key, { request: params === undefined ? { method } : { method, params }, asked })
       return this.#park(key, fiber)
     })
+  }
+
+  /** An answer that came with the request without having been asked for, if it is one. */
+  #unasked(name: string, key: string): JsonObject | undefined {
+    const { caller: { revision }, params } = this.exchange
+    const given = params?.["inputResponses"]
+    if (!isObject(given) || !Object.hasOwn(given, key)) return undefined
+    const method = Method.inputRequest(name, revision)
+    return method !== undefined && Result.isSuccess(Codec.decode(method.result, revision, given[key]))
+      ? given[key] as JsonObject
+      : undefined
   }
 
   #tooOften(method: string): Effect.Effect<never, RequestError> {

@@ -295,6 +295,35 @@ describe("inputResponses", () => {
       expect((yield* retry({ name: "t", inputResponses })).result.resultType).toBe("input_required")
     }))
 
+  it.effect("of a question that takes them unasked they answer it without state, and other keys are ignored", () =>
+    Effect.gen(function*() {
+      const name = Elicitation.make({ name: Schema.String })
+      const asking = (key: string, unasked = true) =>
+        Effect.map(
+          Elicitation.accepted(Elicitation.form(`${key}?`, name, { key, unasked })),
+          ({ name }) => name
+        )
+      const handler = Effect.gen(function*() {
+        const first = yield* asking("user_name")
+        return `${first} ${yield* asking("other", false)}`
+      })
+      const client = yield* kit.client(kit.tool(handler), { revision, answer: () => kit.accept({ name: "Bob" }) })
+      const inputResponses = {
+        user_name: kit.accept({ name: "Alice" }),
+        other: kit.accept({ name: "Eve" }),
+        unknown_extra_key: kit.accept({ foo: "bar" })
+      }
+      const first = yield* client.once("tools/call", { name: "t", inputResponses })
+      expect(Object.keys(first.result.inputRequests)).toEqual(["other"])
+      // It is kept, as every other answer is.
+      const { requestState } = first.result
+      const second = { name: "t", requestState, inputResponses: client.responses(first.result) }
+      expect(kit.said(yield* client.once("tools/call", second))).toBe("Alice Bob")
+      // One of another kind is none.
+      const wrong = { name: "t", inputResponses: { user_name: { roots: [] }, wrong_key: kit.accept({}) } }
+      expect(Object.keys((yield* client.once("tools/call", wrong)).result.inputRequests)).toEqual(["user_name"])
+    }))
+
   it.effect("SHOULD validate that the data is valid: what is malformed is -32602, and no handler runs", () =>
     Effect.gen(function*() {
       const server = yield* setup()
