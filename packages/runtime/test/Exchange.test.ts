@@ -25,8 +25,8 @@ class Recorder implements Exchange.Owner {
     this.#unsendable = unsendable
   }
 
-  run(exchange: Exchange.Exchange) {
-    return Effect.runFork(Effect.provideService(this.#handler, Exchange.McpRequest, exchange))
+  run(exchange: Exchange.Exchange, instead?: Exchange.Exchange["instead"]) {
+    return Effect.runFork(Effect.provideService(instead ?? this.#handler, Exchange.McpRequest, exchange))
   }
 
   answer(_: Exchange.Exchange, message: JsonRpc.Success | JsonRpc.Failure) {
@@ -143,4 +143,83 @@ describe("an exchange", () => {
       })
       expect(owner.told).toEqual([])
     }))
+
+  it.effect("of the request era asks through its round, which is opened when it is first needed", () =>
+    Effect.gen(function*() {
+      const end = Deferred.makeUnsafe<Exchange.Answer>()
+      const owner = new Recorder(Deferred.await(end))
+      const exchange = start(owner)
+      const asked: Array<unknown> = []
+      let opened = 0
+      exchange.rounds = (of) => {
+        expect(of).toBe(exchange)
+        opened++
+        return {
+          ask: (...question) => Effect.sync(() => ({ n: asked.push(question) })),
+          once: (_key, effect) => effect
+        }
+      }
+      expect(exchange.round).toBe(undefined)
+      const options = { key: "k" }
+      expect(yield* exchange.request("roots/list", { a: 1 }, options)).toEqual({ n: 1 })
+      expect(yield* exchange.request("roots/list")).toEqual({ n: 2 })
+      expect(asked).toEqual([["roots/list", { a: 1 }, options], ["roots/list", undefined, undefined]])
+      expect([opened, owner.told]).toEqual([1, ["suspended"]])
+      Deferred.doneUnsafe(end, Effect.succeed({}))
+      expect(yield* Effect.flip(exchange.request("roots/list"))).toMatchObject({ reason: "Closed" })
+      expect([opened, exchange.finished]).toEqual([1, true])
+    }))
+
+  describe("with an answer in the handler's stead", () => {
+    const instead = Effect.succeed({ resultType: "input_required" })
+
+    /** An exchange whose handler is interrupted for it. */
+    const interrupted = (handler: Outcome, stead: Exchange.Exchange["instead"] = instead) => {
+      const owner = new Recorder(handler)
+      const exchange = start(owner)
+      exchange.instead = stead
+      exchange.fiber?.interruptUnsafe()
+      return { owner, exchange }
+    }
+
+    it("is answered with it when the handler is over, finalizers and all", () => {
+      const released = Deferred.makeUnsafe<void>()
+      const { owner } = interrupted(Effect.ensuring(Effect.never, Deferred.await(released)))
+      expect(owner.told).toEqual(["suspended"])
+      Deferred.doneUnsafe(released, Effect.void)
+      expect(owner.told).toEqual(["suspended", "answer", "resumed"])
+      expect(owner.answers).toMatchObject([{ _tag: "Success", result: { resultType: "input_required" } }])
+    })
+
+    it("may suspend for it, and be cancelled meanwhile", () => {
+      const { exchange, owner } = interrupted(Effect.never, Effect.never)
+      expect([owner.told, exchange.finished]).toEqual([["suspended"], false])
+      exchange.cancel()
+      expect(owner.told).toEqual(["suspended", "drop", "resumed"])
+    })
+
+    it("is not answered with it when it was cancelled", () => {
+      const owner = new Recorder(Effect.never)
+      const exchange = start(owner)
+      exchange.instead = instead
+      exchange.cancel()
+      expect(owner.told).toEqual(["suspended", "drop", "resumed"])
+    })
+
+    it("is answered with what the handler came to, where it came to something before", () => {
+      const end = Deferred.makeUnsafe<Exchange.Answer>()
+      const owner = new Recorder(Deferred.await(end))
+      const exchange = start(owner)
+      exchange.instead = instead
+      Deferred.doneUnsafe(end, Effect.succeed({ ok: true }))
+      expect(owner.answers).toEqual([{ _tag: "Success", id: 1, result: { ok: true } }])
+      expect(owner.told).toEqual(["suspended", "answer", "resumed"])
+    })
+
+    it("is answered -32603 when a finalizer of the handler dies", () => {
+      const { owner } = interrupted(Effect.ensuring(Effect.never, Effect.die("torn")))
+      expect(owner.told).toEqual(["suspended", "defect", "answer", "resumed"])
+      expect(owner.answers).toMatchObject([{ _tag: "Failure", error: { code: -32603 } }])
+    })
+  })
 })
