@@ -12,6 +12,7 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServer from "effect/http/HttpServer"
 import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Http from "./Http.ts"
@@ -43,7 +44,7 @@ export const CurrentPrincipal: Context.Reference<Principal | undefined> = /* @__
 /** The endpoints that have to end before the HTTP server of `serve` does. */
 const Open = /* @__PURE__ */ Context.Reference(
   "@skein/server/HttpRoutes/Open",
-  { defaultValue: (): Set<Effect.Effect<void>> | undefined => undefined }
+  { defaultValue: (): Set<Scope.Closeable> | undefined => undefined }
 )
 
 /**
@@ -59,13 +60,11 @@ const Open = /* @__PURE__ */ Context.Reference(
 export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | McpServer> =>
   Layer.effectDiscard(Effect.gen(function*() {
     const router = yield* HttpRouter.HttpRouter
-    const endpoint = yield* Http.make({ ...options, path: "*" })
+    // Closed by whoever comes first: the HTTP server, or the layer.
+    const scope = yield* Scope.fork(yield* Effect.scope)
+    const endpoint = yield* Scope.provide(Http.make({ ...options, path: "*" }), scope)
     const open = yield* Open
-    if (open !== undefined) {
-      const { close } = endpoint
-      open.add(close)
-      yield* Effect.addFinalizer(() => Effect.sync(() => open.delete(close)))
-    }
+    open?.add(scope)
     yield* router.add("*", options.path ?? "/mcp", route(endpoint))
   }))
 
@@ -95,8 +94,10 @@ export const serve: typeof HttpRouter.serve = (app, options) =>
 /** The HTTP server, which ends the endpoints before it ends itself. */
 const ending: Layer.Layer<HttpServer.HttpServer, never, HttpServer.HttpServer> = Layer.effectContext(
   Effect.map(HttpServer.HttpServer, (server) => {
-    const open = new Set<Effect.Effect<void>>()
-    const close = Effect.suspend(() => Effect.all(open, { concurrency: "unbounded", discard: true }))
+    const open = new Set<Scope.Closeable>()
+    const close = Effect.suspend(() =>
+      Effect.forEach(open, (scope) => Scope.close(scope, Exit.void), { concurrency: "unbounded", discard: true })
+    )
     const wrapped = HttpServer.make({
       address: server.address,
       // What is added last runs first.

@@ -130,10 +130,11 @@ const authenticated = HttpRouter.middleware(Effect.succeed((route) =>
 /** Serves an application of Effect's router on a free port. */
 export const application = <E>(
   app: Layer.Layer<never, E, HttpRouter.HttpRouter>,
-  serve: typeof HttpRoutes.serve = HttpRoutes.serve
+  serve: typeof HttpRoutes.serve = HttpRoutes.serve,
+  options?: { readonly gracefulShutdownTimeout: number }
 ): Effect.Effect<Port, never, Scope.Scope> => {
   const served = serve(app, { disableLogger: true, disableListenLog: true }).pipe(
-    Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" }))
+    Layer.provideMerge(NodeHttpServer.layer(createServer, { ...options, port: 0, host: "127.0.0.1" }))
   )
   return Effect.map(Effect.orDie(Layer.build(served)), (context) => {
     const { address } = Context.get(context, HttpServer.HttpServer)
