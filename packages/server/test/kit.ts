@@ -32,7 +32,8 @@ const results: { readonly [method: string]: string } = {
   "resources/templates/list": "ListResourceTemplatesResult",
   "resources/read": "ReadResourceResult",
   "prompts/list": "ListPromptsResult",
-  "prompts/get": "GetPromptResult"
+  "prompts/get": "GetPromptResult",
+  "completion/complete": "CompleteResult"
 }
 
 /** How many messages the official schemas have accepted in this process. */

@@ -64,12 +64,14 @@ const whole = ({ root, definitions }: Document): JsonObject => {
 /** The root of what describes an object, with the `type` that the specification asks for; `undefined` where it is something else. */
 const asObject = (node: JsonObject, definitions: Definitions): JsonObject | undefined => {
   if (node["type"] === "object") return node
-  const { anyOf, not, ...rest } = node
+  const { not, ...rest } = node
   // The empty struct is "anything but null" in Effect's JSON Schema.
   if (isObject(not) && not["type"] === "null") return { type: "object", ...rest }
-  const isUnion = Array.isArray(anyOf) &&
-    anyOf.every((member) => isObject(member) && asObject(resolve(member, definitions), definitions) !== undefined)
-  return isUnion ? { type: "object", ...node } : undefined
+  const { allOf, anyOf, oneOf } = node
+  const is = (member: unknown): boolean =>
+    isObject(member) && asObject(resolve(member, definitions), definitions) !== undefined
+  const isAll = [anyOf, oneOf].some((members) => Array.isArray(members) && members.length > 0 && members.every(is))
+  return isAll || (Array.isArray(allOf) && allOf.some(is)) ? { type: "object", ...node } : undefined
 }
 
 const nonObject = "Its arguments must be an object: give a struct, or the fields of one"

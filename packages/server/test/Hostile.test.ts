@@ -1,0 +1,76 @@
+/**
+ * Arguments that fill a body of 4 MiB (the default bound of HTTP) with faults are refused as fast as they are read. The times are
+ * far above what is measured (a few milliseconds) and far below what it takes to look for every fault (a second and more).
+ */
+import { describe, expect, it } from "@effect/vitest"
+import * as JsonSchema from "@skein/server/JsonSchema"
+import * as Prompt from "@skein/server/Prompt"
+import * as Tool from "@skein/server/Tool"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as kit from "./kit.ts"
+
+const million = Array.from({ length: 1_000_000 }, () => "x")
+const unknown = Object.fromEntries(Array.from({ length: 100_000 }, (_, i) => [`unknown${i}`, i]))
+
+const shapes = [
+  ["Effect Schema", {
+    list: Schema.Array(Schema.Int),
+    map: Schema.optionalKey(Schema.Record(Schema.String, Schema.String))
+  }],
+  [
+    "JSON Schema",
+    JsonSchema.make({
+      type: "object",
+      properties: {
+        list: { type: "array", items: { type: "integer" } },
+        map: { type: "object", additionalProperties: { type: "string" } }
+      },
+      required: ["list"],
+      additionalProperties: false
+    })
+  ]
+] as ReadonlyArray<readonly [string, Tool.Shape]>
+
+describe("a body full of faults", () => {
+  for (const [what, input] of shapes) {
+    it.effect(`${what} · a million wrong members, 100,000 wrong or unknown keys`, () =>
+      Effect.gen(function*() {
+        const client = yield* kit.client(kit.server(Tool.layer(Tool.make("t", { input }), () => Effect.succeed("ok"))))
+        // What JSON itself costs is not counted.
+        for (
+          const args of [{ list: million }, { list: [], map: unknown }, { ...unknown }, { list: ["x"], ...unknown }]
+        ) {
+          const id = client.send("tools/call", { name: "t", arguments: args })
+          const { result } = yield* client.answer(id)
+          expect(result.isError).toBe(true)
+          expect(result.content[0].text.length).toBeLessThan(4200)
+          expect(result.content[0].text).toMatch(/at \["(list|map|unknown0)"\]/)
+        }
+      }))
+  }
+
+  it.effect("of few values all faults are told, of many the first", () =>
+    Effect.gen(function*() {
+      const input = { list: Schema.Array(Schema.Int) }
+      const client = yield* kit.client(kit.server(Tool.layer(Tool.make("t", { input }), () => Effect.succeed("ok"))))
+      const faults = (length: number) =>
+        Effect.map(
+          client.call("t", { list: million.slice(0, length) }),
+          ({ content }) => content[0].text.match(/ at \["list"\]/g).length
+        )
+      expect(yield* faults(3)).toBe(3)
+      expect(yield* faults(9_000)).toBeGreaterThan(50)
+      expect(yield* faults(11_000)).toBe(1)
+    }))
+
+  it.effect("a prompt's arguments", () =>
+    Effect.gen(function*() {
+      const prompt = Prompt.make("p", { arguments: { n: Schema.FiniteFromString } })
+      const client = yield* kit.client(kit.server(Prompt.layer(prompt, () => Effect.succeed("ok"))))
+      const texts = Object.fromEntries(Object.keys(unknown).map((key) => [key, "x"]))
+      const error = yield* client.error("prompts/get", { name: "p", arguments: { n: "x".repeat(1_000_000), ...texts } })
+      expect(error.code).toBe(-32602)
+      expect(error.message.length).toBeLessThan(4200)
+    }))
+})
