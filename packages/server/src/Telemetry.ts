@@ -6,8 +6,8 @@
  *
  * A request's span is a child of the span that its `_meta` names with `traceparent` (2026-07-28, basic/index, OpenTelemetry trace
  * context; read in every revision), and is linked to that of the HTTP request; without the former it is a child of the latter. The
- * spans of handlers are its children, and their log lines are annotated with `trace_id` and `span_id`. `Telemetry.Remote` has what
- * came beside it: `tracestate` and `baggage`.
+ * spans of handlers are its children. Log lines are annotated with `trace_id` and `span_id`, but for those that go to the client.
+ * `Telemetry.Remote` has what came with the request: `tracestate` and `baggage`.
  *
  * - Span: `{method} {target}`, of kind `server`, with `mcp.method.name`, `mcp.protocol.version`, `jsonrpc.request.id`,
  *   `network.transport`, `gen_ai.tool.name` and `gen_ai.operation.name`, `gen_ai.prompt.name` or `mcp.resource.uri`, and, where
@@ -39,6 +39,7 @@ import { clip } from "./internal/clip.ts"
 import { type Failure, Measures, named as nameOf, network } from "./internal/measures.ts"
 import { errorOf, type Outcome, outcomeOf } from "./internal/outcome.ts"
 import { methodOf, namedBy, targetOf } from "./internal/target.ts"
+import { spanKey, traceKey } from "./internal/traceKeys.ts"
 import type * as Middleware from "./Middleware.ts"
 
 /** What is recorded. */
@@ -208,8 +209,8 @@ const inside = (
 ): Context.Context<McpRequest> => {
   const annotations = {
     ...Context.get(context, References.CurrentLogAnnotations),
-    trace_id: span.traceId,
-    span_id: span.spanId
+    [traceKey]: span.traceId,
+    [spanKey]: span.spanId
   }
   const traced = Context.add(
     Context.add(context, Tracer.ParentSpan, span),

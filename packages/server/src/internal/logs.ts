@@ -13,6 +13,7 @@ import * as References from "effect/References"
 import * as Logging from "../Logging.ts"
 import type { Fibers } from "./fibers.ts"
 import { plain } from "./plain.ts"
+import { spanKey, traceKey } from "./traceKeys.ts"
 
 /** From the least severe to the most. */
 const rank = Object.fromEntries(LoggingLevel.literals.map((level, i) => [level, i])) as { readonly [l: string]: number }
@@ -131,7 +132,8 @@ export class Forwarder {
 /** What is told of a log entry. */
 const dataOf = ({ cause, date, fiber, message }: Logger.Options<unknown>): unknown => {
   const said = Array.isArray(message) && message.length === 1 ? message[0] : message
-  const annotations = fiber.getRef(References.CurrentLogAnnotations)
+  // What telemetry adds is for the operator.
+  const { [spanKey]: _span, [traceKey]: _trace, ...annotations } = fiber.getRef(References.CurrentLogAnnotations)
   const spans = fiber.getRef(References.CurrentLogSpans)
   const annotated = Object.keys(annotations).length > 0
   if (!annotated && spans.length === 0 && cause.reasons.length === 0) return said

@@ -222,6 +222,17 @@ for (const revision of support.eras) {
         expect(Context.get(parent.annotations, Telemetry.Remote)?.tracestate).toBe("vendor=1")
       }))
 
+    it.effect("what a client hears of the log is the same with and without telemetry", () =>
+      Effect.gen(function*() {
+        const says = Tool.layer(Tool.make("says"), () => Effect.as(Effect.logInfo("hello"), "x"))
+        const client = yield* kit.client(kit.server(Telemetry.layer(), says), revision)
+        if (revision === "2025-11-25") yield* client.request("logging/setLevel", { level: "info" })
+        const _meta = revision === "2025-11-25" ? {} : { "io.modelcontextprotocol/logLevel": "info" }
+        yield* client.result("tools/call", { name: "says", _meta })
+        yield* kit.settle
+        expect(client.notices("notifications/message").map(({ params }) => params.data)).toEqual(["hello"])
+      }))
+
     it.effect("mcp.session.id only where it is asked for", () =>
       Effect.gen(function*() {
         const call = (options: Telemetry.Options) =>
