@@ -94,8 +94,8 @@ export const main = async (args: ReadonlyArray<string>): Promise<void> => {
   if (problem !== undefined) console.log(`${problem.message} With --source it runs from its sources.\n`)
   if (source) console.log("Skein runs from its sources, not as it is installed.\n")
   if (!pin()) console.log("Load and server could not be kept on cores of their own: the ratios say little.\n")
-  // Both ends have a socket of each stream, and some files besides.
-  const many = Math.min(plan.many, openFiles() - 500)
+  // Each end has a socket of each stream, and some files besides.
+  const many = Math.min(plan.many, openFiles() - memory.before - 200)
   if (many < plan.many) console.log(`Only ${many} streams: see \`ulimit -Hn\`.\n`)
 
   const measures: Array<Measure> = []
@@ -113,7 +113,10 @@ export const main = async (args: ReadonlyArray<string>): Promise<void> => {
     show(await memory.listening(peers, { few: plan.few, many }))
   }
   console.log(
-    "Rates and latencies are medians over interleaved rounds. A ratio is the median of a peer's rate over bare node:http's in the same round (min–max)."
+    [
+      "Rates and latencies are medians over interleaved rounds. A ratio is the median of a peer's rate over bare node:http's in",
+      "the same round (min–max). Memory is the growth per session or stream after garbage was collected, in one run."
+    ].join("\n")
   )
   if (json !== undefined) writeFileSync(json, JSON.stringify({ machine, plan, measures }, undefined, 2) + "\n")
 }

@@ -36,8 +36,8 @@ const others = Array.from({ length: more }, (_, index) =>
 
 const server = McpServer.layer({ name: "skein", version: "1.0.0" }, echo, count, ...others)
 
-// 10,000 sessions and 10,000 streams are its defaults, and a few too few for those that are opened here.
-const listening = NodeHttp.layer({ port: 0, maxStreams: 20_000, sessions: { max: 20_000 } })
+// 10,000 of each is its default, and a few too few for those that are opened here.
+const listening = NodeHttp.layer({ port: 0, maxRequests: 20_000, maxStreams: 20_000, sessions: { max: 20_000 } })
 
 const main = Layer.effectDiscard(Effect.map(NodeHttp.Listening, ({ port }) => console.log(port))).pipe(
   Layer.provide(listening),
