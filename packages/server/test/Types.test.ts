@@ -1,20 +1,27 @@
 /** What the types say. They are checked by `npm run check`; what is asserted at run time is that the same values work. */
 import { describe, expect, expectTypeOf, it } from "@effect/vitest"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { McpRequest } from "@skein/runtime/Exchange"
 import type * as Catalog from "@skein/server/Catalog"
+import type * as Completion from "@skein/server/Completion"
 import type { DefinitionError } from "@skein/server/DefinitionError"
 import type { HandlerError } from "@skein/server/HandlerError"
+import * as JsonSchema from "@skein/server/JsonSchema"
 import * as McpServer from "@skein/server/McpServer"
 import * as Prompt from "@skein/server/Prompt"
 import * as Resource from "@skein/server/Resource"
 import * as ResourceTemplate from "@skein/server/ResourceTemplate"
+import * as StandardSchema from "@skein/server/StandardSchema"
 import * as Tool from "@skein/server/Tool"
+import { type } from "arktype"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import * as v from "valibot"
+import { z } from "zod"
 
 class Kettle extends Context.Service<Kettle, { readonly name: string }>()("types/Kettle") {}
 class Leaf extends Context.Service<Leaf, { readonly kind: string }>()("types/Leaf") {}
@@ -76,6 +83,53 @@ describe("tools", () => {
     // @ts-expect-error a number is not content
     Tool.layer(plain, () => Effect.succeed(1))
     expect(plain.output).toBeUndefined()
+  })
+
+  it("of other libraries: a handler gets what comes out of the input, and answers what goes into the output", () => {
+    const tool = Tool.make("t", {
+      input: z.object({ n: z.number().default(1), at: z.string().transform((text) => new Date(text)) }),
+      output: z.object({ sum: z.string().transform(Number).pipe(z.number()) })
+    })
+    Tool.layer(tool, (input) => {
+      expectTypeOf(input).toEqualTypeOf<{ n: number; at: Date }>()
+      return Effect.succeed({ sum: "1" })
+    })
+    // @ts-expect-error the sum goes in as text
+    Tool.layer(tool, () => Effect.succeed({ sum: 1 }))
+    Tool.layer(Tool.make("t", { input: type({ "a?": "string", b: "number" }) }), (input) => {
+      expectTypeOf(input).toEqualTypeOf<{ a?: string; b: number }>()
+      return Effect.void
+    })
+    const valibot = v.object({ n: v.optional(v.number(), 3) })
+    Tool.layer(Tool.make("t", { input: StandardSchema.withJsonSchema(valibot, { type: "object" }) }), (input) => {
+      expectTypeOf(input).toEqualTypeOf<{ n: number }>()
+      return Effect.void
+    })
+    // What an Effect Schema is wins over what it was made besides.
+    Tool.layer(Tool.make("t", { input: Schema.toStandardSchemaV1(Schema.Struct({ at: Schema.Date })) }), (input) => {
+      expectTypeOf(input).toEqualTypeOf<{ readonly at: Date }>()
+      return Effect.void
+    })
+    expect(tool.output?.foreign).toBe(true)
+  })
+
+  it("of JSON Schema: an object, or what is said", () => {
+    const tool = Tool.make("t", { input: JsonSchema.make({ type: "object" }) })
+    Tool.layer(tool, (input) => {
+      expectTypeOf(input).toEqualTypeOf<JsonObject>()
+      return Effect.void
+    })
+    const said = Tool.make("t", {
+      input: JsonSchema.make<{ readonly a: number }>({ type: "object" }),
+      output: JsonSchema.make<ReadonlyArray<string>>({ type: "array" })
+    })
+    Tool.layer(said, (input) => {
+      expectTypeOf(input).toEqualTypeOf<{ readonly a: number }>()
+      return Effect.succeed(["a"])
+    })
+    // @ts-expect-error the answer is a list of texts
+    Tool.layer(said, () => Effect.succeed([1]))
+    expect(said.name).toBe("t")
   })
 
   it("what a handler fails with has a message", () => {
@@ -144,6 +198,59 @@ describe("prompts", () => {
     })
     // @ts-expect-error an argument is text on the wire
     expect(Prompt.make("p", { arguments: { n: Schema.Int } }).name).toBe("p")
+  })
+})
+
+describe("completion", () => {
+  const prompt = Prompt.make("p", { arguments: { a: Schema.NumberFromString, b: Schema.optionalKey(Schema.String) } })
+  const handler = () => Effect.succeed("")
+
+  it("is for the arguments that there are", () => {
+    Prompt.layer(prompt, handler, {
+      complete: {
+        a: (value, others) => {
+          expectTypeOf(value).toEqualTypeOf<string>()
+          // As they are on the wire, and perhaps not there yet.
+          expectTypeOf(others).toEqualTypeOf<{ readonly a?: string; readonly b?: string }>()
+          return []
+        },
+        b: ["x"]
+      }
+    })
+    // @ts-expect-error there is no argument c
+    Prompt.layer(prompt, handler, { complete: { c: ["x"] } })
+    // @ts-expect-error suggestions are texts
+    Prompt.layer(prompt, handler, { complete: { a: [1] } })
+    // What a source fails with has a message.
+    expectTypeOf<Effect.Effect<ReadonlyArray<string>, OutOfTea>>().toExtend<Completion.Source<"a">>()
+    expectTypeOf<Effect.Effect<ReadonlyArray<string>, string>>().not.toExtend<Completion.Source<"a">>()
+    const template = ResourceTemplate.make("a://{x}{?q}", { name: "t" })
+    ResourceTemplate.layer(template, handler, { complete: { x: ["1"], q: Effect.succeed(["2"]) } })
+    // @ts-expect-error there is no variable y
+    ResourceTemplate.layer(template, handler, { complete: { y: ["1"] } })
+    expect(prompt.name).toBe("p")
+  })
+
+  it("may need services, which the layer needs then", () => {
+    const layer = Prompt.layer(prompt, () => Effect.as(Kettle, ""), {
+      complete: { a: Effect.as(Leaf, ["x"]), b: () => Effect.as(McpRequest, ["x"]) }
+    })
+    expectTypeOf(layer).toEqualTypeOf<Layer.Layer<never, DefinitionError, Catalog.Catalog | Kettle | Leaf>>()
+    const template = ResourceTemplate.layer(ResourceTemplate.make("a://{x}", { name: "t" }), () => Effect.succeed(""), {
+      complete: { x: (value) => Effect.map(Leaf, ({ kind }) => [kind, value]) }
+    })
+    expectTypeOf(template).toEqualTypeOf<Layer.Layer<never, DefinitionError, Catalog.Catalog | Leaf>>()
+    expect(Layer.isLayer(layer)).toBe(true)
+  })
+})
+
+describe("at run time", () => {
+  it("what adds and replaces needs the scope that undoes it, and what its handler needs", () => {
+    const add = Tool.add(Tool.make("t"), () => Effect.as(Kettle, "x"))
+    expectTypeOf(add).toEqualTypeOf<Effect.Effect<void, DefinitionError, Scope.Scope | Catalog.Catalog | Kettle>>()
+    const replace = Resource.replace(Resource.make("a://b"), Effect.as(McpRequest, ""))
+    expectTypeOf(replace).toEqualTypeOf<Effect.Effect<void, DefinitionError, Scope.Scope | Catalog.Catalog>>()
+    expect(Effect.isEffect(add)).toBe(true)
   })
 })
 
