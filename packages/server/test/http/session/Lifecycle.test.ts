@@ -1,0 +1,247 @@
+/** How sessions begin, whose they are, and how they end. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
+import { post, posting, send } from "../kit.ts"
+import { call, enter, initialize, notification, request, revisions, serve, until } from "./kit.ts"
+
+describe("initialization", () => {
+  for (const revision of revisions) {
+    it.effect(`${revision} · the server MAY assign a session ID by including it on the response with the InitializeResult`, () =>
+      Effect.gen(function*() {
+        const server = yield* serve()
+        const opened = yield* post(server, initialize(revision))
+        expect(opened.status).toBe(200)
+        expect(opened.headers["content-type"]).toBe("application/json")
+        expect(opened.json.result.protocolVersion).toBe(revision)
+        // "globally unique and cryptographically secure", "visible ASCII": 128 bits in base64url.
+        expect(opened.headers["mcp-session-id"]).toMatch(/^[A-Za-z0-9_-]{22}$/)
+        const other = yield* post(server, initialize(revision))
+        expect(other.headers["mcp-session-id"]).not.toBe(opened.headers["mcp-session-id"])
+        expect(server.endpoint.sessions).toBe(2)
+      }))
+  }
+
+  it.effect("a refused initialize leaves no session and tells no id", () =>
+    Effect.gen(function*() {
+      const server = yield* serve()
+      const refused = yield* post(server, request(1, "initialize", { protocolVersion: 1 }))
+      expect(refused.json).toMatchObject({ id: 1, error: { code: -32602 } })
+      expect(refused.headers["mcp-session-id"]).toBeUndefined()
+      expect(server.endpoint.sessions).toBe(0)
+    }))
+
+  it.effect("a second initialize in a session is refused, and the session goes on", () =>
+    Effect.gen(function*() {
+      const client = yield* enter(yield* serve(), "2025-11-25")
+      expect((yield* client.post(initialize("2025-06-18"))).json).toMatchObject({ id: "init", error: { code: -32600 } })
+      expect((yield* client.post(call(1, "echo", { text: "still" }))).json.result.content[0].text).toBe("still")
+    }))
+
+  it.effect("the answer to initialize is JSON with the id also where every request is answered with a stream", () =>
+    Effect.gen(function*() {
+      const server = yield* serve({ alwaysStream: true })
+      const opened = yield* post(server, initialize("2025-11-25"))
+      expect(opened.headers).toMatchObject({ "content-type": "application/json", "mcp-session-id": expect.any(String) })
+    }))
+})
+
+describe("which session", () => {
+  it.effect("2025-11-25 · SHOULD respond to requests without an MCP-Session-Id with 400, on every verb", () =>
+    Effect.gen(function*() {
+      const server = yield* serve()
+      yield* enter(server, "2025-11-25")
+      for (const method of ["POST", "GET", "DELETE"]) {
+        const body = method === "POST" ? request(7, "ping") : undefined
+        const reply = yield* send(server, { method, headers: posting, body })
+        expect([method, reply.status, reply.json.error.code]).toEqual([method, 400, -32600])
+        expect(reply.json.id).toBe(method === "POST" ? 7 : undefined)
+      }
+    }))
+
+  it.effect("2025-11-25 · MUST respond to requests containing that session ID with 404 after termination, on every verb", () =>
+    Effect.gen(function*() {
+      const server = yield* serve()
+      const client = yield* enter(server, "2025-11-25")
+      expect((yield* client.delete()).status).toBe(204)
+      expect(server.endpoint.sessions).toBe(0)
+      const replies = [yield* client.post(request(7, "ping")), yield* client.read(), yield* client.delete()]
+      expect(replies.map(({ status }) => status)).toEqual([404, 404, 404])
+      for (const { json } of replies) expect(json.error.code).toBe(-32600)
+      expect(replies[0]!.json.id).toBe(7)
+    }))
+
+  it.effect("a session belongs to who opened it: to anybody else it does not exist, on any verb", () =>
+    Effect.gen(function*() {
+      const server = yield* serve()
+      const client = yield* enter(server, "2025-11-25", { headers: { "x-user": "ada" } })
+      for (const user of ["eve", undefined]) {
+        const headers = { "x-user": user }
+        const unknown = { "mcp-session-id": "0000000000000000000000", ...headers }
+        for (
+          const [theirs, nobodys] of [
+            [yield* client.post(request(1, "ping"), headers), yield* client.post(request(1, "ping"), unknown)],
+            [yield* client.read(headers), yield* client.read(unknown)],
+            [yield* client.delete(headers), yield* client.delete(unknown)]
+          ]
+        ) {
+          expect(theirs!.status).toBe(404)
+          expect(theirs!.text).toBe(nobodys!.text)
+        }
+      }
+      expect((yield* client.post(request(1, "ping"))).json.result).toEqual({})
+      const open = yield* enter(server, "2025-11-25")
+      expect((yield* open.post(request(1, "ping"), { "x-user": "eve" })).status).toBe(404)
+    }))
+
+  it.effect("a handler sees the principal and the headers of the request that it handles", () =>
+    Effect.gen(function*() {
+      let round = 0
+      const server = yield* serve({ principal: () => ({ id: "ada", round: ++round }) })
+      const client = yield* enter(server, "2025-11-25", { initialized: false })
+      const said = yield* client.post(call(1, "who"), { "x-user": "header" })
+      expect(said.json.result.content[0].text).toBe("header")
+      expect(server.control.principals).toEqual([{ id: "ada", round: 2 }])
+    }))
+})
+
+describe("MCP-Protocol-Version", () => {
+  it.effect("2025-06-18 · an invalid or unsupported MCP-Protocol-Version MUST be answered with 400, on every verb", () =>
+    Effect.gen(function*() {
+      const client = yield* enter(yield* serve(), "2025-06-18")
+      for (const version of ["2025-11-25", "1999-01-01", "nonsense"]) {
+        const headers = { "mcp-protocol-version": version }
+        const replies = [
+          yield* client.post(request(1, "ping"), headers),
+          yield* client.read(headers),
+          yield* client.delete(headers)
+        ]
+        expect([version, ...replies.map(({ status }) => status)]).toEqual([version, 400, 400, 400])
+      }
+      const right = { "mcp-protocol-version": "2025-06-18" }
+      expect((yield* client.post(request(1, "ping"), right)).json.result).toEqual({})
+    }))
+
+  it.effect("2025-03-26 · without the header the version is the negotiated one", () =>
+    Effect.gen(function*() {
+      const client = yield* enter(yield* serve(), "2025-11-25")
+      expect((yield* client.post(request(1, "ping"))).json.result).toEqual({})
+    }))
+})
+
+describe("the end of a session", () => {
+  it.effect("DELETE interrupts what runs, ends the streams, and answers what waits", () =>
+    Effect.gen(function*() {
+      const server = yield* serve()
+      const client = yield* enter(server, "2025-11-25")
+      const listening = yield* client.get()
+      const streaming = yield* client.stream(call(1, "steps", { key: "a" }))
+      yield* streaming.message
+      const waiting = yield* Effect.forkChild(client.post(call(2, "hold", { key: "b" })), { startImmediately: true })
+      yield* until(() => server.control.started.length === 2)
+      expect((yield* client.delete()).status).toBe(204)
+      expect(yield* listening.ended).toBe("end")
+      expect(yield* streaming.ended).toBe("end")
+      const answered = yield* Fiber.join(waiting)
+      expect(answered.status).toBe(404)
+      expect(answered.json).toMatchObject({ id: 2, error: { code: -32600 } })
+      expect(server.control.interrupted.toSorted()).toEqual(["a 1", "b"])
+      expect(server.endpoint.streams).toBe(0)
+    }))
+
+  it.effect("a session that nobody uses expires 30 minutes after what was in flight last has ended", () =>
+    Effect.gen(function*() {
+      const server = yield* serve()
+      const client = yield* enter(server, "2025-11-25")
+      const held = yield* Effect.forkChild(client.post(call(1, "hold", { key: "long" })), { startImmediately: true })
+      yield* until(() => server.control.started.length === 1)
+      yield* TestClock.adjust("2 hours")
+      expect(server.endpoint.sessions).toBe(1)
+      server.control.open("long")
+      expect((yield* Fiber.join(held)).json.result.content[0].text).toBe("long done")
+      yield* TestClock.adjust("29 minutes")
+      expect(server.endpoint.sessions).toBe(1)
+      yield* TestClock.adjust("61 seconds")
+      expect(server.endpoint.sessions).toBe(0)
+      expect((yield* client.post(request(1, "ping"))).status).toBe(404)
+    }))
+
+  it.effect("who listens uses the session: it expires after the stream has ended", () =>
+    Effect.gen(function*() {
+      const server = yield* serve({ sessions: { idleTimeout: "10 minutes" } })
+      const client = yield* enter(server, "2025-11-25")
+      const listening = yield* client.get()
+      yield* TestClock.adjust("3 hours")
+      expect(server.endpoint.sessions).toBe(1)
+      listening.leave()
+      yield* until(() => server.endpoint.streams === 0)
+      yield* TestClock.adjust("10 minutes")
+      expect(server.endpoint.sessions).toBe(0)
+    }))
+
+  it.effect("a session that is never initialized ends after a minute, unless it is used all the same", () =>
+    Effect.gen(function*() {
+      const server = yield* serve()
+      yield* enter(server, "2025-11-25", { initialized: false })
+      const used = yield* enter(server, "2025-11-25", { initialized: false })
+      yield* used.post(call(1, "echo", { text: "x" }))
+      yield* TestClock.adjust("59 seconds")
+      expect(server.endpoint.sessions).toBe(2)
+      yield* TestClock.adjust("1 second")
+      expect(server.endpoint.sessions).toBe(1)
+      expect((yield* used.post(request(1, "ping"))).status).toBe(200)
+    }))
+})
+
+describe("how many sessions", () => {
+  it.effect("at the cap initialize is answered with 503, Retry-After and a JSON-RPC error; those that expire make room", () =>
+    Effect.gen(function*() {
+      const server = yield* serve({ sessions: { max: 2 } })
+      const first = yield* enter(server, "2025-11-25")
+      yield* enter(server, "2025-11-25", { initialized: false })
+      const refused = yield* post(server, initialize("2025-11-25"))
+      expect(refused.status).toBe(503)
+      expect(Number(refused.headers["retry-after"])).toBe(60)
+      expect(refused.json).toMatchObject({ id: "init", error: { code: -32603 } })
+      expect(refused.headers["mcp-session-id"]).toBeUndefined()
+      expect((yield* first.post(request(1, "ping"))).status).toBe(200)
+      yield* TestClock.adjust("60 seconds")
+      expect((yield* post(server, initialize("2025-11-25"))).status).toBe(200)
+      expect((yield* post(server, initialize("2025-11-25"))).status).toBe(503)
+      expect((yield* first.delete()).status).toBe(204)
+      expect((yield* post(server, initialize("2025-11-25"))).status).toBe(200)
+    }))
+
+  it.effect("1,000 sessions that are opened and dropped rudely leave nothing", () =>
+    Effect.gen(function*() {
+      const server = yield* serve()
+      const inspect = () => [server.endpoint.sessions, server.endpoint.streams]
+      const one = (n: number) =>
+        Effect.scoped(Effect.gen(function*() {
+          const client = yield* enter(server, "2025-11-25", { initialized: n % 3 !== 0 })
+          const listening = yield* client.get()
+          const streaming = yield* client.stream(call(1, "steps", { key: String(n) }))
+          yield* streaming.message
+          listening.leave()
+          streaming.leave()
+          // Some say goodbye, some never do.
+          if (n % 2 === 0) yield* client.delete()
+          else server.control.open(`${n} 1`), server.control.open(`${n} 2`)
+        }))
+      yield* Effect.forEach(Array.from({ length: 1_000 }, (_, n) => n), one, { concurrency: 16, discard: true })
+      yield* until(() => server.endpoint.streams === 0)
+      expect(server.endpoint.sessions).toBe(500)
+      yield* until(() => server.control.interrupted.length === 500)
+      yield* TestClock.adjust("31 minutes")
+      yield* until(() => server.endpoint.sessions === 0)
+      expect(inspect()).toEqual([0, 0])
+    }), 60_000)
+
+  it.effect("a notification is accepted with 202 and no body", () =>
+    Effect.gen(function*() {
+      const client = yield* enter(yield* serve(), "2025-11-25", { initialized: false })
+      const said = yield* client.post(notification("notifications/initialized"))
+      expect([said.status, said.text]).toEqual([202, ""])
+    }))
+})

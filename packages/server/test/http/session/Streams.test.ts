@@ -1,0 +1,201 @@
+/** On which stream a message is said, and what a POST is answered. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { call, enter, notification, request, revisions, serve, until } from "./kit.ts"
+
+describe("the answer to a POST", () => {
+  for (const revision of revisions) {
+    it.effect(`${revision} · JSON where the result is the first thing to say, also when it takes its time`, () =>
+      Effect.gen(function*() {
+        const server = yield* serve()
+        const client = yield* enter(server, revision)
+        const echoed = yield* client.post(call(1, "echo", { text: "hi" }))
+        expect(echoed.headers["content-type"]).toBe("application/json")
+        expect(echoed.json).toMatchObject({ id: 1, result: { content: [{ text: "hi" }] } })
+        const held = yield* Effect.forkChild(client.post(call(2, "hold", { key: "a" })))
+        yield* until(() => server.control.started.length === 1)
+        server.control.open("a")
+        expect((yield* Fiber.join(held)).json).toMatchObject({ id: 2, result: { content: [{ text: "a done" }] } })
+      }))
+
+    it.effect(`${revision} · a stream from the moment something comes before the result, which ends with the response`, () =>
+      Effect.gen(function*() {
+        const server = yield* serve()
+        const client = yield* enter(server, revision)
+        const stream = yield* client.stream(call(1, "steps", { key: "a" }))
+        expect(stream.headers).toMatchObject({
+          "content-type": "text/event-stream",
+          "cache-control": "no-cache, no-transform",
+          "x-accel-buffering": "no"
+        })
+        expect(yield* stream.message).toMatchObject({ method: "notifications/progress", params: { progress: 1 } })
+        server.control.open("a 1")
+        expect(yield* stream.message).toMatchObject({ method: "notifications/progress", params: { progress: 2 } })
+        server.control.open("a 2")
+        expect(yield* stream.message).toMatchObject({ id: 1, result: { content: [{ text: "a done" }] } })
+        expect(yield* stream.ended).toBe("end")
+      }))
+
+    it.effect(`${revision} · requests of the server go on the stream of the request they belong to, answers come by POST`, () =>
+      Effect.gen(function*() {
+        const server = yield* serve()
+        const client = yield* enter(server, revision)
+        const listening = yield* client.get()
+        const one = yield* client.stream(call(1, "ask", { key: "one" }))
+        const two = yield* client.stream(call("1", "ask", { key: "two" }))
+        const asked = [yield* one.message, yield* two.message]
+        expect(asked.map(({ params }) => params.message)).toEqual(["one", "two"])
+        // "If the server accepts the input, the server MUST return HTTP status code 202 Accepted with no body."
+        for (const [index, action] of ["accept", "decline"].entries()) {
+          const said = yield* client.post({ jsonrpc: "2.0", id: asked[index].id, result: { action } })
+          expect([said.status, said.text]).toEqual([202, ""])
+        }
+        expect(yield* two.message).toMatchObject({ id: "1", result: { content: [{ text: "two decline" }] } })
+        expect(yield* one.message).toMatchObject({ id: 1, result: { content: [{ text: "one accept" }] } })
+        expect(listening.waiting().filter(({ json }) => json !== undefined)).toEqual([])
+      }))
+  }
+
+  it.effect("alwaysStream answers each request with a stream", () =>
+    Effect.gen(function*() {
+      const client = yield* enter(yield* serve({ alwaysStream: true }), "2025-06-18")
+      const echoed = yield* client.post(call(1, "echo", { text: "hi" }))
+      expect(echoed.headers["content-type"]).toBe("text/event-stream")
+      expect(echoed.messages).toMatchObject([{ id: 1, result: { content: [{ text: "hi" }] } }])
+    }))
+
+  it.effect("an answer that nobody waits for is accepted, and one that is none is refused with 400", () =>
+    Effect.gen(function*() {
+      const client = yield* enter(yield* serve(), "2025-11-25")
+      expect((yield* client.post({ jsonrpc: "2.0", id: 99, result: {} })).status).toBe(202)
+      const bad = yield* client.post({ jsonrpc: "2.0", id: 99, result: 1 })
+      expect(bad.status).toBe(400)
+      expect(bad.json).toEqual({ jsonrpc: "2.0", error: { code: -32600, message: expect.any(String) } })
+    }))
+
+  it.effect("a malformed answer fails the question that it is for, at once", () =>
+    Effect.gen(function*() {
+      const client = yield* enter(yield* serve(), "2025-11-25")
+      const stream = yield* client.stream(call(1, "ask", { key: "one" }))
+      const { id } = yield* stream.message
+      expect((yield* client.post({ jsonrpc: "2.0", id, result: [] })).status).toBe(400)
+      expect(yield* stream.message).toMatchObject({ id: 1, error: { code: -32603 } })
+    }))
+
+  it.effect("the refusal of an id that is in flight reaches the POST that brought it, and the first one is answered", () =>
+    Effect.gen(function*() {
+      const server = yield* serve()
+      const client = yield* enter(server, "2025-11-25")
+      const first = yield* Effect.forkChild(client.post(call(1, "hold", { key: "a" })))
+      yield* until(() => server.control.started.length === 1)
+      const second = yield* client.post(call(1, "echo", { text: "second" }))
+      expect(second.status).toBe(400)
+      expect(second.json).toMatchObject({ id: 1, error: { code: -32600 } })
+      server.control.open("a")
+      expect((yield* Fiber.join(first)).json.result.content[0].text).toBe("a done")
+      // An id whose request is over may be used again.
+      expect((yield* client.post(call(1, "echo", { text: "third" }))).json.result.content[0].text).toBe("third")
+    }))
+})
+
+describe("cancellation and disconnection", () => {
+  it.effect("2025-11-25 · cancelled: no response is sent; what waits for JSON gets a stream in which nothing is said", () =>
+    Effect.gen(function*() {
+      const server = yield* serve()
+      const client = yield* enter(server, "2025-11-25")
+      const held = yield* Effect.forkChild(client.post(call(1, "hold", { key: "a" })))
+      yield* until(() => server.control.started.length === 1)
+      const cancelled = notification("notifications/cancelled", { requestId: 1, reason: "enough" })
+      expect((yield* client.post(cancelled)).status).toBe(202)
+      const answered = yield* Fiber.join(held)
+      expect([answered.status, answered.headers["content-type"], answered.text]).toEqual([200, "text/event-stream", ""])
+      expect(server.control.interrupted).toEqual(["a"])
+    }))
+
+  it.effect("2025-11-25 · cancelled: a stream ends without a response, and coming back to it is answered with 204", () =>
+    Effect.gen(function*() {
+      const server = yield* serve()
+      const client = yield* enter(server, "2025-11-25")
+      const stream = yield* client.stream(call(1, "steps", { key: "a" }))
+      yield* stream.next
+      const { id } = yield* stream.next
+      yield* client.post(notification("notifications/cancelled", { requestId: 1 }))
+      expect(yield* stream.ended).toBe("end")
+      expect(stream.waiting()).toEqual([])
+      expect((yield* client.read({ "last-event-id": id })).status).toBe(204)
+    }))
+
+  it.effect("2025-11-25 · disconnection SHOULD NOT be interpreted as the client cancelling its request", () =>
+    Effect.gen(function*() {
+      const server = yield* serve()
+      const client = yield* enter(server, "2025-11-25")
+      const waiting = yield* Effect.forkChild(client.post(call(1, "hold", { key: "a" })))
+      const stream = yield* client.stream(call(2, "steps", { key: "b" }))
+      yield* until(() => server.control.started.length === 2)
+      yield* Fiber.interrupt(waiting)
+      stream.leave()
+      yield* client.post(request(3, "ping"))
+      expect(server.control.interrupted).toEqual([])
+      server.control.open("b 1")
+      yield* until(() => server.control.started.length === 3)
+      for (const gate of ["a", "b 2"]) server.control.open(gate)
+      // They have ended, so that their ids are free.
+      yield* client.post(request(4, "ping"))
+      expect((yield* client.post(call(1, "echo", { text: "x" }))).status).toBe(200)
+      expect((yield* client.post(call(2, "echo", { text: "x" }))).status).toBe(200)
+      expect(server.control.interrupted).toEqual([])
+    }))
+})
+
+describe("the stream by GET", () => {
+  it.effect("has what belongs to no request, and what came before the client listened", () =>
+    Effect.gen(function*() {
+      const client = yield* enter(yield* serve(), "2025-06-18")
+      yield* client.post(call(1, "announce", { times: 2, same: false }))
+      const listening = yield* client.get()
+      expect(listening.headers["content-type"]).toBe("text/event-stream")
+      expect((yield* listening.message).params).toEqual({ n: 1 })
+      expect((yield* listening.message).params).toEqual({ n: 2 })
+      const announced = yield* client.post(call(2, "announce", { times: 1, same: false }))
+      expect(announced.headers["content-type"]).toBe("application/json")
+      expect((yield* listening.message).params).toEqual({ n: 1 })
+    }))
+
+  it.effect("what waits for it is bounded: the oldest is lost, and what is the same is kept once", () =>
+    Effect.gen(function*() {
+      const client = yield* enter(yield* serve({ sessions: { maxQueued: 3 } }), "2025-06-18")
+      yield* client.post(call(1, "announce", { times: 5, same: false }))
+      yield* client.post(call(2, "announce", { times: 50, same: true }))
+      const listening = yield* client.get()
+      const said = [yield* listening.message, yield* listening.message, yield* listening.message]
+      expect(said.map(({ params }) => params)).toEqual([{ n: 4 }, { n: 5 }, {}])
+    }))
+
+  it.effect("the one that came last has it: the one before ends, and each message is said once", () =>
+    Effect.gen(function*() {
+      const server = yield* serve()
+      const client = yield* enter(server, "2025-06-18")
+      const old = yield* client.get()
+      const young = yield* client.get()
+      expect(yield* old.ended).toBe("end")
+      expect(server.endpoint.streams).toBe(1)
+      yield* client.post(call(1, "announce", { times: 1, same: false }))
+      expect((yield* young.message).params).toEqual({ n: 1 })
+      expect(old.waiting()).toEqual([])
+    }))
+
+  it.effect("at the endpoint's bound of streams it is answered with 503 and Retry-After, and taking over one's own is none more", () =>
+    Effect.gen(function*() {
+      const server = yield* serve({ maxStreams: 1 })
+      const [first, second] = [yield* enter(server, "2025-06-18"), yield* enter(server, "2025-06-18")]
+      yield* first.get()
+      const refused = yield* second.read()
+      expect([refused.status, refused.headers["retry-after"], refused.json.error.code]).toEqual([503, "1", -32603])
+      const again = yield* first.get()
+      expect(again.status).toBe(200)
+      again.leave()
+      yield* until(() => server.endpoint.streams === 0)
+      expect((yield* second.get()).status).toBe(200)
+    }))
+})
