@@ -152,11 +152,11 @@ export const serve = (
       maxConnections: options.maxConnections ?? 20_000
     })
     const address = yield* Effect.acquireRelease(
-      server.listen(listener, options.port ?? 3000, host),
+      server.listen(listener.server, options.port ?? 3000, host),
       () =>
         Effect.suspend(() => {
           shared.closing = true
-          return server.close(listener, Scope.close(inner, Exit.void))
+          return server.close(listener.server, listener.sockets, Scope.close(inner, Exit.void))
         })
     )
     const url = server.urlOf(address, options.path ?? "/mcp")

@@ -238,14 +238,7 @@ export class NodeAnswer implements HttpAnswer {
   }
 
   end(): void {
-    const response = this.#response
-    if (this.over) return
-    // Its head, sent long ago, has promised to keep the connection.
-    if (this.#shared.closing && response.req.httpVersionMajor === 1) {
-      const { socket } = response
-      response.once("finish", () => socket?.destroySoon())
-    }
-    response.end()
+    if (!this.over) this.#response.end()
   }
 
   abort(): void {

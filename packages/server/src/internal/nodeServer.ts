@@ -4,7 +4,7 @@
 import { TransportError } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
+import type { AddressInfo, Socket } from "node:net"
 import type { Duplex } from "node:stream"
 
 /** The bounds of the server, in milliseconds; the public options tell their defaults. */
@@ -31,20 +31,30 @@ const refuseBytes = (error: Error & { readonly code?: string }, socket: Duplex):
   socket.end(`${head}connection: close\r\n\r\n${body}`, () => socket.destroy())
 }
 
+/** A server that does not listen yet, and its connections. */
+export interface Made {
+  readonly server: Server
+  readonly sockets: ReadonlySet<Socket>
+}
+
 /** Makes a server that does not listen yet. */
 export const make = (
   handle: (request: IncomingMessage, response: ServerResponse) => void,
   { headersTimeout, keepAliveTimeout, maxConnections, requestTimeout }: Bounds
-): Server => {
-  const server = createServer(
-    { headersTimeout, requestTimeout, keepAliveTimeout, connectionsCheckingInterval: 5_000 },
-    handle
-  )
+): Made => {
+  const connectionsCheckingInterval = Math.min(headersTimeout, 5_000)
+  const server = createServer({ headersTimeout, requestTimeout, keepAliveTimeout, connectionsCheckingInterval }, handle)
   server.maxConnections = maxConnections
+  // Node does not count a connection that has sent nothing yet as idle, and would wait for it in the end.
+  const sockets = new Set<Socket>()
+  server.on("connection", (socket) => {
+    sockets.add(socket)
+    socket.once("close", () => sockets.delete(socket))
+  })
   // Without a listener of its own, Node tells a client to send its body before anybody has looked at the head.
   server.on("checkContinue", handle)
   server.on("clientError", refuseBytes)
-  return server
+  return { server, sockets }
 }
 
 /** Listens until the scope closes. Fails with `TransportError` `Open` where it cannot. */
@@ -63,7 +73,7 @@ export const listen = (server: Server, port: number, host: string): Effect.Effec
   })
 
 /** Accepts nothing more, lets `end` finish what there is, and closes the connections once the last bytes have left. */
-export const close = (server: Server, end: Effect.Effect<void>): Effect.Effect<void> =>
+export const close = (server: Server, sockets: Iterable<Socket>, end: Effect.Effect<void>): Effect.Effect<void> =>
   Effect.suspend(() => {
     let closed = false
     let hear: (() => void) | undefined
@@ -73,6 +83,8 @@ export const close = (server: Server, end: Effect.Effect<void>): Effect.Effect<v
       hear?.()
     })
     const gone = Effect.callback<void>((resume) => {
+      // All is said: each connection is closed as soon as it was taken.
+      for (const socket of sockets) socket.destroySoon()
       if (closed) return resume(Effect.void)
       hear = () => resume(Effect.void)
     })

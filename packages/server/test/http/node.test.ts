@@ -1,0 +1,249 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as McpServer from "@skein/server/McpServer"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Principal from "@skein/server/Principal"
+import * as Tool from "@skein/server/Tool"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import fastify from "fastify"
+import { createServer, type RequestListener, type Server } from "node:http"
+import type { AddressInfo } from "node:net"
+import { logged } from "../kit.ts"
+import * as fixtures from "./fixtures.ts"
+import * as kit from "./kit.ts"
+
+const whoami = Tool.layer(
+  Tool.make("whoami", { description: "Tells who asks." }),
+  () =>
+    Effect.map(
+      Principal.current,
+      (principal) => Option.match(principal, { onNone: () => "nobody", onSome: ({ id }) => id })
+    )
+)
+const server = fixtures.server(fixtures.echo, whoami)
+const echo = kit.modern("tools/call", { name: "echo", arguments: { text: "hi" } })
+const who = kit.modern("tools/call", { name: "whoami", arguments: {} })
+
+const text = (reply: kit.Reply): string => reply.json.result.content[0].text
+
+const head = Object.entries(echo.headers!).map(([name, value]) => `${name}: ${String(value)}\r\n`).join("")
+const body = JSON.stringify(echo.body)
+const whole = `POST /mcp HTTP/1.1\r\nhost: localhost\r\n${head}content-length: ${body.length}\r\n\r\n${body}`
+
+/** Listens with a server of the host's own. */
+const host = (listener: RequestListener): Effect.Effect<{ readonly port: number }, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.callback<{ readonly port: number; readonly own: Server }>((resume) => {
+      const own = createServer(listener).listen(
+        0,
+        "127.0.0.1",
+        () => resume(Effect.succeed({ port: (own.address() as AddressInfo).port, own }))
+      )
+    }),
+    ({ own }) =>
+      Effect.sync(() => {
+        own.close()
+        own.closeAllConnections()
+      })
+  )
+
+/** Builds the handler for the length of the test. */
+const handler = (options?: NodeHttp.HandlerOptions): Effect.Effect<NodeHttp.Handler, never, Scope.Scope> =>
+  Effect.flatMap(
+    Effect.orDie(Layer.build(server)),
+    (context) => Effect.provideContext(NodeHttp.handler(options), context)
+  ) as Effect.Effect<NodeHttp.Handler, never, Scope.Scope>
+
+describe("inside of a host", () => {
+  it.live("a plain node:http server", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const mcp = yield* handler()
+      const at = yield* host((request, response) =>
+        request.url === "/health" ? void response.end("ok") : mcp(request, response)
+      )
+      expect(text(yield* kit.send(at, echo))).toBe("hi")
+      expect((yield* kit.send(at, { method: "GET", path: "/health" })).text).toBe("ok")
+      expect((yield* kit.send(at, { path: "/x" })).status).toBe(404)
+    })))
+
+  it.live("Fastify, with its own parser", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const mcp = yield* handler()
+      const app = fastify()
+      app.all("/mcp", (request, reply) => {
+        reply.hijack()
+        mcp(request.raw, reply.raw, { body: request.body })
+      })
+      yield* Effect.promise(async () => app.listen({ port: 0, host: "127.0.0.1" }))
+      yield* Effect.addFinalizer(() => Effect.promise(async () => app.close()))
+      const at = app.server.address() as AddressInfo
+      expect(text(yield* kit.send(at, echo))).toBe("hi")
+      const listening = yield* kit.open(at, kit.modern("subscriptions/listen", { notifications: {} }))
+      expect((yield* listening.message).method).toBe("notifications/subscriptions/acknowledged")
+      listening.leave()
+    })))
+
+  it.live("the principal comes from the host: with the request, from what its middleware left on it, or by an effect", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const mcp = yield* handler()
+      const given = yield* host((request, response) => mcp(request, response, { principal: { id: "ada" } }))
+      expect(text(yield* kit.send(given, who))).toBe("ada")
+      expect(text(yield* kit.send(yield* host(mcp), who))).toBe("nobody")
+      const left = yield* handler({ principal: (request) => (request as { auth?: { id: string } }).auth })
+      const at = yield* host((request, response) => {
+        left(Object.assign(request, { auth: { id: request.headers["x-user"] } }), response)
+      })
+      const as = (user: string): kit.Request => ({ ...who, headers: { ...who.headers, "x-user": user } })
+      expect(text(yield* kit.send(at, as("bob")))).toBe("bob")
+      const found = yield* handler({
+        principal: ({ headers }) => Effect.as(Effect.yieldNow, { id: `${String(headers["x-user"])}!` })
+      })
+      expect(text(yield* kit.send(yield* host(found), as("eve")))).toBe("eve!")
+      // Nothing that the client writes can set it.
+      const meta = { _meta: { principal: { id: "root" } } }
+      expect(text(yield* kit.send(given, kit.modern("tools/call", { name: "whoami", arguments: {} }, meta)))).toBe(
+        "ada"
+      )
+    })))
+
+  it.live("a principal that cannot be found out is 500, and its cause is in the log alone", () =>
+    logged((lines) =>
+      Effect.scoped(Effect.gen(function*() {
+        const failing: ReadonlyArray<NodeHttp.HandlerOptions["principal"]> = [
+          () => Effect.fail("the secret"),
+          () => Effect.die("the secret"),
+          () => {
+            throw new Error("the secret")
+          }
+        ]
+        for (const principal of failing) {
+          const reply = yield* kit.send(yield* host(yield* handler({ principal })), who)
+          expect([reply.status, reply.json.error.code]).toEqual([500, -32603])
+          expect(reply.text).not.toContain("secret")
+        }
+        expect(lines.filter((line) => line.includes("the secret"))).toHaveLength(3)
+      }))
+    ))
+
+  it.live("a host that is not written in Effect mounts a server, and closes it", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const mounted = yield* Effect.promise(() => NodeHttp.mount(server))
+      const at = yield* host(mounted.handler)
+      expect(text(yield* kit.send(at, echo))).toBe("hi")
+      const listening = yield* kit.open(at, kit.modern("subscriptions/listen", { notifications: {} }))
+      yield* listening.message
+      yield* Effect.promise(mounted.close)
+      expect((yield* listening.message).result).toMatchObject({ resultType: "complete" })
+      expect((yield* kit.send(at, echo)).status).toBe(503)
+      const broken = McpServer.layer({ name: "x", version: "1" }, fixtures.stubborn(), fixtures.stubborn())
+      expect(yield* Effect.exit(Effect.tryPromise(() => NodeHttp.mount(broken)))).toMatchObject({ _tag: "Failure" })
+    })))
+})
+
+describe("a server of its own", () => {
+  it.live("listens on 127.0.0.1 and tells where", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(server)
+      expect(at.url).toBe(`http://127.0.0.1:${at.port}/mcp`)
+      expect(at.host).toBe("127.0.0.1")
+      const wild = yield* kit.serve(server, { host: "0.0.0.0", path: "/x" })
+      expect(wild.url).toBe(`http://localhost:${wild.port}/x`)
+    })))
+
+  it.live("a port that is taken is a TransportError with the reason Open", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { port } = yield* kit.serve(server)
+      const second = Layer.build(Layer.provide(NodeHttp.layer({ port }), server))
+      expect(yield* Effect.flip(second)).toMatchObject({ _tag: "TransportError", reason: "Open" })
+    })))
+
+  it.live("answers the requests of one connection in their order", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(server)
+      const raw = yield* kit.raw(at)
+      const numbered = (id: number): string => {
+        const numbered = body.replace("\"id\":1", `"id":${id}`)
+        return `POST /mcp HTTP/1.1\r\nhost: localhost\r\n${head}content-length: ${numbered.length}\r\n\r\n${numbered}`
+      }
+      raw.write(numbered(1) + numbered(2) + numbered(3))
+      const all = yield* raw.until("\"id\":3")
+      expect([...all.matchAll(/"id":(\d)/g)].map(([, id]) => id)).toEqual(["1", "2", "3"])
+    })))
+
+  it.live("what is no HTTP is refused with a JSON-RPC error as well", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(server)
+      const bad: ReadonlyArray<readonly [string, number]> = [
+        ["nonsense\r\n\r\n", 400],
+        [`GET /mcp HTTP/1.1\r\nhost: localhost\r\nx: ${"x".repeat(20_000)}\r\n\r\n`, 431],
+        [whole.replace(/content-length: \d+/, "content-length: 1\r\ncontent-length: 2"), 400],
+        [whole.replace(/content-length: \d+/, "transfer-encoding: chunked\r\ncontent-length: 2"), 400],
+        [whole.replace("host: localhost", "host: localhost\r\nx: a\0b"), 400]
+      ]
+      for (const [bytes, status] of bad) {
+        const raw = yield* kit.raw(at)
+        raw.write(bytes)
+        const { text } = yield* raw.closed
+        expect(text).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+        expect(JSON.parse(text.slice(text.indexOf("\r\n\r\n")))).toMatchObject({
+          jsonrpc: "2.0",
+          error: { code: -32600 }
+        })
+      }
+    })))
+
+  it.live("a head that does not end, and a body that does not come, are given up: 408", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(server, { headersTimeout: 100, requestTimeout: 200 })
+      for (const bytes of ["POST /mcp HTTP/1.1\r\nhost: local", whole.slice(0, -10)]) {
+        const raw = yield* kit.raw(at)
+        raw.write(bytes)
+        expect((yield* raw.closed).text).toMatch(/^HTTP\/1.1 408/)
+      }
+      expect((yield* kit.send(at, echo)).status).toBe(200)
+    })))
+
+  it.live("at maxConnections a new one is closed", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(server, { maxConnections: 1 })
+      const first = yield* kit.raw(at)
+      first.write(whole)
+      yield* first.until("hi")
+      const second = yield* kit.raw(at)
+      expect((yield* second.closed).text).toBe("")
+      first.write(whole)
+      expect(yield* first.until("hi")).toContain("200 OK")
+    })))
+
+  it.live("upgrades and tunnels are not for it", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(server)
+      const upgrade = yield* kit.raw(at)
+      upgrade.write("GET /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n")
+      expect(yield* upgrade.until("\r\n\r\n")).toMatch(/^HTTP\/1.1 400/)
+      const tunnel = yield* kit.raw(at)
+      tunnel.write("CONNECT evil.com:443 HTTP/1.1\r\nhost: localhost\r\n\r\n")
+      expect((yield* tunnel.closed).text).not.toContain("200")
+    })))
+
+  it.live("2025-11-25 · session-era headers are compared where they are sent, and demanded by an option", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const initialize = {
+        jsonrpc: "2.0",
+        id: 1,
+        method: "initialize",
+        params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "x", version: "1" } }
+      }
+      const at = yield* kit.serve(server)
+      const wrong = yield* kit.post(at, initialize, { "mcp-method": "tools/call" })
+      expect([wrong.status, wrong.json.error.code, wrong.json.id]).toEqual([400, -32600, 1])
+      expect(at.endpoint.sessions).toBe(0)
+      const right = yield* kit.post(at, initialize, { "mcp-method": "initialize" })
+      expect([right.status, at.endpoint.sessions]).toEqual([200, 1])
+      const strict = yield* kit.serve(server, { requireMirroredHeaders: true })
+      expect((yield* kit.post(strict, initialize)).status).toBe(400)
+      expect((yield* kit.post(strict, initialize, { "mcp-method": "initialize" })).status).toBe(200)
+    })))
+})

@@ -1,0 +1,96 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as kit from "./kit.ts"
+import { run as start } from "./process/run.ts"
+
+const run = (options?: object) => start("server.ts", options)
+
+const call = (name: string, args: object = {}): kit.Request => kit.modern("tools/call", { name, arguments: args })
+const listen = kit.modern("subscriptions/listen", { notifications: { toolsListChanged: true } })
+
+describe("a process that serves HTTP", () => {
+  it.live("tells on stderr where it listens, and nothing on stdout; SIGTERM ends it with 143, SIGINT with 130", () =>
+    Effect.scoped(Effect.gen(function*() {
+      for (const [signal, code] of [["SIGTERM", 143], ["SIGINT", 130]] as const) {
+        const server = yield* run()
+        expect((yield* kit.send(server, call("echo", { text: "hi" }))).json.result.content[0].text).toBe("hi")
+        server.kill(signal)
+        expect(yield* server.exit).toBe(code)
+        expect(server.stdout.all).toEqual([])
+        expect(server.stderr.all).toEqual([expect.stringContaining(`Listening on http://127.0.0.1:${server.port}/mcp`)])
+      }
+    })))
+
+  it.live("what is in flight is finished", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* run()
+      const [reply] = yield* Effect.all([
+        kit.send(server, call("slow")),
+        Effect.andThen(Effect.promise(() => server.stderr.until("half way")), Effect.sync(() => server.kill("SIGTERM")))
+      ], { concurrency: 2 })
+      expect(reply.json.result.content[0].text).toBe("slowly")
+      expect(reply.headers.connection).toBe("close")
+      expect(yield* server.exit).toBe(143)
+    })))
+
+  it.live("what does not finish within the grace is interrupted, and answered", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* run({ grace: 200 })
+      const [reply] = yield* Effect.all([
+        kit.send(server, call("never")),
+        Effect.andThen(Effect.promise(() => server.stderr.until("it began")), Effect.sync(() => server.kill("SIGTERM")))
+      ], { concurrency: 2 })
+      expect([reply.status, reply.json.error.code]).toEqual([503, -32603])
+      expect(yield* server.exit).toBe(143)
+      expect(server.stderr.all.join()).toContain("it was interrupted")
+    })))
+
+  it.live("a second signal ends it at once", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* run()
+      const stream = yield* kit.raw(server)
+      const body = JSON.stringify(call("never").body)
+      const head = Object.entries(call("never").headers!).map(([name, value]) => `${name}: ${String(value)}\r\n`).join(
+        ""
+      )
+      stream.write(`POST /mcp HTTP/1.1\r\nhost: localhost\r\n${head}content-length: ${body.length}\r\n\r\n${body}`)
+      yield* Effect.promise(() => server.stderr.until("it began"))
+      server.kill("SIGTERM")
+      server.kill("SIGINT")
+      expect(["130", "143"]).toContain(String(yield* server.exit))
+    })))
+
+  it.live("with 1,000 streams open SIGTERM takes under a second, each ends with its result, and no client sees a reset", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* run()
+      const streams = yield* Effect.forEach(Array.from({ length: 1_000 }), () => kit.open(server, listen), {
+        concurrency: 50
+      })
+      yield* Effect.forEach(streams, ({ message }) => message, { discard: true })
+      const idle = yield* kit.raw(server)
+      const told = performance.now()
+      server.kill("SIGTERM")
+      expect(yield* server.exit).toBe(143)
+      expect(performance.now() - told).toBeLessThan(1_000)
+      for (const { ended, message } of streams) {
+        expect((yield* message).result).toMatchObject({ resultType: "complete" })
+        expect(yield* ended).toBe("end")
+      }
+      expect((yield* idle.closed).reset).toBe(false)
+    })))
+
+  it.live("a port that is taken: the cause on stderr, exit 1", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const first = yield* run()
+      const second = yield* run({ port: first.port })
+      expect(yield* second.exit).toBe(1)
+      expect(second.stderr.all.join("\n")).toContain("EADDRINUSE")
+    })))
+
+  it.live("a handler that rejects does not end it", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* run()
+      expect((yield* kit.send(server, call("reject"))).json.error.code).toBe(-32603)
+      expect((yield* kit.send(server, call("echo", { text: "hi" }))).status).toBe(200)
+    })))
+})

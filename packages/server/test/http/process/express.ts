@@ -1,0 +1,53 @@
+/**
+ * Express with servers at several paths. It has a process of its own: the conditions that the tests run under resolve one of
+ * Express's dependencies to a module that it cannot load.
+ */
+import * as McpServer from "@skein/server/McpServer"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Principal from "@skein/server/Principal"
+import * as Tool from "@skein/server/Tool"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import express from "express"
+import type { AddressInfo } from "node:net"
+
+const echo = Tool.layer(
+  Tool.make("echo", { description: "Says it again.", input: { text: Schema.String } }),
+  ({ text }) => Effect.succeed(text)
+)
+const whoami = Tool.layer(
+  Tool.make("whoami", { description: "Tells who asks." }),
+  () =>
+    Effect.map(
+      Principal.current,
+      (principal) => Option.match(principal, { onNone: () => "nobody", onSome: ({ id }) => id })
+    )
+)
+
+const server = McpServer.layer({ name: "express", version: "1.0.0" }, echo, whoami)
+const mount = async (options: NodeHttp.HandlerOptions): Promise<NodeHttp.Handler> =>
+  (await NodeHttp.mount(server, options)).handler
+
+const app = express()
+app.use("/mcp", await mount({}))
+
+const router = express.Router()
+router.all("/mcp", await mount({ path: "/api/v1/mcp" }))
+app.use("/api/v1", router)
+
+app.use("/json", express.json(), await mount({ path: "/json", maxBody: 1_000 }))
+app.use("/text", express.text({ type: "*/*" }), await mount({ path: "/text" }))
+app.use("/raw", express.raw({ type: "*/*" }), await mount({ path: "/raw" }))
+
+const authenticate: express.RequestHandler = (request, _response, next) => {
+  Object.assign(request, { auth: { id: request.headers["x-user"] } })
+  next()
+}
+const principal: NodeHttp.HandlerOptions["principal"] = (request) =>
+  (request as { readonly auth?: Principal.Principal }).auth
+app.use("/auth", authenticate, await mount({ path: "/auth", principal }))
+
+const listener = app.listen(0, "127.0.0.1", () => {
+  console.error(`Listening on http://127.0.0.1:${(listener.address() as AddressInfo).port}/`)
+})
