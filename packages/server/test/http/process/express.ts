@@ -9,8 +9,12 @@ import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import express from "express"
+import type { IncomingMessage } from "node:http"
+import { createRequire } from "node:module"
 import type { AddressInfo } from "node:net"
+
+// It brings no types.
+const express = createRequire(import.meta.url)("express")
 
 const echo = Tool.layer(
   Tool.make("echo", { description: "Says it again.", input: { text: Schema.String } }),
@@ -40,7 +44,7 @@ app.use("/json", express.json(), await mount({ path: "/json", maxBody: 1_000 }))
 app.use("/text", express.text({ type: "*/*" }), await mount({ path: "/text" }))
 app.use("/raw", express.raw({ type: "*/*" }), await mount({ path: "/raw" }))
 
-const authenticate: express.RequestHandler = (request, _response, next) => {
+const authenticate = (request: IncomingMessage, _response: unknown, next: () => void): void => {
   Object.assign(request, { auth: { id: request.headers["x-user"] } })
   next()
 }
