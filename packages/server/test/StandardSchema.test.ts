@@ -207,6 +207,12 @@ describe("a schema that cannot be offered", () => {
         { input: ValibotCity },
         "valibot tells no JSON Schema by itself: give one with StandardSchema.withJsonSchema"
       ],
+      [
+        "is given by its fields",
+        { input: { city: z.string() } as never },
+        "The field \"city\" is no Effect Schema; of other libraries give the schema of the whole object"
+      ],
+      ["is none", { input: null as never }, "This is neither a schema nor the fields of one"],
       ["cannot tell its JSON Schema", { input: z.object({ at: z.date() }) }, "for its input schema: "],
       ["is of no object", { input: z.string() }, "Its arguments must be an object"],
       ["cannot tell what comes out", { output: z.object({ at: z.date() }) }, "for its output schema: "],

@@ -1,7 +1,7 @@
 /**
  * What goes into a tool and what comes out, whatever describes it: an Effect Schema or a Standard Schema.
  */
-import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import type { ObjectSchema } from "@skein/protocol/Tool"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -37,8 +37,17 @@ type Codec = Schema.ConstraintCodec<unknown, unknown>
 /** A schema of any kind, or the fields of a struct. */
 export type Any = Codec | StandardSchemaV1 | { readonly [name: string]: Codec }
 
-const schemaOf = (shape: Exclude<Any, StandardSchemaV1>): Codec =>
-  Schema.isSchema(shape) ? shape as Codec : Schema.Struct(shape as Schema.Struct.Fields) as unknown as Codec
+/** The schema that is meant. Throws where there is none, for those who write without types. */
+const schemaOf = (shape: Exclude<Any, StandardSchemaV1>): Codec => {
+  if (Schema.isSchema(shape)) return shape as Codec
+  if (!isObject(shape)) throw new TypeError("This is neither a schema nor the fields of one")
+  for (const [name, field] of Object.entries(shape)) {
+    if (Schema.isSchema(field)) continue
+    const advice = standard.isStandard(field) ? "; of other libraries give the schema of the whole object" : ""
+    throw new TypeError(`The field ${JSON.stringify(name)} is no Effect Schema${advice}`)
+  }
+  return Schema.Struct(shape as Schema.Struct.Fields) as unknown as Codec
+}
 
 /** An Effect Schema may be made a Standard Schema too, and stays what it is. */
 const isForeign = (shape: Any): shape is StandardSchemaV1 => !Schema.isSchema(shape) && standard.isStandard(shape)
@@ -50,8 +59,10 @@ export const reader = (shape: Any): Reader<unknown> => {
       compile: () => (value) => standard.validate(shape, value)
     }
   }
-  const schema = schemaOf(shape)
-  return { jsonSchema: () => jsonSchema.input(schema), compile: () => decoder(Schema.toCodecJson(schema)) }
+  return {
+    jsonSchema: () => jsonSchema.input(schemaOf(shape)),
+    compile: () => decoder(Schema.toCodecJson(schemaOf(shape)))
+  }
 }
 
 export const writer = (shape: Any): Writer<unknown> => {
@@ -65,11 +76,10 @@ export const writer = (shape: Any): Writer<unknown> => {
       }
     }
   }
-  const schema = schemaOf(shape)
   return {
     foreign: false,
-    jsonSchema: () => jsonSchema.output(schema),
-    compile: () => Schema.encodeUnknownSync(Schema.toCodecJson(schema))
+    jsonSchema: () => jsonSchema.output(schemaOf(shape)),
+    compile: () => Schema.encodeUnknownSync(Schema.toCodecJson(schemaOf(shape)))
   }
 }
 
