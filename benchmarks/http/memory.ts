@@ -86,7 +86,7 @@ const openStreams = async (
     const base = await server.memory()
     const first = await streams.open(requests.slice(before, before + few))
     const atFew = await server.memory()
-    const meanwhile = wrk.start({ ...load, seconds: 300 })
+    const meanwhile = wrk.start({ ...load, seconds: 60 })
     const opening = (async () => {
       await wait(200)
       const seconds = await streams.open(requests.slice(before + few, before + many))

@@ -52,8 +52,6 @@ class Runner {
   readonly #requests: ReadonlyArray<string>
   /** How large one answer is, in bytes. */
   readonly #size: number
-  /** What went wrong, if anything: it runs no more. */
-  problem: string | undefined
 
   private constructor(peer: Peer, race: Race, server: Server, requests: ReadonlyArray<string>, size: number) {
     this.peer = peer
@@ -118,7 +116,7 @@ class Runner {
 const total = (bursts: ReadonlyArray<Burst>, of: (burst: Burst) => number): number =>
   bursts.reduce((sum, burst) => sum + of(burst), 0)
 
-const rowOf = (runner: Runner, each: number, base: ReadonlyArray<number>): Row => {
+const rowOf = (runner: Runner, base: ReadonlyArray<number>): Row => {
   const { bursts, peer } = runner
   const rates = runner.rates()
   const cpu = total(bursts, (burst) => burst.cpu)
@@ -134,7 +132,7 @@ const rowOf = (runner: Runner, each: number, base: ReadonlyArray<number>): Row =
       micros: cpu * 1_000 / rates.reduce((sum, rate, index) => sum + rate * bursts[index]!.seconds, 0),
       busy: cpu / 10 / total(bursts, (burst) => burst.seconds)
     },
-    samples: { rate: rates, each: [each] }
+    samples: { rate: rates, p50: bursts.map((burst) => burst.p50), p99: bursts.map((burst) => burst.p99) }
   }
 }
 
@@ -178,7 +176,7 @@ export const race = async (peers: ReadonlyArray<Peer>, era: Era, race: Race, pla
         { key: "busy", title: "server busy", unit: "percent" }
       ],
       rows: [
-        ...runners.filter((runner) => !failed.has(runner)).map((runner) => rowOf(runner, race.each, base)),
+        ...runners.filter((runner) => !failed.has(runner)).map((runner) => rowOf(runner, base)),
         ...failures
       ]
     }

@@ -64,19 +64,19 @@ export const start = ({ connections, marks = [], pause = 0, port, requests, seco
     `http://127.0.0.1:${port}/mcp`
   ]
   const child = launch("load", ["wrk", ...args, "--", file, String(pause), ...marks], {
-    stdio: ["ignore", "pipe", "inherit"]
+    stdio: ["ignore", "pipe", "pipe"]
   })
   return {
-    load: text(child.stdout!).then(read),
+    load: Promise.all([text(child.stdout!), text(child.stderr!)]).then(([output, errors]) => read(output, errors)),
     stop: () => void child.kill("SIGINT")
   }
 }
 
 export const run = (options: Options): Promise<Load> => start(options).load
 
-const read = (output: string): Load => {
+const read = (output: string, errors: string): Load => {
   const line = output.split("\n").find((line) => line.startsWith("@"))
-  if (line === undefined) throw new Error(`wrk did not finish: ${output.trim()}`)
+  if (line === undefined) throw new Error(`wrk did not finish: ${errors.trim()}`)
   const fields = line.slice(1).split("\t")
   const [requests, micros, bytes, refused, lost, wrong, p50, p99, max] = fields.slice(0, 9).map(Number)
   if (refused! + lost! + wrong! > 0) {
