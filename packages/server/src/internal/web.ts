@@ -12,7 +12,10 @@ import type { Body, Headers, HttpAnswer, HttpRequest } from "./http/door.ts"
 export interface Given {
   /** Who makes it. */
   readonly principal?: Principal | undefined
-  /** Its body, where somebody has read it: JSON, text or bytes. */
+  /**
+   * Its body, where somebody has read it: JSON, text or bytes. On Node behind Hono's adapter it costs half to give it along, with
+   * `await c.req.text()`; but then it is the host that has to keep it from being too large.
+   */
   readonly body?: unknown
   /** Services of this request, for its handlers. */
   readonly context?: Context.Context<never> | undefined
@@ -35,6 +38,8 @@ const encoder = /* @__PURE__ */ new TextEncoder()
 const bodyOf = (body: unknown, limit: number): Body => {
   const bytes = body instanceof Uint8Array
     ? body
+    : body instanceof ArrayBuffer
+    ? new Uint8Array(body)
     : encoder.encode(typeof body === "string" ? body : JSON.stringify(body))
   if (bytes.byteLength > limit) return { fault: "TooLarge" }
   try {

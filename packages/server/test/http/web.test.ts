@@ -129,7 +129,8 @@ describe("a request", () => {
         const request = requestOf(call("whoami"))
         return Effect.map(Effect.promise(() => request.text()), (text) => [request, text] as const)
       }
-      for (const as of [JSON.parse, (text: string) => text, (text: string) => new TextEncoder().encode(text)]) {
+      const bytes = (text: string) => new TextEncoder().encode(text)
+      for (const as of [JSON.parse, String, bytes, (text: string) => bytes(text).buffer]) {
         const [request, text] = yield* read()
         const reply = yield* Effect.promise(() => handler(request, { body: as(text) }))
         expect(yield* Effect.promise(() => textOf(reply))).toBe("nobody of nowhere")
