@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import * as Catalog from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Principal from "@skein/server/Principal"
@@ -6,6 +7,7 @@ import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import fastify from "fastify"
 import { createServer, type RequestListener, type Server } from "node:http"
@@ -228,22 +230,84 @@ describe("a server of its own", () => {
       expect((yield* tunnel.closed).text).not.toContain("200")
     })))
 
-  it.live("2025-11-25 · session-era headers are compared where they are sent, and demanded by an option", () =>
+  it.live("2025-11-25 · mirrored headers are compared where they are sent, and demanded by an option", () =>
     Effect.scoped(Effect.gen(function*() {
-      const initialize = {
+      const region = Tool.layer(
+        Tool.make("query", {
+          description: "Asks.",
+          input: { region: Schema.String.annotate({ "x-mcp-header": "Region" }) }
+        }),
+        ({ region }) => Effect.succeed(region)
+      )
+      const hidden = Catalog.visibleTo((caller) => caller.info?.["name"] === "ada", region)
+      const open = (at: { readonly port: number }, name: string) =>
+        kit.post(at, {
+          jsonrpc: "2.0",
+          id: 1,
+          method: "initialize",
+          params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name, version: "1" } }
+        }, { "mcp-method": "initialize" })
+      const query = {
         jsonrpc: "2.0",
-        id: 1,
-        method: "initialize",
-        params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "x", version: "1" } }
+        id: 2,
+        method: "tools/call",
+        params: { name: "query", arguments: { region: "eu" } }
       }
+
+      const at = yield* kit.serve(fixtures.server(hidden))
+      const wrong = yield* kit.post(at, { ...query, method: "initialize" }, { "mcp-method": "tools/call" })
+      expect([wrong.status, wrong.json.error.code, wrong.json.id, at.endpoint.sessions]).toEqual([400, -32600, 2, 0])
+      const ada = { "mcp-session-id": (yield* open(at, "ada")).headers["mcp-session-id"] as string }
+      expect((yield* kit.post(at, query, ada)).status).toBe(200)
+      expect((yield* kit.post(at, query, { ...ada, "mcp-name": "query", "mcp-param-region": "eu" })).status).toBe(200)
+      for (const headers of [{ "mcp-name": "other" }, { "mcp-method": "x" }, { "mcp-param-region": "us" }]) {
+        const { json, status } = yield* kit.post(at, query, { ...ada, ...headers })
+        expect([status, json.error.code, json.id]).toEqual([400, -32600, 2])
+      }
+      // Who may not see the tool does not learn by its headers that it is there.
+      const eve = { "mcp-session-id": (yield* open(at, "eve")).headers["mcp-session-id"] as string }
+      const told = yield* kit.post(at, query, { ...eve, "mcp-param-region": "us" })
+      expect(told.json ?? told.messages[0]).toMatchObject({ error: { code: -32602, message: "Unknown tool: query" } })
+
+      const strict = yield* kit.serve(fixtures.server(region), { requireMirroredHeaders: true })
+      const bob = { "mcp-session-id": (yield* open(strict, "bob")).headers["mcp-session-id"] as string }
+      expect((yield* kit.post(strict, query, bob)).status).toBe(400)
+      expect((yield* kit.post(strict, query, { ...bob, "mcp-method": "tools/call", "mcp-name": "query" })).status).toBe(
+        400
+      )
+      const all = { ...bob, "mcp-method": "tools/call", "mcp-name": "query", "mcp-param-region": "eu" }
+      expect((yield* kit.post(strict, query, all)).status).toBe(200)
+    })))
+
+  it.live("what is refused leaves no memory behind", () =>
+    Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server)
-      const wrong = yield* kit.post(at, initialize, { "mcp-method": "tools/call" })
-      expect([wrong.status, wrong.json.error.code, wrong.json.id]).toEqual([400, -32600, 1])
-      expect(at.endpoint.sessions).toBe(0)
-      const right = yield* kit.post(at, initialize, { "mcp-method": "initialize" })
-      expect([right.status, at.endpoint.sessions]).toEqual([200, 1])
-      const strict = yield* kit.serve(server, { requireMirroredHeaders: true })
-      expect((yield* kit.post(strict, initialize)).status).toBe(400)
-      expect((yield* kit.post(strict, initialize, { "mcp-method": "initialize" })).status).toBe(200)
+      const raw = yield* kit.raw(at)
+      const bad = "x".repeat(2_000)
+      const requests = [
+        whole.replace("localhost", "evil.com"),
+        whole.replace("/mcp", `/${bad}`),
+        whole.replace("Mcp-Name: echo", `Mcp-Name: ${bad}`),
+        whole.replace("\"method\"", "\"metho_\""),
+        whole.replaceAll("2026-07-28", "2026-07-29")
+      ]
+      const round = (count: number) =>
+        Effect.gen(function*() {
+          for (let at = 0; at < count; at++) raw.write(requests.join("").replaceAll("evil.com", `evil-${at}.com`))
+          raw.write(
+            whole.replace("\"hi\"", `"round ${count}"`).replace(
+              /content-length: \d+/,
+              `content-length: ${body.length + `round ${count}`.length - 2}`
+            )
+          )
+          yield* raw.until(`round ${count}`)
+          gc!()
+          return process.memoryUsage().heapUsed
+        })
+      const before = yield* round(200)
+      const after = yield* round(1_000)
+      expect([...at.endpoint.exchanges]).toEqual([])
+      // What came back is held by the test: half a kilobyte each.
+      expect((after - before) / 5_000).toBeLessThan(1_000)
     })))
 })

@@ -195,7 +195,8 @@ export class Endpoint {
   #inSession(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
     if (message._tag === "Request" || message._tag === "Notification") {
       const required = this.options.requireMirroredHeaders && message._tag === "Request"
-      const wrong = mirrored.mismatch(this.#host.catalog, message, request, undefined, required)
+      const caller = required || request.params !== undefined ? this.#sessions.caller(request) : undefined
+      const wrong = mirrored.mismatch(this.#host.catalog, message, request, caller, required)
       if (wrong !== undefined) {
         return this.#refuse(answer, because(McpError.headerMismatch(wrong), Revision.latestSession), idOf(message))
       }
