@@ -1,12 +1,23 @@
 /**
  * Prompts: messages that a user picks, with arguments filled in.
  *
+ * An argument is text on the wire; its schema says what the handler gets. `Prompt.layer` binds a prompt to its handler, and to what
+ * completes its arguments; `Prompt.add` and `Prompt.replace` do so while the server runs.
+ *
  * @example
  * const review = Prompt.make("review", {
  *   description: "Reviews code",
- *   arguments: { code: Schema.String.annotate({ description: "What to review" }) }
+ *   arguments: {
+ *     code: Schema.String.annotate({ description: "What to review" }),
+ *     language: Schema.String,
+ *     tone: Schema.optionalKey(Schema.Literals(["kind", "strict"]))
+ *   }
  * })
- * const live = Prompt.layer(review, ({ code }) => Effect.succeed(`Please review this code:\n${code}`))
+ * const live = Prompt.layer(
+ *   review,
+ *   ({ code, tone = "kind" }) => Effect.succeed([Prompt.user(`Be ${tone}. Please review this code:`), Prompt.user(code)]),
+ *   { complete: { language: ["python", "rust", "typescript"] } }
+ * )
  */
 import type * as Common from "@skein/protocol/Common"
 import * as McpError from "@skein/protocol/McpError"

@@ -1,8 +1,11 @@
 /**
  * Resources: what a client can read by its URI.
  *
+ * `Resource.layer` binds a resource to what reads it; `Resource.add` and `Resource.replace` do so while the server runs, and
+ * `Catalog.updated` says that one has changed.
+ *
  * @example
- * const logo = Resource.make("shop://logo", { title: "The logo", mimeType: "image/png" })
+ * const logo = Resource.make("shop://logo", { title: "The logo", mimeType: "image/png", ttlMs: 3_600_000 })
  * const live = Resource.layer(logo, Effect.promise(() => readFile("logo.png")))
  */
 import type * as Common from "@skein/protocol/Common"

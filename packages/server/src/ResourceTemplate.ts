@@ -1,9 +1,18 @@
 /**
  * Resource templates: families of resources, by an RFC 6570 URI template.
  *
+ * `ResourceTemplate.layer` binds a template to what reads its resources, and to what completes its variables;
+ * `ResourceTemplate.add` and `ResourceTemplate.replace` do so while the server runs.
+ *
  * @example
- * const note = ResourceTemplate.make("notes://{id}", { name: "note", mimeType: "text/markdown" })
- * const live = ResourceTemplate.layer(note, ({ id }) => Effect.succeed(`# Note ${id}`))
+ * const note = ResourceTemplate.make("notes://{folder}/{id}", {
+ *   name: "note",
+ *   mimeType: "text/markdown",
+ *   variables: { folder: Schema.Literals(["work", "home"]), id: Schema.NumberFromString }
+ * })
+ * const live = ResourceTemplate.layer(note, ({ folder, id }) => Effect.flatMap(Notes, (notes) => notes.read(folder, id)), {
+ *   complete: { id: (typed, { folder }) => Effect.flatMap(Notes, (notes) => notes.idsLike(typed, folder)) }
+ * })
  */
 import type * as Common from "@skein/protocol/Common"
 import * as UriTemplate from "@skein/protocol/UriTemplate"

@@ -2,8 +2,8 @@
  * Tools: what a model can call.
  *
  * A definition is a value: a name, what describes it, and a schema for what goes in and, if one is given, for what comes out.
- * `Tool.layer` binds it to its handler. The handler gets the decoded arguments; the services that it needs are captured when
- * the layer is built, and the request itself is the service `McpRequest`.
+ * `Tool.layer` binds it to its handler; `Tool.add` and `Tool.replace` do so while the server runs. The handler gets the decoded
+ * arguments; the services that it needs are captured when the layer is built, and the request itself is the service `McpRequest`.
  *
  * @example
  * const add = Tool.make("add", {
@@ -12,6 +12,13 @@
  *   output: { sum: Schema.Finite }
  * })
  * const live = Tool.layer(add, ({ a, b }) => Effect.succeed({ sum: a + b }))
+ *
+ * // A schema of another library, and JSON Schema as it is:
+ * const search = Tool.make("search", { input: z.object({ query: z.string(), limit: z.int().default(10) }) })
+ * const legacy = Tool.make("legacy", { input: JsonSchema.make<{ readonly id: string }>(schemaFromAFile) })
+ *
+ * // Text, blocks of content, or a result that has all of it:
+ * const plot = Tool.layer(Tool.make("plot"), () => Effect.succeed([Content.text("Sales"), Content.image(png, "image/png")]))
  */
 import type * as Common from "@skein/protocol/Common"
 import type * as WireTool from "@skein/protocol/Tool"
@@ -28,7 +35,6 @@ import * as captured from "./internal/captured.ts"
 import { clip } from "./internal/clip.ts"
 import * as jsonSchema from "./internal/jsonSchema.ts"
 import * as shape from "./internal/shape.ts"
-import type { Reader, Writer } from "./internal/shape.ts"
 import * as toolCall from "./internal/toolCall.ts"
 import type { Visible } from "./Registry.ts"
 
@@ -91,8 +97,8 @@ export interface Options<Input extends Shape, Output extends Shape> {
 export interface Tool<Name extends string, Input, Output> {
   readonly name: Name
   readonly options: Omit<Options<never, never>, "input" | "output">
-  readonly input: Reader<Input> | undefined
-  readonly output: Writer<Output> | undefined
+  readonly input: shape.Reader<Input> | undefined
+  readonly output: shape.Writer<Output> | undefined
 }
 
 /** Structured content together with content of the author's own, or with `isError`. Made by `result`. */
@@ -114,7 +120,7 @@ export const make = <const Name extends string, Input extends Shape = {}, Output
   return {
     name,
     options: rest,
-    input: input === undefined ? undefined : shape.reader(input) as Reader<InputOf<Input>>,
+    input: input === undefined ? undefined : shape.reader(input) as shape.Reader<InputOf<Input>>,
     output: output === undefined ? undefined : shape.writer(output)
   }
 }
