@@ -182,10 +182,8 @@ export class Round extends Onces implements Contract {
   #end(): void {
     this.#ended = true
     const { exchange } = this
-    if (!exchange.finished && !exchange.cancelled) {
-      exchange.instead = Effect.suspend(() => this.#host.answer(this))
-      exchange.fiber?.interruptUnsafe()
-    }
+    exchange.instead = Effect.suspend(() => this.#host.answer(this))
+    exchange.fiber?.interruptUnsafe()
     // Those whom the interruption of the root does not reach: they are detached, or uninterruptible.
     for (const [resume, fiber] of [...this.#parked]) resume(stop(fiber))
   }

@@ -62,6 +62,15 @@ describe("questions in parallel go out together", () => {
       }))
   }
 
+  it.effect("one more turn, where somebody asked meanwhile", () =>
+    Effect.gen(function*() {
+      const after = (turns: number, message: string) =>
+        Effect.andThen(Effect.repeat(Effect.yieldNow, { times: turns - 1 }), ask(message))
+      const handler = Effect.all([ask("a"), after(1, "b"), after(2, "c"), after(3, "d"), after(4, "e")], all)
+      const { requests, said } = yield* both(Effect.map(handler, (answers) => answers.join("")))
+      expect([said, requests]).toEqual(["ABCDE", 2])
+    }))
+
   it.effect("bounded concurrency costs rounds", () =>
     Effect.gen(function*() {
       const handler = Effect.forEach(["a", "b", "c"], (message) => ask(message), { concurrency: 2 })
@@ -241,10 +250,12 @@ describe("the end of a round", () => {
     Effect.gen(function*() {
       const handler = Effect.gen(function*() {
         const first = yield* Effect.race(ask("slow"), Effect.andThen(Effect.yieldNow, Effect.succeed("fast")))
+        // With nobody left who waits the round goes on, for as long as it takes.
+        yield* Effect.repeat(immediate, { times: 9 })
         return first + (yield* ask("then"))
       })
       const { client, said } = yield* replayed(handler)
-      expect(said).toBe("fastTHEN")
+      expect([said, client.sent]).toEqual(["fastTHEN", 2])
       expect(client.asked.map(({ params }) => params.message)).toEqual(["then"])
     }))
 
