@@ -93,6 +93,9 @@ export abstract class Held implements Connection {
     this.#used = this.keeper.now()
   }
 
+  /** Ends as soon as nothing is in flight. */
+  abstract drain(): void
+
   end(reason: SessionEnd): void {
     this.ending = true
     this.peer.close(reason)

@@ -51,15 +51,24 @@ export class LegacySession extends Held {
     if (this.#over || this.#answer.over) return true
     const text = sse.named("message", JsonRpc.encode(message))
     if (!this.#answer.slow) this.#unsent = 0
+    // What is large by itself is no sign that nobody reads.
+    if (this.#unsent > this.keeper.options.maxUnsent) return this.#cut()
     if (this.#answer.write(text)) return true
     this.#unsent += text.length
-    if (this.#unsent <= this.keeper.options.maxUnsent) return false
-    this.keeper.fork(
-      Effect.logWarning(`A client does not read: its session ends with ${this.#unsent} characters unsent`)
-    )
+    return false
+  }
+
+  #cut(): true {
     this.#answer.abort()
     this.keeper.end(this, { _tag: "Closed" })
+    const message = `A client does not read: its session ends, with ${this.#unsent} characters unsent`
+    this.keeper.fork(Effect.logWarning(message))
     return true
+  }
+
+  /** Its requests may finish as those of a client that has said all that it had to say. */
+  drain(): void {
+    this.peer.close({ _tag: "Ended" })
   }
 
   get drained(): Effect.Effect<void> {

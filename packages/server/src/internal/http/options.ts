@@ -39,7 +39,7 @@ export interface Options {
   readonly maxStreams?: number | undefined
   /**
    * Characters that wait in memory for a client that is slow to read a stream: 1 Mi by default. Handlers wait before that, where
-   * they can; beyond it the connection is cut. In the session era the stream goes on, and its client can come back for the rest.
+   * they can; with the next message beyond it the connection is cut. In the session era the stream goes on, and its client can come back for the rest.
    */
   readonly maxUnsent?: number | undefined
   /** How often a quiet stream gets a comment, so that nothing between takes it for dead: 15 seconds by default, 0 for never. */

@@ -218,9 +218,13 @@ export class HttpSession extends Held implements Owner {
   /** If nothing is in flight any more, nothing has been since now. */
   #rest(): void {
     if (this.#posts?.size === 0) this.#posts = undefined
-    if (this.busy || this.#current !== undefined) return
-    if (this.keeper.options.sessions.stateless) this.keeper.end(this, { _tag: "Closed" })
-    else this.used()
+    if (this.#current !== undefined) return
+    if (this.keeper.closing || this.keeper.options.sessions.stateless) this.drain()
+    else if (!this.busy) this.used()
+  }
+
+  drain(): void {
+    if (this.#posts === undefined) this.keeper.end(this, { _tag: "Closed" })
   }
 
   get #ended(): Refused | undefined {

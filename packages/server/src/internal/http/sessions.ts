@@ -101,6 +101,14 @@ export class Sessions implements Keeper {
     session.post(message, request, answer)
   }
 
+  /** For whom a message of a session is: undefined before the handshake, and where the request belongs to no session. */
+  caller(request: HttpRequest): ServerSession | undefined {
+    const session = this.#sessionOf(request)
+    return session instanceof HttpSession && session.peer.session instanceof ServerSession
+      ? session.peer.session
+      : undefined
+  }
+
   /** A stream by GET: a new one, or one that the client comes back to. */
   get(request: HttpRequest, answer: HttpAnswer): void {
     const session = this.#sessionOf(request)
@@ -137,15 +145,18 @@ export class Sessions implements Keeper {
     session.post(message, request, answer)
   }
 
-  /** Ends all sessions: what is in flight may finish within the grace, then it is interrupted. */
+  /**
+   * Ends all sessions: what is in flight may finish within the grace, and what it asks its client may be answered; then it is
+   * interrupted.
+   */
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.closing = true
       this.#sweeper.disarm()
-      for (const session of [...this.#found.values()]) this.end(session, { _tag: "Ended" })
+      for (const session of [...this.#found.values()]) session.drain()
       return Effect.timeoutOption(this.#ended, this.options.grace).pipe(
         Effect.andThen(() => {
-          for (const session of this.#ending) session.peer.close({ _tag: "Closed" })
+          for (const session of [...this.#found.values()]) this.end(session, { _tag: "Closed" })
           return this.#ended
         }),
         Effect.andThen(Scope.close(this.#scope, Exit.void))
@@ -155,7 +166,10 @@ export class Sessions implements Keeper {
 
   get #ended(): Effect.Effect<void> {
     return Effect.suspend(() =>
-      Effect.forEach([...this.#ending], ({ peer }) => peer.ended, { concurrency: "unbounded", discard: true })
+      Effect.forEach([...this.#found.values(), ...this.#ending], ({ peer }) => peer.ended, {
+        concurrency: "unbounded",
+        discard: true
+      })
     )
   }
 

@@ -185,13 +185,17 @@ export class Stream {
 
   #write(answer: HttpAnswer, text: string): boolean {
     if (!answer.slow) this.#unsent = 0
+    // What is large by itself is no sign that nobody reads.
+    if (this.#unsent > this.#owner.maxUnsent) return this.#cut(answer)
     if (answer.write(text)) return true
     this.#unsent += text.length
-    if (this.#unsent <= this.#owner.maxUnsent) return false
+    return false
+  }
+
+  #cut(answer: HttpAnswer): true {
     this.#leave()
     answer.abort()
-    const message =
-      `A client does not read: its connection was cut with more than ${this.#owner.maxUnsent} characters unsent`
+    const message = `A client does not read: its connection was cut, with ${this.#unsent} characters unsent`
     this.#owner.fork(Effect.logWarning(message))
     return true
   }

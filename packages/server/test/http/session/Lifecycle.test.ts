@@ -227,7 +227,7 @@ describe("how many sessions", () => {
           streaming.leave()
           // Some say goodbye, some never do.
           if (n % 2 === 0) yield* client.delete()
-          else server.control.open(`${n} 1`), server.control.open(`${n} 2`)
+          else for (const gate of [1, 2]) server.control.open(`${n} ${gate}`)
         }))
       yield* Effect.forEach(Array.from({ length: 1_000 }, (_, n) => n), one, { concurrency: 16, discard: true })
       yield* until(() => server.endpoint.streams === 0)

@@ -96,9 +96,11 @@ const layer = (control: Control, limits: McpServer.Options["limits"]) =>
       Effect.gen(function*() {
         const request = yield* McpRequest
         const padding = "x".repeat(64 * 1024)
+        yield* request.notify("notifications/test", {})
+        yield* wait(control, "flood")
         for (let n = 1; n <= times; n++) {
           const said = request.notify("notifications/test", { n, padding })
-          yield* waits ? said : Effect.asVoid(Effect.forkChild(said))
+          yield* waits ? said : Effect.asVoid(Effect.forkChild(said, { startImmediately: true }))
           control.flooded = n
         }
         return "flooded"

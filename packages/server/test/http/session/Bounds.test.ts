@@ -1,0 +1,152 @@
+/** Clients that do not read, and what is kept for those who come back. */
+import { describe, expect, it } from "@effect/vitest"
+import * as EventLog from "@skein/server/EventLog"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { call, enter, serve, until } from "./kit.ts"
+
+describe("a client that does not read", () => {
+  it.effect("slows its own handler and nobody else", () =>
+    Effect.gen(function*() {
+      const server = yield* serve()
+      const client = yield* enter(server, "2025-11-25")
+      const slow = yield* client.stream(call(1, "flood", { times: 400, waits: true }))
+      slow.pause()
+      server.control.open("flood")
+      yield* client.post(call(2, "echo", { text: "still here" }))
+      let stuck = -1
+      yield* until(() => {
+        // It stops when the sockets' own buffers are full.
+        const same = stuck === server.control.flooded
+        stuck = server.control.flooded
+        return same && stuck > 0
+      })
+      expect((yield* client.post(call(3, "echo", { text: "still here" }))).status).toBe(200)
+      expect(server.control.flooded).toBeLessThan(400)
+      slow.resume()
+      yield* slow.ended
+      expect(slow.waiting().at(-1)!.json).toMatchObject({ id: 1, result: { content: [{ text: "flooded" }] } })
+      expect(server.control.flooded).toBe(400)
+    }))
+
+  it.effect("is cut off when more waits than may, and comes back for the rest", () =>
+    Effect.gen(function*() {
+      const log = EventLog.layerMemory({ maxPerSession: 64 * 1024 * 1024 })
+      const server = yield* Effect.provide(serve({ maxUnsent: 256 * 1024 }), log)
+      const client = yield* enter(server, "2025-11-25")
+      const slow = yield* client.stream(call(1, "flood", { times: 400, waits: false }))
+      const primed = yield* slow.next
+      slow.pause()
+      server.control.open("flood")
+      yield* until(() => server.control.flooded === 400)
+      slow.resume()
+      expect(yield* slow.ended).toBe("cut")
+      const rest = yield* client.read({ "last-event-id": primed.id })
+      expect(rest.messages).toHaveLength(402)
+      expect(rest.messages.at(-1)).toMatchObject({ id: 1, result: { content: [{ text: "flooded" }] } })
+    }), 30_000)
+})
+
+describe("the event log in memory", () => {
+  const read = (log: EventLog.Log, session: string, stream: number, after: number) =>
+    Effect.runSync(log.read(session, stream, after))
+
+  const fill = (log: EventLog.Log, session: string, stream: number, count: number, data = "0123456789") => {
+    for (let event = 1; event <= count; event++) log.append(session, stream, event, data)
+  }
+
+  it("keeps the last events of a stream: maxEvents", () => {
+    const log = EventLog.memory({ maxEvents: 3 })
+    fill(log, "a", 1, 5)
+    expect(read(log, "a", 1, 2)).toHaveLength(3)
+    expect(read(log, "a", 1, 5)).toEqual([])
+    expect(read(log, "a", 1, 1)).toBeUndefined()
+    expect(read(log, "a", 1, 6)).toBeUndefined()
+    const none = EventLog.memory({ maxEvents: 0 })
+    fill(none, "a", 1, 2)
+    expect(read(none, "a", 1, 1)).toBeUndefined()
+  })
+
+  it("keeps so many characters of a session, those of streams that are not complete last: maxPerSession", () => {
+    const log = EventLog.memory({ maxPerSession: 50 })
+    fill(log, "a", 1, 2)
+    fill(log, "a", 2, 2)
+    fill(log, "b", 1, 5)
+    log.complete("a", 2)
+    log.append("a", 1, 3, "0123456789")
+    log.append("a", 1, 4, "0123456789")
+    expect(read(log, "a", 2, 0)).toBeUndefined()
+    expect(read(log, "a", 2, 1)).toHaveLength(1)
+    expect(read(log, "a", 1, 0)).toHaveLength(4)
+    expect(read(log, "b", 1, 0)).toHaveLength(5)
+    // One that is too large is not kept, and none before it is of any use.
+    log.append("b", 1, 6, "x".repeat(51))
+    log.append("b", 1, 7, "y")
+    expect(read(log, "b", 1, 5)).toBeUndefined()
+    expect(read(log, "b", 1, 6)).toEqual(["y"])
+  })
+
+  it("keeps so many characters in all: maxTotal", () => {
+    const log = EventLog.memory({ maxTotal: 100 })
+    for (const session of ["a", "b", "c"]) fill(log, session, 1, 4)
+    expect(read(log, "a", 1, 1)).toBeUndefined()
+    expect(read(log, "a", 1, 2)).toHaveLength(2)
+    expect(read(log, "b", 1, 0)).toHaveLength(4)
+    log.complete("b", 1)
+    log.append("d", 1, 1, "0123456789")
+    expect(read(log, "b", 1, 0)).toBeUndefined()
+    expect(read(log, "c", 1, 0)).toHaveLength(4)
+  })
+
+  it("forgets what belongs to a session that is over, and what was complete long enough: retention", () => {
+    const log = EventLog.memory({ retention: "5 seconds" })
+    fill(log, "a", 1, 2)
+    fill(log, "b", 1, 2)
+    log.forget("a")
+    expect(read(log, "a", 1, 0)).toBeUndefined()
+    expect(log.sweep!(0)).toBe(false)
+    log.complete("b", 1)
+    expect(log.sweep!(1_000)).toBe(true)
+    expect(log.sweep!(5_999)).toBe(true)
+    expect(read(log, "b", 1, 0)).toHaveLength(2)
+    expect(log.sweep!(6_000)).toBe(false)
+    expect(read(log, "b", 1, 0)).toBeUndefined()
+  })
+
+  it.effect("the events of a session are forgotten with it", () =>
+    Effect.gen(function*() {
+      const memory = EventLog.memory()
+      const sessions: Array<string> = []
+      const log: EventLog.Log = {
+        append: (session, stream, event, data) => {
+          sessions.push(session)
+          memory.append(session, stream, event, data)
+        },
+        complete: (session, stream) => memory.complete(session, stream),
+        forget: (session) => memory.forget(session),
+        read: (session, stream, after) => memory.read(session, stream, after)
+      }
+      const server = yield* Effect.provide(serve(), Layer.succeed(EventLog.EventLog, log))
+      const client = yield* enter(server, "2025-11-25")
+      yield* client.post(call(0, "echo", { text: "x" }))
+      expect(sessions).toEqual([])
+      const stream = yield* client.stream(call(1, "steps", { key: "a" }))
+      yield* stream.message
+      expect(sessions).toEqual([client.id])
+      expect(read(memory, client.id, 1, 0)).toHaveLength(1)
+      yield* client.delete()
+      yield* stream.ended
+      yield* until(() => read(memory, client.id, 1, 0) === undefined)
+    }))
+})
+
+describe("a message that is large by itself", () => {
+  it.effect("is no sign of a client that does not read", () =>
+    Effect.gen(function*() {
+      const server = yield* serve({ maxUnsent: 1000 })
+      const client = yield* enter(server, "2025-11-25")
+      server.control.open("flood")
+      const whole = yield* client.post(call(1, "flood", { times: 3, waits: true }))
+      expect(whole.messages).toHaveLength(5)
+    }))
+})

@@ -1,0 +1,56 @@
+/** The end of an endpoint that has sessions. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
+import { post } from "../kit.ts"
+import { call, enter, initialize, serve, until } from "./kit.ts"
+
+describe("close", () => {
+  it.effect("what is in flight may finish, questions may be answered, streams end cleanly, and nothing new is taken", () =>
+    Effect.gen(function*() {
+      const server = yield* serve()
+      const client = yield* enter(server, "2025-11-25")
+      const idle = yield* enter(server, "2025-11-25")
+      const listening = yield* idle.get()
+      const held = yield* Effect.forkChild(client.post(call(1, "hold", { key: "a" })))
+      const asking = yield* client.stream(call(2, "ask", { key: "q" }))
+      const { id } = yield* asking.message
+      yield* until(() => server.control.started.length === 1)
+      const closing = yield* Effect.forkChild(server.endpoint.close, { startImmediately: true })
+      expect(yield* listening.ended).toBe("end")
+      const refused = [
+        yield* post(server, initialize("2025-11-25")),
+        yield* client.post(call(3, "echo", { text: "x" }))
+      ]
+      for (const { headers, json, status } of refused) {
+        expect([status, headers["retry-after"], json.error.code]).toEqual([503, "1", -32603])
+      }
+      server.control.open("a")
+      expect((yield* Fiber.join(held)).json.result.content[0].text).toBe("a done")
+      expect((yield* client.post({ jsonrpc: "2.0", id, result: { action: "accept" } })).status).toBe(202)
+      expect(yield* asking.message).toMatchObject({ id: 2, result: { content: [{ text: "q accept" }] } })
+      expect(yield* asking.ended).toBe("end")
+      yield* Fiber.join(closing)
+      expect([server.endpoint.sessions, server.endpoint.streams]).toEqual([0, 0])
+    }))
+
+  it.effect("after the grace what still runs is interrupted, and answered with 503", () =>
+    Effect.gen(function*() {
+      const server = yield* serve({ grace: "2 seconds" })
+      const client = yield* enter(server, "2025-11-25")
+      const held = yield* Effect.forkChild(client.post(call(1, "hold", { key: "a" })))
+      const stream = yield* client.stream(call(2, "steps", { key: "b" }))
+      yield* stream.message
+      yield* until(() => server.control.started.length === 2)
+      const closing = yield* Effect.forkChild(server.endpoint.close, { startImmediately: true })
+      yield* TestClock.adjust("1999 millis")
+      expect(server.control.interrupted).toEqual([])
+      yield* TestClock.adjust("1 millis")
+      yield* Fiber.join(closing)
+      expect(server.control.interrupted.toSorted()).toEqual(["a", "b 1"])
+      const answered = yield* Fiber.join(held)
+      expect([answered.status, answered.json]).toMatchObject([503, { id: 1, error: { code: -32603 } }])
+      expect(yield* stream.ended).toBe("end")
+    }))
+})
