@@ -48,6 +48,60 @@ describe("what a tool says of itself", () => {
   }
 })
 
+describe("what resources and templates say of themselves", () => {
+  const annotations = { audience: ["user"], priority: 0.5, lastModified: "2026-01-01T00:00:00Z" } as const
+  const said = { title: "Title", description: "What it is", mimeType: "image/png", annotations, icons }
+  const resource = Resource.make("a://logo", {
+    ...said,
+    name: "logo",
+    size: 3,
+    visible: () => true,
+    ttlMs: 1,
+    _meta: { "example.com/a": 1 }
+  })
+  const template = ResourceTemplate.make("b://{x}", {
+    ...said,
+    name: "b",
+    visible: () => true,
+    ttlMs: 1,
+    cacheScope: "public"
+  })
+  const server = kit.server(
+    Resource.layer(resource, Effect.succeed(new Uint8Array([1, 2, 3]))),
+    ResourceTemplate.layer(template, ({ x }) => Effect.succeed(new TextEncoder().encode(x)))
+  )
+
+  for (const revision of Revision.all) {
+    it.effect(`${revision} · what the revision knows, and nothing else; bytes are base64`, () =>
+      Effect.gen(function*() {
+        const client = yield* kit.client(server, revision)
+        const { resources: [listed] } = yield* client.result("resources/list")
+        const known = {
+          description: "What it is",
+          mimeType: "image/png",
+          annotations: revision >= "2025-06-18" ? annotations : { audience: ["user"], priority: 0.5 },
+          ...(revision >= "2025-06-18" && { title: "Title" }),
+          ...(revision >= "2025-11-25" && { icons })
+        }
+        expect(listed).toEqual({
+          ...known,
+          uri: "a://logo",
+          name: "logo",
+          size: 3,
+          ...(revision >= "2025-06-18" && { _meta: { "example.com/a": 1 } })
+        })
+        const { resourceTemplates: [also] } = yield* client.result("resources/templates/list")
+        expect(also).toEqual({ ...known, uriTemplate: "b://{x}", name: "b" })
+        expect((yield* client.result("resources/read", { uri: "a://logo" })).contents).toEqual([
+          { uri: "a://logo", mimeType: "image/png", blob: "AQID" }
+        ])
+        expect((yield* client.result("resources/read", { uri: "b://a" })).contents).toEqual([
+          { uri: "b://a", mimeType: "image/png", blob: "YQ==" }
+        ])
+      }))
+  }
+})
+
 describe("structured content that is no object", () => {
   const list = { type: "array", items: { type: "integer" } } as const
   const tools = [

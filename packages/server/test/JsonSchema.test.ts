@@ -5,6 +5,7 @@ import type { DefinitionError } from "@skein/server/DefinitionError"
 import * as JsonSchema from "@skein/server/JsonSchema"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
+import { execFileSync } from "node:child_process"
 import * as kit from "./kit.ts"
 
 type Schema = Parameters<typeof JsonSchema.make>[0]
@@ -280,4 +281,23 @@ describe("as the schema of a tool", () => {
         expect((error as DefinitionError).message).toContain("must say \"type\": \"object\" at its root")
       }
     }))
+})
+
+it("law 8 · who does not use it does not load it", () => {
+  // Each module that is loaded is named on stdout.
+  const hooks = `
+    const { registerHooks } = await import("node:module")
+    registerHooks({ load: (url, context, next) => (console.log(url), next(url, context)) })
+  `
+  const loaded = (module: string): string =>
+    execFileSync(process.execPath, [
+      "--conditions=@skein/source",
+      "--input-type=module",
+      "--eval",
+      `${hooks}\nawait import(${JSON.stringify(import.meta.resolve(`@skein/server/${module}`))})`
+    ], { encoding: "utf8" })
+  expect(loaded("JsonSchema")).toContain("/internal/validation/")
+  for (const module of ["Tool", "StandardSchema", "McpServer", "Stdio"]) {
+    expect([module, loaded(module).includes("/internal/validation/")]).toEqual([module, false])
+  }
 })
