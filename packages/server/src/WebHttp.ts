@@ -2,11 +2,15 @@
  * A server as a web-standard handler, from `Request` to `Response`: for Hono, Next.js, Workers, Bun, Deno and whatever else speaks
  * that. It imports nothing of any platform.
  *
+ * It serves this machine alone until it is told its names: `allowedHosts: ["mcp.example.com"]`, and the `allowedOrigins` of the web
+ * pages that may use it.
+ *
  * Where each request may meet another process (Workers, functions), only the request era works, which needs no memory; and on
  * Workers a session needs a Durable Object around the handler.
  *
  * @example
- * const { handler } = WebHttp.mount(McpServer.layer({ name: "hello", version: "1.0.0" }, tools))
+ * const Server = McpServer.layer({ name: "hello", version: "1.0.0" }, tools)
+ * const { handler } = WebHttp.mount(Server, { allowedHosts: ["mcp.example.com"] })
  *
  * // Hono
  * app.all("/mcp", (c) => handler(c.req.raw))

@@ -89,6 +89,7 @@ export class RouterRequest implements HttpRequest {
   }
 
   read(limit: number, done: (body: Body) => void): void {
+    if (Number(this.header("content-length")) > limit) return done({ fault: "TooLarge" })
     const context = Context.add(this.#all, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit))
     const reading = Effect.runForkWith(context)(this.#request.arrayBuffer)
     this.#answer.reading = reading

@@ -21,13 +21,8 @@ export interface Given {
   readonly context?: Context.Context<never> | undefined
 }
 
-/** A path without its query, out of an absolute URL. */
-const pathOf = (url: string): string => {
-  const start = url.indexOf("/", url.indexOf("://") + 3)
-  if (start < 0) return "/"
-  const end = url.slice(start).search(/[?#]/)
-  return end < 0 ? url.slice(start) : url.slice(start, start + end)
-}
+// The host and the path of an absolute URL. A request has them as its URL is written by the standard: with a path, without a user.
+const target = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)([^?#]*)/i
 
 // A byte order mark stays, and is no JSON.
 const strict = { fatal: true, ignoreBOM: true }
@@ -89,7 +84,7 @@ export class WebRequest implements HttpRequest {
 
   constructor(request: Request, answer: WebAnswer, given: Given | undefined) {
     this.method = request.method
-    this.path = pathOf(request.url)
+    this.path = target.exec(request.url)?.[2] ?? "/"
     this.principal = given?.principal
     this.context = given?.context
     this.#request = request
@@ -97,8 +92,10 @@ export class WebRequest implements HttpRequest {
     this.#given = given?.body
   }
 
+  /** A request that did not come over a wire, or not over HTTP/1.1, may have its host in the URL alone. */
   header(name: string): string | undefined {
-    return this.#request.headers.get(name) ?? undefined
+    const { headers, url } = this.#request
+    return headers.get(name) ?? (name === "host" ? target.exec(url)?.[1] : undefined)
   }
 
   get params(): ReadonlyArray<string> | undefined {

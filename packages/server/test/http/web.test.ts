@@ -84,6 +84,18 @@ describe("a request", () => {
       }
     }))
 
+  it.live("is for the host in its header, and where it has none for that in its URL", () =>
+    Effect.gen(function*() {
+      const handler = yield* handlerOf((yield* make).server, { allowedHosts: ["mcp.example.com"] })
+      const ask = (to: string, headers: Record<string, string> = {}) =>
+        Effect.map(Effect.promise(() => handler(new Request(to, { method: "PUT", headers }))), ({ status }) => status)
+      expect(yield* ask("https://mcp.example.com/mcp")).toBe(405)
+      expect(yield* ask("https://mcp.example.com:8443/mcp")).toBe(405)
+      expect(yield* ask("https://evil.example/mcp")).toBe(403)
+      expect(yield* ask("https://evil.example/mcp.example.com/mcp")).toBe(403)
+      expect(yield* ask("https://mcp.example.com/mcp", { host: "evil.example" })).toBe(403)
+    }))
+
   it.live("is known by what the host gives along: who makes it, and the services of its handlers", () =>
     Effect.gen(function*() {
       const handler = yield* handlerOf((yield* make).server)
