@@ -61,6 +61,12 @@ describe("answers", () => {
       expect((yield* kit.send(at, kit.modern("unknown/method"))).status).toBe(404)
     })))
 
+  it.live("alwaysStream of the session era alone changes nothing here", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(fixtures.server(fixtures.echo), { alwaysStream: "session" })
+      expect((yield* kit.send(at, echo)).headers["content-type"]).toBe("application/json")
+    })))
+
   it.live("2026-07-28 · a notification that is accepted: 202 with no body", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(fixtures.server(fixtures.echo))

@@ -155,7 +155,7 @@ export class Lone implements Owner {
     const text = JsonRpc.encode(message)
     if (!turn.streams) {
       const status = message._tag === "Success" ? 200 : statusOf(message.error)
-      if (status !== 200 || !this.#options.alwaysStream) return turn.to.reply(status, json, text)
+      if (status !== 200 || this.#options.alwaysStream !== true) return turn.to.reply(status, json, text)
       this.#stream(turn)
     }
     turn.to.write(sse.message(text))

@@ -44,8 +44,11 @@ export interface Options {
   readonly maxUnsent?: number | undefined
   /** How often a quiet stream gets a comment, so that nothing between takes it for dead: 15 seconds by default, 0 for never. */
   readonly keepAlive?: Duration.Input | undefined
-  /** Answers every request with a stream, also where the result is the first thing to say. Off by default. */
-  readonly alwaysStream?: boolean | undefined
+  /**
+   * Answers every request with a stream, also where the result is the first thing to say. `"session"`: in the session era alone,
+   * where a client can come back for what it has missed of a stream, and of nothing else. Off by default.
+   */
+  readonly alwaysStream?: boolean | "session" | undefined
   /**
    * Demands `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*` in the session era as well, where no client has to send them. Off by
    * default: there they are compared where they are sent. In the request era they are always demanded.
@@ -112,7 +115,7 @@ export interface Resolved {
   readonly maxRequests: number
   readonly maxStreams: number
   readonly keepAlive: number
-  readonly alwaysStream: boolean
+  readonly alwaysStream: boolean | "session"
   readonly requireMirroredHeaders: boolean
   readonly cors: Cors | undefined
   readonly sessions: {

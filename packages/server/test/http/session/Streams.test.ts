@@ -57,13 +57,15 @@ describe("the answer to a POST", () => {
       }))
   }
 
-  it.effect("alwaysStream answers each request with a stream", () =>
-    Effect.gen(function*() {
-      const client = yield* enter(yield* serve({ alwaysStream: true }), "2025-06-18")
-      const echoed = yield* client.post(call(1, "echo", { text: "hi" }))
-      expect(echoed.headers["content-type"]).toBe("text/event-stream")
-      expect(echoed.messages).toMatchObject([{ id: 1, result: { content: [{ text: "hi" }] } }])
-    }))
+  for (const alwaysStream of [true, "session"] as const) {
+    it.effect(`alwaysStream: ${alwaysStream} answers each request with a stream`, () =>
+      Effect.gen(function*() {
+        const client = yield* enter(yield* serve({ alwaysStream }), "2025-06-18")
+        const echoed = yield* client.post(call(1, "echo", { text: "hi" }))
+        expect(echoed.headers["content-type"]).toBe("text/event-stream")
+        expect(echoed.messages).toMatchObject([{ id: 1, result: { content: [{ text: "hi" }] } }])
+      }))
+  }
 
   it.effect("an answer that nobody waits for is accepted, and one that is none is refused with 400", () =>
     Effect.gen(function*() {
