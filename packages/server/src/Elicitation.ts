@@ -255,8 +255,20 @@ export interface Titles {
 const options = <T extends Titles>(titles: T): Schema.Codec<keyof T & string> =>
   Schema.Union(Object.entries(titles).map(([value, title]) => Schema.Literal(value).annotate({ title }))) as never
 
+/** How a choice is written. */
+export interface ChoiceOptions {
+  /**
+   * Writes the titles as `enumNames`, which 2025-11-25 has deprecated ("legacy titled enum"), in all revisions: for clients that
+   * have not learned the newer way. False by default.
+   */
+  readonly enumNames?: boolean | undefined
+}
+
 /** A choice of one value. Without titles: `Schema.Literals`. 2025-06-18 has an older way to write it, and gets that. */
-export const choice = <const T extends Titles>(titles: T): Schema.Codec<keyof T & string> => options(titles)
+export const choice = <const T extends Titles>(
+  titles: T,
+  { enumNames }: ChoiceOptions = {}
+): Schema.Codec<keyof T & string> => enumNames === true ? options(titles).annotate({ enumNames }) : options(titles)
 
 /**
  * A choice of several values, since 2025-11-25. Without titles: `Schema.Array(Schema.Literals(…))`. How many there have to be is

@@ -33,7 +33,8 @@ export const said = (ast: AST.AST, key: "title" | "description"): string | undef
   return typeof text === "string" ? text : undefined
 }
 
-const annotation = (ast: AST.AST, key: string): unknown => {
+/** What an author says of a schema under any key, in the same places. */
+export const annotation = (ast: AST.AST, key: string): unknown => {
   const value = ast.context?.annotations?.[key] ?? AST.resolve(ast)?.[key] ?? ast.annotations?.[key]
   if (value !== undefined) return value
   const members = AST.isUnion(ast) ? ast.types.filter((type) => !AST.isUndefined(type)) : []

@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
-import { annotate, type Definitions, resolve } from "./annotations.ts"
+import { annotate, annotation, type Definitions, resolve } from "./annotations.ts"
 
 type Field = Wire.PrimitiveSchemaDefinition
 
@@ -116,6 +116,13 @@ const minLength = (ast: AST.AST | undefined): { readonly minLength?: number } =>
   return least.length === 0 ? {} : { minLength: Math.max(...least) }
 }
 
+/** A choice whose author wants it in the way of 2025-06-18. */
+const legacy = (field: Field, ast: AST.AST | undefined): Field => {
+  if (ast === undefined || !("oneOf" in field) || annotation(ast, "enumNames") !== true) return field
+  const { oneOf, ...rest } = field
+  return { ...rest, enum: oneOf.map((option) => option.const), enumNames: oneOf.map(({ title }) => title) }
+}
+
 /** The default that reading gives to fields that are absent, as JSON. */
 const defaultsOf = (schema: Schema.ConstraintCodec<unknown, unknown>): JsonObject => {
   if (!AST.isObjects(schema.ast)) return {}
@@ -151,7 +158,7 @@ export const formOf = (
     }
     const value = "default" in field ? undefined : defaults[name]
     fields[name] = {
-      ...field,
+      ...legacy(field, types.get(name)),
       ...minLength(types.get(name)),
       ...(value === undefined ? undefined : { default: value })
     } as Field

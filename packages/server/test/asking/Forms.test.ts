@@ -139,6 +139,19 @@ describe("a form", () => {
       expect(Result.isSuccess(result)).toBe(true)
     }))
 
+  for (const revision of ["2025-06-18", "2025-11-25", "2026-07-28"] as const) {
+    it.effect(`${revision} · a choice is written with enumNames where its author wants it`, () =>
+      Effect.gen(function*() {
+        const color = Elicitation.choice({ r: "Red", g: "Green" }, { enumNames: true }).annotate({ title: "Color" })
+        const written = { type: "string", title: "Color", enum: ["r", "g"], enumNames: ["Red", "Green"] }
+        for (const field of [color, Schema.optionalKey(color)]) {
+          const { result, sent } = yield* asking(revision, Elicitation.form("?", { field }), kit.accept({ field: "g" }))
+          expect(sent.requestedSchema.properties).toEqual({ field: written })
+          expect(result).toEqual(Result.succeed({ action: "accept", content: { field: "g" } }))
+        }
+      }))
+  }
+
   it.effect("2025-06-18 · a choice of several is refused at once", () =>
     Effect.gen(function*() {
       const question = Elicitation.form("?", { several: fields.several })
