@@ -21,7 +21,8 @@ const withArguments = Prompt.layer(
       arg2: Schema.String.annotate({ description: "Second test argument" })
     }
   }),
-  ({ arg1, arg2 }) => Effect.succeed(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`)
+  ({ arg1, arg2 }) => Effect.succeed(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`),
+  { complete: { arg1: ["testing", "tested", "toast", "toad"] } }
 )
 
 const withResource = Prompt.layer(
