@@ -23,6 +23,8 @@ describe("Inspect", () => {
       expect(tree).toEqual({
         name: "garden",
         version: "1.2.3",
+        requests: [],
+        streams: 0,
         sessions: [
           {
             revision: "2025-06-18",
