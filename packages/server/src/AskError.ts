@@ -56,3 +56,7 @@ export class AskError extends Data.TaggedError("AskError")<{
     return this.missing !== undefined && Revision.era(this.revision) === "request"
   }
 }
+
+/** As a JSON-RPC error, for a middleware that asks and has no other way to fail: `-32603` with the message, or the fault that it is. */
+export const toMcpError = (error: AskError): McpError.McpError =>
+  error.fault ?? new McpError.McpError({ reason: "InternalError", message: error.message })

@@ -48,9 +48,13 @@ const unanswered = (error: McpError.McpError | RequestError, method: string, rev
 /** What is the matter with a question to a client, or its params as they are written. */
 const write = <P, R>(
   { method, missing, params, problem }: Question<P, R>,
-  { caller: { capabilities, revision } }: Exchange
+  { caller: { capabilities, revision }, method: about }: Exchange
 ): Effect.Effect<JsonObject, AskError> => {
   const { name } = method
+  // "The server SHOULD NOT send requests other than pings and logging before receiving the `initialized` notification."
+  if (about === Method.Initialize.name) {
+    return refuse(name, revision, "Unsupported", `Nobody can be asked about ${about}`)
+  }
   if (problem !== undefined) return refuse(name, revision, "InvalidQuestion", problem)
   if (Method.request(name, revision) === undefined && Method.inputRequest(name, revision) === undefined) {
     return refuse(name, revision, "Unsupported", `${revision} has no ${name}`)
