@@ -10,6 +10,7 @@ import { content } from "./content.ts"
 import { polling } from "./polling.ts"
 import { prompts } from "./prompts.ts"
 import { resources } from "./resources.ts"
+import { rounds } from "./rounds.ts"
 import { schema } from "./schema.ts"
 import { telling } from "./telling.ts"
 
@@ -19,6 +20,7 @@ export const Everything = McpServer.layer(
   schema,
   telling,
   asking,
+  rounds,
   changing,
   polling,
   resources,
