@@ -85,8 +85,7 @@ const isAnswered = (message: JsonRpc.Message | JsonRpc.Invalid): message is Json
 
 class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
   session: Session | undefined = undefined
-  readonly fork: <A, E>(effect: Effect.Effect<A, E, R>) => Fiber.Fiber<A, E>
-  readonly #clock: Clock.Clock
+  readonly #context: Context.Context<R>
   readonly #options: Options<R>
   readonly #connection: Connection
   readonly #limits: Limits.Resolved
@@ -107,8 +106,7 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
     this.#options = options
     this.#connection = options.connection
     this.#limits = limits
-    this.#clock = Context.get(context, Clock.Clock)
-    this.fork = Effect.runForkWith(context)
+    this.#context = context
     this.#requests = new Requests(this, options.connection, options.dispatch, context, limits)
     this.#life = this.fork(Effect.flatMap(
       Effect.callback<SessionEnd>((resume) => {
@@ -279,7 +277,11 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
   // ---- what the requests, the calls and the notices need
 
   now(): number {
-    return millisOf(this.#clock.monotonicTimeNanosUnsafe())
+    return millisOf(Context.get(this.#context, Clock.Clock).monotonicTimeNanosUnsafe())
+  }
+
+  fork<A, E>(effect: Effect.Effect<A, E, R>): Fiber.Fiber<A, E> {
+    return Effect.runForkWith(this.#context)(effect)
   }
 
   identify(request: JsonRpc.Request, origin: Origin | undefined): Caller | Refusal {

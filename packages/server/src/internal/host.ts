@@ -39,6 +39,8 @@ export class Host {
   readonly identify: (request: JsonRpc.Request, origin: Origin | undefined) => Caller | Refusal
   readonly #dispatch: Dispatcher<McpRequest>
   readonly #inSession: ReturnType<typeof identity.make>["inSession"]
+  readonly #onNotification: Peer.Options<never>["onNotification"]
+  #entered: { readonly from: Context.Context<never>; readonly services: Context.Context<never> } | undefined = undefined
 
   constructor(
     catalog: Catalog["Service"],
@@ -54,6 +56,7 @@ export class Host {
     this.identify = identify.alone
     this.#dispatch = dispatch
     this.#inSession = identify.inSession
+    this.#onNotification = (peer, notification) => hub.onNotification(peer, notification)
   }
 
   /** How a connection of this server is made. */
@@ -62,7 +65,7 @@ export class Host {
       connection,
       dispatch: this.#dispatch,
       identify: this.#inSession,
-      onNotification: (peer, notification) => this.hub.onNotification(peer, notification),
+      onNotification: this.#onNotification,
       limits: this.limits
     }
   }
@@ -72,9 +75,17 @@ export class Host {
    * `context` has the services of the transport.
    */
   open(connection: Connection, context: Context.Context<never>): Peer.Peer {
-    const peer = Peer.makeUnsafe(this.options(connection), logs.enter(context, this.catalog.base))
+    const peer = Peer.makeUnsafe(this.options(connection), this.#enter(context))
     this.hub.peers.add(peer)
     return peer
+  }
+
+  /** A transport opens all of its connections with the same services. */
+  #enter(context: Context.Context<never>): Context.Context<never> {
+    if (this.#entered?.from !== context) {
+      this.#entered = { from: context, services: logs.enter(context, this.catalog.base) }
+    }
+    return this.#entered.services
   }
 
   /** Who hears of sessions, streams and refusals. Nobody, unless telemetry is on. */
