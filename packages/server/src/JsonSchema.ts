@@ -30,6 +30,11 @@ export interface Options {
    * is some tenths of a second. A value that needs more is refused.
    */
   readonly maxSteps?: number
+  /**
+   * Whether a `pattern` with look-around or a reference to a group is allowed; not by default. It is run by the engine of
+   * JavaScript, which some such patterns keep busy for years with a short text: only for schemas that you trust.
+   */
+  readonly nativePatterns?: boolean
 }
 
 /** A JSON Schema that validates. It is a Standard Schema too, so that whatever takes one takes it. */
@@ -83,14 +88,15 @@ const compile = (given: unknown, maxSize: number, limits: Validator.Limits): Com
  *
  * What cannot be used fails the layer of the definition, with its name: what breaks the rules of its dialect or says another
  * one; a reference that leads out of the schema (`#…` alone is followed) or nowhere, or round in a circle; an `$id` inside; a
- * `pattern` with look-around or a reference to a group, which can take time without end; what is beyond the bounds of the options.
+ * `pattern` with look-around or a reference to a group (see `nativePatterns`); what is beyond the bounds of the options.
  * `format` and the `content…` keywords describe, and are not checked (2020-12, "Format-Annotation Vocabulary").
  *
  * Values are refused with the first ten faults. Patterns, `uniqueItems` and all else take time linear in the value.
  */
 export const make = <T = JsonObject>(schema: JsonObject | boolean, options: Options = {}): JsonSchema<T> => {
-  const { maxDepth = 64, maxSchemas = 10_000, maxSize = 262_144, maxSteps = 5_000_000 } = options
-  const limits: Validator.Limits = { maxDepth, maxSchemas, maxSteps }
+  const { maxDepth = 64, maxSchemas = 10_000, maxSize = 262_144, maxSteps = 5_000_000, nativePatterns = false } =
+    options
+  const limits: Validator.Limits = { maxDepth, maxSchemas, maxSteps, nativePatterns }
   let known: Compiled | undefined
   const compiled = (): Compiled => known ??= compile(schema, maxSize, limits)
 

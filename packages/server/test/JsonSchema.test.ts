@@ -198,6 +198,16 @@ describe("schemas that cannot be used", () => {
     it(`${JSON.stringify(schema)}: ${problem}`, () => expect(refusal(schema)).toContain(problem))
   }
 
+  it("nativePatterns: those that cannot be run in linear time, by option", () => {
+    const schema = { pattern: "^(?=.*\\d)(\\w)\\1" }
+    expect(refusal(schema)).toContain("look-around is not supported")
+    expect(refusal(schema, { nativePatterns: true })).toBe("none")
+    const { validate } = JsonSchema.make<unknown>(schema, { nativePatterns: true })["~standard"]
+    expect(validate("aa1")).toEqual({ value: "aa1" })
+    for (const text of ["ab1", "aa"]) expect(validate(text)).toHaveProperty("issues")
+    expect(refusal({ pattern: "(" }, { nativePatterns: true })).toContain("cannot be used")
+  })
+
   it("one that refers to itself as a value", () => {
     const schema: Record<string, unknown> = { type: "object" }
     schema["properties"] = { a: schema }
@@ -289,15 +299,16 @@ it("law 8 · who does not use it does not load it", () => {
     const { registerHooks } = await import("node:module")
     registerHooks({ load: (url, context, next) => (console.log(url), next(url, context)) })
   `
-  const loaded = (module: string): string =>
-    execFileSync(process.execPath, [
-      "--conditions=@skein/source",
-      "--input-type=module",
-      "--eval",
-      `${hooks}\nawait import(${JSON.stringify(import.meta.resolve(`@skein/server/${module}`))})`
-    ], { encoding: "utf8" })
-  expect(loaded("JsonSchema")).toContain("/internal/validation/")
-  for (const module of ["Tool", "StandardSchema", "McpServer", "Stdio"]) {
-    expect([module, loaded(module).includes("/internal/validation/")]).toEqual([module, false])
+  const loaded = (...modules: ReadonlyArray<string>): string => {
+    const imports = modules.map((module) =>
+      `await import(${JSON.stringify(import.meta.resolve(`@skein/server/${module}`))})`
+    )
+    const program = [hooks, ...imports].join("\n")
+    const flags = ["--conditions=@skein/source", "--input-type=module", "--eval", program]
+    return execFileSync(process.execPath, flags, { encoding: "utf8" })
   }
+  expect(loaded("JsonSchema")).toContain("/internal/validation/")
+  const others = loaded("Tool", "StandardSchema", "McpServer", "Stdio")
+  expect(others).toContain("/Tool.ts")
+  expect(others).not.toContain("/internal/validation/")
 })

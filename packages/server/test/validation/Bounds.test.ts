@@ -99,6 +99,20 @@ describe("of a validation", () => {
     expect(check({ contains: { type: "integer" } }, many(1_000_000, () => "x"))).toContain("`contains`")
   })
 
+  it("what is said of a fault costs nothing where nobody hears it", () => {
+    const long = many(2_500, (i) => `a long name of its own, number ${i}`)
+    const schema = { items: { anyOf: [{ enum: long }, { const: long }, { type: "null" }] } }
+    expect(check(schema, many(300_000, () => null))).toBe("valid")
+  })
+
+  it("what is seen is counted, each time that it is handed on", () => {
+    const chain = (depth: number): Schema =>
+      depth === 0 ? { additionalProperties: true } : { allOf: [chain(depth - 1)] }
+    const value = Object.fromEntries(many(100_000, (i) => [`k${i}`, 1]))
+    expect(check({ ...chain(5) as object, unevaluatedProperties: false }, value)).toBe("valid")
+    expect(check({ ...chain(60) as object, unevaluatedProperties: false }, value)).toBe(tooMany)
+  })
+
   it("uniqueItems is linear", () => {
     expect(check({ uniqueItems: true }, many(300_000, (i) => i))).toBe("valid")
     expect(check({ uniqueItems: true }, many(50_000, (i) => ({ a: [i] })))).toBe("valid")

@@ -77,16 +77,16 @@ const schemaOf = (choose: Choices, depth: number): unknown => {
 }
 
 describe("what is valid", () => {
-  it("is what Ajv says, for 3,000 schemas and 8 values each", () => {
+  it("is what Ajv says, for 500 schemas and 24 values each", () => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false })
     const counts = { valid: 0, invalid: 0 }
-    for (let seed = 1; seed <= 3_000; seed++) {
+    for (let seed = 1; seed <= 500; seed++) {
       const choose = choices(seed)
       const made = schemaOf(choose, 3)
       const schema = { allOf: [made], $defs: { leaf: { type: ["integer", "object"] } } } as const
       const mine = JsonSchema.make<unknown>(schema as never)["~standard"]
       const theirs = ajv.compile(schema)
-      for (let i = 0; i < 8; i++) {
+      for (let i = 0; i < 24; i++) {
         const value = valueOf(choose, 3)
         const result = mine.validate(value) as { readonly issues?: unknown }
         let valid: boolean

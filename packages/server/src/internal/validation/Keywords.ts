@@ -43,9 +43,9 @@ export class Keywords {
     return this.read(keyword, areTexts, "a list of strings")
   }
 
-  schemaAt(keyword: string, ...rest: Place): Node | undefined {
+  schemaAt(keyword: string): Node | undefined {
     if (!Object.hasOwn(this.schema, keyword)) return undefined
-    return this.document.node(this.schema[keyword], [...this.place, keyword, ...rest])
+    return this.document.node(this.schema[keyword], [...this.place, keyword])
   }
 
   /** A schema that is applied to the same value as this one. */
@@ -69,7 +69,7 @@ export class Keywords {
 
   pattern(source: string): Pattern.Test {
     try {
-      return Pattern.compile(source)
+      return Pattern.compile(source, this.document.nativePatterns)
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
       return this.document.refuse(`The pattern ${quote(source)} cannot be used (${reason})`, this.place)

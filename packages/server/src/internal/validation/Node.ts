@@ -16,7 +16,8 @@ export class Seen {
   /** How many items from the first on. */
   items = 0
 
-  merge(other: Seen): void {
+  merge(other: Seen, work: Work): void {
+    work.spend(other.keys.size + other.indices.size)
     for (const key of other.keys) this.keys.add(key)
     for (const index of other.indices) this.indices.add(index)
     this.items = Math.max(this.items, other.items)
@@ -44,7 +45,7 @@ export class Node {
       ok = false
       if (work.brief) break
     }
-    if (ok && seen !== undefined) seen.merge(own!)
+    if (ok && seen !== undefined) seen.merge(own!, work)
     work.leave()
     return ok
   }
@@ -61,6 +62,8 @@ export class Node {
 /** The document that a schema is in, while it is compiled. */
 export interface Document {
   readonly dialect: Dialect
+  /** Whether patterns that take time without end are run all the same. */
+  readonly nativePatterns: boolean
   /** The schema at a place. */
   readonly node: (schema: unknown, place: Place) => Node
   /** What a reference leads to; known when all is compiled. */

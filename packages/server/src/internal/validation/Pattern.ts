@@ -241,17 +241,23 @@ const run = (program: ReadonlyArray<Instruction>, anchored: boolean): Test => (t
   }
 }
 
-/** Compiles a pattern, in the dialect of `new RegExp(…, "u")`. Throws what is wrong with it. */
-export const compile = (source: string): Test => {
+/**
+ * Compiles a pattern, in the dialect of `new RegExp(…, "u")`. Throws what is wrong with it. One that is `trusted` is given to the
+ * engine where it cannot be run here.
+ */
+export const compile = (source: string, trusted: boolean): Test => {
   const native = new RegExp(source, "u")
-  const root = new Reader(source).read()
-  const anchored = isAnchored(root)
-  const many = choices(root)
-  if (many === 0 || (many === 1 && anchored)) {
-    return (text, work) => {
-      work.spend(text.length >> 6)
-      return native.test(text)
-    }
+  const engine: Test = (text, work) => {
+    work.spend(text.length >> 6)
+    return native.test(text)
   }
-  return run(assemble(root), anchored)
+  try {
+    const root = new Reader(source).read()
+    const anchored = isAnchored(root)
+    const many = choices(root)
+    return many === 0 || (many === 1 && anchored) ? engine : run(assemble(root), anchored)
+  } catch (error) {
+    if (trusted) return engine
+    throw error
+  }
 }

@@ -18,6 +18,8 @@ export interface Limits {
   readonly maxSchemas: number
   /** How many steps one validation may take. */
   readonly maxSteps: number
+  /** Whether patterns that cannot be run in linear time are run by the engine of JavaScript. */
+  readonly nativePatterns: boolean
 }
 
 /** A schema that cannot be used, and why. */
@@ -46,6 +48,7 @@ falsehood.rules = [(_, work) => work.refuse("Unexpected value")]
 /** Compiles the schemas of one document. */
 export class Compiler implements Document {
   readonly dialect: Dialect
+  readonly nativePatterns: boolean
   readonly #root: unknown
   readonly #limits: Limits
   readonly #nodes = new Map<object, Node>()
@@ -56,6 +59,7 @@ export class Compiler implements Document {
     this.#root = root
     this.dialect = dialect
     this.#limits = limits
+    this.nativePatterns = limits.nativePatterns
   }
 
   compile(): Node {
@@ -90,7 +94,10 @@ export class Compiler implements Document {
     return node
   }
 
-  /** Resolves a reference, when all is compiled. "Implementations MUST NOT automatically dereference `$ref` values that resolve to a network URI." */
+  /**
+   * Resolves a reference, when all is compiled. "Implementations MUST NOT automatically dereference `$ref` values that resolve to
+   * a network URI" (2026-07-28).
+   */
   reference(reference: unknown, from: Node, place: Place): Rule {
     if (typeof reference !== "string") return this.refuse("A reference must be a string", place)
     if (!reference.startsWith("#")) {

@@ -25,7 +25,8 @@ const type: Part = (keywords) => {
 const constant: Part = ({ schema }) => {
   if (!Object.hasOwn(schema, "const")) return undefined
   const only = schema["const"]
-  return (value, work) => isSame(only, value, work) || work.refuse(`Expected ${quote(only)}`)
+  const expected = `Expected ${quote(only)}`
+  return (value, work) => isSame(only, value, work) || work.refuse(expected)
 }
 
 const enumeration: Part = (keywords) => {
@@ -33,11 +34,12 @@ const enumeration: Part = (keywords) => {
   if (values === undefined) return undefined
   const plain = new Set(values.filter((value) => typeof value !== "object" || value === null))
   const others = values.filter((value) => typeof value === "object" && value !== null)
+  const expected = `Expected one of ${quote(values)}`
   const isOther = (value: unknown, work: Work): boolean => {
     work.spend(others.length >> 2)
     return others.some((other) => isSame(other, value, work))
   }
-  return (value, work) => plain.has(value) || isOther(value, work) || work.refuse(`Expected one of ${quote(values)}`)
+  return (value, work) => plain.has(value) || isOther(value, work) || work.refuse(expected)
 }
 
 /** A rule for one kind of value; it says nothing of others. */
@@ -80,7 +82,8 @@ const pattern: Part = (keywords) => {
   const source = keywords.read("pattern", isText, "a string")
   if (source === undefined) return undefined
   const test = keywords.pattern(source)
-  return (value, work) => !isText(value) || test(value, work) || work.refuse(`Expected a text like ${quote(source)}`)
+  const expected = `Expected a text like ${quote(source)}`
+  return (value, work) => !isText(value) || test(value, work) || work.refuse(expected)
 }
 
 /** A rule for how many parts a value has. */
