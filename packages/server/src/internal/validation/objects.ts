@@ -52,7 +52,7 @@ const required: Part = (keywords) => {
 
 const demand = (value: JsonObject, names: ReadonlyArray<string>, work: Work): boolean => {
   let ok = true
-  work.spend(names.length >> 3)
+  work.spend(names.length >> 1)
   for (const name of names) {
     if (Object.hasOwn(value, name)) continue
     work.path.push(name)
@@ -91,7 +91,7 @@ const demandAll = (
   lists: ReadonlyArray<readonly [string, ReadonlyArray<string>]>,
   work: Work
 ): boolean => {
-  work.spend(lists.length >> 3)
+  work.spend(lists.length >> 1)
   return lists.every(([key, names]) => !Object.hasOwn(value, key) || demand(value, names, work))
 }
 
@@ -106,7 +106,7 @@ const whenPresent = (keywords: Keywords, schemas: ReadonlyMap<string, Node>): Ru
   return (value, work, seen) => {
     if (!isObject(value)) return true
     let ok = true
-    work.spend(schemas.size >> 3)
+    work.spend(schemas.size >> 1)
     for (const [key, node] of schemas) {
       if (Object.hasOwn(value, key) && !node.check(value, work, seen)) ok = false
       if (!ok && work.brief) return false

@@ -36,7 +36,7 @@ const enumeration: Part = (keywords) => {
   const others = values.filter((value) => typeof value === "object" && value !== null)
   const expected = `Expected one of ${quote(values)}`
   const isOther = (value: unknown, work: Work): boolean => {
-    work.spend(others.length >> 2)
+    work.spend(others.length)
     return others.some((other) => isSame(other, value, work))
   }
   return (value, work) => plain.has(value) || isOther(value, work) || work.refuse(expected)
