@@ -43,6 +43,8 @@ export interface SessionInfo {
   /** How many requests of the other side wait for one of those to end. */
   readonly queued: number
   readonly calls: ReadonlyArray<CallInfo>
+  /** The resources that the other side has subscribed to. Since 2026-07-28 a subscription is a request, and among those. */
+  readonly subscriptions: ReadonlyArray<string>
 }
 
 /** A server and its sessions. */
@@ -71,7 +73,8 @@ const sessionAt = (peer: Peer, now: number): SessionInfo => ({
   info: peer.session?.info,
   requests: Array.from(peer.exchanges, (exchange) => requestAt(exchange, now)),
   queued: peer.queued,
-  calls: Array.from(peer.calls, ({ id, method, startedAt }) => ({ id, method, age: now - startedAt }))
+  calls: Array.from(peer.calls, ({ id, method, startedAt }) => ({ id, method, age: now - startedAt })),
+  subscriptions: [...peer.session?.subscriptions ?? []]
 })
 
 const now: Effect.Effect<number> = /* @__PURE__ */ Effect.map(Clock.monotonicTimeNanos, millisOf)

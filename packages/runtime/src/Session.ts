@@ -25,4 +25,6 @@ export interface Session {
   readonly info: JsonRpc.JsonObject | undefined
   /** What the other side can do. */
   readonly capabilities: JsonRpc.JsonObject
+  /** The resources that the other side has subscribed to, by their URIs. */
+  readonly subscriptions?: ReadonlySet<string> | undefined
 }

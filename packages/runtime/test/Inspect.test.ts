@@ -50,7 +50,8 @@ describe("Inspect", () => {
               }
             ],
             queued: 0,
-            calls: [{ id: 1, method: "roots/list", age: 500 }]
+            calls: [{ id: 1, method: "roots/list", age: 500 }],
+            subscriptions: []
           },
           {
             revision: undefined,
@@ -65,7 +66,8 @@ describe("Inspect", () => {
               cancelled: false
             }],
             queued: 0,
-            calls: []
+            calls: [],
+            subscriptions: []
           }
         ]
       })

@@ -14,6 +14,9 @@
  * - A log call never waits. While the client is slow to read, messages are dropped, and it is told how many when it reads again.
  *   That is the limit of the rate.
  *
+ * The specification has deprecated it since 2026-07-28, in favour of stderr and of OpenTelemetry; both are Effect's own loggers and
+ * tracers, which go on beside this.
+ *
  * **Secrets are the author's matter**: "Log messages MUST NOT contain credentials or secrets, personal identifying information,
  * internal system details that could aid attacks". `Redacted` values stay so. What no client may have is logged `withheld`, or
  * the server takes no part in it, with `logging: false`.

@@ -69,11 +69,14 @@ describe("resources/subscribe", () => {
 
   it.effect("a session that ends leaves no subscription behind", () =>
     Effect.gen(function*() {
-      const { context, hub } = yield* set({}, [template])
+      const { context, hub, server } = yield* set({}, [template])
       const scope = yield* Scope.make()
       const client = yield* Scope.provide(Effect.provide(kit.connect("2025-11-25"), context), scope)
       for (const uri of ["notes://1", "notes://2"]) yield* client.result("resources/subscribe", { uri })
       expect(hub.watched).toBe(2)
+      expect((yield* server.inspect).sessions.map(({ subscriptions }) => subscriptions)).toEqual([
+        ["notes://1", "notes://2"]
+      ])
       yield* Scope.close(scope, Exit.void)
       expect(hub.watched).toBe(0)
       expect(hub.peers.size).toBe(0)

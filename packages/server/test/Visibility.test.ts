@@ -23,7 +23,9 @@ const of = (id: string) =>
   Catalog.visibleTo(
     owner(id),
     Tool.layer(Tool.make(`tool-${id}`, { input: { secret: Schema.Finite } }), () => Effect.succeed(id)),
-    Prompt.layer(Prompt.make(`prompt-${id}`, { arguments: { secret: Schema.String } }), () => Effect.succeed(id)),
+    Prompt.layer(Prompt.make(`prompt-${id}`, { arguments: { secret: Schema.String } }), () => Effect.succeed(id), {
+      complete: { secret: [`${id} knows`] }
+    }),
     Resource.layer(Resource.make(`r://${id}`), Effect.succeed(id)),
     ResourceTemplate.layer(ResourceTemplate.make(`${id}://{x}`, { name: id }), () => Effect.succeed(id))
   )
@@ -73,6 +75,7 @@ for (const revision of Revision.all) {
     it.effect(`${revision} · what one may not see is answered as what does not exist, whatever the arguments are`, () =>
       Effect.gen(function*() {
         const { ann, bob } = yield* both(revision)
+        const argument = { name: "secret", value: "" }
         const requests = (id: string): ReadonlyArray<readonly [string, kit.Json]> => [
           ["tools/call", { name: `tool-${id}` }],
           ["tools/call", { name: `tool-${id}`, arguments: { secret: "no number" } }],
@@ -81,6 +84,9 @@ for (const revision of Revision.all) {
           ["prompts/get", { name: `prompt-${id}`, arguments: { secret: "s" } }],
           ["resources/read", { uri: `r://${id}` }],
           ["resources/read", { uri: `${id}://1` }],
+          ["completion/complete", { ref: { type: "ref/prompt", name: `prompt-${id}` }, argument }],
+          ["completion/complete", { ref: { type: "ref/resource", uri: `${id}://{x}` }, argument }],
+          ["completion/complete", { ref: { type: "ref/resource", uri: `${id}://1` }, argument }],
           ["resources/subscribe", { uri: `r://${id}` }]
         ]
         const session = Revision.era(revision) === "session"
@@ -94,6 +100,11 @@ for (const revision of Revision.all) {
           expect(mine.code).toBe(method.startsWith("resources") && session ? -32002 : -32602)
         }
         // Bob gets his own.
+        const completed = yield* bob.result("completion/complete", {
+          ref: { type: "ref/prompt", name: "prompt-bob" },
+          argument
+        })
+        expect(completed.completion.values).toEqual(["bob knows"])
         expect((yield* bob.call("tool-bob", { secret: 1 })).content[0].text).toBe("bob")
         expect((yield* bob.result("resources/read", { uri: "bob://1" })).contents[0].text).toBe("bob")
       }))

@@ -1,0 +1,111 @@
+import { describe, expect, expectTypeOf, it } from "@effect/vitest"
+import * as Catalog from "@skein/server/Catalog"
+import type { DefinitionError } from "@skein/server/DefinitionError"
+import type { McpServer } from "@skein/server/McpServer"
+import { Registry } from "@skein/server/Registry"
+import * as Tool from "@skein/server/Tool"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import * as kit from "./kit.ts"
+
+const Step = Schema.Struct({
+  what: Schema.Literals(["add", "replace", "remove", "enable", "disable", "undo"]),
+  name: Schema.Literals(["a", "b"]),
+  /** Which of the changes that stand is undone. */
+  which: Schema.Int
+})
+
+/** A change as it was made: what is offered can be said from the list of those that stand. */
+interface Change {
+  readonly what: (typeof Step.Type)["what"]
+  readonly name: string
+  readonly entry: { readonly definition: number }
+  readonly scope: Scope.Closeable
+  readonly removed: ReadonlyArray<Change>
+}
+
+/** The entries of a name that no removal hides, as they were added. */
+const entries = (all: ReadonlyArray<Change>, name: string): ReadonlyArray<Change> =>
+  all.filter((change) =>
+    change.name === name && (change.what === "add" || change.what === "replace") &&
+    !all.some(({ removed }) => removed.includes(change))
+  )
+
+/** What should be offered under a name. */
+const expected = (all: ReadonlyArray<Change>, name: string): number | undefined => {
+  const said = all.findLast((change) => change.name === name && (change.what === "enable" || change.what === "disable"))
+  return said?.what === "disable" ? undefined : entries(all, name).at(-1)?.entry.definition
+}
+
+describe("a registry", () => {
+  it.effect.prop(
+    "offers what its changes say that stand, whatever is undone first; when all are undone it is empty",
+    [Schema.Array(Step)],
+    ([steps]) =>
+      Effect.gen(function*() {
+        const registry = new Registry<{ readonly definition: number }>("tool")
+        let all: ReadonlyArray<Change> = []
+        const agrees = () => {
+          for (const name of ["a", "b"]) expect(registry.get(name)?.definition).toBe(expected(all, name))
+          const offered = ["a", "b"].filter((name) => expected(all, name) !== undefined)
+          expect(registry.sorted.map(([name]) => name)).toEqual(offered)
+          expect(registry.size).toBe(offered.length)
+        }
+        const undo = (which: number) =>
+          Effect.gen(function*() {
+            const change = all[Math.abs(which) % all.length]
+            if (change === undefined) return
+            all = all.filter((other) => other !== change)
+            yield* Scope.close(change.scope, Exit.void)
+          })
+        for (const [i, { name, what, which }] of steps.entries()) {
+          if (what === "undo") {
+            yield* undo(which)
+          } else {
+            const scope = yield* Scope.make()
+            const entry = { definition: i }
+            const before = entries(all, name)
+            const made = yield* Effect.exit(Scope.provide(
+              what === "add" || what === "replace"
+                ? registry[what](name, entry)
+                : what === "remove"
+                ? registry.remove(name)
+                : registry.enable(name, what === "enable"),
+              scope
+            ))
+            // What is there cannot be added, and what is not there cannot be changed.
+            expect(Exit.isSuccess(made)).toBe((what === "add") === (before.length === 0))
+            if (Exit.isSuccess(made)) {
+              all = [...all, { what, name, entry, scope, removed: what === "remove" ? before : [] }]
+            }
+          }
+          agrees()
+        }
+        while (all.length > 0) {
+          yield* undo(all.length * 7)
+          agrees()
+        }
+        expect(registry.size).toBe(0)
+      })
+  )
+
+  it("what a handler needs to change the catalog its server provides", () => {
+    const grow = Tool.layer(
+      Tool.make("grow"),
+      () => Effect.as(Catalog.lasting(Tool.add(Tool.make("more"), () => Effect.succeed("more"))), "grown")
+    )
+    const server: Layer.Layer<McpServer | Catalog.Catalog, DefinitionError> = kit.server(
+      Catalog.visibleTo(() => true, Catalog.disabled(grow))
+    )
+    expect(server).toBeDefined()
+    const unscoped = Tool.layer(
+      Tool.make("grow"),
+      () => Effect.as(Tool.add(Tool.make("more"), () => Effect.succeed("more")), "grown")
+    )
+    // A tool that is added in a handler without saying for how long: nobody can build that.
+    expectTypeOf<Layer.Services<typeof unscoped>>().toEqualTypeOf<Catalog.Catalog | Catalog.UnscopedHandler>()
+  })
+})
