@@ -170,6 +170,14 @@ export const serve = (
 export const layer = (options?: Options): Layer.Layer<Listening, TransportError, McpServer> =>
   Layer.effect(Listening, serve(options))
 
+/** How a server listens, and what bounds it and its process. */
+export interface MainOptions extends Options {
+  /** What is done once it listens, instead of telling the log where. It is interrupted when the process ends. */
+  readonly onListening?: ((listening: Listening["Service"]) => Effect.Effect<unknown, never, McpServer>) | undefined
+}
+
+const announce = ({ url }: Listening["Service"]): Effect.Effect<void> => Effect.logInfo(`Listening on ${url}`)
+
 /**
  * Serves HTTP as the whole life of this process. The log, on stderr, tells where.
  *
@@ -177,12 +185,9 @@ export const layer = (options?: Options): Layer.Layer<Listening, TransportError,
  *   signal exits at once.
  * - The server cannot be built, or cannot listen: the cause goes to stderr, exit 1.
  */
-export const runMain = <E>(mcp: Layer.Layer<McpServer, E>, options: Options = {}): void => {
-  const life = Effect.scoped(Effect.gen(function*() {
-    const { url } = yield* serve(options)
-    yield* Effect.logInfo(`Listening on ${url}`)
-    return yield* Effect.never
-  }))
+export const runMain = <E>(mcp: Layer.Layer<McpServer, E>, options: MainOptions = {}): void => {
+  const { onListening = announce, ...rest } = options
+  const life = Effect.scoped(Effect.flatMap(serve(rest), (at) => Effect.andThen(onListening(at), Effect.never)))
   // What is in flight has the grace, and the finalizers of the server have some time of their own.
   main.runMain(Effect.provide(life, mcp), { grace: millis(options.grace, 5_000) + 5_000 })
 }

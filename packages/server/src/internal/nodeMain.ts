@@ -1,6 +1,7 @@
 /**
  * The life of a server's process, from its first line to its exit code.
  */
+import { TransportError } from "@skein/runtime/Connection"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -16,6 +17,14 @@ export interface MainOptions {
 const longest = 0x7fffffff
 
 const signals = { SIGINT: 130, SIGTERM: 143 } as const
+
+/** What a cause is to whoever started the process. That it cannot be opened is their matter, and no stack would help them. */
+const told = <E>(cause: Cause.Cause<E>): string => {
+  const [reason, ...more] = cause.reasons
+  const plain = reason !== undefined && more.length === 0 && Cause.isFailReason(reason) &&
+    reason.error instanceof TransportError && reason.error.reason === "Open"
+  return plain ? reason.error.message : Cause.pretty(cause)
+}
 
 /**
  * Runs an effect as the whole life of this process, and exits when it is over.
@@ -54,6 +63,6 @@ export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptio
   fiber.addObserver((result) => {
     if (result._tag === "Success") exit(code ?? 0)
     else if (Cause.hasInterruptsOnly(result.cause)) exit(code ?? signals.SIGINT)
-    else exit(code ?? 1, Cause.pretty(result.cause))
+    else exit(code ?? 1, told(result.cause))
   })
 }

@@ -57,19 +57,28 @@ export const make = (
   return { server, sockets }
 }
 
+/** Why it cannot listen, in one line for whoever started it. */
+const refused = (cause: Error & { readonly code?: string }, port: number, host: string): TransportError => {
+  const why = cause.code === "EADDRINUSE" ? "the port is taken (EADDRINUSE)" : cause.message
+  return new TransportError({ reason: "Open", message: `Cannot listen on ${host}:${port}: ${why}`, cause })
+}
+
 /** Listens until the scope closes. Fails with `TransportError` `Open` where it cannot. */
 export const listen = (server: Server, port: number, host: string): Effect.Effect<AddressInfo, TransportError> =>
   Effect.callback((resume) => {
-    const failed = (cause: Error): void => {
-      resume(Effect.fail(new TransportError({ reason: "Open", message: `Cannot listen: ${cause.message}`, cause })))
-    }
+    const failed = (cause: Error): void => resume(Effect.fail(refused(cause, port, host)))
     server.once("error", failed)
-    server.listen(port, host, () => {
-      server.off("error", failed)
-      // What goes wrong with the listening socket later (no file descriptors left) passes by; nobody is to die of it.
-      server.on("error", () => {})
-      resume(Effect.succeed(server.address() as AddressInfo))
-    })
+    try {
+      server.listen(port, host, () => {
+        server.off("error", failed)
+        // What goes wrong with the listening socket later (no file descriptors left) passes by; nobody is to die of it.
+        server.on("error", () => {})
+        resume(Effect.succeed(server.address() as AddressInfo))
+      })
+    } catch (error) {
+      // It is no port.
+      failed(error as Error)
+    }
   })
 
 /** Accepts nothing more, lets `end` finish what there is, and closes the connections once the last bytes have left. */

@@ -79,12 +79,15 @@ describe("a process that serves HTTP", () => {
       expect((yield* idle.closed).reset).toBe(false)
     })))
 
-  it.live("a port that is taken: the cause on stderr, exit 1", () =>
+  it.live("a port that is taken, or none at all: one line on stderr, exit 1", () =>
     Effect.scoped(Effect.gen(function*() {
       const first = yield* run()
       const second = yield* run({ port: first.port })
       expect(yield* second.exit).toBe(1)
-      expect(second.stderr.all.join("\n")).toContain("EADDRINUSE")
+      expect(second.stderr.all).toEqual([`Cannot listen on 127.0.0.1:${first.port}: the port is taken (EADDRINUSE)`])
+      const third = yield* run({ port: 65_536 })
+      expect(yield* third.exit).toBe(1)
+      expect(third.stderr.all).toEqual([expect.stringMatching(/^Cannot listen on 127.0.0.1:65536: /)])
     })))
 
   it.live("a handler that rejects does not end it", () =>
