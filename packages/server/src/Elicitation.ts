@@ -23,8 +23,8 @@
  *   before the client sees the questions. Siblings that are in flight are interrupted too, and run again: again `once` helps.
  * - A question is known by what it asks, and how often it was asked before. When its text varies with time (a clock, a random
  *   number, a rate), give it a `key`, or it is asked for ever; keep what is random in a `once`.
- * - `Effect.timeout` and `Effect.race` around a question wait for the user in the session era only. In the request era the expiry of
- *   the state (10 minutes by default) is what ends it, and the client does not hear of the end.
+ * - `Effect.timeout` and `Effect.race` around a question wait for the user in the session era only. The `timeout` of the question
+ *   itself means the same in both eras.
  * - Nothing can recover from the end of a round, nor should it: `catchCause`, `retry` and `orElse` are skipped. Only within an
  *   `Effect.uninterruptible` region such an operator sees an interruption, and goes on without the answer to the region's end.
  * - A semaphore or a lock around a question is held while the user thinks in the session era, and given back with the end of each
@@ -61,7 +61,10 @@ export interface Options extends CallOptions {
    * the text that it has.
    */
   readonly unasked?: boolean | undefined
-  /** In the session era: how long to wait for the user, 10 minutes by default. See `RequestState` for the request era. */
+  /**
+   * How long to wait for the user, 10 minutes by default. Then the question fails with `TimedOut`; in the request era when the
+   * client comes back, and at most for the `timeToLive` of `RequestState`, after which it need not come back at all.
+   */
   readonly timeout?: Duration.Input | undefined
 }
 

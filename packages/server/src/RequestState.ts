@@ -30,7 +30,10 @@ export interface Options {
    * place, and leave the old one out after `timeToLive`. A random one by default.
    */
   readonly keys?: ReadonlyArray<Key> | undefined
-  /** How long the client has for the answers to one round: 10 minutes by default. Later ones are refused with `-32602`. */
+  /**
+   * How long the client has for the answers to one round: 10 minutes by default. Later ones are refused with `-32602`. The `timeout`
+   * of a question, 10 minutes by default too, may end it before: for more time both have to be longer.
+   */
   readonly timeToLive?: Duration.Input | undefined
   /** How often one request may be answered with questions: 16 by default. Then a question fails with `AskError` `Limit`. */
   readonly maxRounds?: number | undefined

@@ -43,7 +43,7 @@ export interface Request extends Omit<Wire.CreateMessageRequestParams, "messages
 export interface Options extends CallOptions {
   /** In the request era: what the question is known by when the handler runs again, instead of a digest of what is asked. */
   readonly key?: string | undefined
-  /** In the session era: how long to wait, 10 minutes by default, since a human may be in the loop. */
+  /** How long to wait: 10 minutes by default, since a human may be in the loop. See `Elicitation.Options`. */
   readonly timeout?: Duration.Input | undefined
 }
 

@@ -14,10 +14,7 @@ export const InOnce = Context.Reference<ReadonlyArray<string>>("@skein/server/In
 /** Resumes one that waits for another one's run; without an exit it has to run itself. */
 type Waiter = (exit: Exit.Exit<unknown, unknown> | undefined) => void
 
-/**
- * The round of a request that is handled in one run. A class to build on: `answered` holds what rounds before this one have left,
- * where there are any.
- */
+/** The round of a request that is handled in one run, and may not ask: what has to run once, and no more. */
 export class Onces implements Round {
   readonly exchange: Exchange
   /** What has run, as JSON. */

@@ -9,9 +9,9 @@
 import * as Codec from "@skein/protocol/Codec"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
-import * as Revision from "@skein/protocol/Revision"
 import type { CallOptions, Exchange, Round as Contract } from "@skein/runtime/Exchange"
 import { RequestError } from "@skein/runtime/RequestError"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Base64Url from "effect/encoding/Base64Url"
 import type * as Fiber from "effect/Fiber"
@@ -30,10 +30,10 @@ export interface State {
   readonly onces: Map<string, unknown>
 }
 
-/** An answer, and what was asked under its key. */
+/** An answer, and what was asked under its key. Without one nobody has answered in time. */
 export interface Answered {
   readonly asked: string
-  readonly answer: JsonObject
+  readonly answer?: JsonObject | undefined
 }
 
 /** A question that goes out with the answer of the round. */
@@ -42,6 +42,8 @@ export interface OpenQuestion {
   readonly request: { readonly method: string; readonly params?: JsonObject }
   /** A digest of what has to be the same when the answer comes. */
   readonly asked: string
+  /** How long its answer may take, where it was asked so, in milliseconds. */
+  readonly timeout: number | undefined
 }
 
 /** What a question is known by in the rounds after. */
@@ -92,14 +94,19 @@ export class Round extends Onces implements Contract {
       if (this.#ended) return stop(fiber)
       const { asked, key } = this.#identify(method, params, options?.key)
       const answered = this.state.answers.get(key)
-      if (answered?.asked === asked) return Effect.succeed(answered.answer)
+      if (answered?.asked === asked) {
+        return answered.answer === undefined
+          ? late(method)
+          : Effect.succeed(answered.answer)
+      }
       const unasked = options?.unasked === true && options.key !== undefined ? this.#unasked(method, key) : undefined
       if (unasked !== undefined) {
         this.state.answers.set(key, { asked, answer: unasked })
         return Effect.succeed(unasked)
       }
       if (this.state.rounds >= this.#host.maxRounds) return this.#tooOften(method)
-      this.open.set(key, { request: params === undefined ? { method } : { method, params }, asked })
+      const timeout = options?.timeout === undefined ? undefined : Duration.toMillis(options.timeout)
+      this.open.set(key, { request: params === undefined ? { method } : { method, params }, asked, timeout })
       return this.#park(key, fiber)
     })
   }
@@ -196,5 +203,5 @@ const stop = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<never> =>
     return Effect.interrupt
   })
 
-/** A round may only be opened for a request of the request era. */
-export const isReplayed = ({ caller: { revision } }: Exchange): boolean => Revision.era(revision) === "request"
+const late = (method: string): Effect.Effect<never, RequestError> =>
+  Effect.fail(new RequestError({ reason: "TimedOut", method, message: `No answer to ${method} in time` }))

@@ -7,6 +7,7 @@ import * as Codec from "@skein/protocol/Codec"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
+import * as Revision from "@skein/protocol/Revision"
 import type { Answer, Dispatcher, Exchange, McpRequest } from "@skein/runtime/Exchange"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -16,7 +17,7 @@ import * as Result from "effect/Result"
 import { bytesOf, type Options } from "../RequestState.ts"
 import { canonical } from "./canonical.ts"
 import type { Methods } from "./methods.ts"
-import { type Answered, type Host, isReplayed, Round, type State } from "./round.ts"
+import { type Answered, type Host, Round, type State } from "./round.ts"
 import { Seal } from "./seal.ts"
 
 /** The methods that may be answered with questions (2026-07-28, "Supported Requests"). */
@@ -26,10 +27,12 @@ const asking: ReadonlyMap<string, Method.AnyRequest> = new Map(
 
 type Entries<A> = ReadonlyArray<readonly [key: string, value: A]>
 
-/** A question that is open: its method, and a digest of what was asked. */
+/** A question that is open: its method, a digest of what was asked, and how long it may be answered. */
 interface Pending {
   readonly method: string
   readonly asked: string
+  /** When it is too late to answer it, where it was asked so, in milliseconds of Unix time. */
+  readonly expires?: number | undefined
 }
 
 /** What is sealed. Whoever can read it has the key: what was sealed needs no check of its form. */
@@ -78,7 +81,7 @@ export class Rounds implements Host {
   /** Lets a request ask, where it may; and lets it go on where it was, if it comes with answers. */
   around(next: Dispatcher<McpRequest>): Dispatcher<McpRequest> {
     return (exchange) => {
-      if (!isReplayed(exchange) || !asking.has(exchange.method)) return next(exchange)
+      if (Revision.era(exchange.caller.revision) === "session" || !asking.has(exchange.method)) return next(exchange)
       exchange.rounds = this.#open
       const sealed = exchange.params?.["requestState"]
       if (sealed === undefined) return next(exchange)
@@ -100,46 +103,30 @@ export class Rounds implements Host {
       if (principal !== principalOf(exchange)) {
         return yield* refused("params.requestState: it was given to somebody else")
       }
-      if ((yield* Clock.currentTimeMillis) >= expires) return yield* refused("params.requestState: it has expired")
+      const now = yield* Clock.currentTimeMillis
+      if (now >= expires) return yield* refused("params.requestState: it has expired")
       if (request !== (yield* digest(exchange))) {
         return yield* refused("params.requestState: it belongs to a request with another method or other params")
       }
-      return { rounds, answers: yield* this.#read(exchange, answers, pending), onces: new Map(onces) }
+      return { rounds, answers: yield* read(exchange, answers, pending, now), onces: new Map(onces) }
     })
-  }
-
-  /** Adds the answers that came. What nobody asked for is ignored; what is missing will be asked for again. */
-  #read(
-    { caller: { revision }, params }: Exchange,
-    answers: Sealed["answers"],
-    pending: Sealed["pending"]
-  ): Effect.Effect<State["answers"], McpError.McpError> {
-    const all = new Map(answers)
-    const given = params?.["inputResponses"]
-    if (given === undefined) return Effect.succeed(all)
-    if (!isObject(given)) return refused("params.inputResponses: an object is expected")
-    for (const [key, { asked, method: name }] of pending) {
-      if (!Object.hasOwn(given, key)) continue
-      const answer = given[key]
-      const method = Method.inputRequest(name, revision)!
-      const result = Codec.decode(method.result, revision, answer, `params.inputResponses[${JSON.stringify(key)}]`)
-      if (Result.isFailure(result)) return refused(result.failure)
-      all.set(key, { asked, answer: answer as JsonObject })
-    }
-    return Effect.succeed(all)
   }
 
   answer(round: Round): Effect.Effect<Answer, McpError.McpError> {
     return Effect.gen({ self: this }, function*() {
       const { exchange, open, state: { answers, rounds } } = round
+      const now = yield* Clock.currentTimeMillis
       const sealed: Sealed = {
         principal: principalOf(exchange),
         request: yield* digest(exchange),
-        expires: (yield* Clock.currentTimeMillis) + this.#timeToLive,
+        expires: now + this.#timeToLive,
         rounds: rounds + 1,
         answers: [...answers],
         onces: [...round.done],
-        pending: Array.from(open, ([key, { asked, request: { method } }]) => [key, { method, asked }])
+        pending: Array.from(open, ([key, { asked, request: { method }, timeout }]) => [
+          key,
+          { method, asked, expires: timeout === undefined ? undefined : now + timeout }
+        ])
       }
       const requestState = yield* Effect.promise(() => this.#seal.seal(JSON.stringify(sealed)))
       if (requestState.length > this.#maxSize) {
@@ -162,3 +149,26 @@ const digest = (exchange: Exchange): Effect.Effect<string, McpError.McpError> =>
     try: () => digestOf(exchange),
     catch: () => McpError.invalidParams("Invalid params: they nest too deep")
   })
+
+/** Adds the answers that came. What nobody asked for is ignored; what is missing will be asked for again, unless it is late. */
+const read = (
+  { caller: { revision }, params }: Exchange,
+  answers: Sealed["answers"],
+  pending: Sealed["pending"],
+  now: number
+): Effect.Effect<State["answers"], McpError.McpError> => {
+  const all = new Map(answers)
+  const given = params?.["inputResponses"] ?? {}
+  if (!isObject(given)) return refused("params.inputResponses: an object is expected")
+  for (const [key, { asked, expires, method: name }] of pending) {
+    if (expires !== undefined && now >= expires) all.set(key, { asked })
+    else if (Object.hasOwn(given, key)) {
+      const answer = given[key]
+      const method = Method.inputRequest(name, revision)!
+      const result = Codec.decode(method.result, revision, answer, `params.inputResponses[${JSON.stringify(key)}]`)
+      if (Result.isFailure(result)) return refused(result.failure)
+      all.set(key, { asked, answer: answer as JsonObject })
+    }
+  }
+  return Effect.succeed(all)
+}

@@ -324,6 +324,37 @@ describe("inputResponses", () => {
       expect(Object.keys((yield* client.once("tools/call", wrong)).result.inputRequests)).toEqual(["user_name"])
     }))
 
+  it.effect("of a question whose time is over they come too late: the handler hears of it, as in the session era", () =>
+    Effect.gen(function*() {
+      const hurried = Effect.map(
+        Elicitation.accepted(Elicitation.form("a", text, { timeout: "3 seconds" })),
+        ({ text }) => text
+      )
+      const handler = Effect.map(
+        Effect.all([Effect.catch(hurried, ({ reason }) => Effect.succeed(reason)), ask("b")], {
+          concurrency: "unbounded"
+        }),
+        (both) => both.join()
+      )
+      const client = yield* kit.client(kit.tool(handler), {
+        revision,
+        answer: ({ params }) => kit.accept({ text: params.message.toUpperCase() })
+      })
+      const { result } = yield* client.once("tools/call", { name: "t" })
+      const { requestState } = result
+      const inputResponses = client.responses(result)
+      const retry = Effect.map(client.once("tools/call", { name: "t", requestState, inputResponses }), kit.said)
+      yield* TestClock.adjust("2999 millis")
+      expect(yield* retry).toBe("A,B")
+      yield* TestClock.adjust("1 millis")
+      expect(yield* retry).toBe("TimedOut,B")
+      // Also where nobody has answered it.
+      const unanswered = yield* client.once("tools/call", { name: "t", requestState })
+      expect(Object.values<kit.Json>(unanswered.result.inputRequests).map(({ params }) => params.message)).toEqual([
+        "b"
+      ])
+    }))
+
   it.effect("SHOULD validate that the data is valid: what is malformed is -32602, and no handler runs", () =>
     Effect.gen(function*() {
       const server = yield* setup()
