@@ -4,8 +4,8 @@
  * A tool takes them as they are where they tell their JSON Schema too (Standard JSON Schema: Zod since 4.2, ArkType). For the
  * others the JSON Schema is given beside. What takes its time to validate may: a call waits for it.
  *
- * Most of these libraries look for every fault before they answer: a million wrong members of a list take them seconds, where Effect
- * Schema and `JsonSchema` end at the first. Where strangers call a tool with long lists, prefer those or a smaller body limit.
+ * Most of these libraries look for every fault before they answer: a million wrong members of a list take some of them seconds,
+ * where Effect Schema and `JsonSchema` end at the first few. So arguments that they read are bounded by the tool's `maxValues`.
  *
  * @example
  * const Input = v.object({ city: v.string() })

@@ -77,6 +77,11 @@ export interface Options<Input extends Shape, Output extends Shape> {
    */
   readonly input?: Input
   /**
+   * How many values the arguments may hold, all in all, where a schema of another library validates them; 100,000 by default.
+   * More are refused unread: most libraries look for every fault, which takes some of them seconds for a million.
+   */
+  readonly maxValues?: number
+  /**
    * The structured content of the result. Without it the tool answers with content alone.
    *
    * Any JSON value since 2026-07-28. Before, it must be an object: of what is not one, clients of those revisions see neither the
@@ -96,7 +101,7 @@ export interface Options<Input extends Shape, Output extends Shape> {
 /** A tool's definition. `Input` is what its handler gets; `Output` is what it answers, or `never` without an output schema. */
 export interface Tool<Name extends string, Input, Output> {
   readonly name: Name
-  readonly options: Omit<Options<never, never>, "input" | "output">
+  readonly options: Omit<Options<never, never>, "input" | "maxValues" | "output">
   readonly input: shape.Reader<Input> | undefined
   readonly output: shape.Writer<Output> | undefined
 }
@@ -116,11 +121,11 @@ export const make = <const Name extends string, Input extends Shape = {}, Output
   name: Name,
   options: Options<Input, Output> = {}
 ): Tool<Name, InputOf<Input>, [Output] extends [never] ? never : OutputOf<Output>> => {
-  const { input, output, ...rest } = options
+  const { input, maxValues = 100_000, output, ...rest } = options
   return {
     name,
     options: rest,
-    input: input === undefined ? undefined : shape.reader(input) as shape.Reader<InputOf<Input>>,
+    input: input === undefined ? undefined : shape.reader(input, maxValues) as shape.Reader<InputOf<Input>>,
     output: output === undefined ? undefined : shape.writer(output)
   }
 }

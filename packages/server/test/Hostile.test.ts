@@ -8,6 +8,7 @@ import * as Prompt from "@skein/server/Prompt"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { z } from "zod"
 import * as kit from "./kit.ts"
 
 const million = Array.from({ length: 1_000_000 }, () => "x")
@@ -49,6 +50,28 @@ describe("a body full of faults", () => {
         }
       }))
   }
+
+  it.effect("maxValues · a schema of another library, which looks for every fault, is not asked about more than 100,000 values", () =>
+    Effect.gen(function*() {
+      const input = z.object({ list: z.array(z.int()) })
+      const tool = (name: string, options: { readonly maxValues?: number }) =>
+        Tool.layer(Tool.make(name, { input, ...options }), ({ list }) => Effect.succeed(String(list.length)))
+      const client = yield* kit.client(kit.server(tool("default", {}), tool("few", { maxValues: 5 })))
+      const list = Array.from({ length: 100_000 }, () => 1)
+      // The object and the list are values too.
+      expect(yield* client.call("default", { list: list.slice(2) })).toMatchObject({ content: [{ text: "99998" }] })
+      for (const [name, length] of [["default", 99_999], ["default", 1_000_000], ["few", 4]] as const) {
+        const list = Array.from({ length }, () => "x")
+        const { content, isError } = yield* client.call(name, { list })
+        expect(isError).toBe(true)
+        expect(content[0].text).toBe(
+          `Invalid arguments for tool ${name}: They hold more than ${name === "few" ? 5 : 100_000} values`
+        )
+      }
+      expect((yield* client.call("few", { list: [1, 2, 3] })).content[0].text).toBe("3")
+      // It is no matter of the clients.
+      expect(JSON.stringify(yield* client.result("tools/list"))).not.toContain("maxValues")
+    }))
 
   it.effect("of few values all faults are told, of many the first", () =>
     Effect.gen(function*() {

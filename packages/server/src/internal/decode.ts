@@ -8,21 +8,22 @@ import * as Schema from "effect/Schema"
 /** How many values all problems are looked for in. Of more, the first problem is told. */
 const few = 10_000
 
-/** Whether a value holds no more than a few others. */
-const isSmall = (value: unknown): boolean => {
-  const left = [value]
-  let count = 0
-  for (let next = left.pop(); next !== undefined && count <= few; next = left.pop()) {
-    count++
-    if (Array.isArray(next)) { for (let at = 0; at < next.length && at <= few; at++) left.push(next[at] ?? null) }
-    else if (isObject(next)) {
+/** Whether a value holds, with itself and all that is inside, at most so many values. Takes no longer than that. */
+export const holdsAtMost = (value: unknown, most: number): boolean => {
+  const left = [value ?? null]
+  let count = 1
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    if (Array.isArray(next)) {
+      if ((count += next.length) > most) return false
+      for (const item of next) left.push(item ?? null)
+    } else if (isObject(next)) {
       for (const key in next) {
-        if (left.length > few) return false
+        if (++count > most) return false
         left.push(next[key] ?? null)
       }
     }
   }
-  return count <= few
+  return true
 }
 
 /**
@@ -37,7 +38,7 @@ export const decoder = <A>(
   return (value) => {
     const decoded = decode(value)
     if (Result.isSuccess(decoded)) return Result.succeed(decoded.success)
-    if (!isSmall(value)) return Result.fail(decoded.failure.message)
+    if (!holdsAtMost(value, few)) return Result.fail(decoded.failure.message)
     const again = (all ??= Schema.decodeUnknownResult(schema, { errors: "all" }))(value)
     return Result.fail((Result.isFailure(again) ? again : decoded).failure.message)
   }

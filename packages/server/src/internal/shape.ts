@@ -7,7 +7,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
-import { decoder } from "./decode.ts"
+import { decoder, holdsAtMost } from "./decode.ts"
 import * as jsonSchema from "./jsonSchema.ts"
 import * as standard from "./standard.ts"
 
@@ -52,11 +52,19 @@ const schemaOf = (shape: Exclude<Any, StandardSchemaV1>): Codec => {
 /** An Effect Schema may be made a Standard Schema too, and stays what it is. */
 const isForeign = (shape: Any): shape is StandardSchemaV1 => !Schema.isSchema(shape) && standard.isStandard(shape)
 
-export const reader = (shape: Any): Reader<unknown> => {
+/**
+ * The reader of a shape. The libraries of others look for every fault before they answer, so what they read is bounded to
+ * `maxValues`.
+ */
+export const reader = (shape: Any, maxValues: number): Reader<unknown> => {
   if (isForeign(shape)) {
+    const bound = standard.isVerbatim(shape) ? Infinity : maxValues
     return {
       jsonSchema: () => jsonSchema.objectOf(standard.jsonSchema(shape, "input"), standard.isVerbatim(shape)),
-      compile: () => (value) => standard.validate(shape, value)
+      compile: () => (value) =>
+        bound === Infinity || holdsAtMost(value, bound)
+          ? standard.validate(shape, value)
+          : Result.fail(`They hold more than ${bound} values`)
     }
   }
   return {
