@@ -100,9 +100,11 @@ export class NodeRequest implements HttpRequest {
   }
 }
 
-/** A body that somebody else has read. */
+/** A body that somebody else has read. Throws where they kept it. */
 const bodyOf = (body: unknown, limit: number): Body => {
-  if (body === undefined) return { fault: "Aborted" }
+  if (body === undefined) {
+    throw new Error("The body was read before, and is not in `request.body`: hand it on as `body`")
+  }
   if (body instanceof Uint8Array) return body.length > limit ? { fault: "TooLarge" } : decode(Buffer.from(body))
   const text = typeof body === "string" ? body : JSON.stringify(body)
   return Buffer.byteLength(text) > limit ? { fault: "TooLarge" } : { text }
@@ -211,6 +213,8 @@ export class NodeAnswer implements HttpAnswer {
     const response = this.#response
     if (this.over || response.headersSent) return
     response.on("error", ignore)
+    // Any number of fibers may wait until the client takes more.
+    response.setMaxListeners(0)
     response.writeHead(status, this.#also === undefined ? headers : { ...this.#also, ...headers })
     response.flushHeaders()
   }
@@ -252,7 +256,7 @@ export class NodeAnswer implements HttpAnswer {
       if (!response.writableEnded) left()
     }
     // An answer that waits for those before it on its connection has no socket yet, and would not hear of its end.
-    if (response.socket === null) response.req.socket.once("close", closed)
+    if (response.socket === null) response.req.socket.setMaxListeners(0).once("close", closed)
     response.once("close", closed)
   }
 }

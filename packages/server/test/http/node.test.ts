@@ -70,6 +70,19 @@ describe("inside of a host", () => {
       expect((yield* kit.send(at, { path: "/x" })).status).toBe(404)
     })))
 
+  it.live("a body that somebody read and kept is a fault of the host, and said so in the log", () =>
+    logged((lines) =>
+      Effect.scoped(Effect.gen(function*() {
+        const mcp = yield* handler()
+        const at = yield* host((request, response) => {
+          request.resume().once("end", () => mcp(request, response))
+        })
+        const reply = yield* kit.send(at, echo)
+        expect([reply.status, reply.json.error.code]).toEqual([500, -32603])
+        expect(lines.join()).toContain("The body was read before")
+      }))
+    ))
+
   it.live("Fastify, with its own parser", () =>
     Effect.scoped(Effect.gen(function*() {
       const mcp = yield* handler()
@@ -205,6 +218,14 @@ describe("a server of its own", () => {
         expect((yield* raw.closed).text).toMatch(/^HTTP\/1.1 408/)
       }
       expect((yield* kit.send(at, echo)).status).toBe(200)
+    })))
+
+  it.live("a connection that stays idle is closed", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(server, { keepAliveTimeout: 50 })
+      const raw = yield* kit.raw(at)
+      raw.write(whole)
+      expect((yield* raw.closed).text).toContain("200 OK")
     })))
 
   it.live("at maxConnections a new one is closed", () =>

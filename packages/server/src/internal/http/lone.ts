@@ -77,7 +77,8 @@ export class Lone implements Owner {
   /** Those that did not end at once. */
   readonly #turns = new Set<Turn>()
   #closing = false
-  #empty: (() => void) | undefined = undefined
+  /** Who waits until there are none. */
+  readonly #waiting = new Set<() => void>()
 
   constructor({ context, gauge, host, keepAlive, options }: Parts) {
     this.#host = host
@@ -130,7 +131,9 @@ export class Lone implements Owner {
   #settled(millis: number): Effect.Effect<unknown> {
     const empty = Effect.callback<void>((resume) => {
       if (this.#turns.size === 0) return resume(Effect.void)
-      this.#empty = () => resume(Effect.void)
+      const empty = (): void => resume(Effect.void)
+      this.#waiting.add(empty)
+      return Effect.sync(() => void this.#waiting.delete(empty))
     })
     return Effect.timeoutOption(empty, millis)
   }
@@ -209,7 +212,7 @@ export class Lone implements Owner {
     this.#turns.delete(turn)
     if (turn.listens) this.#gauge.streams--
     if (turn.slot !== undefined) this.#keepAlive.remove(turn.to, turn.slot)
-    if (this.#turns.size === 0) this.#empty?.()
+    if (this.#turns.size === 0) { for (const empty of this.#waiting) empty() }
   }
 
   defect({ method, params }: Exchange, cause: Cause.Cause<unknown>, reference: string): void {
