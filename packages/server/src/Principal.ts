@@ -1,8 +1,9 @@
 /**
  * Who makes a request, as the host of the transport has found out: by a token, a certificate, a cookie.
  *
- * The host gives it with each message (`Origin.principal` of a connection); over HTTP that is what its own middleware says.
- * Nothing that the client writes into a message can set it. Entries may be shown to some principals only: `Catalog.visibleTo`.
+ * The host gives it with each message: over HTTP its own middleware says it, as `principal` of what it hands to the door, or as
+ * `HttpRoutes.CurrentPrincipal`; any other transport as `Origin.principal`. A session belongs to the one that opened it. Nothing that
+ * the client writes into a message can set it. Entries may be shown to some principals only: `Catalog.visibleTo`.
  */
 import type { Principal } from "@skein/runtime/Connection"
 import { McpRequest } from "@skein/runtime/Exchange"

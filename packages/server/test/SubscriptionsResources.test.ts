@@ -1,12 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Catalog from "@skein/server/Catalog"
+import * as Middleware from "@skein/server/Middleware"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import * as kit from "./kit.ts"
-import { resource, set, template, tool, updated } from "./subscribing.ts"
+import { pass, resource, set, template, tool, updated } from "./subscribing.ts"
 
 describe("resources/subscribe", () => {
   for (const revision of Revision.sessionEra) {
@@ -80,6 +81,23 @@ describe("resources/subscribe", () => {
       yield* Scope.close(scope, Exit.void)
       expect(hub.watched).toBe(0)
       expect(hub.peers.size).toBe(0)
+    }))
+
+  it.effect("nor does one that is subscribed to while its session ends", () =>
+    Effect.gen(function*() {
+      const slow = Middleware.layer((next) => (exchange) =>
+        exchange.method === "resources/subscribe"
+          ? Effect.andThen(Effect.sleep("1 second"), next(exchange))
+          : next(exchange)
+      )
+      const { context, hub } = yield* set({}, [slow, template])
+      const client = yield* Effect.provide(kit.connect("2025-11-25"), context)
+      const id = client.send("resources/subscribe", { uri: "notes://1" })
+      yield* kit.settle
+      hub.forget(client.peer)
+      yield* pass("1 second")
+      expect(client.answers(id).length).toBe(1)
+      expect(hub.watched).toBe(0)
     }))
 
   it.effect("a handler says that a resource has changed", () =>

@@ -106,6 +106,8 @@ export class Hub implements Listener {
   /** A session subscribes to a resource. Saying so again changes nothing. */
   subscribe(session: ServerSession, uri: string): Effect.Effect<void, McpError.McpError> {
     return Effect.suspend(() => {
+      // A request that outlives its session leaves nothing behind.
+      if (!this.peers.has(session.peer)) return Effect.void
       const uris = (session.subscriptions ??= new Set())
       if (uris.has(uri)) return Effect.void
       const { maxResources } = this.#settings
