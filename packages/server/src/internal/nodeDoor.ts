@@ -5,6 +5,7 @@ import type { Principal } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import { isUtf8 } from "node:buffer"
 import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Socket } from "node:net"
 import type { Body, Headers, HttpAnswer, HttpRequest } from "./http/door.ts"
 
 /** What the answers of one handler share. */
@@ -138,7 +139,6 @@ const read = (message: IncomingMessage, limit: number, done: (body: Body) => voi
     "end",
     () => end(first === undefined ? { text: "" } : decode(more === undefined ? first : Buffer.concat(more)))
   )
-  message.on("error", aborted)
   message.on("close", aborted)
 }
 
@@ -173,6 +173,8 @@ const linger = (response: ServerResponse, body: string): void => {
 }
 
 const ignore = (): void => {}
+
+const uncork = (socket: Socket): void => socket.uncork()
 
 /** A `ServerResponse`. */
 export class NodeAnswer implements HttpAnswer {
@@ -216,6 +218,12 @@ export class NodeAnswer implements HttpAnswer {
     // Any number of fibers may wait until the client takes more.
     response.setMaxListeners(0)
     response.writeHead(status, this.#also === undefined ? headers : { ...this.#also, ...headers })
+    // Leaves at once, but in one piece with what is written in the same turn of the event loop.
+    const { socket } = response
+    if (socket !== null && socket.writableCorked === 0) {
+      socket.cork()
+      process.nextTick(uncork, socket)
+    }
     response.flushHeaders()
   }
 
