@@ -407,6 +407,19 @@ describe("the state", () => {
       expect(seen).toEqual([undefined, undefined, "function"])
     }))
 
+  it.effect("of params that nest deep is that of any others, or is refused", () =>
+    Effect.gen(function*() {
+      const nested = (depth: number): kit.Json => depth === 0 ? 1 : JSON.parse("[".repeat(depth) + "]".repeat(depth))
+      const { first, retry } = yield* setup()
+      const params = yield* first({ name: "t", arguments: { x: nested(500) } })
+      expect((yield* retry(params)).result.resultType).toBe("input_required")
+      const { client } = yield* setup()
+      const deep = yield* client.once("tools/call", { name: "t", arguments: { x: nested(4000) } })
+      expect(deep.result?.resultType ?? deep.error?.code).toSatisfy((said) =>
+        said === "input_required" || said === -32602
+      )
+    }))
+
   it.effect("of a method that may not ask is none of its business", () =>
     Effect.gen(function*() {
       const { client } = yield* setup()
