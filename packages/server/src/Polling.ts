@@ -21,5 +21,7 @@ export const disconnect = (retry?: Duration.Input): Effect.Effect<void, never, M
   Effect.flatMap(
     McpRequest,
     (request) =>
-      request.disconnect(retry === undefined ? undefined : Duration.toMillis(Duration.fromInputUnsafe(retry)))
+      request.disconnect(
+        retry === undefined ? undefined : Math.ceil(Duration.toMillis(Duration.fromInputUnsafe(retry)))
+      )
   )

@@ -7,6 +7,9 @@ import type * as Fiber from "effect/Fiber"
 // However close the deadlines are to each other, the sessions are gone through no more often than that, in milliseconds.
 const leastPause = 1_000
 
+// What a timer can wait for. It looks again then.
+const longest = 0x7fffffff
+
 /**
  * Sleeps until the earliest deadline that it was told of, does what is due, and is told the next one; `Infinity` where there is
  * none. A deadline that has moved on meanwhile costs one look.
@@ -38,7 +41,7 @@ export class Sweeper {
     if (deadline >= this.#wakeAt) return
     this.#timer?.interruptUnsafe()
     this.#wakeAt = deadline
-    const wait = Math.max(0, deadline - this.#now())
+    const wait = Math.min(Math.max(0, deadline - this.#now()), longest)
     this.#timer = this.#run(Effect.andThen(Effect.sleep(wait), Effect.sync(() => this.sweep())))
   }
 

@@ -9,21 +9,27 @@ import type { SessionEnd } from "@skein/runtime/Session"
 import * as Effect from "effect/Effect"
 import type { Log } from "./eventLog.ts"
 import { ServerSession } from "../session.ts"
-import type { HttpRequest } from "./door.ts"
+import type { HttpAnswer, HttpRequest } from "./door.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import type { Resolved } from "./options.ts"
+import type { Refused } from "./refusal.ts"
 
 /** What a session needs of its endpoint. */
 export interface Keeper {
   readonly options: Resolved
   readonly log: Log
   readonly keepAlive: KeepAlive
-  readonly gauge: { streams: number }
+  /** Whether there is no room for one more stream that lasts as long as its client wants. */
+  readonly crowded: boolean
   /** Whether the endpoint is told to end. */
   readonly closing: boolean
   /** Milliseconds of the monotonic clock. */
   readonly now: () => number
   readonly fork: (effect: Effect.Effect<unknown>) => void
+  readonly refuse: (answer: HttpAnswer, refused: Refused, id?: JsonRpc.Id) => void
+  /** A stream is sent on a connection now, or on none any more; `listening` where it lasts as long as its client wants. */
+  readonly opened: (listening: boolean) => void
+  readonly closed: (listening: boolean) => void
   /** Nothing more will be said on a stream that has a log. */
   readonly completed: (session: Held, stream: number) => void
   /** A session shall end, and is not found any more. */

@@ -6,7 +6,7 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
 import type { HttpAnswer, HttpRequest } from "./door.ts"
 import { Held, type Keeper } from "./held.ts"
-import { invalid, refuse } from "./refusal.ts"
+import { invalid } from "./refusal.ts"
 import * as sse from "./sse.ts"
 
 export class LegacySession extends Held {
@@ -32,7 +32,7 @@ export class LegacySession extends Held {
     this.#answer.open(200, sse.headers)
     this.#answer.write(sse.named("endpoint", `${messages}?sessionId=${this.id}`))
     this.#slot = this.keeper.keepAlive.add(this.#answer)
-    this.keeper.gauge.streams++
+    this.keeper.opened(true)
     const left = () => this.keeper.end(this, { _tag: "Closed" })
     if (this.#answer.over) left()
     else this.#answer.onClose(left)
@@ -41,7 +41,7 @@ export class LegacySession extends Held {
   /** Takes a message; what there is to say to it comes on the stream. */
   post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
     if (message._tag === "Invalid" && message.error.code === -32700) {
-      return refuse(answer, { ...invalid(400, ""), error: message.error })
+      return this.keeper.refuse(answer, { ...invalid(400, ""), error: message.error })
     }
     answer.reply(202, {}, "")
     this.deliver(message, request)
@@ -79,7 +79,7 @@ export class LegacySession extends Held {
     if (this.#over) return
     this.#over = true
     this.keeper.keepAlive.remove(this.#answer, this.#slot)
-    this.keeper.gauge.streams--
+    this.keeper.closed(true)
     this.#answer.end()
   }
 }

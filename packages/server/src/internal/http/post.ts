@@ -4,7 +4,7 @@
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { HttpAnswer } from "./door.ts"
-import { json, refuse, type Refused } from "./refusal.ts"
+import { json } from "./refusal.ts"
 import * as sse from "./sse.ts"
 import type { Stream } from "./stream.ts"
 
@@ -13,8 +13,7 @@ export type Reply = JsonRpc.Success | JsonRpc.Failure | JsonRpc.Batch
 export class Post {
   /** The id of its request, or those of all requests of a batch. */
   readonly id: JsonRpc.Id | ReadonlyArray<JsonRpc.Id>
-  /** Where it is answered, while it is not answered with a stream. */
-  #answer: HttpAnswer
+  readonly #answer: HttpAnswer
   #stream: Stream | undefined = undefined
   /** How many of its requests are not answered. */
   #owed: number
@@ -30,6 +29,11 @@ export class Post {
   /** Its stream, once there is one. */
   get stream(): Stream | undefined {
     return this.#stream
+  }
+
+  /** Where it can still be answered with one text. */
+  get answer(): HttpAnswer | undefined {
+    return this.#stream === undefined && !this.#answer.over ? this.#answer : undefined
   }
 
   /** Whether the client left before it was told anything. Nobody can come back for what has no event id. */
@@ -73,11 +77,10 @@ export class Post {
    * It is not answered. "Not send a response for the cancelled request" (2025-11-25, cancellation), and still the POST of a request
    * is answered with JSON or with a stream: a stream in which nothing is said. Clients take it without complaint.
    */
-  end(refused?: Refused): void {
+  end(): void {
     this.over = true
     if (this.#stream !== undefined) return this.#stream.complete()
     if (this.#answer.over) return
-    if (refused !== undefined) return refuse(this.#answer, refused, typeof this.id === "object" ? undefined : this.id)
     this.#answer.open(200, sse.headers)
     this.#answer.end()
   }

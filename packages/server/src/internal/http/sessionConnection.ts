@@ -14,7 +14,7 @@ import type { Log } from "./eventLog.ts"
 import { Held, type Keeper } from "./held.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import { Post } from "./post.ts"
-import { busy, invalid, json, refuse, type Refused } from "./refusal.ts"
+import { busy, invalid, json } from "./refusal.ts"
 import { type Owner, parseId, Stream } from "./stream.ts"
 
 const accepted = {}
@@ -61,7 +61,7 @@ export class HttpSession extends Held implements Owner {
   post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
     switch (message._tag) {
       case "Request":
-        if (this.#find(message.id) !== undefined) return refuse(answer, inFlight, message.id)
+        if (this.#find(message.id) !== undefined) return this.keeper.refuse(answer, inFlight, message.id)
         return this.#receive(this.#begin(new Post(message.id, answer)), message, request)
       case "Batch":
         return this.#batch(message, request, answer)
@@ -69,7 +69,11 @@ export class HttpSession extends Held implements Owner {
         // "If the server cannot accept the input, it MUST return an HTTP error status code". What fails a question of this side's
         // has to be heard all the same.
         if (message.answer) this.deliver(message, request)
-        return refuse(answer, { ...invalid(400, ""), error: message.error }, message.answer ? undefined : message.id)
+        return this.keeper.refuse(
+          answer,
+          { ...invalid(400, ""), error: message.error },
+          message.answer ? undefined : message.id
+        )
       default:
         // "If the server accepts the input, the server MUST return HTTP status code 202 Accepted with no body." An answer that
         // nobody waits for any more is one that came late.
@@ -82,15 +86,15 @@ export class HttpSession extends Held implements Owner {
   #batch(batch: JsonRpc.Batch<JsonRpc.Message | JsonRpc.Invalid>, request: HttpRequest, answer: HttpAnswer): void {
     const { members } = batch
     const { maxBatch } = this.#limits
-    if (this.revision !== "2025-03-26") return refuse(answer, noBatches)
+    if (this.revision !== "2025-03-26") return this.keeper.refuse(answer, noBatches)
     if (members.length > maxBatch) {
-      return refuse(answer, invalid(400, `Invalid Request: a batch holds at most ${maxBatch} messages`))
+      return this.keeper.refuse(answer, invalid(400, `Invalid Request: a batch holds at most ${maxBatch} messages`))
     }
     const ids = new Set<JsonRpc.Id>()
     for (const member of members) {
       if (member._tag !== "Request") continue
-      if (member.method === "initialize") return refuse(answer, noInitialize)
-      if (ids.has(member.id) || this.#find(member.id) !== undefined) return refuse(answer, twice)
+      if (member.method === "initialize") return this.keeper.refuse(answer, noInitialize)
+      if (ids.has(member.id) || this.#find(member.id) !== undefined) return this.keeper.refuse(answer, twice)
       ids.add(member.id)
     }
     const answered = members.some((one) => one._tag === "Invalid" && !one.answer && one.notification !== true)
@@ -118,21 +122,21 @@ export class HttpSession extends Held implements Owner {
 
   /** The client listens to what belongs to no request. */
   listen(answer: HttpAnswer): void {
-    if (this.#crowded(this.#standalone)) return refuse(answer, tooManyStreams)
+    if (this.#crowded(this.#standalone)) return this.keeper.refuse(answer, tooManyStreams)
     ;(this.#standalone ??= new Stream(this, 0)).open(answer, true)
   }
 
   /** The client comes back to a stream of which it has seen the events up to this one. */
   resume(lastEventId: string, answer: HttpAnswer): void {
     const last = parseId(lastEventId)
-    if (last === undefined) return refuse(answer, unknownEvent)
+    if (last === undefined) return this.keeper.refuse(answer, unknownEvent)
     const stream = this.#numbered(last.stream)
-    if (this.#crowded(stream)) return refuse(answer, tooManyStreams)
-    stream.resume(answer, last.event, () => refuse(answer, unknownEvent))
+    if (this.#crowded(stream)) return this.keeper.refuse(answer, tooManyStreams)
+    stream.resume(answer, last.event, () => this.keeper.refuse(answer, unknownEvent))
   }
 
   #crowded(stream: Stream | undefined): boolean {
-    return stream?.connected !== true && this.keeper.gauge.streams >= this.keeper.options.maxStreams
+    return stream?.connected !== true && this.keeper.crowded
   }
 
   /** A stream by its number. One that is not live is over: the log may still have it. */
@@ -151,7 +155,7 @@ export class HttpSession extends Held implements Owner {
     if (message._tag === "Request" || message._tag === "Notification") {
       const text = JsonRpc.encode(message)
       if (about === undefined || post === undefined || post instanceof Opening) return this.#say(text)
-      if (post.lost) return true
+      if (post.lost) return gone(message)
       return (post.stream ?? this.#stream(post)).say(text)
     }
     if (post === undefined) return true
@@ -174,7 +178,7 @@ export class HttpSession extends Held implements Owner {
   dropped(about: JsonRpc.Id): void {
     const post = this.#find(about)
     if (post === undefined || !post.drop()) return
-    post.end(this.#ended)
+    this.#end(post)
     this.#forget(post)
   }
 
@@ -227,14 +231,18 @@ export class HttpSession extends Held implements Owner {
     if (this.#posts === undefined) this.keeper.end(this, { _tag: "Closed" })
   }
 
-  get #ended(): Refused | undefined {
-    return this.ending ? this.keeper.closing ? closing : over : undefined
+  /** Ends a POST that is not answered. Where it is the session that ends, the client hears of that. */
+  #end(post: Post): void {
+    const { answer } = post
+    const id = typeof post.id === "object" ? undefined : post.id
+    if (this.ending && answer !== undefined) this.keeper.refuse(answer, this.keeper.closing ? closing : over, id)
+    post.end()
   }
 
   protected shut(): void {
     if (this.#over) return
     this.#over = true
-    for (const post of this.#posts?.values() ?? []) if (!post.over) post.end(this.#ended)
+    for (const post of this.#posts?.values() ?? []) if (!post.over) this.#end(post)
     this.#posts = undefined
     this.#queue = undefined
     this.#standalone?.abandon()
@@ -257,7 +265,7 @@ export class HttpSession extends Held implements Owner {
   }
 
   get retry(): number {
-    return this.keeper.options.retry
+    return Math.ceil(this.keeper.options.retry)
   }
 
   /** Older clients read the data of every event as JSON. */
@@ -270,7 +278,7 @@ export class HttpSession extends Held implements Owner {
   }
 
   attached(stream: Stream, listening: boolean): void {
-    if (listening) this.keeper.gauge.streams++
+    this.keeper.opened(listening)
     if (stream !== this.#standalone || this.#queue === undefined) return
     const queue = this.#queue
     this.#queue = undefined
@@ -278,13 +286,19 @@ export class HttpSession extends Held implements Owner {
   }
 
   detached(_stream: Stream, listening: boolean): void {
-    if (listening) this.keeper.gauge.streams--
+    this.keeper.closed(listening)
     this.#rest()
   }
 
   completed(stream: Stream): void {
     this.keeper.completed(this, stream.number)
   }
+}
+
+/** What nobody can get any more is as good as said; but an answer to it is not waited for. */
+const gone = ({ _tag, method }: JsonRpc.Request | JsonRpc.Notification): true => {
+  if (_tag === "Notification") return true
+  throw new RequestError({ reason: "Closed", method, message: `The client has left: ${method} was not sent` })
 }
 
 const unheard = (method: string): RequestError =>

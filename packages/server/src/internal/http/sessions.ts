@@ -56,8 +56,8 @@ export class Sessions implements Keeper {
   readonly options: Resolved
   readonly log: EventLog.Log
   readonly keepAlive: KeepAlive
-  readonly gauge: { streams: number }
   closing = false
+  readonly #gauge: { streams: number }
   readonly #host: Host
   readonly #context: Context.Context<never>
   readonly #limits: Limits.Resolved
@@ -74,7 +74,7 @@ export class Sessions implements Keeper {
   constructor({ context, gauge, host, keepAlive, options }: Parts) {
     this.options = options
     this.keepAlive = keepAlive
-    this.gauge = gauge
+    this.#gauge = gauge
     this.log = Option.getOrElse(Context.getOption(context, EventLog.EventLog), () => EventLog.memory())
     this.#host = host
     this.#context = context
@@ -93,11 +93,11 @@ export class Sessions implements Keeper {
   post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
     const id = message._tag === "Request" ? message.id : undefined
     const opening = message._tag === "Request" && message.method === "initialize"
-    if (this.closing && (id !== undefined || message._tag === "Batch")) return refuse(answer, closing, id)
+    if (this.closing && (id !== undefined || message._tag === "Batch")) return this.refuse(answer, closing, id)
     if (this.options.sessions.stateless) return this.#alone(message, request, answer)
     if (opening && request.header(Header.keys.sessionId) === undefined) return this.#open(message, request, answer)
     const session = this.#sessionOf(request)
-    if (!(session instanceof HttpSession)) return refuse(answer, session, id)
+    if (!(session instanceof HttpSession)) return this.refuse(answer, session, id)
     session.post(message, request, answer)
   }
 
@@ -112,7 +112,7 @@ export class Sessions implements Keeper {
   /** A stream by GET: a new one, or one that the client comes back to. */
   get(request: HttpRequest, answer: HttpAnswer): void {
     const session = this.#sessionOf(request)
-    if (!(session instanceof HttpSession)) return refuse(answer, session)
+    if (!(session instanceof HttpSession)) return this.refuse(answer, session)
     const last = request.header("last-event-id")
     if (last === undefined || last === "") session.listen(answer)
     else session.resume(last, answer)
@@ -121,7 +121,7 @@ export class Sessions implements Keeper {
   /** The end of a session by DELETE. */
   delete(request: HttpRequest, answer: HttpAnswer): void {
     const session = this.#sessionOf(request)
-    if (!(session instanceof HttpSession)) return refuse(answer, session)
+    if (!(session instanceof HttpSession)) return this.refuse(answer, session)
     this.end(session, { _tag: "Closed" })
     answer.reply(204, {}, "")
   }
@@ -129,19 +129,23 @@ export class Sessions implements Keeper {
   /** The stream of a 2024-11-05 session, which opens it. `messages` is the path that the client shall post to. */
   legacyGet(messages: string, request: HttpRequest, answer: HttpAnswer): void {
     const refused = this.#full()
-    if (refused !== undefined) return refuse(answer, refused)
-    if (this.gauge.streams >= this.options.maxStreams) return refuse(answer, tooManyStreams)
+    if (refused !== undefined) return this.refuse(answer, refused)
+    if (this.crowded) return this.refuse(answer, tooManyStreams)
     const session = new LegacySession(this, newId(), request.principal?.id, answer)
     this.#add(session)
+    this.#sweeper.arm(session.expires(this.now()))
     session.start(messages)
   }
 
   /** A message to a 2024-11-05 session. */
   legacyPost(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
     const id = new URLSearchParams(request.query).get("sessionId")
-    if (id === null || id === "") return refuse(answer, noLegacyId)
+    if (id === null || id === "") return this.refuse(answer, noLegacyId)
     const session = this.#found.get(id)
-    if (!(session instanceof LegacySession) || session.owner !== request.principal?.id) return refuse(answer, notFound)
+    if (!(session instanceof LegacySession) || session.owner !== request.principal?.id) {
+      return this.refuse(answer, notFound)
+    }
+    if (this.closing && message._tag === "Request") return this.refuse(answer, closing, message.id)
     session.post(message, request, answer)
   }
 
@@ -175,9 +179,10 @@ export class Sessions implements Keeper {
 
   #open(message: JsonRpc.Request, request: HttpRequest, answer: HttpAnswer): void {
     const refused = this.#full()
-    if (refused !== undefined) return refuse(answer, refused, message.id)
+    if (refused !== undefined) return this.refuse(answer, refused, message.id)
     const session = new HttpSession(this, newId(), request.principal?.id, this.#limits)
     this.#add(session)
+    this.#sweeper.arm(session.expires(this.now()))
     session.initialize(message, request, answer)
   }
 
@@ -189,11 +194,11 @@ export class Sessions implements Keeper {
     const id = message._tag === "Request" ? message.id : undefined
     if (id === undefined && message._tag !== "Batch") {
       // Nobody waits for an answer, and what a notification could be about is over.
-      if (message._tag === "Invalid") return refuse(answer, { ...noId, error: message.error })
+      if (message._tag === "Invalid") return this.refuse(answer, { ...noId, error: message.error })
       return answer.reply(202, {}, "")
     }
     const refused = this.#full()
-    if (refused !== undefined) return refuse(answer, refused, id)
+    if (refused !== undefined) return this.refuse(answer, refused, id)
     const session = new HttpSession(this, String(++this.#posts), request.principal?.id, this.#limits)
     this.#add(session)
     if (message._tag === "Request" && message.method === "initialize") {
@@ -208,7 +213,6 @@ export class Sessions implements Keeper {
   #add(session: Held): void {
     this.#found.set(session.id, session)
     session.peer = this.#host.open(session, this.#context)
-    if (!this.options.sessions.stateless) this.#sweeper.arm(session.expires(this.now()))
   }
 
   /** Why there is no room for one more. Those that have expired make room. */
@@ -248,6 +252,25 @@ export class Sessions implements Keeper {
 
   // ---- what a session needs
 
+  refuse(answer: HttpAnswer, refused: Refused, id?: JsonRpc.Id): void {
+    this.#host.observer?.refused(refused.status)
+    refuse(answer, refused, id)
+  }
+
+  get crowded(): boolean {
+    return this.#gauge.streams >= this.options.maxStreams
+  }
+
+  opened(listening: boolean): void {
+    if (listening) this.#gauge.streams++
+    this.#host.observer?.streamOpened()
+  }
+
+  closed(listening: boolean): void {
+    if (listening) this.#gauge.streams--
+    this.#host.observer?.streamClosed()
+  }
+
   now(): number {
     return Number(this.#clock.monotonicTimeNanosUnsafe() / 1_000_000n)
   }
@@ -272,7 +295,9 @@ export class Sessions implements Keeper {
     this.#found.delete(session.id)
     this.#ending.delete(session)
     if (this.#found.size === 0) this.#sweeper.disarm()
-    this.log.forget(session.id)
+    // What stood alone was no session, and has nothing in the log.
+    if (this.options.sessions.stateless) session.peer.session = undefined
+    else this.log.forget(session.id)
     this.#host.forget(session.peer)
   }
 }

@@ -100,7 +100,7 @@ export class Stream {
   disconnect(retry = this.#owner.retry): void {
     const answer = this.#leave()
     if (answer === undefined) return
-    answer.write(sse.retry(Math.ceil(retry)))
+    answer.write(sse.retry(retry))
     answer.end()
   }
 
