@@ -28,12 +28,15 @@ const canonical = (origin: string): string => {
   return written === "null" ? lower : written
 }
 
+// No client lists more; what does costs no more.
+const maxRanges = 64
+
 /** How much a client likes a media type, by the most specific range that it names: 0 where it does not take it. */
 export const quality = (accept: string, type: string): number => {
   const any = `${type.slice(0, type.indexOf("/"))}/*`
   let found = 0
   let specific = 0
-  for (const part of accept.toLowerCase().split(",")) {
+  for (const part of accept.toLowerCase().split(",", maxRanges)) {
     const [range = "", ...params] = part.split(";")
     const name = range.trim()
     const rank = name === type ? 3 : name === any ? 2 : name === "*/*" ? 1 : 0
