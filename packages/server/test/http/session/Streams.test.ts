@@ -1,8 +1,10 @@
 /** On which stream a message is said, and what a POST is answered. */
 import { describe, expect, it } from "@effect/vitest"
+import * as Http from "@skein/server/Http"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import { call, enter, notification, request, revisions, serve, until } from "./kit.ts"
+import { FakeAnswer, FakeRequest } from "./fake.ts"
+import { call, Control, enter, initialize, layer, notification, request, revisions, serve, until } from "./kit.ts"
 
 describe("the answer to a POST", () => {
   for (const revision of revisions) {
@@ -148,6 +150,27 @@ describe("cancellation and disconnection", () => {
       expect((yield* client.post(call(2, "echo", { text: "x" }))).status).toBe(200)
       expect(server.control.interrupted).toEqual([])
     }))
+})
+
+describe("a question that nobody can hear any more", () => {
+  it.effect("fails at once: who left before anything was said has no event id to come back with", () => {
+    const control = new Control()
+    return Effect.gen(function*() {
+      const endpoint = yield* Http.make()
+      const say = (body: unknown, headers: { readonly [name: string]: string } = {}): FakeAnswer => {
+        const answer = new FakeAnswer()
+        endpoint.handle(new FakeRequest("POST", headers, body), answer)
+        return answer
+      }
+      const session = { "mcp-session-id": say(initialize("2025-11-25")).headers["mcp-session-id"]! }
+      const waiting = say(call(1, "ask_later", { key: "a" }), session)
+      expect(control.started).toEqual(["a"])
+      waiting.leave()
+      control.open("a")
+      yield* until(() => control.failures.length === 1)
+      expect(control.failures).toMatchObject([{ reason: "Closed", method: "elicitation/create" }])
+    }).pipe(Effect.provide(layer(control)))
+  })
 })
 
 describe("the stream by GET", () => {

@@ -20,6 +20,7 @@ export class Control {
   readonly interrupted: Array<string> = []
   readonly started: Array<string> = []
   readonly principals: Array<Json> = []
+  readonly failures: Array<unknown> = []
   /** How many of its messages a tool that floods has sent. */
   flooded = 0
 
@@ -50,7 +51,8 @@ const wait = (control: Control, key: string): Effect.Effect<void> =>
     return control.gate(key).await
   }).pipe(Effect.onInterrupt(() => Effect.sync(() => void control.interrupted.push(key))))
 
-const layer = (control: Control, limits: McpServer.Options["limits"]) =>
+/** The server. */
+export const layer = (control: Control, limits?: McpServer.Options["limits"]) =>
   McpServer.layer(
     { name: "sessions", version: "1", ...(limits === undefined ? undefined : { limits }) },
     Tool.layer(Tool.make("echo", { input: { text: Schema.String } }), ({ text }) => Effect.succeed(text)),
@@ -74,6 +76,14 @@ const layer = (control: Control, limits: McpServer.Options["limits"]) =>
         const request = yield* McpRequest
         const answer = yield* Effect.orDie(request.request("elicitation/create", { message: key, requestedSchema: {} }))
         return `${key} ${answer["action"]}`
+      })),
+    Tool.layer(Tool.make("ask_later", { input: key }), ({ key }) =>
+      Effect.gen(function*() {
+        const request = yield* McpRequest
+        yield* wait(control, key)
+        const failure = yield* Effect.orDie(Effect.flip(request.request("elicitation/create", {})))
+        control.failures.push(failure)
+        return "asked"
       })),
     Tool.layer(Tool.make("poll", { input: key }), ({ key }) =>
       Effect.gen(function*() {

@@ -1,0 +1,109 @@
+/** What a session costs, and that nothing of it is left. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Http from "@skein/server/Http"
+import * as McpServer from "@skein/server/McpServer"
+import * as Tool from "@skein/server/Tool"
+import * as Effect from "effect/Effect"
+import { FakeAnswer, FakeRequest } from "./fake.ts"
+import { call, initialize, notification } from "./kit.ts"
+
+const server = McpServer.layer(
+  { name: "memory", version: "1" },
+  Tool.layer(Tool.make("echo"), () => Effect.succeed("hi"))
+)
+
+const make = Effect.map(Http.make(), (endpoint) => {
+  const say = (method: string, headers: { readonly [name: string]: string }, body?: unknown): FakeAnswer => {
+    const answer = new FakeAnswer()
+    endpoint.handle(new FakeRequest(method, headers, body), answer)
+    return answer
+  }
+  /** A session that was used and is idle; `listens` with a stream open. */
+  const enter = (listens: boolean): string => {
+    const id = say("POST", {}, initialize("2025-11-25")).headers["mcp-session-id"]!
+    const headers = { "mcp-session-id": id }
+    say("POST", headers, notification("notifications/initialized"))
+    expect(say("POST", headers, call(1, "echo")).status).toBe(200)
+    if (listens) expect(say("GET", headers).status).toBe(200)
+    return id
+  }
+  const enterAll = (count: number, listens: boolean): Array<string> =>
+    Array.from({ length: count }, () => enter(listens))
+  return { endpoint, say, enter, enterAll }
+})
+
+const heap = Effect.callback<number>((resume) =>
+  // What has ended is taken apart in the turns after.
+  void setImmediate(() =>
+    setImmediate(() => {
+      for (let n = 0; n < 3; n++) globalThis.gc!()
+      resume(Effect.succeed(process.memoryUsage().heapUsed))
+    })
+  )
+)
+
+describe("memory", () => {
+  for (const listens of [false, true]) {
+    it.live(
+      `a session that ${
+        listens ? "only listens" : "is idle"
+      } costs at most 3 KiB, as the 6,000th as the 1,000th, and nothing when it is over`,
+      () =>
+        Effect.gen(function*() {
+          const { endpoint: { sessions }, enterAll, say } = yield* make
+          expect(sessions).toBe(0)
+          const end = (ids: ReadonlyArray<string>) => {
+            for (const id of ids) expect(say("DELETE", { "mcp-session-id": id }).status).toBe(204)
+          }
+          end(enterAll(1_000, listens))
+          const before = yield* heap
+          const first = enterAll(1_000, listens)
+          const some = yield* heap
+          const more = enterAll(5_000, listens)
+          const many = yield* heap
+          const [each, eachOfMany] = [(some - before) / 1_000, (many - before) / 6_000]
+          expect(each).toBeLessThan(3 * 1024)
+          expect(eachOfMany).toBeLessThan(each * 1.1)
+          end(first)
+          end(more)
+          const after = yield* heap
+          expect((after - before) / 6_000).toBeLessThan(100)
+        }).pipe(Effect.provide(server), Effect.scoped),
+      60_000
+    )
+  }
+
+  it.live("10,000 refused requests leave nothing", () =>
+    Effect.gen(function*() {
+      const { endpoint, say } = yield* make
+      const refuse = (count: number) => {
+        for (let n = 0; n < count; n++) {
+          expect(
+            say("POST", {}, { jsonrpc: "2.0", id: 1, method: "initialize", params: { padding: "x".repeat(10_000) } })
+              .status
+          )
+            .toBe(200)
+          expect(say("POST", { "mcp-session-id": `no-${n}` }, call(1, "echo")).status).toBe(404)
+        }
+      }
+      refuse(1_000)
+      const before = yield* heap
+      refuse(5_000)
+      const after = yield* heap
+      expect(endpoint.sessions).toBe(0)
+      expect((after - before) / 10_000).toBeLessThan(50)
+    }).pipe(Effect.provide(server), Effect.scoped), 60_000)
+})
+
+describe("a client that is gone before its session is opened", () => {
+  it.effect("leaves none: nobody knows its id", () =>
+    Effect.gen(function*() {
+      const made = yield* make
+      const answer = new FakeAnswer()
+      answer.over = true
+      made.endpoint.handle(new FakeRequest("POST", {}, initialize("2025-11-25")), answer)
+      expect(made.endpoint.sessions).toBe(0)
+      made.enter(false)
+      expect(made.endpoint.sessions).toBe(1)
+    }).pipe(Effect.provide(server)))
+})

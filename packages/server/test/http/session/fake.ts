@@ -1,0 +1,80 @@
+/** A door without sockets, for what has to be counted exactly. */
+import type { Body, Headers, HttpAnswer, HttpRequest } from "@skein/server/Http"
+import * as Effect from "effect/Effect"
+
+/** The headers of every request. */
+const always: Headers = {
+  host: "localhost",
+  "content-type": "application/json",
+  accept: "application/json, text/event-stream"
+}
+
+export class FakeRequest implements HttpRequest {
+  readonly path = "/mcp"
+  readonly params = undefined
+  readonly method: string
+  readonly #headers: { readonly [name: string]: string | undefined }
+  readonly #text: string
+
+  constructor(method: string, headers: { readonly [name: string]: string | undefined }, body?: unknown) {
+    this.method = method
+    this.#headers = headers
+    this.#text = body === undefined ? "" : JSON.stringify(body)
+  }
+
+  header(name: string): string | undefined {
+    return this.#headers[name] ?? always[name]
+  }
+
+  read(_limit: number, done: (body: Body) => void): void {
+    done({ text: this.#text })
+  }
+}
+
+export class FakeAnswer implements HttpAnswer {
+  over = false
+  slow = false
+  status = 0
+  headers: Headers = {}
+  text = ""
+  drained = Effect.void
+  left: (() => void) | undefined = undefined
+
+  also(): void {}
+
+  reply(status: number, headers: Headers, body: string): void {
+    if (this.over) return
+    this.status = status
+    this.headers = headers
+    this.text = body
+    this.over = true
+  }
+
+  open(status: number, headers: Headers): void {
+    this.status = status
+    this.headers = headers
+  }
+
+  write(chunk: string): boolean {
+    if (!this.over) this.text += chunk
+    return !this.slow
+  }
+
+  end(): void {
+    this.over = true
+  }
+
+  abort(): void {
+    this.over = true
+  }
+
+  onClose(left: () => void): void {
+    this.left = left
+  }
+
+  /** The client goes away. */
+  leave(): void {
+    this.over = true
+    this.left?.()
+  }
+}
