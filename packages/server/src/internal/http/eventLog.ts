@@ -45,9 +45,12 @@ export interface Bounds {
   readonly maxEvents?: number | undefined
   /** Characters of all events of one session: 1 Mi by default. A larger event is not kept. */
   readonly maxPerSession?: number | undefined
-  /** Characters of all events of all sessions: 64 Mi by default. */
+  /** Characters of all events of all sessions: 32 Mi by default. */
   readonly maxTotal?: number | undefined
-  /** How long the events of a stream that is complete are kept: 1 minute by default, and up to 20 seconds more. */
+  /**
+   * How long the events of a stream that is complete are kept: 5 minutes by default, and up to 20 seconds more. A client that is told
+   * to come back later than that comes too late.
+   */
   readonly retention?: Duration.Input | undefined
 }
 
@@ -99,8 +102,8 @@ export class MemoryLog implements Log {
   constructor(bounds: Bounds = {}) {
     this.#maxEvents = orElse(bounds.maxEvents, 1_000)
     this.#maxPerSession = orElse(bounds.maxPerSession, 1024 * 1024)
-    this.#maxTotal = orElse(bounds.maxTotal, 64 * 1024 * 1024)
-    this.#retention = Duration.toMillis(Duration.fromInputUnsafe(bounds.retention ?? 60_000))
+    this.#maxTotal = orElse(bounds.maxTotal, 32 * 1024 * 1024)
+    this.#retention = Duration.toMillis(Duration.fromInputUnsafe(bounds.retention ?? 300_000))
   }
 
   /** Characters of all events that are kept. */
@@ -171,7 +174,7 @@ export class MemoryLog implements Log {
     kept.lost += count
     kept.session.size -= size
     this.#size -= size
-    if (kept.complete && kept.events.length === 0) this.#drop(kept)
+    if (kept.events.length === 0) this.#drop(kept)
   }
 
   /** Forgets a stream. */
@@ -188,7 +191,10 @@ export class MemoryLog implements Log {
   }
 
   #oldest(): Kept {
-    for (const kept of this.#complete.keys()) if (kept.events.length > 0) return kept
+    for (const kept of this.#complete.keys()) {
+      if (kept.events.length > 0) return kept
+      this.#drop(kept)
+    }
     for (const shelf of this.#shelves.values()) if (shelf.size > 0) return oldest(shelf)
     throw new Error("Nothing is kept")
   }

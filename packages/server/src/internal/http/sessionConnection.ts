@@ -107,8 +107,11 @@ export class HttpSession extends Held implements Owner {
   #receive(post: Post, message: JsonRpc.Inbound, request: HttpRequest): void {
     const outer = this.#current
     this.#current = post
-    this.deliver(message, request)
-    this.#current = outer
+    try {
+      this.deliver(message, request)
+    } finally {
+      this.#current = outer
+    }
     if (post.over || this.#over) return this.#rest()
     const posts = (this.#posts ??= new Map())
     if (typeof post.id !== "object") posts.set(post.id, post)

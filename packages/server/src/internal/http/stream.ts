@@ -128,7 +128,8 @@ export class Stream {
       Effect.suspend(() => {
         // Another connection came meanwhile, or the session is over.
         if (this.#resuming !== answer) return Effect.void
-        if (Exit.isFailure(exit) || exit.value === undefined) {
+        const missed = Exit.isFailure(exit) ? undefined : exit.value ?? this.#instead
+        if (missed === undefined) {
           this.#resuming = undefined
           if (refuse === undefined) answer.end()
           else refuse()
@@ -136,7 +137,6 @@ export class Stream {
             ? Effect.logError("The event log could not be read", exit.cause)
             : Effect.void
         }
-        const missed = exit.value
         // Nothing is left to be said: "204 No Content" is how the standard of these streams has a client stop reconnecting.
         if (this.#complete && missed.length === 0 && after >= this.#last) {
           this.#resuming = undefined
@@ -155,6 +155,14 @@ export class Stream {
         }
         return Effect.void
       })))
+  }
+
+  /**
+   * What there is where the log has lost the events. On the stream that belongs to no request that is nothing: a client that could not
+   * come back to it would hear of no change any more.
+   */
+  get #instead(): ReadonlyArray<string> | undefined {
+    return this.number === 0 ? [] : undefined
   }
 
   #caughtUp(answer: HttpAnswer, first: boolean): void {
