@@ -1,10 +1,15 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
 import * as Link from "@skein/runtime/Link"
 import * as McpServer from "@skein/server/McpServer"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
 import { Everything } from "./everything/server.ts"
+import * as kit from "./kit.ts"
 
 /** A client of the server, over a link; each test has a server of its own. */
 const connect = (revision: Revision.Revision) =>
@@ -77,4 +82,49 @@ describe("everything", () => {
         }).pipe(Effect.provide(Everything)))
     })
   }
+
+  it.effect("what a tool adds is there while it runs, and clients hear of it", () =>
+    Effect.gen(function*() {
+      const client = yield* connect("2025-11-25")
+      const heard = yield* Effect.forkChild(Stream.runHead(client.notifications))
+      const names = Effect.map(client.allTools, (tools) => tools.map(({ name }) => name))
+      const called = yield* Effect.forkChild(client.callTool("test_trigger_tool_change"))
+      yield* TestClock.adjust("50 millis")
+      expect(yield* Fiber.join(heard)).toMatchObject({ value: { method: "notifications/tools/list_changed" } })
+      expect(yield* names).toContain("test_passing_tool")
+      yield* TestClock.adjust("50 millis")
+      yield* Fiber.join(called)
+      expect(yield* names).not.toContain("test_passing_tool")
+    }).pipe(Effect.provide(Everything)))
+
+  it.effect("raw JSON Schema is told as it was written, and validates", () =>
+    Effect.gen(function*() {
+      const client = yield* connect("2026-07-28")
+      const { inputSchema } = (yield* client.allTools).find(({ name }) => name === "json_schema_2020_12_tool")!
+      expect(inputSchema).toMatchObject({
+        $schema: "https://json-schema.org/draft/2020-12/schema",
+        $defs: { address: { $anchor: "addressDef" } },
+        else: { required: ["email"] },
+        additionalProperties: false
+      })
+      const call = (args: JsonObject) =>
+        Effect.map(client.callTool("json_schema_2020_12_tool", args), ({ isError = false }) => isError)
+      expect(yield* call({ contactMethod: "phone", phone: "1" })).toBe(false)
+      expect(yield* call({ contactMethod: "phone", email: "a@b" })).toBe(true)
+    }).pipe(Effect.provide(Everything)))
+
+  it.live("as a process: both eras from one address, until SIGTERM", () =>
+    Effect.gen(function*() {
+      const server = yield* kit.start(kit.program("everything/main.ts", "--port", "0"))
+      const url = yield* kit.urlOf(server)
+      for (const revision of kit.overHttp) {
+        const ask = yield* kit.asking(url, revision)
+        const { result } = yield* ask("tools/call", { name: "test_simple_text" })
+        expect(result.content).toEqual([{ type: "text", text: "This is a simple text response for testing." }])
+        const { error } = yield* ask("tools/call", { name: "test_elicitation", arguments: { message: "?" } })
+        expect(error?.code).toBe(revision === "2026-07-28" ? -32021 : undefined)
+      }
+      server.kill("SIGTERM")
+      expect(yield* Effect.promise(() => server.ended)).toBe(143)
+    }))
 })

@@ -1,8 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
 import { execFile } from "node:child_process"
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { join, relative } from "node:path"
 import { promisify } from "node:util"
+import * as kit from "./kit.ts"
 
 const run = promisify(execFile)
 const node = (file: string) => run(process.execPath, ["--conditions=@skein/source", file], { cwd: root })
@@ -21,6 +23,26 @@ describe("hello", () => {
     expect(lines(await source("hello/server.ts"))).toBeLessThanOrEqual(11)
     expect(lines(await source("hello/client.ts"))).toBeLessThanOrEqual(8)
   })
+
+  it.live("over HTTP it has at most 13 lines, and is guarded", () =>
+    Effect.gen(function*() {
+      const program = yield* Effect.promise(() => source("hello/http.ts"))
+      expect(lines(program)).toBeLessThanOrEqual(13)
+      const folder = yield* Effect.acquireRelease(
+        Effect.promise(() => mkdtemp(join(root, "scratchpad", "hello-"))),
+        (folder) => Effect.promise(() => rm(folder, { recursive: true }))
+      )
+      // The same on a port that is free.
+      const file = join(folder, "http.ts")
+      yield* Effect.promise(() => writeFile(file, program.replace("port: 3000", "port: 0")))
+      const server = yield* kit.start({ command: process.execPath, args: ["--conditions=@skein/source", file] })
+      const url = yield* kit.urlOf(server)
+      const ask = yield* kit.asking(url, "2025-11-25")
+      const { result } = yield* ask("tools/call", { name: "greet", arguments: { name: "Ada" } })
+      expect(result.content).toEqual([{ type: "text", text: "Hello, Ada!" }])
+      const elsewhere = yield* Effect.promise(() => fetch(url, { headers: { origin: "https://evil.example.com" } }))
+      expect(elsewhere.status).toBe(403)
+    }))
 
   it("the packages' own READMEs show the same", async () => {
     expect(await source("../packages/server/README.md")).toContain(await source("hello/server.ts"))
@@ -81,9 +103,9 @@ describe("README", () => {
   })
 })
 
-describe("tour", () => {
+describe("npm run tour", () => {
   it("shows the same visit in both eras, and ends by itself", async () => {
-    const { stdout, stderr } = await node("examples/tour/main.ts")
+    const { stdout, stderr } = await node("examples/tour/guide.ts")
     const [, session, request] = stdout.split(/^2025-11-25: |^2026-07-28: /m)
     expect(stderr).toBe("")
     expect(session).toContain("→ initialize")
@@ -102,7 +124,7 @@ describe("tour", () => {
   })
 
   it("stays within 110 columns where there is no terminal, and writes no colours there", async () => {
-    const { stdout } = await node("examples/tour/main.ts")
+    const { stdout } = await node("examples/tour/guide.ts")
     expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(110)
     expect(stdout).not.toContain("\u001b")
     expect(stdout).not.toMatch(/ $/m)

@@ -10,6 +10,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
+import * as kit from "./kit.ts"
 import * as Database from "./sqlite/database.ts"
 import { SqliteExplorer } from "./sqlite/server.ts"
 
@@ -136,16 +137,50 @@ describe("the SQLite explorer", () => {
       expect(readdirSync(path)).toEqual(["data.db"])
     }))
 
-  it.live("as a process, with a file or with the mountains", () =>
+  it.effect("completes the names of tables", () =>
     Effect.gen(function*() {
-      const main = join(import.meta.dirname, "sqlite", "main.ts")
+      const client = yield* explorer(join(yield* folder, "data.db"))
+      const table = { type: "ref/resource", uri: "sqlite://tables/{table}" } as const
+      const complete = (value: string) =>
+        Effect.map(client.complete(table, { name: "table", value }), ({ completion }) => completion.values)
+      expect(yield* complete("")).toEqual(["kinds", "odd \"name\""])
+      expect(yield* complete("NAME")).toEqual(["odd \"name\""])
+      expect(yield* complete("nothing")).toEqual([])
+    }))
+
+  it.live("as a process on stdio, with a file or with the mountains", () =>
+    Effect.gen(function*() {
       const start = (...args: ReadonlyArray<string>) =>
-        Client.make(
-          Stdio.transport({ command: process.execPath, args: ["--conditions=@skein/source", main, ...args] })
-        )
+        Client.make(Stdio.transport(kit.program("sqlite/main.ts", "--stdio", ...args)))
       const own = yield* start(join(yield* folder, "data.db"))
       expect((yield* ask(own, "SELECT count(*) AS n FROM kinds")).rows).toEqual([{ n: 1 }])
       const mountains = yield* start()
       expect((yield* ask(mountains, "SELECT count(*) AS n FROM mountains")).rows).toEqual([{ n: 7 }])
+    }))
+
+  it.live("as a process over HTTP, in each revision that has it", () =>
+    Effect.gen(function*() {
+      const server = yield* kit.start(kit.program("sqlite/main.ts", "--port", "0", join(yield* folder, "data.db")))
+      const url = yield* kit.urlOf(server)
+      for (const revision of kit.overHttp) {
+        const ask = yield* kit.asking(url, revision)
+        const { result: { contents: [schema] } } = yield* ask("resources/read", { uri: "sqlite://schema" })
+        expect(schema.text).toContain("CREATE TABLE kinds")
+        const sql = "SELECT count(*) AS n FROM kinds"
+        const { result } = yield* ask("tools/call", { name: "query", arguments: { sql } })
+        expect(JSON.parse(result.content[0].text)).toEqual({ rows: [{ n: 1 }], more: false })
+      }
+      server.kill("SIGTERM")
+      expect(yield* Effect.promise(() => server.ended)).toBe(143)
+    }))
+
+  it.live("a process whose database cannot be opened ends, and says why", () =>
+    Effect.gen(function*() {
+      for (const door of ["--stdio", "--port=0"]) {
+        const server = yield* kit.start(kit.program("sqlite/main.ts", door, join(yield* folder, "nothing.db")))
+        expect(yield* Effect.promise(() => server.ended)).toBe(1)
+        expect(server.err()).toContain("unable to open database file")
+        expect(server.out()).toBe("")
+      }
     }))
 })

@@ -1,4 +1,12 @@
+/**
+ * Serves http://127.0.0.1:3000/mcp, or another port with `--port`, or stdin and stdout with `--stdio`.
+ */
+import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Stdio from "@skein/server/Stdio"
+import { parseArgs } from "node:util"
 import { Echo } from "./server.ts"
 
-Stdio.runMain(Echo)
+const { values } = parseArgs({ options: { port: { type: "string", default: "3000" }, stdio: { type: "boolean" } } })
+
+if (values.stdio === true) Stdio.runMain(Echo)
+else NodeHttp.runMain(Echo, { port: Number(values.port) })

@@ -1,9 +1,20 @@
 /**
- * Run it with the path of a database, or without for one with a few mountains in it.
+ * Serves the database at the path that is given, or one with a few mountains in it: on http://127.0.0.1:3000/mcp, on another port with
+ * `--port`, or on stdin and stdout with `--stdio`.
  */
+import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Stdio from "@skein/server/Stdio"
 import * as Layer from "effect/Layer"
+import { parseArgs } from "node:util"
 import * as Database from "./database.ts"
 import { SqliteExplorer } from "./server.ts"
 
-Stdio.runMain(Layer.provide(SqliteExplorer, Database.layer(process.argv[2])))
+const { positionals: [file], values } = parseArgs({
+  allowPositionals: true,
+  options: { port: { type: "string", default: "3000" }, stdio: { type: "boolean" } }
+})
+
+const server = Layer.provide(SqliteExplorer, Database.layer(file))
+
+if (values.stdio === true) Stdio.runMain(server)
+else NodeHttp.runMain(server, { port: Number(values.port) })

@@ -44,7 +44,8 @@ const table = ResourceTemplate.layer(
       const database = yield* Database
       if (!(yield* database.tables).includes(table)) return yield* Effect.fail(Resource.notFound(uri))
       return json(yield* database.select(`SELECT * FROM ${quoted(table)}`, 100))
-    })
+    }),
+  { complete: { table: Effect.flatMap(Database, ({ tables }) => tables) } }
 )
 
 const Cell = Schema.Union([Schema.String, Schema.Finite, Schema.Null])

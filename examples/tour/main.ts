@@ -1,61 +1,25 @@
 /**
- * A tour: starts the tea house as a child process, once in each era, and prints the conversation as it passes.
+ * The tea house over HTTP, on `--port` (3000 unless it is given), or over stdio with `--stdio`.
  */
-import * as Client from "@skein/client/Client"
-import * as Stdio from "@skein/client/Stdio"
-import type * as Revision from "@skein/protocol/Revision"
-import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
-import { join } from "node:path"
-import * as Console from "./console.ts"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Stdio from "@skein/server/Stdio"
+import * as Layer from "effect/Layer"
+import type { WriteStream } from "node:tty"
+import { parseArgs } from "node:util"
+import { endWithNpm } from "../npm.ts"
+import { shown } from "./requests.ts"
+import { TeaHouse } from "./server.ts"
+import { welcome } from "./welcome.ts"
 
-const server = join(import.meta.dirname, "server.ts")
-const Bill = Schema.Struct({ total: Schema.Finite, currency: Schema.String })
-
-const visit = (revisions: ReadonlyArray<Revision.Revision>) =>
-  Effect.scoped(Effect.gen(function*() {
-    const transport = Stdio.transport({ command: process.execPath, args: ["--conditions=@skein/source", server] })
-    const client = yield* Client.make(Console.tap(transport), { info: { name: "tour", version: "1.0.0" }, revisions })
-
-    Console.aside(`Connected to ${client.server?.title ?? client.server?.name}, in revision ${client.revision}.`)
-    const { tools } = yield* client.listTools()
-    Console.aside(`It has ${tools.length} tools: ${tools.map(({ name }) => name).join(", ")}.`)
-    yield* client.callTool("greet", { name: "Ada" })
-
-    Console.aside("A tool with a typed result: its output schema is checked on both sides.")
-    const { total, currency } = yield* client.callTool("bill", { tea: "oolong", cups: 2 }, { output: Bill })
-    Console.aside(`The program has { total: ${total}, currency: ${JSON.stringify(currency)} }, typed.`)
-
-    Console.aside("A tool that takes its time, and says how far it is.")
-    yield* client.callTool("brew", { tea: "sencha" }, { onProgress: () => {} })
-
-    Console.aside("A tool that fails, as a tool may: the model can read why.")
-    yield* client.callTool("order", { cake: "sachertorte" })
-
-    Console.aside("A tool that does not exist: a protocol error, and nothing breaks.")
-    yield* Effect.flip(client.callTool("juggle"))
-
-    Console.aside("Resources and a prompt.")
-    yield* client.listResources()
-    yield* client.readResource("menu://today")
-    yield* client.readResource("tea://assam")
-    yield* client.getPrompt("recommend", { mood: "curious" })
-
-    Console.aside("A call that is given up: the server is told, and its handler is interrupted.")
-    yield* Effect.timeoutOption(client.callTool("brew", { tea: "assam" }), "100 millis")
-    Console.aside("Nothing comes back for it. That was all: the server is asked to leave.")
-  }))
-
-const tour = Effect.gen(function*() {
-  Console.title("2025-11-25: a session, opened with a handshake\n")
-  yield* visit(["2025-11-25"])
-  Console.title("2026-07-28: no session, each request stands alone")
-  Console.aside("Each request says who asks, and in which revision, in its `_meta` (not shown).\n")
-  yield* visit(["2026-07-28"])
-  Console.title("Both servers have left. That was the tour; the server is examples/tour/server.ts")
+const { values } = parseArgs({
+  options: { port: { type: "string", default: "3000" }, stdio: { type: "boolean", default: false } }
 })
 
-Effect.runPromise(tour).catch((error: unknown) => {
-  console.error(error)
-  process.exitCode = 1
-})
+/** What stands around the tea house is layered on top of it. */
+const showing = (stream: WriteStream) => Layer.provideMerge(shown(stream), TeaHouse)
+
+endWithNpm()
+if (values.stdio) Stdio.runMain(showing(process.stderr))
+else {
+  NodeHttp.runMain(showing(process.stdout), { port: Number(values.port), onListening: ({ url }) => welcome(url) })
+}

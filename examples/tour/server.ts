@@ -1,7 +1,7 @@
 /**
  * A tea house: tools with and without structured results, one that takes its time, resources, a template and a prompt.
  *
- * Run it with `npm start`, which is a client that takes a tour of it, or put it into any MCP client's configuration.
+ * `npm start` serves it.
  */
 import * as Content from "@skein/server/Content"
 import * as McpServer from "@skein/server/McpServer"
@@ -9,7 +9,6 @@ import * as Progress from "@skein/server/Progress"
 import * as Prompt from "@skein/server/Prompt"
 import * as Resource from "@skein/server/Resource"
 import * as ResourceTemplate from "@skein/server/ResourceTemplate"
-import * as Stdio from "@skein/server/Stdio"
 import * as Tool from "@skein/server/Tool"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -83,7 +82,7 @@ const recommend = Prompt.layer(
   ({ mood }) => Effect.succeed([Prompt.user(`I feel ${mood}. Which of your teas should I have, and why?`)])
 )
 
-Stdio.runMain(McpServer.layer(
+export const TeaHouse = McpServer.layer(
   {
     name: "tea-house",
     version: "1.0.0",
@@ -91,4 +90,4 @@ Stdio.runMain(McpServer.layer(
     instructions: "Greet the guest before anything else."
   },
   Layer.mergeAll(greet, bill, brew, order, menu, tea, recommend)
-))
+)

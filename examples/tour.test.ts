@@ -1,0 +1,105 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Client from "@skein/client/Client"
+import * as Stdio from "@skein/client/Stdio"
+import * as Effect from "effect/Effect"
+import * as kit from "./kit.ts"
+import { lines } from "./tour/welcome.ts"
+
+const open = /Now it is your turn.*\n/
+
+describe("npm start", () => {
+  it.live("says where the tea house is and how to reach it, and shows its own first requests", () =>
+    Effect.gen(function*() {
+      const server = yield* kit.start(kit.program("tour/main.ts", "--port", "0"))
+      const url = yield* kit.urlOf(server)
+      yield* Effect.promise(() => server.until(open))
+      for (const line of Object.values(lines(url))) expect(server.out()).toContain(`\n${line}\n`)
+      for (
+        const shown of [
+          /^ {2}initialize +first-guest 1 +2025-11-25 +ok +\d+\.\d ms$/m,
+          /^ {2}tools\/call greet {"name":"Ada"} +first-guest 1 +2025-11-25 +ok +\d+\.\d ms$/m,
+          /^ {2}tools\/call order {"cake":"sachertorte"} +first-guest 1 +2026-07-28 +tool error +\d+\.\d ms$/m,
+          /^ {2}tools\/call juggle +first-guest 1 +2026-07-28 +error -32602 +\d+\.\d ms$/m
+        ]
+      ) expect(server.out()).toMatch(shown)
+      expect(server.err()).toBe("")
+      expect(server.out()).not.toContain("\u001b")
+    }))
+
+  it.live("the line for a shell works as it stands, and what passes is shown", () =>
+    Effect.gen(function*() {
+      const server = yield* kit.start(kit.program("tour/main.ts", "--port", "0"))
+      const url = yield* kit.urlOf(server)
+      const { curl } = lines(url)
+      const headers = Array.from(curl.matchAll(/-H '([^:]+): ([^']+)'/g), ([, name, value]): [string, string] => [
+        name!,
+        value!
+      ])
+      const body = /-d '([^']+)'/.exec(curl)![1]!
+      const response = yield* Effect.promise(() => fetch(url, { method: "POST", headers, body }))
+      const { result } = yield* Effect.promise(() => response.json() as Promise<kit.Json>)
+      expect(result.structuredContent).toEqual({ total: 10, currency: "EUR" })
+      yield* Effect.promise(() =>
+        server.until(/tools\/call bill {"tea":"oolong","cups":2} +curl 1 +2026-07-28 +ok +\d+\.\d ms\n/)
+      )
+    }))
+
+  it.live("what a client makes up cannot write to the terminal, and long requests are cut", () =>
+    Effect.gen(function*() {
+      const server = yield* kit.start(kit.program("tour/main.ts", "--port", "0"))
+      const ask = yield* kit.asking(yield* kit.urlOf(server), "2025-11-25")
+      yield* ask("tools/call", { name: "\u001b[2J\n\u202eevil", arguments: { long: "x".repeat(200) } })
+      const line = yield* Effect.promise(() => server.until(/ {2}tools\/call \?\[2J.*ms\n/))
+      expect(line).toContain("tools/call ?[2J??evil {\"long\":\"xxx")
+      expect(line).toMatch(/x… +test 1 +2025-11-25 +error -32602 /)
+      expect(line.length).toBeLessThanOrEqual(110)
+    }))
+
+  for (const [signal, code] of [["SIGINT", 130], ["SIGTERM", 143]] as const) {
+    it.live(`${signal} closes it, and it says so`, () =>
+      Effect.gen(function*() {
+        const server = yield* kit.start(kit.program("tour/main.ts", "--port", "0"))
+        yield* Effect.promise(() => server.until(open))
+        server.kill(signal)
+        expect(yield* Effect.promise(() => server.ended)).toBe(code)
+        expect(server.out()).toMatch(/The tea house closes\..*\n$/)
+        expect(server.err()).toBe("")
+      }))
+  }
+
+  it.live("a port that is taken is told in one line", () =>
+    Effect.gen(function*() {
+      const first = yield* kit.start(kit.program("tour/main.ts", "--port", "0"))
+      const { port } = new URL(yield* kit.urlOf(first))
+      const second = yield* kit.start(kit.program("tour/main.ts", "--port", port))
+      expect(yield* Effect.promise(() => second.ended)).toBe(1)
+      expect([second.out(), second.err()]).toEqual([
+        "",
+        `Cannot listen on 127.0.0.1:${port}: the port is taken (EADDRINUSE)\n`
+      ])
+    }))
+
+  it.live("npm that is told to end leaves no server behind", () =>
+    Effect.gen(function*() {
+      const npm = yield* kit.start({ command: "npm", args: ["run", "-s", "start", "--", "--port", "0"] })
+      yield* Effect.promise(() => npm.until(open))
+      npm.kill("SIGTERM")
+      yield* Effect.promise(() => npm.ended)
+      expect(npm.out()).toContain("The tea house closes.")
+    }))
+
+  it.live("with --stdio it serves stdin and stdout, and shows requests on stderr", () =>
+    Effect.gen(function*() {
+      let shown = ""
+      const transport = Stdio.transport({
+        ...kit.program("tour/main.ts", "--stdio"),
+        stderr: (text) => void (shown += text)
+      })
+      const greeted = yield* Effect.scoped(
+        Effect.flatMap(Client.make(transport), (client) => client.callTool("greet", { name: "Ada" }))
+      )
+      expect(greeted.content).toMatchObject([{ text: "Welcome to the tea house, Ada!" }])
+      expect(shown).toMatch(/^ {2}tools\/call greet {"name":"Ada"} .* ok +\d+\.\d ms$/m)
+      expect(shown).not.toContain("\u001b")
+    }))
+})
