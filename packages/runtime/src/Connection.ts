@@ -63,8 +63,8 @@ export interface Receiver {
  *   `JsonRpc.encode` throws, and then nothing was sent.
  * - `drained` succeeds as soon as the transport takes more, or is over; `drainedAbout` as soon as it takes more about a request. A
  *   transport with one stream omits that.
- * - `dropped` hears that nothing more will be said about a request: it was cancelled, and is not answered. A transport with one
- *   stream omits it.
+ * - `dropped` hears that nothing more will be said about a request: it was cancelled, or came after the end, and is not answered. A
+ *   transport with one stream omits it.
  * - `detach` ends the HTTP connection on which a request waits for its answer, but not the request: the client comes back for the
  *   rest, after `retry` milliseconds. A transport that has no such thing omits it.
  * - `pause` and `resume` stop and start reading; a transport that cannot stop reading omits them. They do not nest.

@@ -6,7 +6,7 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
 import type { HttpAnswer, HttpRequest } from "./door.ts"
 import { Held, type Keeper } from "./held.ts"
-import { invalid } from "./refusal.ts"
+import { malformed } from "./refusal.ts"
 import * as sse from "./sse.ts"
 
 export class LegacySession extends Held {
@@ -41,7 +41,7 @@ export class LegacySession extends Held {
   /** Takes a message; what there is to say to it comes on the stream. */
   post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
     if (message._tag === "Invalid" && message.error.code === -32700) {
-      return this.keeper.refuse(answer, { ...invalid(400, ""), error: message.error })
+      return this.keeper.refuse(answer, malformed(message))
     }
     answer.reply(202, {}, "")
     this.deliver(message, request)

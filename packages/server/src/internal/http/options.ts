@@ -75,7 +75,10 @@ export interface SessionOptions {
   readonly max?: number | undefined
   /** How long a session lives in which nothing is in flight and no stream is open: 30 minutes by default. */
   readonly idleTimeout?: Duration.Input | undefined
-  /** How long a client may take until it says `notifications/initialized`: 60 seconds by default. Then the session ends. */
+  /**
+   * How long a client may take until it says `notifications/initialized`, or goes on without it: 60 seconds by default. Then the
+   * session ends.
+   */
   readonly initializeTimeout?: Duration.Input | undefined
   /**
    * Messages that belong to no request and wait until the client listens, by GET: 100 by default. At the bound the oldest is lost. That

@@ -25,6 +25,9 @@ export const invalid = (status: number, message: string, headers?: Headers): Ref
   headers
 })
 
+/** It is no message. */
+export const malformed = ({ error }: JsonRpc.Invalid): Refused => ({ _tag: "Refused", status: 400, error })
+
 /** The server cannot take it now, and may later: 503. */
 export const busy = (message: string): Refused => ({
   _tag: "Refused",

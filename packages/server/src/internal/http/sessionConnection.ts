@@ -14,7 +14,7 @@ import type { Log } from "./eventLog.ts"
 import { Held, type Keeper } from "./held.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import { Post } from "./post.ts"
-import { busy, invalid, json } from "./refusal.ts"
+import { busy, invalid, json, malformed } from "./refusal.ts"
 import { type Owner, parseId, Stream } from "./stream.ts"
 
 const accepted = {}
@@ -69,11 +69,7 @@ export class HttpSession extends Held implements Owner {
         // "If the server cannot accept the input, it MUST return an HTTP error status code". What fails a question of this side's
         // has to be heard all the same.
         if (message.answer) this.deliver(message, request)
-        return this.keeper.refuse(
-          answer,
-          { ...invalid(400, ""), error: message.error },
-          message.answer ? undefined : message.id
-        )
+        return this.keeper.refuse(answer, malformed(message), message.answer ? undefined : message.id)
       default:
         // "If the server accepts the input, the server MUST return HTTP status code 202 Accepted with no body." An answer that
         // nobody waits for any more is one that came late.

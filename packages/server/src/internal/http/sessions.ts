@@ -23,7 +23,7 @@ import type { Held, Keeper } from "./held.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import { LegacySession } from "./legacy.ts"
 import type { Resolved } from "./options.ts"
-import { busy, invalid, refuse, type Refused } from "./refusal.ts"
+import { busy, invalid, malformed, refuse, type Refused } from "./refusal.ts"
 import { HttpSession } from "./sessionConnection.ts"
 
 /** What the sessions are made of. */
@@ -194,7 +194,7 @@ export class Sessions implements Keeper {
     const id = message._tag === "Request" ? message.id : undefined
     if (id === undefined && message._tag !== "Batch") {
       // Nobody waits for an answer, and what a notification could be about is over.
-      if (message._tag === "Invalid") return this.refuse(answer, { ...noId, error: message.error })
+      if (message._tag === "Invalid") return this.refuse(answer, malformed(message))
       return answer.reply(202, {}, "")
     }
     const refused = this.#full()

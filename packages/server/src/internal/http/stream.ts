@@ -8,8 +8,8 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { Log } from "./eventLog.ts"
 import type { HttpAnswer } from "./door.ts"
+import type { Log } from "./eventLog.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import * as sse from "./sse.ts"
 
