@@ -49,8 +49,97 @@ export interface ServerCommand {
   readonly args: ReadonlyArray<string>
 }
 
+/** Where a server listens: Streamable HTTP, or the HTTP+SSE pair of 2024-11-05. */
+export interface ServerAddress {
+  readonly transport: "http" | "sse"
+  readonly url: string
+}
+
 /**
  * Connects to a server. `revision` holds the client to one; `auto` lets it find out the newest that both speak; without either
  * it is as it comes.
  */
 export type Connect = (server: ServerCommand, revision: Revision | "auto" | undefined) => Promise<AnyClient>
+
+/** A request of a client over HTTP, and how it was answered. */
+export interface Sent {
+  readonly verb: string
+  /** The method of the message that it posted, where that is a request or a notification. */
+  readonly method: string | undefined
+  readonly headers: Headers
+  readonly status: number
+  readonly contentType: string | null
+}
+
+/** What a client was told without having asked for it just then. */
+export interface Heard {
+  readonly updated: Array<string>
+  /** The lists that have changed: `tools`, `resources`, `prompts`. */
+  readonly lists: Array<string>
+  readonly logs: Array<{ readonly level: string; readonly logger?: string | undefined; readonly data: unknown }>
+}
+
+/** What a client can be told of: a list, a resource. */
+export interface Watch {
+  readonly tools?: boolean
+  readonly resource?: string
+}
+
+/** An official client, with all that it does beside asking: it answers, listens, and goes. */
+export interface TalkingClient extends AnyClient {
+  readonly heard: Heard
+  /** The methods of what it was asked, in order. It answers as `answers` says. */
+  readonly asked: ReadonlyArray<string>
+  /** What it has sent over HTTP, once that was answered. */
+  readonly sent: ReadonlyArray<Sent>
+  readonly sessionId: string | undefined
+  /** Wants to hear of something until what this answers is called. */
+  readonly watch: (what: Watch) => Promise<() => Promise<void>>
+  /** Calls a tool, and wants its logs from this level on. In the session era that goes for all calls after it. */
+  readonly logged: (level: "debug" | "warning", name: string, args: Block) => Promise<CallOutcome>
+  readonly completePrompt: (name: string, argument: string, value: string) => Promise<ReadonlyArray<string>>
+  readonly completeTemplate: (uri: string, variable: string, value: string) => Promise<ReadonlyArray<string>>
+  readonly ping: () => Promise<unknown>
+  /** Ends the session with DELETE, where there is one. */
+  readonly terminate: () => Promise<void>
+}
+
+/** What an official client is told when it is made. */
+export interface TalkOptions {
+  readonly revision?: Revision | "auto" | undefined
+  /** The name that its user enters; `Ada` by default. */
+  readonly user?: string | undefined
+}
+
+/** Connects an official client. */
+export type ConnectTalking = (
+  server: ServerCommand | ServerAddress,
+  options?: TalkOptions
+) => Promise<TalkingClient>
+
+/** What an official client answers when it is asked. The user declines what begins with `Decline`. */
+export const answers = (user: string) => ({
+  elicit: (message: string) =>
+    message.startsWith("Decline")
+      ? { action: "decline" as const }
+      : { action: "accept" as const, content: { name: user } },
+  sample: { model: "interop", role: "assistant" as const, content: { type: "text" as const, text: `${user} said` } },
+  roots: { roots: [{ uri: `file:///home/${user}`, name: "home" }] }
+})
+
+/** What an official client says that it can be asked. */
+export const capabilities = { elicitation: { form: {} }, sampling: {}, roots: { listChanged: true } }
+
+/** `fetch` that records what was sent. */
+export const recording = (sent: Array<Sent>) => async (url: string | URL, init?: RequestInit): Promise<Response> => {
+  const response = await fetch(url, init)
+  const message = typeof init?.body === "string" ? JSON.parse(init.body) as Block : undefined
+  sent.push({
+    verb: init?.method ?? "GET",
+    method: message?.["method"] as string | undefined,
+    headers: new Headers(init?.headers),
+    status: response.status,
+    contentType: response.headers.get("content-type")
+  })
+  return response
+}

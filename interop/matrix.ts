@@ -83,6 +83,42 @@ export const table: ReadonlyArray<Meeting> = [
   ...theirServer("sdk-v2")
 ]
 
+/** A meeting over HTTP, of an official client and our server. */
+export interface HttpMeeting extends Meeting {
+  readonly client: "sdk-v1" | "sdk-v2"
+  readonly server: "skein"
+  readonly transport: "http" | "sse"
+}
+
+/**
+ * The transport of 2024-11-05 is older than the other revisions, and does not care: the official clients speak the whole session
+ * era over it.
+ */
+const overHttp = (client: "sdk-v1" | "sdk-v2", transport: "http" | "sse"): ReadonlyArray<HttpMeeting> => {
+  const meeting = (ask: Meeting["ask"], agreed: Revision.Revision): HttpMeeting => ({
+    client,
+    server: "skein",
+    transport,
+    ask,
+    serve: undefined,
+    agreed
+  })
+  const revisions = transport === "http" ? shared(client, "skein") : ["2024-11-05", "2025-11-25"] as const
+  return [...revisions.map((revision) => meeting(revision, revision)), meeting(undefined, "2025-11-25")]
+}
+
+export const httpTable: ReadonlyArray<HttpMeeting> = [
+  ...overHttp("sdk-v1", "http"),
+  ...overHttp("sdk-v2", "http"),
+  { client: "sdk-v2", server: "skein", transport: "http", ask: "auto", serve: undefined, agreed: "2026-07-28" },
+  ...overHttp("sdk-v1", "sse"),
+  ...overHttp("sdk-v2", "sse")
+]
+
+/** How a client got to the revision, where nobody told it. */
+export const manner = ({ ask }: Meeting): string =>
+  ask === undefined ? ", as it comes" : ask === "auto" ? ", found out" : ""
+
 /** How a server is started, held to one revision or not. */
 export const serverCommand = (server: ServerName, revision: Revision.Revision | undefined): ServerCommand => ({
   command: process.execPath,

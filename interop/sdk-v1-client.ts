@@ -1,63 +1,133 @@
 /** The client of `@modelcontextprotocol/sdk` 1. */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
+import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
-import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js"
-import type { AnyClient, Block, CallOutcome, Connect } from "./clients.ts"
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
+import * as Types from "@modelcontextprotocol/sdk/types.js"
+import * as Clients from "./clients.ts"
+import type { AnyClient, Block, CallOptions, CallOutcome, Connect, ConnectTalking, Heard, Sent } from "./clients.ts"
 
-/** The SDK always asks for its newest revision: here the request is changed on its way out. */
-class AskingFor extends StdioClientTransport {
-  revision: string | undefined
-  agreed: string | undefined
-  override send(message: JSONRPCMessage): Promise<void> {
-    if (this.revision !== undefined && "method" in message && message.method === "initialize") {
-      return super.send({ ...message, params: { ...message.params, protocolVersion: this.revision } })
-    }
-    return super.send(message)
+/** The SDK always asks for its newest revision: here the request is changed on its way out. Tells what was agreed on. */
+const asking = (transport: Transport, revision: string | undefined): () => string | undefined => {
+  let agreed: string | undefined
+  const send = transport.send.bind(transport)
+  const set = transport.setProtocolVersion?.bind(transport)
+  transport.send = (message, options) =>
+    revision !== undefined && "method" in message && message.method === "initialize"
+      ? send({ ...message, params: { ...message.params, protocolVersion: revision } }, options)
+      : send(message, options)
+  transport.setProtocolVersion = (version) => {
+    agreed = version
+    set?.(version)
   }
-  setProtocolVersion(version: string): void {
-    this.agreed = version
-  }
+  return () => agreed
 }
 
+const options = ({ onProgress, signal }: CallOptions) => ({
+  ...(signal === undefined ? {} : { signal }),
+  ...(onProgress === undefined ? {} : {
+    onprogress: ({ message, progress, total }: Types.Progress) => onProgress({ progress, total, message })
+  })
+})
+
+const face = (client: Client) => ({
+  serverName: client.getServerVersion()?.name,
+  instructions: client.getInstructions(),
+  tools: async () => (await client.listTools()).tools,
+  call: async (name: string, args: Block, given: CallOptions = {}) => {
+    const result = await client.callTool({ name, arguments: { ...args } }, undefined, options(given))
+    return { ...result, isError: result.isError === true } as unknown as CallOutcome
+  },
+  resources: async () => {
+    const uris: Array<string> = []
+    let cursor: string | undefined
+    do {
+      const page = await client.listResources(cursor === undefined ? {} : { cursor })
+      uris.push(...page.resources.map(({ uri }) => uri))
+      cursor = page.nextCursor
+    } while (cursor !== undefined)
+    return uris
+  },
+  templates: async () => (await client.listResourceTemplates()).resourceTemplates.map(({ uriTemplate }) => uriTemplate),
+  read: async (uri: string) => (await client.readResource({ uri })).contents as ReadonlyArray<Block>,
+  prompts: async () => (await client.listPrompts()).prompts,
+  prompt: async (name: string, args: Readonly<Record<string, string>>) =>
+    (await client.getPrompt({ name, arguments: { ...args } })).messages as unknown as ReadonlyArray<Block>,
+  close: () => client.close()
+})
+
 export const connect: Connect = async ({ args, command }, revision) => {
-  const transport = new AskingFor({ command, args: [...args] })
-  transport.revision = revision === "auto" ? undefined : revision
+  const transport = new StdioClientTransport({ command, args: [...args] })
+  const agreed = asking(transport, revision === "auto" ? undefined : revision)
   const client = new Client({ name: "interop", version: "1.0.0" })
   const complaints: Array<Error> = []
   client.onerror = (error) => complaints.push(error)
-  await client.connect(transport as Parameters<Client["connect"]>[0])
+  await client.connect(transport)
+  return { ...face(client), revision: agreed(), pid: transport.pid ?? undefined, complaints } satisfies AnyClient
+}
+
+export const talk: ConnectTalking = async (server, { revision, user = "Ada" } = {}) => {
+  const sent: Array<Sent> = []
+  const asked: Array<string> = []
+  const complaints: Array<Error> = []
+  const heard: Heard = { updated: [], lists: [], logs: [] }
+  const fetch = Clients.recording(sent)
+  const http = "url" in server && server.transport === "http"
+    ? new StreamableHTTPClientTransport(new URL(server.url), { fetch })
+    : undefined
+  const transport = http ?? ("url" in server
+    ? new SSEClientTransport(new URL(server.url), { fetch })
+    : new StdioClientTransport({ command: server.command, args: [...server.args] }))
+  const agreed = asking(transport as Transport, revision === "auto" ? undefined : revision)
+  const client = new Client({ name: user, version: "1.0.0" }, { capabilities: Clients.capabilities })
+  client.onerror = (error) => complaints.push(error)
+  const answers = Clients.answers(user)
+  client.setRequestHandler(Types.ElicitRequestSchema, ({ method, params }) => {
+    asked.push(method)
+    return answers.elicit(params.message)
+  })
+  client.setRequestHandler(Types.CreateMessageRequestSchema, ({ method }) => {
+    asked.push(method)
+    return answers.sample
+  })
+  client.setRequestHandler(Types.ListRootsRequestSchema, ({ method }) => {
+    asked.push(method)
+    return answers.roots
+  })
+  client.setNotificationHandler(Types.ResourceUpdatedNotificationSchema, ({ params }) => {
+    heard.updated.push(params.uri)
+  })
+  client.setNotificationHandler(Types.ToolListChangedNotificationSchema, () => void heard.lists.push("tools"))
+  client.setNotificationHandler(Types.LoggingMessageNotificationSchema, ({ params }) => void heard.logs.push(params))
+  await client.connect(transport as Transport)
+  const anyone = face(client)
+  const complete = async (params: Types.CompleteRequest["params"]) => (await client.complete(params)).completion.values
   return {
-    revision: transport.agreed,
-    serverName: client.getServerVersion()?.name,
-    instructions: client.getInstructions(),
-    pid: transport.pid ?? undefined,
+    ...anyone,
+    revision: agreed(),
+    pid: undefined,
     complaints,
-    tools: async () => (await client.listTools()).tools,
-    call: async (name, args, { onProgress, signal } = {}) => {
-      const result = await client.callTool({ name, arguments: { ...args } }, undefined, {
-        ...(signal === undefined ? {} : { signal }),
-        ...(onProgress === undefined ? {} : {
-          onprogress: ({ message, progress, total }) => onProgress({ progress, total, message })
-        })
-      })
-      return { ...result, isError: result.isError === true } as unknown as CallOutcome
+    heard,
+    asked,
+    sent,
+    get sessionId() {
+      return http?.sessionId
     },
-    resources: async () => {
-      const uris: Array<string> = []
-      let cursor: string | undefined
-      do {
-        const page = await client.listResources(cursor === undefined ? {} : { cursor })
-        uris.push(...page.resources.map(({ uri }) => uri))
-        cursor = page.nextCursor
-      } while (cursor !== undefined)
-      return uris
+    watch: async ({ resource }) => {
+      if (resource === undefined) return async () => {}
+      await client.subscribeResource({ uri: resource })
+      return async () => void await client.unsubscribeResource({ uri: resource })
     },
-    templates: async () =>
-      (await client.listResourceTemplates()).resourceTemplates.map(({ uriTemplate }) => uriTemplate),
-    read: async (uri) => (await client.readResource({ uri })).contents as ReadonlyArray<Block>,
-    prompts: async () => (await client.listPrompts()).prompts,
-    prompt: async (name, args) =>
-      (await client.getPrompt({ name, arguments: { ...args } })).messages as unknown as ReadonlyArray<Block>,
-    close: () => client.close()
-  } satisfies AnyClient
+    logged: async (level, name, args) => {
+      await client.setLoggingLevel(level)
+      return anyone.call(name, args)
+    },
+    completePrompt: (name, argument, value) =>
+      complete({ ref: { type: "ref/prompt", name }, argument: { name: argument, value } }),
+    completeTemplate: (uri, variable, value) =>
+      complete({ ref: { type: "ref/resource", uri }, argument: { name: variable, value } }),
+    ping: () => client.ping(),
+    terminate: async () => http?.terminateSession()
+  }
 }

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe } from "vitest"
 import type { AnyClient, Connect } from "../clients.ts"
 import { expectations } from "../expectations.ts"
-import { type ClientName, serverCommand, table } from "../matrix.ts"
+import { type ClientName, manner, serverCommand, table } from "../matrix.ts"
 import * as SdkV1 from "../sdk-v1-client.ts"
 import * as SdkV2 from "../sdk-v2-client.ts"
 import * as Skein from "../skein-client.ts"
@@ -15,12 +15,9 @@ const clients: Readonly<Record<ClientName, Connect>> = {
   "sdk-v2": SdkV2.connect
 }
 
-/** How a client got to the revision, where nobody told it. */
-const manner: Readonly<Record<string, string>> = { auto: ", found out", none: ", as they come" }
-
 for (const meeting of table) {
   const connect = clients[meeting.client]
-  describe(`${meeting.agreed} · ${meeting.client} client, ${meeting.server} server${manner[meeting.ask ?? "none"] ?? ""}`, () => {
+  describe(`${meeting.agreed} · ${meeting.client} client, ${meeting.server} server${manner(meeting)}`, () => {
     let client: AnyClient | undefined
     beforeAll(async () => {
       client = await connect(serverCommand(meeting.server, meeting.serve), meeting.ask)
