@@ -10,7 +10,7 @@
  * instances need the same keys**, and a server that is to know its state again after a restart needs them too:
  *
  * @example
- * const State = Layer.unwrap(Effect.map(Config.redacted("STATE_KEY"), (key) => RequestState.layer({ keys: [key] })))
+ * const State = Layer.unwrap(Effect.map(Config.Redacted("STATE_KEY"), (key) => RequestState.layer({ keys: [key] })))
  * const Server = McpServer.layer({ name: "shop", version: "1.0.0" }, orders).pipe(Layer.provide(State))
  */
 import * as Context from "effect/Context"

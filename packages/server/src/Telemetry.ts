@@ -19,7 +19,8 @@
  *
  * @example
  * const server = McpServer.layer({ name: "traced", version: "1.0.0" }, Telemetry.layer(), Tool.layer(greet, greeting)).pipe(
- *   Layer.provide(Otlp.layer({ baseUrl: "http://localhost:4318" }))
+ *   Layer.provide(Otlp.layerJson({ baseUrl: "http://localhost:4318" })),
+ *   Layer.provide(FetchHttpClient.layer)
  * )
  */
 import * as McpError from "@skein/protocol/McpError"
