@@ -18,6 +18,9 @@ const rounds: ReadonlyArray<ReadonlyArray<Suite.Selection>> = [
   [{ revision: "2026-07-28" }]
 ]
 
+/** How many scored checks there are for `examples/everything`. */
+const least = { "2026-07-28": 120, "2025-11-25": 70, "2025-06-18": 56, "2025-03-26": 3 }
+
 const judge = async (url: string): Promise<ReadonlyArray<Outcome>> => {
   const outcomes: Array<Outcome> = []
   for (const round of rounds) outcomes.push(...await Promise.all(round.map((selection) => Suite.run(url, selection))))
@@ -37,7 +40,11 @@ const main = async (): Promise<void> => {
   const server = values.url === undefined ? await Everything.start() : { url: values.url, stop: async () => {} }
   try {
     console.log(`@modelcontextprotocol/conformance ${await Suite.version()} against ${server.url}\n`)
-    const { passed, text } = report(await judge(server.url), values.verbose ? Infinity : undefined)
+    const { passed, text } = report(await judge(server.url), {
+      ...(values.verbose ? { width: Infinity } : undefined),
+      // Another server may answer as JSON what only a stream is checked for.
+      ...(values.url === undefined ? { least } : undefined)
+    })
     console.log(text)
     if (!passed) process.exitCode = 1
   } finally {

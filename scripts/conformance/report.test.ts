@@ -43,9 +43,18 @@ describe("the referee's report", () => {
     expect(text).toContain("✗ 2025-11-25 more (unscored)\n    the scenario did not end")
   })
 
+  it("fails when fewer checks were decided than ought to be, whatever they say", () => {
+    const scenarios = [scenario([success, check("INFO")]), scenario([success, success], "more", false)]
+    const judge = (least: number) =>
+      report([{ revision: "2025-11-25", label: "scored", scenarios }], { least: { "2025-11-25": least } })
+    expect(judge(1).passed).toBe(true)
+    expect(judge(2).passed).toBe(false)
+    expect(judge(2).text).toContain("✗ 2025-11-25: 1 checks, and not 2")
+  })
+
   it("clips long messages", () => {
     const scenarios = [scenario([check("FAILURE", "x".repeat(1000))])]
-    const { text } = report([{ revision: "2025-11-25", label: "scored", scenarios }], 20)
+    const { text } = report([{ revision: "2025-11-25", label: "scored", scenarios }], { width: 20 })
     expect(text).toMatch(/Checked: x{11}…$/)
   })
 

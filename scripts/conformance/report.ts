@@ -80,8 +80,16 @@ export interface Report {
   readonly passed: boolean
 }
 
-/** The table, what was left out, and what failed; messages of more than `width` characters are clipped. */
-export const report = (outcomes: ReadonlyArray<Outcome>, width = 500): Report => {
+/** How a report is made. */
+export interface Options {
+  /** Messages of more characters are clipped: 500 by default. */
+  readonly width?: number
+  /** How many scored checks are to be decided at a revision, at least: one that becomes information would go unnoticed. */
+  readonly least?: { readonly [revision: string]: number }
+}
+
+/** The table, what was left out, and what failed. */
+export const report = (outcomes: ReadonlyArray<Outcome>, { least = {}, width = 500 }: Options = {}): Report => {
   const lines = [row("revision", "", "scenarios", "checks")]
   const notes: Array<string> = []
   const failures: Array<string> = []
@@ -90,8 +98,10 @@ export const report = (outcomes: ReadonlyArray<Outcome>, width = 500): Report =>
     for (const scored of [true, false]) {
       const group = judged.filter((scenario) => scenario.scored === scored)
       if (group.length === 0) continue
-      const checks = ratio(tally(group.flatMap(decided), isSuccess))
-      lines.push(row(scored ? revision : "", scored ? label : "unscored", ratio(tally(group, isPassed)), checks))
+      const checks = tally(group.flatMap(decided), isSuccess)
+      lines.push(row(scored ? revision : "", scored ? label : "unscored", ratio(tally(group, isPassed)), ratio(checks)))
+      const wanted = scored ? least[revision] ?? 0 : 0
+      if (checks.counted < wanted) failures.push("", `✗ ${revision}: ${checks.counted} checks, and not ${wanted}`)
     }
     const left = scenarios.filter((scenario) => isLeftOut(revision, scenario)).map(({ name }) => name)
     if (left.length > 0) notes.push("", `Left out of ${revision}, unscored, the tasks extension: ${left.join(", ")}`)
