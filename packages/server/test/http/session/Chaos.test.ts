@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import * as Http from "@skein/server/Http"
+import * as McpServer from "@skein/server/McpServer"
 import * as Effect from "effect/Effect"
 import type { Json } from "../kit.ts"
 import { FakeAnswer, FakeRequest } from "./fake.ts"
@@ -69,6 +70,14 @@ const play = (seed: number) => {
   const control = new Control()
   return Effect.gen(function*() {
     const endpoint = yield* Http.make()
+    let open = 0
+    const { host } = yield* McpServer.McpServer
+    host.catalog.middleware.observer = {
+      sessionClosed: () => {},
+      streamOpened: () => void open++,
+      streamClosed: () => void open--,
+      refused: () => {}
+    }
     const next = random(seed)
     const below = (n: number): number => Math.floor(next() * n)
     const say: Say = (method, headers, body) => {
@@ -113,7 +122,7 @@ const play = (seed: number) => {
     ]
     for (let turn = 0; turn < 200; turn++) {
       acts[below(acts.length)]!()
-      if (next() < 0.3) yield* until(() => true).pipe(Effect.andThen(Effect.yieldNow))
+      if (next() < 0.3) yield* Effect.yieldNow
     }
     for (const { gates } of calls) for (const gate of gates) control.open(gate)
     yield* until(() => calls.every(({ id, reader }) => reader.cancelled || control.started.includes(`${id} 2`)))
@@ -129,7 +138,8 @@ const play = (seed: number) => {
     }
     for (const session of sessions) expect(say("DELETE", session).status).toBe(204)
     yield* Effect.yieldNow
-    expect({ seed, sessions: endpoint.sessions, streams: endpoint.streams }).toEqual({ seed, sessions: 0, streams: 0 })
+    const left = { seed, sessions: endpoint.sessions, streams: endpoint.streams, open }
+    expect(left).toEqual({ seed, sessions: 0, streams: 0, open: 0 })
   }).pipe(Effect.provide(layer(control)))
 }
 

@@ -1,9 +1,15 @@
 /** How sessions begin, whose they are, and how they end. */
 import { describe, expect, it } from "@effect/vitest"
+import * as Http from "@skein/server/Http"
+import * as McpServer from "@skein/server/McpServer"
+import * as Tool from "@skein/server/Tool"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as TestClock from "effect/testing/TestClock"
 import { post, posting, send } from "../kit.ts"
+import { FakeAnswer, FakeRequest } from "./fake.ts"
 import { call, enter, initialize, notification, request, revisions, serve, until } from "./kit.ts"
 
 describe("initialization", () => {
@@ -104,6 +110,28 @@ describe("which session", () => {
       expect(said.json.result.content[0].text).toBe("header")
       expect(server.control.principals).toEqual([{ id: "ada", round: 2 }])
     }))
+})
+
+describe("the services of the fiber that brought a request", () => {
+  class User extends Context.Service<User, string>()("test/User") {}
+  const whoami = Tool.layer(
+    Tool.make("whoami"),
+    () => Effect.map(Effect.serviceOption(User), Option.getOrElse(() => "nobody"))
+  )
+
+  it.effect("are found by its handler, and by no other of the session", () =>
+    Effect.gen(function*() {
+      const endpoint = yield* Http.make()
+      const say = (headers: { readonly [name: string]: string }, body: unknown, user?: string): FakeAnswer => {
+        const answer = new FakeAnswer()
+        const context = user === undefined ? undefined : Context.make(User, user)
+        endpoint.handle(Object.assign(new FakeRequest("POST", headers, body), { context }), answer)
+        return answer
+      }
+      const session = { "mcp-session-id": say({}, initialize("2025-11-25"), "ada").headers["mcp-session-id"]! }
+      const told = ["ada", "eve", undefined].map((user) => JSON.parse(say(session, call(1, "whoami"), user).text))
+      expect(told.map(({ result }) => result.content[0].text)).toEqual(["ada", "eve", "nobody"])
+    }).pipe(Effect.provide(McpServer.layer({ name: "users", version: "1" }, whoami))))
 })
 
 describe("MCP-Protocol-Version", () => {
