@@ -130,6 +130,14 @@ export const answers = (user: string) => ({
 /** What an official client says that it can be asked. */
 export const capabilities = { elicitation: { form: {} }, sampling: {}, roots: { listChanged: true } }
 
+/** How soon an official client comes back to a stream where the server does not say, which it does since 2025-11-25. */
+export const soon = {
+  initialReconnectionDelay: 10,
+  maxReconnectionDelay: 1_000,
+  reconnectionDelayGrowFactor: 1.5,
+  maxRetries: 5
+}
+
 /** `fetch` that records what was sent. */
 export const recording = (sent: Array<Sent>) => async (url: string | URL, init?: RequestInit): Promise<Response> => {
   const response = await fetch(url, init)

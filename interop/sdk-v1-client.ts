@@ -74,7 +74,7 @@ export const talk: ConnectTalking = async (server, { revision, user = "Ada" } = 
   const heard: Heard = { updated: [], lists: [], logs: [] }
   const fetch = Clients.recording(sent)
   const http = "url" in server && server.transport === "http"
-    ? new StreamableHTTPClientTransport(new URL(server.url), { fetch })
+    ? new StreamableHTTPClientTransport(new URL(server.url), { fetch, reconnectionOptions: Clients.soon })
     : undefined
   const transport = http ?? ("url" in server
     ? new SSEClientTransport(new URL(server.url), { fetch })

@@ -59,7 +59,7 @@ export const talk: ConnectTalking = async (server, { revision, user = "Ada" } = 
   const heard: Heard = { updated: [], lists: [], logs: [] }
   const fetch = Clients.recording(sent)
   const http = "url" in server && server.transport === "http"
-    ? new Sdk.StreamableHTTPClientTransport(new URL(server.url), { fetch })
+    ? new Sdk.StreamableHTTPClientTransport(new URL(server.url), { fetch, reconnectionOptions: Clients.soon })
     : undefined
   const transport = http ?? ("url" in server
     ? new Sdk.SSEClientTransport(new URL(server.url), { fetch })

@@ -1,201 +1,191 @@
 /**
- * Sessions over HTTP with the official clients: questions, progress, cancellation, coming back to a stream, and the end. What each
- * request of a client was answered is recorded, so that a client that goes on asking for ever is seen.
+ * Sessions over HTTP with the official clients: what they send, how they come back to a stream, cancel, and end. Each request of a
+ * client and how it was answered is recorded, so that one that goes on asking for ever is seen.
  */
-import { Client as Client2, StreamableHTTPClientTransport as Http2 } from "@modelcontextprotocol/client"
-import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js"
-import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js"
-import { StreamableHTTPClientTransport as Http1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
-import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js"
-import * as Elicitation from "@skein/server/Elicitation"
-import * as LegacySse from "@skein/server/LegacySse"
-import * as McpServer from "@skein/server/McpServer"
-import * as NodeHttp from "@skein/server/NodeHttp"
-import * as Polling from "@skein/server/Polling"
-import * as Progress from "@skein/server/Progress"
-import * as Tool from "@skein/server/Tool"
-import * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Layer from "effect/Layer"
-import * as Schema from "effect/Schema"
-import * as Scope from "effect/Scope"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
+import type { Sent, TalkingClient } from "../clients.ts"
+import { textOf } from "../conversations.ts"
+import * as Talk from "../fixtures/skein-talk.ts"
+import { type Relay, relay } from "../relay.ts"
+import * as SdkV1 from "../sdk-v1-client.ts"
+import * as SdkV2 from "../sdk-v2-client.ts"
+import { serve, type Serving } from "../serving.ts"
 
-const interrupted: Array<string> = []
-
-const server = McpServer.layer(
-  { name: "sessions", version: "1" },
-  Tool.layer(Tool.make("echo", { input: { text: Schema.String } }), ({ text }) => Effect.succeed(text)),
-  Tool.layer(
-    Tool.make("ask"),
-    () =>
-      Effect.map(
-        Elicitation.form("Who?", { name: Schema.String }),
-        (answer) => answer.action === "accept" ? `Hello ${answer.content.name}` : answer.action
-      )
-  ),
-  Tool.layer(Tool.make("stuck"), () =>
-    Effect.andThen(Progress.report({ progress: 1 }), Effect.never).pipe(
-      Effect.onInterrupt(() => Effect.sync(() => void interrupted.push("stuck")))
-    )),
-  Tool.layer(Tool.make("late"), () => Effect.as(Polling.disconnect(), "late")),
-  Tool.layer(Tool.make("fails"), () => Effect.andThen(Progress.report({ progress: 1 }), Effect.die(new Error("no"))))
-)
-
-const scope = Scope.makeUnsafe()
-let listening: NodeHttp.Listening["Service"]
-
+let interrupted = 0
+let talk: Serving
+let between: Relay
 beforeAll(async () => {
-  const layer = NodeHttp.layer({ port: 0, retry: "10 millis", legacySse: LegacySse.make() }).pipe(Layer.provide(server))
-  const built = await Effect.runPromise(Effect.orDie(Layer.buildWithScope(layer, scope)))
-  listening = Context.get(built, NodeHttp.Listening)
+  talk = await serve(Talk.server({ interrupted: () => void interrupted++ }))
+  between = await relay(talk.port)
 })
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+afterAll(async () => {
+  await between.close()
+  await talk.close()
+})
+beforeEach(() => {
+  interrupted = 0
+})
 
-interface Sent {
-  readonly method: string
-  readonly resumes: string | null
-  readonly status: number
-}
+/** Where a client came back to a stream. */
+const resumed = ({ sent }: TalkingClient): ReadonlyArray<Sent> =>
+  sent.filter(({ headers }) => headers.has("last-event-id"))
 
-/** What both clients have in common, as the tests use it. */
-interface Connected {
-  readonly call: (
-    name: string,
-    options?: { readonly signal?: AbortSignal; readonly progress?: () => void }
-  ) => Promise<string>
-  readonly end: () => Promise<void>
-  readonly complaints: Array<Error>
-  readonly sent: Array<Sent>
-}
-
-const recording = (sent: Array<Sent>) => async (url: string | URL, init?: RequestInit): Promise<Response> => {
-  const response = await fetch(url, init)
-  const resumes = new Headers(init?.headers).get("last-event-id")
-  sent.push({ method: init?.method ?? "GET", resumes, status: response.status })
-  return response
-}
-
-const text = (result: unknown): string => (result as { content: [{ text: string }] }).content[0].text
-
-const capabilities = { capabilities: { elicitation: { form: {} } } }
-const about = { name: "interop", version: "1" }
-const answer = { action: "accept" as const, content: { name: "Ada" } }
-
-const v1 = async (transport?: SSEClientTransport): Promise<Connected> => {
-  const sent: Array<Sent> = []
-  const complaints: Array<Error> = []
-  const client = new Client1(about, capabilities)
-  client.onerror = (error) => void complaints.push(error)
-  client.setRequestHandler(ElicitRequestSchema, () => answer)
-  const http = new Http1(new URL(listening.url), { fetch: recording(sent) })
-  await client.connect((transport ?? http) as Parameters<Client1["connect"]>[0])
-  return {
-    call: async (name, { progress, signal } = {}) =>
-      text(
-        await client.callTool({ name, arguments: { text: "hi" } }, undefined, {
-          ...(signal === undefined ? undefined : { signal }),
-          ...(progress === undefined ? undefined : { onprogress: progress })
-        })
-      ),
-    end: async () => {
-      if (transport === undefined) await http.terminateSession()
-      await client.close()
-    },
-    complaints,
-    sent
-  }
-}
-
-const v2 = async (): Promise<Connected> => {
-  const sent: Array<Sent> = []
-  const complaints: Array<Error> = []
-  const client = new Client2(about, capabilities)
-  client.onerror = (error) => void complaints.push(error)
-  client.setRequestHandler("elicitation/create", () => answer)
-  const http = new Http2(new URL(listening.url), { fetch: recording(sent) })
-  await client.connect(http)
-  return {
-    call: async (name, { progress, signal } = {}) =>
-      text(
-        await client.callTool({ name, arguments: { text: "hi" } }, {
-          ...(signal === undefined ? undefined : { signal }),
-          ...(progress === undefined ? undefined : { onprogress: progress })
-        })
-      ),
-    end: async () => {
-      await http.terminateSession()
-      await client.close()
-    },
-    complaints,
-    sent
-  }
-}
+/** How a call ends that is not waited for yet. */
+const ending = (call: Promise<unknown>): Promise<string> => call.then(() => "answered", () => "failed")
 
 /** Calls, and cancels once there was progress. */
-const cancel = async (client: Connected): Promise<void> => {
+const cancel = async (client: TalkingClient): Promise<void> => {
   const controller = new AbortController()
-  const called = client.call("stuck", { signal: controller.signal, progress: () => controller.abort() })
-  await expect(called).rejects.toThrow(/.+/)
-  await vi.waitFor(() => expect(interrupted).toEqual(["stuck"]))
+  const { signal } = controller
+  await expect(client.call("stuck", {}, { signal, onProgress: () => controller.abort() })).rejects.toThrow(/.+/)
+  await vi.waitFor(() => expect(interrupted).toBe(1))
 }
 
-beforeEach(() => void interrupted.splice(0))
+/** A later exchange shows that the client has stopped coming back for an earlier one, which it may have done once. */
+const goesOn = async (client: TalkingClient): Promise<void> => {
+  for (let n = 0; n < 5; n++) expect(textOf(await client.call("late", {}))).toBe("late")
+  const statuses = resumed(client).map(({ status }) => status)
+  expect(statuses.filter((status) => status === 200)).toHaveLength(5)
+  expect(statuses.filter((status) => status !== 200).join()).toMatch(/^(204)?$/)
+}
 
-for (const [name, connect] of [["sdk-v1", v1], ["sdk-v2", v2]] as const) {
+for (const [name, connect] of [["sdk-v1", SdkV1.talk], ["sdk-v2", SdkV2.talk]] as const) {
   describe(`a session of ${name}`, () => {
-    let client: Connected
+    let client: TalkingClient
     beforeEach(async () => {
-      client = await connect()
+      client = await connect(talk.http)
     })
     afterEach(async () => {
-      await client.end()
-      expect(listening.endpoint.sessions).toBe(0)
+      await client.terminate()
+      await client.close()
+      await vi.waitFor(() => expect([talk.endpoint.sessions, talk.endpoint.streams]).toEqual([0, 0]))
     })
 
-    it("a call, a question and its answer", async () => {
-      expect(await client.call("echo")).toBe("hi")
-      expect(await client.call("ask")).toBe("Hello Ada")
+    it("each message names the session and its revision, and one stream is open beside", async () => {
+      await client.call("who", { question: "Who?" })
+      await vi.waitFor(() =>
+        expect(
+          client.sent.map(({ contentType, method, status, verb }) => [verb, method, status, contentType]).toSorted()
+        )
+          .toEqual([
+            ["GET", undefined, 200, "text/event-stream"],
+            // The answer to the question.
+            ["POST", undefined, 202, null],
+            ["POST", "initialize", 200, "application/json"],
+            ["POST", "notifications/initialized", 202, null],
+            ["POST", "tools/call", 200, "text/event-stream"]
+          ].toSorted())
+      )
+      const [opening, ...rest] = client.sent
+      expect(opening).toMatchObject({ method: "initialize" })
+      expect(opening!.headers.has("mcp-session-id")).toBe(false)
+      expect(client.sessionId).toMatch(/^[\x21-\x7e]{22,}$/)
+      for (const { headers } of rest) {
+        expect(headers.get("mcp-session-id")).toBe(client.sessionId)
+        expect(headers.get("mcp-protocol-version")).toBe("2025-11-25")
+      }
       expect(client.complaints).toEqual([])
     })
 
     it("comes back for the answer when the server ends the connection", async () => {
-      expect(await client.call("late")).toBe("late")
-      const resumed = client.sent.filter(({ resumes }) => resumes !== null)
-      expect(resumed).toEqual([{ method: "GET", resumes: expect.any(String), status: 200 }])
+      expect(textOf(await client.call("late", {}))).toBe("late")
+      expect(resumed(client)).toMatchObject([{ verb: "GET", status: 200 }])
       expect(client.complaints).toEqual([])
     })
 
     it("cancels, and does not go on coming back to a stream that is over", async () => {
       await cancel(client)
-      // Whether or not it comes back once, a later exchange shows that it has stopped.
-      for (let n = 0; n < 5; n++) expect(await client.call("late")).toBe("late")
-      const resumed = client.sent.filter(({ resumes }) => resumes !== null)
-      expect(resumed.filter(({ status }) => status === 204).length).toBeLessThanOrEqual(1)
-      expect(resumed.filter(({ status }) => status === 200)).toHaveLength(5)
-      expect(resumed.filter(({ status }) => status !== 200 && status !== 204)).toEqual([])
+      await goesOn(client)
     })
 
     it("an error on a stream is its end", async () => {
-      await expect(client.call("fails", { progress: () => {} })).rejects.toThrow(/.+/)
-      for (let n = 0; n < 5; n++) expect(await client.call("late")).toBe("late")
-      const resumed = client.sent.filter(({ resumes }) => resumes !== null)
-      expect(resumed.filter(({ status }) => status === 204).length).toBeLessThanOrEqual(1)
-      expect(resumed.filter(({ status }) => status === 200)).toHaveLength(5)
+      await expect(client.call("breaks", {}, { onProgress: () => {} })).rejects.toThrow(/.+/)
+      await goesOn(client)
+    })
+
+    it("what is cancelled is not heard of again, and what else runs goes on", async () => {
+      const growing = client.call("grow", {})
+      await cancel(client)
+      expect(textOf(await client.call("release", {}))).toBe("1")
+      expect(textOf(await growing)).toBe("grown")
+    })
+
+    it("a session that another has ended is answered with 404, and the next one is new", async () => {
+      const { sessionId } = client
+      const headers = { "mcp-session-id": sessionId!, "mcp-protocol-version": "2025-11-25" }
+      const ended = await fetch(talk.http.url, { method: "DELETE", headers })
+      expect(ended.ok).toBe(true)
+      await expect(client.call("model", {})).rejects.toThrow(/not found|404|ended|session/i)
+      expect(client.sent.findLast(({ verb }) => verb === "POST")).toMatchObject({ method: "tools/call", status: 404 })
+      await client.close()
+      client = await connect(talk.http)
+      expect(client.sessionId).not.toBe(sessionId)
+      expect(textOf(await client.call("model", {}))).toBe("Ada said")
+    })
+
+    it("ends with DELETE, and what runs in it ends too", async () => {
+      const progress: Array<number> = []
+      const stuck = client.call("stuck", {}, { onProgress: (note) => void progress.push(note.progress) })
+      const end = ending(stuck)
+      await vi.waitFor(() => expect(progress).toEqual([1]))
+      await client.terminate()
+      await vi.waitFor(() => expect(interrupted).toBe(1))
+      expect(client.sent.at(-1)).toMatchObject({ verb: "DELETE" })
+      expect(client.sent.at(-1)!.status).toBeLessThan(300)
+      await client.close()
+      expect(await end).toBe("failed")
+      expect((await talk.inspect()).sessions).toEqual([])
     })
   })
-}
 
-describe("the SSE client of sdk-v1", () => {
-  it("a call, a question, progress, cancellation, and the end with its stream", async () => {
-    const client = await v1(new SSEClientTransport(new URL("/sse", listening.url)))
-    expect(listening.endpoint.sessions).toBe(1)
-    expect(await client.call("echo")).toBe("hi")
-    expect(await client.call("ask")).toBe("Hello Ada")
+  for (const revision of ["2025-03-26", "2025-06-18", "2025-11-25"] as const) {
+    it(`${revision} · ${name} whose connections are cut comes back, and misses nothing`, async () => {
+      const { transport, url } = talk.http
+      const client = await connect({ transport, url: between.through(url) }, { revision })
+      const other = await connect(talk.http, { user: "Bob" })
+      const unwatch = await client.watch({ resource: "test://watched" })
+      const progress: Array<number> = []
+      let mend = () => {}
+      const call = client.call("steps", {}, {
+        onProgress: (note) => {
+          if (progress.push(note.progress) === 3) mend = between.cut()
+        }
+      })
+      await vi.waitFor(() => expect(progress).toEqual([1, 2, 3]))
+      // "Disconnection SHOULD NOT be interpreted as the client cancelling its request."
+      expect(textOf(await other.call("release", {}))).toBe("1")
+      await other.call("touch", { uri: "test://watched" })
+      await vi.waitFor(async () => {
+        const { sessions } = await talk.inspect()
+        expect(sessions.flatMap(({ requests }) => requests)).toEqual([])
+      })
+      expect(progress).toEqual([1, 2, 3])
+      mend()
+      expect(textOf(await call)).toBe("four steps")
+      expect(progress).toEqual([1, 2, 3, 4])
+      await vi.waitFor(() => expect(client.heard.updated).toEqual(["test://watched"]))
+      expect(resumed(client).map(({ status }) => status)).toContain(200)
+      await unwatch()
+      for (const each of [client, other]) {
+        await each.terminate()
+        await each.close()
+      }
+      await vi.waitFor(() => expect([talk.endpoint.sessions, talk.endpoint.streams]).toEqual([0, 0]))
+    })
+  }
+
+  it(`the SSE client of ${name}: its session begins and ends with its stream`, async () => {
+    const client = await connect(talk.sse)
+    expect(talk.endpoint.sessions).toBe(1)
     await cancel(client)
     expect(client.complaints).toEqual([])
-    await client.end()
-    await vi.waitFor(() => expect(listening.endpoint.sessions).toBe(0))
+    const stuck = client.call("stuck", {})
+    const end = ending(stuck)
+    await vi.waitFor(async () =>
+      expect((await talk.inspect()).sessions[0]!.requests).toMatchObject([{ target: "stuck" }])
+    )
+    await client.close()
+    expect(await end).toBe("failed")
+    await vi.waitFor(() => expect([talk.endpoint.sessions, interrupted]).toEqual([0, 2]))
   })
-})
+}
