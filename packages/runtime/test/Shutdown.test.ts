@@ -48,6 +48,21 @@ describe("the end of a session", () => {
       }))
   }
 
+  it.effect("its transport hears of each request that is not answered: cancelled, interrupted, or too late", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw({ dispatch: () => Effect.never })
+      for (const id of [1, 2]) other.json({ jsonrpc: "2.0", id, method: "a" })
+      other.json({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } })
+      expect(other.forgotten).toEqual([1])
+      peer.close({ _tag: "Ended" })
+      other.json({ jsonrpc: "2.0", id: 3, method: "a" })
+      expect(other.forgotten).toEqual([1, 3])
+      peer.close({ _tag: "Closed" })
+      yield* peer.ended
+      expect(other.forgotten).toEqual([1, 3, 2])
+      expect(other.messages).toEqual([])
+    }))
+
   it.effect("the first reason stays", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw()

@@ -36,6 +36,8 @@ export interface Sent {
 /** The other end of a connection, played by a test. Messages are written and read as text. */
 export class Counterpart implements Connection.Connection {
   readonly sent: Array<Sent> = []
+  /** The requests of which was said that nothing will be. */
+  readonly forgotten: Array<JsonRpc.Id> = []
   /** What `send` answers. */
   room = true
   /** How often the reader was stopped, and whether it is now. */
@@ -63,6 +65,10 @@ export class Counterpart implements Connection.Connection {
 
   open(receiver: Connection.Receiver): void {
     this.#receiver = receiver
+  }
+
+  dropped(about: JsonRpc.Id): void {
+    this.forgotten.push(about)
   }
 
   send(message: JsonRpc.Outbound, about?: JsonRpc.Id): boolean {
