@@ -113,6 +113,30 @@ describe("everything", () => {
       expect(yield* call({ contactMethod: "phone", email: "a@b" })).toBe(true)
     }).pipe(Effect.provide(Everything)))
 
+  it.live("asks over HTTP, and goes on with the answer", () =>
+    Effect.gen(function*() {
+      const server = yield* kit.start(kit.program("everything/main.ts", "--port", "0"))
+      const ask = yield* kit.asking(yield* kit.urlOf(server), "2026-07-28")
+      const _meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": { elicitation: {} }
+      }
+      const params = { _meta, name: "test_input_required_result_multi_round" }
+      const answer = (content: JsonObject) => ({ action: "accept", content })
+      const one = (yield* ask("tools/call", params)).result
+      expect(one).toMatchObject({
+        resultType: "input_required",
+        inputRequests: { step1: { method: "elicitation/create" } }
+      })
+      const step1 = answer({ name: "Ada" })
+      const two =
+        (yield* ask("tools/call", { ...params, inputResponses: { step1 }, requestState: one.requestState })).result
+      expect(Object.keys(two.inputRequests)).toEqual(["step2"])
+      const step2 = answer({ color: "blue" })
+      const three = yield* ask("tools/call", { ...params, inputResponses: { step2 }, requestState: two.requestState })
+      expect(three.result.content).toEqual([{ type: "text", text: "Ada likes blue." }])
+    }))
+
   it.live("as a process: both eras from one address, until SIGTERM", () =>
     Effect.gen(function*() {
       const server = yield* kit.start(kit.program("everything/main.ts", "--port", "0"))

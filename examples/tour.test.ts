@@ -79,6 +79,13 @@ describe("npm start", () => {
       ])
     }))
 
+  it.live("an option that there is not: says which there are, exit 2", () =>
+    Effect.gen(function*() {
+      const server = yield* kit.start(kit.program("tour/main.ts", "--prot", "0"))
+      expect(yield* Effect.promise(() => server.ended)).toBe(2)
+      expect(server.err()).toMatch(/--prot.*\n(.*\n)?usage: npm start -- \[--port <port> \| --stdio\]\n$/)
+    }))
+
   it.live("npm that is told to end leaves no server behind", () =>
     Effect.gen(function*() {
       const npm = yield* kit.start({ command: "npm", args: ["run", "-s", "start", "--", "--port", "0"] })

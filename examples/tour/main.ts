@@ -11,15 +11,25 @@ import { shown } from "./requests.ts"
 import { TeaHouse } from "./server.ts"
 import { welcome } from "./welcome.ts"
 
-const { values } = parseArgs({
-  options: { port: { type: "string", default: "3000" }, stdio: { type: "boolean", default: false } }
-})
+const options = () => {
+  try {
+    const { values } = parseArgs({
+      options: { port: { type: "string", default: "3000" }, stdio: { type: "boolean", default: false } }
+    })
+    return values
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : error}\nusage: npm start -- [--port <port> | --stdio]`)
+    return process.exit(2)
+  }
+}
 
 /** What stands around the tea house is layered on top of it. */
 const showing = (stream: WriteStream) => Layer.provideMerge(shown(stream), TeaHouse)
 
+const { port, stdio } = options()
+
 endWithNpm()
-if (values.stdio) Stdio.runMain(showing(process.stderr))
+if (stdio) Stdio.runMain(showing(process.stderr))
 else {
-  NodeHttp.runMain(showing(process.stdout), { port: Number(values.port), onListening: ({ url }) => welcome(url) })
+  NodeHttp.runMain(showing(process.stdout), { port: Number(port), onListening: ({ url }) => welcome(url) })
 }
