@@ -71,7 +71,10 @@ export interface Options {
 
 /** Sessions, and when they end. */
 export interface SessionOptions {
-  /** How many there may be: 10,000 by default. At the bound `initialize` is answered with 503 and `Retry-After`. */
+  /**
+   * How many there may be: 10,000 by default. At the bound `initialize` is answered with 503 and `Retry-After`. With `stateless`, how
+   * many POSTs are handled at the same time.
+   */
   readonly max?: number | undefined
   /** How long a session lives in which nothing is in flight and no stream is open: 30 minutes by default. */
   readonly idleTimeout?: Duration.Input | undefined
