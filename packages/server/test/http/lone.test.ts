@@ -390,9 +390,9 @@ describe("bounds", () => {
       expect((yield* kit.send(at, echo)).status).toBe(200)
     })))
 
-  it.live("at maxStreams the next subscription is answered with 503 and Retry-After", () =>
+  it.live("at maxStreams the next subscription is answered with 503 and Retry-After; requests keep their room", () =>
     Effect.scoped(Effect.gen(function*() {
-      const at = yield* kit.serve(fixtures.server(fixtures.echo), { maxStreams: 1 })
+      const at = yield* kit.serve(fixtures.server(fixtures.echo), { maxStreams: 1, maxRequests: 1 })
       const listen = kit.modern("subscriptions/listen", { notifications: { toolsListChanged: true } })
       const stream = yield* kit.open(at, listen)
       yield* stream.message

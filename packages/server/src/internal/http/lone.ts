@@ -76,6 +76,8 @@ export class Lone implements Owner {
   readonly #clock: Clock.Clock
   /** Those that did not end at once. */
   readonly #turns = new Set<Turn>()
+  /** How many of them listen: these are bounded as streams, and leave the others their room. */
+  #listening = 0
   #closing = false
   /** Who waits until there are none. */
   readonly #waiting = new Set<() => void>()
@@ -108,10 +110,9 @@ export class Lone implements Owner {
     if ("error" in caller) return this.#refuse(to, because(caller.error, caller.revision), id)
     const wrong = mirrored.mismatch(this.#host.catalog, message, from, caller, true)
     if (wrong !== undefined) return this.#refuse(to, because(McpError.headerMismatch(wrong), caller.revision), id)
-    if (this.#turns.size >= this.#options.maxRequests) return this.#refuse(to, tooMany, id)
-    if (message.method === listen && this.#gauge.streams >= this.#options.maxStreams) {
-      return this.#refuse(to, tooManyStreams, id)
-    }
+    if (message.method === listen) {
+      if (this.#gauge.streams >= this.#options.maxStreams) return this.#refuse(to, tooManyStreams, id)
+    } else if (this.#turns.size - this.#listening >= this.#options.maxRequests) return this.#refuse(to, tooMany, id)
     new Turn(this, message, caller, from, to).start()
   }
 
@@ -198,6 +199,7 @@ export class Lone implements Owner {
     this.#turns.add(turn)
     if (turn.streams) turn.slot = this.#keepAlive.add(turn.to)
     if (turn.listens) {
+      this.#listening++
       this.#gauge.streams++
       this.#stream(turn)
     }
@@ -210,7 +212,10 @@ export class Lone implements Owner {
   resumed(exchange: Exchange): void {
     const turn = exchange as Turn
     this.#turns.delete(turn)
-    if (turn.listens) this.#gauge.streams--
+    if (turn.listens) {
+      this.#listening--
+      this.#gauge.streams--
+    }
     if (turn.slot !== undefined) this.#keepAlive.remove(turn.to, turn.slot)
     if (this.#turns.size === 0) { for (const empty of this.#waiting) empty() }
   }

@@ -29,7 +29,7 @@ export interface Options {
   readonly maxBody?: number | undefined
   /**
    * Requests of the request era that are handled at the same time: 10,000 by default. Those that end without suspending are not
-   * counted. At the bound the next one is answered with 503 and `Retry-After`.
+   * counted, nor are those that listen. At the bound the next one is answered with 503 and `Retry-After`.
    */
   readonly maxRequests?: number | undefined
   /**
