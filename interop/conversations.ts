@@ -39,9 +39,18 @@ export const conversations = ({ agreed }: Meeting, connected: () => TalkingClien
       expect(await call("everything")).toBe("Hello, Ada!\nAda said\nfile:///home/Ada")
       expect(asked().toSorted()).toEqual(["elicitation/create", "roots/list", "sampling/createMessage"])
     })
-  }
 
-  if (elicits) {
+    it("one question after the other, and what is done between them is done once", async () => {
+      const counts: Array<number> = []
+      for (let n = 0; n < 2; n++) {
+        const [first, second, count] = String(await call("twice")).split("\n")
+        expect([first, second]).toEqual(["Hello, Ada!", "Hello, Ada!"])
+        counts.push(Number(count))
+      }
+      expect(counts[1]).toBe(counts[0]! + 1)
+      expect(asked()).toHaveLength(4)
+    })
+
     it("a prompt and a resource may ask as well", async () => {
       expect(await connected().prompt("personal", {})).toMatchObject([{ content: { text: "Hello, Ada!" } }])
       expect(await connected().read("test://personal")).toMatchObject([{ text: "Hello, Ada!" }])

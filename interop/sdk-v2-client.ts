@@ -3,7 +3,7 @@ import * as Sdk from "@modelcontextprotocol/client"
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio"
 import type { Revision } from "@skein/protocol/Revision"
 import * as Clients from "./clients.ts"
-import type { AnyClient, Block, CallOptions, CallOutcome, Connect, ConnectTalking, Heard, Sent } from "./clients.ts"
+import type { AnyClient, Block, CallOptions, CallOutcome, Connect, Heard, Sent, TalkingClient } from "./clients.ts"
 
 const modern = "2026-07-28"
 
@@ -52,7 +52,15 @@ export const connect: Connect = async ({ args, command }, revision) => {
   return { ...face(client), pid: transport.pid ?? undefined, complaints } satisfies AnyClient
 }
 
-export const talk: ConnectTalking = async (server, { revision, user = "Ada" } = {}) => {
+export interface TalkOptions extends Clients.TalkOptions {
+  /** Whether it says that it can be asked anything; true by default. */
+  readonly able?: boolean
+}
+
+export const talk = async (
+  server: Clients.ServerCommand | Clients.ServerAddress,
+  { able = true, revision, user = "Ada" }: TalkOptions = {}
+): Promise<TalkingClient & { readonly client: Sdk.Client }> => {
   const sent: Array<Sent> = []
   const asked: Array<string> = []
   const complaints: Array<Error> = []
@@ -64,22 +72,24 @@ export const talk: ConnectTalking = async (server, { revision, user = "Ada" } = 
   const transport = http ?? ("url" in server
     ? new Sdk.SSEClientTransport(new URL(server.url), { fetch })
     : new StdioClientTransport({ command: server.command, args: [...server.args] }))
-  const { capabilities } = Clients
+  const capabilities = able ? Clients.capabilities : {}
   const client = new Sdk.Client({ name: user, version: "1.0.0" }, { ...speaking(revision), capabilities })
   client.onerror = (error) => complaints.push(error)
   const answers = Clients.answers(user)
-  client.setRequestHandler("elicitation/create", ({ method, params }) => {
-    asked.push(method)
-    return answers.elicit(params.message)
-  })
-  client.setRequestHandler("sampling/createMessage", ({ method }) => {
-    asked.push(method)
-    return answers.sample
-  })
-  client.setRequestHandler("roots/list", ({ method }) => {
-    asked.push(method)
-    return answers.roots
-  })
+  if (able) {
+    client.setRequestHandler("elicitation/create", ({ method, params }) => {
+      asked.push(method)
+      return answers.elicit(params.message)
+    })
+    client.setRequestHandler("sampling/createMessage", ({ method }) => {
+      asked.push(method)
+      return answers.sample
+    })
+    client.setRequestHandler("roots/list", ({ method }) => {
+      asked.push(method)
+      return answers.roots
+    })
+  }
   client.setNotificationHandler("notifications/resources/updated", ({ params }) => void heard.updated.push(params.uri))
   client.setNotificationHandler("notifications/tools/list_changed", () => void heard.lists.push("tools"))
   client.setNotificationHandler("notifications/message", ({ params }) => void heard.logs.push(params))
@@ -89,6 +99,7 @@ export const talk: ConnectTalking = async (server, { revision, user = "Ada" } = 
   const complete = async (params: Sdk.CompleteRequest["params"]) => (await client.complete(params)).completion.values
   return {
     ...anyone,
+    client,
     pid: undefined,
     complaints,
     heard,
