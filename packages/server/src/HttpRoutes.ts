@@ -21,7 +21,8 @@ import type { McpServer } from "./McpServer.ts"
 
 /**
  * How the route answers. `path` is where it is added, in the syntax of the router, `/mcp` by default. `maxBody` takes the place of
- * the `MaxBodySize` of `effect/http`.
+ * the `MaxBodySize` of `effect/http`. The paths of `legacySse` are routes of their own, and the one that clients are told has no
+ * prefix of a router.
  */
 export interface Options extends Omit<Http.Options, "path"> {
   readonly path?: HttpRouter.PathInput | undefined
@@ -48,7 +49,7 @@ const Open = /* @__PURE__ */ Context.Reference(
 )
 
 /**
- * Adds the endpoint's route to the router, for all verbs. Other paths are the router's, and its 404.
+ * Adds the endpoint's route to the router, for all verbs, and those of `legacySse`. Other paths are the router's, and its 404.
  *
  * Handlers find the services that the middleware of the route provides per request: ask for one that only some requests have
  * with `Effect.serviceOption`, or let it be a `Context.Reference`. In the session era they find those of the request that brought
@@ -65,7 +66,9 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
     const endpoint = yield* Scope.provide(Http.make({ ...options, path: "*" }), scope)
     const open = yield* Open
     open?.add(scope)
-    yield* router.add("*", options.path ?? "/mcp", route(endpoint))
+    const { legacySse, path = "/mcp" } = options
+    const legacy = legacySse === undefined ? [] : [legacySse.path, legacySse.messages]
+    for (const one of [path, ...legacy]) yield* router.add("*", one as HttpRouter.PathInput, route(endpoint))
   }))
 
 const route = (

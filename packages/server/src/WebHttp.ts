@@ -5,8 +5,9 @@
  * It serves this machine alone until it is told its names: `allowedHosts: ["mcp.example.com"]`, and the `allowedOrigins` of the web
  * pages that may use it.
  *
- * Where each request may meet another process (Workers, functions), only the request era works, which needs no memory; and on
- * Workers a session needs a Durable Object around the handler.
+ * Where each request may meet another process (functions, Workers), only the request era works, which needs no memory. Workers also
+ * cut an answer that waits for nothing of its own, as an idle subscription does, and tell that a client left with the next write
+ * only; sessions and subscriptions want a Durable Object around the handler there.
  *
  * @example
  * const Server = McpServer.layer({ name: "hello", version: "1.0.0" }, tools)

@@ -73,6 +73,12 @@ export class RouterRequest implements HttpRequest {
     return query < 0 ? url : url.slice(0, query)
   }
 
+  get query(): string | undefined {
+    const { url } = this.#request
+    const query = url.indexOf("?")
+    return query < 0 ? undefined : url.slice(query + 1)
+  }
+
   /** The scope of the route ends with the response, and in the session era what handles a message may go on after that. */
   get context(): Context.Context<never> {
     return this.#services ??= services(this.#all)

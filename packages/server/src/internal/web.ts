@@ -21,8 +21,8 @@ export interface Given {
   readonly context?: Context.Context<never> | undefined
 }
 
-// The host and the path of an absolute URL. A request has them as its URL is written by the standard: with a path, without a user.
-const target = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)([^?#]*)/i
+// The host, the path and the query of an absolute URL. The standard writes that of a request with a path, and without a user.
+const target = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)([^?#]*)(?:\?([^#]*))?/i
 
 // A byte order mark stays, and is no JSON.
 const strict = { fatal: true, ignoreBOM: true }
@@ -96,6 +96,10 @@ export class WebRequest implements HttpRequest {
   header(name: string): string | undefined {
     const { headers, url } = this.#request
     return headers.get(name) ?? (name === "host" ? target.exec(url)?.[1] : undefined)
+  }
+
+  get query(): string | undefined {
+    return target.exec(this.#request.url)?.[3]
   }
 
   get params(): ReadonlyArray<string> | undefined {

@@ -1,6 +1,7 @@
 /** One table of tests for the three doors: what goes in and what comes out is the same whichever a client came through. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Cors from "@skein/server/Cors"
+import * as LegacySse from "@skein/server/LegacySse"
 import * as McpServer from "@skein/server/McpServer"
 import * as Principal from "@skein/server/Principal"
 import * as Progress from "@skein/server/Progress"
@@ -238,6 +239,21 @@ describe.each(doors)("$name", ({ serve }) => {
       const reply = yield* kit.post(port, { jsonrpc: "2.0", id: 2, method: "ping" }, own)
       expect(reply.json.result).toEqual({})
       expect(yield* Deferred.succeed(go, undefined)).toBe(true)
+    }))
+
+  it.live("2024-11-05 · HTTP+SSE: the endpoint event, messages by POST, answers on the stream", () =>
+    Effect.gen(function*() {
+      const port = yield* serve((yield* make).server, { legacySse: LegacySse.make() })
+      const stream = yield* kit.open(port, { method: "GET", path: "/sse", headers: { accept: "text/event-stream" } })
+      const { data, event } = yield* stream.next
+      expect(event).toBe("endpoint")
+      const say = (body: unknown) => kit.send(port, { path: data!, headers: kit.posting, body })
+      expect(yield* say(initialize("2024-11-05"))).toMatchObject({ status: 202, text: "" })
+      expect((yield* stream.message).result.protocolVersion).toBe("2024-11-05")
+      yield* say({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "echo", arguments: { text: "old" } } })
+      expect(text(yield* stream.message)).toBe("old")
+      stream.leave()
+      expect((yield* kit.send(port, { method: "DELETE", path: "/sse" })).status).toBe(405)
     }))
 
   it.live("who makes a request is what the host says; a session is nobody else's", () =>
