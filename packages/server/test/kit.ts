@@ -15,46 +15,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import type * as Scope from "effect/Scope"
-import * as Exceptions from "../../protocol/test/oracle/Exceptions.ts"
-import * as Spec from "../../protocol/test/oracle/Spec.ts"
-import * as Validate from "../../protocol/test/oracle/Validate.ts"
+import * as oracle from "./oracle.ts"
+import type { Json } from "./oracle.ts"
 
-/** A message as it is on the wire; tests look into it as they like. */
-export type Json = any
-
-const results: { readonly [method: string]: string } = {
-  initialize: "InitializeResult",
-  "server/discover": "DiscoverResult",
-  ping: "EmptyResult",
-  "tools/list": "ListToolsResult",
-  "tools/call": "CallToolResult",
-  "resources/list": "ListResourcesResult",
-  "resources/templates/list": "ListResourceTemplatesResult",
-  "resources/read": "ReadResourceResult",
-  "prompts/list": "ListPromptsResult",
-  "prompts/get": "GetPromptResult",
-  "completion/complete": "CompleteResult"
-}
-
-/** How many messages the official schemas have accepted in this process. */
-export const validated = { count: 0 }
-
-const accept = (revision: Revision.Revision, definition: string, value: unknown): void => {
-  if (!Spec.present) return
-  const refusal = Validate.refusal(Exceptions.load(revision), definition, value)
-  if (refusal !== undefined) throw new Error(`${revision} ${definition}: ${refusal}\n${JSON.stringify(value)}`)
-  validated.count++
-}
+export { type Json, validated } from "./oracle.ts"
 
 /** Throws what the official schema has against an answer. */
-export const validate = (revision: Revision.Revision, method: string, message: Json): void => {
-  const since2025 = revision >= "2025-11-25"
-  if (message.error !== undefined) return accept(revision, since2025 ? "JSONRPCErrorResponse" : "JSONRPCError", message)
-  accept(revision, since2025 ? "JSONRPCResultResponse" : "JSONRPCResponse", message)
-  const definition = results[method]
-  if (definition === undefined) throw new Error(`${method} is not one that these tests know`)
-  accept(revision, definition, message.result)
-}
+export const validate = oracle.answer
 
 /** The `_meta` of a request of the request era. */
 export const meta = (version: string = Revision.latest): JsonRpc.JsonObject => ({
@@ -125,7 +92,7 @@ export class Client {
       }),
       (message) => {
         const { method, revision } = this.#asked.get(id)!
-        if (method in results || message.error !== undefined) validate(revision, method, message)
+        if (method in oracle.results || message.error !== undefined) validate(revision, method, message)
         return message
       }
     )

@@ -12,10 +12,11 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http"
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http"
 import { request as httpRequest } from "node:http"
 import { connect, type Socket } from "node:net"
 import { type Json, meta } from "../kit.ts"
+import { watch, type Watcher } from "./watch.ts"
 
 export { type Json, meta } from "../kit.ts"
 
@@ -127,9 +128,18 @@ const start = (port: number, { body, headers, method = "POST", path = "/mcp" }: 
   return request
 }
 
+const headerOf = ({ headers }: IncomingMessage, name: string): string | undefined =>
+  typeof headers[name] === "string" ? headers[name] : undefined
+
+const heard = (watcher: Watcher, { data, event, json }: Event): void => {
+  if (event !== undefined) watcher.named(event, data ?? "")
+  watcher.message(json)
+}
+
 /** Sends a request and reads its whole answer; every request has a connection of its own. Dies when that breaks. */
 export const send = ({ port }: { readonly port: number }, request: Request): Effect.Effect<Reply> =>
   Effect.callback<Reply>((resume) => {
+    const watcher = watch(request)
     const sent = start(port, request)
     sent.on("error", (error) => resume(Effect.die(error)))
     sent.on("response", (response) => {
@@ -140,6 +150,9 @@ export const send = ({ port }: { readonly port: number }, request: Request): Eff
       response.on("end", () => {
         const stream = String(response.headers["content-type"]).startsWith("text/event-stream")
         const events = stream ? text.split("\n\n").filter((block) => block !== "").map(eventOf) : []
+        watcher.head(response.statusCode!, (name) => headerOf(response, name))
+        for (const event of events) heard(watcher, event)
+        if (!stream) watcher.message(jsonOf(text))
         resume(Effect.succeed({
           status: response.statusCode!,
           headers: response.headers,
@@ -168,6 +181,7 @@ export const open = (
         const queue: Array<Event> = []
         let wake: (() => void) | undefined
         let over: "end" | "cut" | undefined
+        const watcher = watch(request)
         sent.on("error", (error) => {
           over ??= "cut"
           wake?.()
@@ -175,11 +189,14 @@ export const open = (
         })
         sent.on("response", (response) => {
           let text = ""
+          watcher.head(response.statusCode!, (name) => headerOf(response, name))
           response.setEncoding("utf8")
           response.on("data", (chunk: string) => {
             const blocks = (text + chunk).split("\n\n")
             text = blocks.pop()!
-            queue.push(...blocks.filter((block) => block !== "").map(eventOf))
+            const events = blocks.filter((block) => block !== "").map(eventOf)
+            for (const event of events) heard(watcher, event)
+            queue.push(...events)
             wake?.()
           })
           response.on("end", () => {

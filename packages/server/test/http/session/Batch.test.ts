@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import { call, enter, initialize, notification, request, serve, until } from "./kit.ts"
+import { call, enter, initialize, notification, request, sampled, serve, until } from "./kit.ts"
 
 const revision = "2025-03-26"
 
@@ -51,7 +51,7 @@ describe("batches", () => {
       const said = yield* client.post([notification("notifications/test"), {
         jsonrpc: "2.0",
         id,
-        result: { action: "accept" }
+        result: sampled("accept")
       }])
       expect([said.status, said.text]).toEqual([202, ""])
       expect(yield* stream.message).toMatchObject({ id: 1, result: { content: [{ text: "q accept" }] } })

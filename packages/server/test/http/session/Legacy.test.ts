@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as LegacySse from "@skein/server/LegacySse"
 import * as Effect from "effect/Effect"
 import { open, post, posting, type Request, send } from "../kit.ts"
-import { call, initialize, notification, request, serve, type Server, until } from "./kit.ts"
+import { call, initialize, notification, request, sampled, serve, type Server, until } from "./kit.ts"
 
 const legacy = { legacySse: LegacySse.make() }
 
@@ -47,7 +47,7 @@ describe("HTTP+SSE", () => {
       expect(yield* stream.message).toMatchObject({ id: 1, result: { content: [{ text: "a done" }] } })
       yield* say(call(2, "ask", { key: "q" }))
       const { id } = yield* stream.message
-      yield* say({ jsonrpc: "2.0", id, result: { action: "accept" } })
+      yield* say({ jsonrpc: "2.0", id, result: sampled("accept") })
       expect(yield* stream.message).toMatchObject({ id: 2, result: { content: [{ text: "q accept" }] } })
     }))
 

@@ -4,7 +4,19 @@ import * as Http from "@skein/server/Http"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { FakeAnswer, FakeRequest } from "./fake.ts"
-import { call, Control, enter, initialize, layer, notification, request, revisions, serve, until } from "./kit.ts"
+import {
+  call,
+  Control,
+  enter,
+  initialize,
+  layer,
+  notification,
+  request,
+  revisions,
+  sampled,
+  serve,
+  until
+} from "./kit.ts"
 
 describe("the answer to a POST", () => {
   for (const revision of revisions) {
@@ -47,14 +59,14 @@ describe("the answer to a POST", () => {
         const one = yield* client.stream(call(1, "ask", { key: "one" }))
         const two = yield* client.stream(call("1", "ask", { key: "two" }))
         const asked = [yield* one.message, yield* two.message]
-        expect(asked.map(({ params }) => params.message)).toEqual(["one", "two"])
+        expect(asked.map(({ params }) => params.messages[0].content.text)).toEqual(["one", "two"])
         // "If the server accepts the input, the server MUST return HTTP status code 202 Accepted with no body."
-        for (const [index, action] of ["accept", "decline"].entries()) {
-          const said = yield* client.post({ jsonrpc: "2.0", id: asked[index].id, result: { action } })
+        for (const [index, model] of ["good", "better"].entries()) {
+          const said = yield* client.post({ jsonrpc: "2.0", id: asked[index].id, result: sampled(model) })
           expect([said.status, said.text]).toEqual([202, ""])
         }
-        expect(yield* two.message).toMatchObject({ id: "1", result: { content: [{ text: "two decline" }] } })
-        expect(yield* one.message).toMatchObject({ id: 1, result: { content: [{ text: "one accept" }] } })
+        expect(yield* two.message).toMatchObject({ id: "1", result: { content: [{ text: "two better" }] } })
+        expect(yield* one.message).toMatchObject({ id: 1, result: { content: [{ text: "one good" }] } })
         expect(listening.waiting().filter(({ json }) => json !== undefined)).toEqual([])
       }))
   }
@@ -168,7 +180,7 @@ describe("a question that nobody can hear any more", () => {
       waiting.leave()
       control.open("a")
       yield* until(() => control.failures.length === 1)
-      expect(control.failures).toMatchObject([{ reason: "Closed", method: "elicitation/create" }])
+      expect(control.failures).toMatchObject([{ reason: "Closed", method: "sampling/createMessage" }])
     }).pipe(Effect.provide(layer(control)))
   })
 })

@@ -51,6 +51,15 @@ const wait = (control: Control, key: string): Effect.Effect<void> =>
     return control.gate(key).await
   }).pipe(Effect.onInterrupt(() => Effect.sync(() => void control.interrupted.push(key))))
 
+/** What is asked of a client: every revision of the session era has it. */
+const question = (text: string): JsonRpc.JsonObject => ({
+  messages: [{ role: "user", content: { type: "text", text } }],
+  maxTokens: 1
+})
+
+/** What a client answers to that. */
+export const sampled = (model: string): Json => ({ role: "assistant", content: { type: "text", text: "" }, model })
+
 /** The server. */
 export const layer = (control: Control, limits?: McpServer.Options["limits"]) =>
   McpServer.layer(
@@ -74,14 +83,14 @@ export const layer = (control: Control, limits?: McpServer.Options["limits"]) =>
     Tool.layer(Tool.make("ask", { input: key }), ({ key }) =>
       Effect.gen(function*() {
         const request = yield* McpRequest
-        const answer = yield* Effect.orDie(request.request("elicitation/create", { message: key, requestedSchema: {} }))
-        return `${key} ${answer["action"]}`
+        const answer = yield* Effect.orDie(request.request("sampling/createMessage", question(key)))
+        return `${key} ${answer["model"]}`
       })),
     Tool.layer(Tool.make("ask_later", { input: key }), ({ key }) =>
       Effect.gen(function*() {
         const request = yield* McpRequest
         yield* wait(control, key)
-        const failure = yield* Effect.orDie(Effect.flip(request.request("elicitation/create", {})))
+        const failure = yield* Effect.orDie(Effect.flip(request.request("sampling/createMessage", question(key))))
         control.failures.push(failure)
         return "asked"
       })),
@@ -148,7 +157,7 @@ export const notification = (method: string, params?: Json): Json => ({ jsonrpc:
 export const call = (id: JsonRpc.Id, name: string, args: Json = {}): Json =>
   request(id, "tools/call", { name, arguments: args, _meta: { progressToken: id } })
 
-export const initialize = (protocolVersion: string, capabilities: Json = { elicitation: {} }): Json =>
+export const initialize = (protocolVersion: string, capabilities: Json = { sampling: {} }): Json =>
   request("init", "initialize", { protocolVersion, capabilities, clientInfo: { name: "test", version: "1" } })
 
 /** A client in a session. */

@@ -1,0 +1,158 @@
+/**
+ * What a server says, held against the official schemas of the revision that it says it in: answers, notifications and requests.
+ */
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Revision from "@skein/protocol/Revision"
+import * as Exceptions from "../../protocol/test/oracle/Exceptions.ts"
+import * as Spec from "../../protocol/test/oracle/Spec.ts"
+import * as Validate from "../../protocol/test/oracle/Validate.ts"
+
+/** A message as it is on the wire; tests look into it as they like. */
+export type Json = any
+
+/** The definition of each method's result. */
+export const results: { readonly [method: string]: string } = {
+  initialize: "InitializeResult",
+  "server/discover": "DiscoverResult",
+  ping: "EmptyResult",
+  "logging/setLevel": "EmptyResult",
+  "tools/list": "ListToolsResult",
+  "tools/call": "CallToolResult",
+  "resources/list": "ListResourcesResult",
+  "resources/templates/list": "ListResourceTemplatesResult",
+  "resources/read": "ReadResourceResult",
+  "resources/subscribe": "EmptyResult",
+  "resources/unsubscribe": "EmptyResult",
+  "prompts/list": "ListPromptsResult",
+  "prompts/get": "GetPromptResult",
+  "completion/complete": "CompleteResult",
+  "subscriptions/listen": "SubscriptionsListenResult"
+}
+
+/** The errors that have a definition of their own since 2026-07-28. */
+const errors: ReadonlyMap<number, string> = new Map([
+  [-32700, "ParseError"],
+  [-32600, "InvalidRequestError"],
+  [-32601, "MethodNotFoundError"],
+  [-32602, "InvalidParamsError"],
+  [-32603, "InternalError"],
+  [-32020, "HeaderMismatchError"],
+  [-32021, "MissingRequiredClientCapabilityError"],
+  [-32022, "UnsupportedProtocolVersionError"]
+])
+
+/** How many messages the official schemas have accepted in this process. */
+export const validated = { count: 0 }
+
+/** Throws what the official schema has against a value. */
+export const accept = (revision: Revision.Revision, definition: string, value: unknown): void => {
+  if (!Spec.present) return
+  const refusal = Validate.refusal(Exceptions.load(revision), definition, value)
+  if (refusal !== undefined) throw new Error(`${revision} ${definition}: ${refusal}\n${JSON.stringify(value)}`)
+  validated.count++
+}
+
+const failure = (revision: Revision.Revision, message: Json): void => {
+  // Before 2025-11-25 no spelling of an error without an id satisfies the schemas: none is known yet.
+  const nameless = message.id === undefined && revision < "2025-11-25"
+  const spoken = nameless ? "2025-11-25" : revision
+  accept(spoken, spoken >= "2025-11-25" ? "JSONRPCErrorResponse" : "JSONRPCError", message)
+  if (revision < "2026-07-28") return
+  const { code } = message.error
+  const definition = errors.get(code)
+  // "Implementations MUST NOT emit any code from this sub-range that is not defined by this specification", nor older ones.
+  if (definition === undefined && (code === -32002 || (code <= -32020 && code >= -32099))) {
+    throw new Error(`${revision}: nobody may say ${code}`)
+  }
+  const whole = definition === "HeaderMismatchError" || definition === "MissingRequiredClientCapabilityError" ||
+    definition === "UnsupportedProtocolVersionError"
+  if (definition !== undefined) accept(revision, definition, whole ? message : message.error)
+}
+
+/** Throws what the official schema has against the answer to a request. */
+export const answer = (revision: Revision.Revision, method: string, message: Json): void => {
+  if (message.error !== undefined) return failure(revision, message)
+  accept(revision, revision >= "2025-11-25" ? "JSONRPCResultResponse" : "JSONRPCResponse", message)
+  const definition = results[method]
+  if (definition === undefined) throw new Error(`${method} is not one that these tests know`)
+  if (revision < "2026-07-28" || message.result.resultType !== "input_required") {
+    return accept(revision, definition, message.result)
+  }
+  accept(revision, "InputRequiredResult", message.result)
+  for (const request of Object.values<Json>(message.result.inputRequests ?? {})) named(revision, request)
+}
+
+const methods = new Map<Revision.Revision, ReadonlyMap<string, string>>()
+
+/** The definition of the requests and notifications with a name. */
+const definitionOf = (revision: Revision.Revision, method: string): string | undefined => {
+  let known = methods.get(revision)
+  if (known === undefined) {
+    const { definitions } = Spec.load(revision)
+    known = new Map(
+      Object.entries(definitions).flatMap(([name, { properties }]) => {
+        const method = properties?.["method"]?.const
+        return typeof method === "string" ? [[method, name] as const] : []
+      })
+    )
+    methods.set(revision, known)
+  }
+  return known.get(method)
+}
+
+const named = (revision: Revision.Revision, message: Json): void => {
+  if (!Spec.present) return
+  const definition = definitionOf(revision, message.method)
+  if (definition === undefined) throw new Error(`${revision}: there is no ${message.method}`)
+  accept(revision, definition, message)
+}
+
+/** Notifications that only tests know. */
+const ours = "notifications/test"
+
+/** Throws what the official schema has against a request or a notification of a server. */
+export const said = (revision: Revision.Revision, message: Json): void => {
+  if (message.id === undefined) {
+    accept(revision, "JSONRPCNotification", message)
+    if (message.method === ours) return
+    accept(revision, "ServerNotification", message)
+  } else {
+    // "Servers MUST NOT initiate JSON-RPC requests" (2026-07-28, message patterns).
+    if (Revision.era(revision) === "request") throw new Error(`A request of the server: ${JSON.stringify(message)}`)
+    accept(revision, "JSONRPCRequest", message)
+    accept(revision, "ServerRequest", message)
+  }
+  named(revision, message)
+}
+
+/** The requests that a client has sent in one revision, and what was answered. */
+export class Talk {
+  revision: Revision.Revision
+  readonly #asked = new Map<JsonRpc.Id, string>()
+
+  constructor(revision: Revision.Revision) {
+    this.revision = revision
+  }
+
+  /** Notes what the client sends: one message, or a batch. */
+  ask(body: Json): void {
+    if (Array.isArray(body)) return body.forEach((member) => this.ask(member))
+    const asks = body?.id !== undefined && !("result" in body) && !("error" in body)
+    if (asks) this.#asked.set(body.id, String(body.method))
+  }
+
+  /** Throws what there is against a message of the server's: one message, or a batch. */
+  hear(message: Json): void {
+    if (Array.isArray(message)) return message.forEach((member) => this.hear(member))
+    if (message?.method !== undefined) return said(this.revision, message)
+    const method = this.#asked.get(message.id)
+    // "Error responses MUST include the same ID as the request (except where the ID could not be read)".
+    if (method === undefined && (message.error === undefined || message.id !== undefined)) {
+      throw new Error(`Nobody asked that: ${JSON.stringify(message)}`)
+    }
+    if (method === "initialize" && Revision.is(message.result?.protocolVersion)) {
+      this.revision = message.result.protocolVersion
+    }
+    answer(this.revision, method ?? "", message)
+  }
+}
