@@ -101,6 +101,21 @@ describe("the end of an endpoint", () => {
       expect([answer.status, JSON.parse(answer.said[0]!)]).toMatchObject([503, { id: 1, error: { code: -32603 } }])
     })))
 
+  it.effect("who closes it once more waits for the same end, and not for another grace", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { close, made, send } = yield* endpoint(fixtures.server(fixtures.waiting().layer), { grace: "3 seconds" })
+      send(wait)
+      const first = yield* Effect.forkChild(close)
+      yield* TestClock.adjust("2 seconds")
+      const second = yield* Effect.forkChild(made.close)
+      yield* TestClock.adjust("999 millis")
+      expect(second.pollUnsafe()).toBe(undefined)
+      yield* TestClock.adjust("1 millis")
+      yield* Fiber.join(first)
+      yield* Fiber.join(second)
+      yield* made.close
+    })))
+
   it.effect("2026-07-28 · the server SHOULD respond to the original subscriptions/listen request before closing the stream", () =>
     Effect.scoped(Effect.gen(function*() {
       const { close, made, send } = yield* endpoint(fixtures.server(fixtures.echo))

@@ -9,6 +9,7 @@ import * as Revision from "@skein/protocol/Revision"
 import type { Exchange } from "@skein/runtime/Exchange"
 import * as Limits from "@skein/runtime/Limits"
 import type * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type { Host } from "../host.ts"
 import { classify } from "./classify.ts"
@@ -38,6 +39,8 @@ export class Endpoint {
   readonly #maxBatch: number
   readonly #allow: { readonly allow: string }
   #closing = false
+  /** Done when it is closed. Who closes it once more waits for the same. */
+  #closed: Deferred.Deferred<void> | undefined = undefined
 
   /** `context` has the services that every request starts with. */
   constructor(host: Host, options: Resolved, context: Context.Context<never>) {
@@ -84,9 +87,17 @@ export class Endpoint {
    */
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
+      if (this.#closed !== undefined) return Deferred.await(this.#closed)
       this.#closing = true
-      const both = Effect.all([this.#lone.close, this.#sessions.close], { concurrency: 2 })
-      return Effect.andThen(both, Effect.sync(() => void this.#host.endpoints.delete(this)))
+      const closed = this.#closed = Deferred.makeUnsafe<void>()
+      const both = Effect.all([this.#lone.close, this.#sessions.close], { concurrency: 2, discard: true })
+      return Effect.ensuring(
+        both,
+        Effect.sync(() => {
+          this.#host.endpoints.delete(this)
+          Deferred.doneUnsafe(closed, Effect.void)
+        })
+      )
     })
   }
 
