@@ -113,33 +113,58 @@ const bodyOf = (body: unknown, limit: number): Body => {
 
 const decode = (bytes: Buffer): Body => isUtf8(bytes) ? { text: bytes.toString("utf8") } : { fault: "Encoding" }
 
+/**
+ * What came of a body. Its pieces are copied together as they come: a client may send each byte as a chunk of its own, and as they
+ * are they would take 200 times the room.
+ */
+class Pieces {
+  #bytes: Buffer | undefined = undefined
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  add(piece: Buffer): void {
+    const size = this.#size
+    this.#size += piece.length
+    // Most bodies are one piece, which is not copied.
+    if (this.#bytes === undefined) this.#bytes = piece
+    else {
+      if (this.#bytes.length < this.#size) this.#bytes = enlarged(this.#bytes.subarray(0, size), this.#size)
+      piece.copy(this.#bytes, size)
+    }
+  }
+
+  get text(): Body {
+    const bytes = this.#bytes
+    if (bytes === undefined) return { text: "" }
+    return decode(bytes.length === this.#size ? bytes : bytes.subarray(0, this.#size))
+  }
+}
+
+const enlarged = (bytes: Buffer, least: number): Buffer => {
+  const larger = Buffer.allocUnsafe(Math.max(least, 2 * bytes.length, 1024))
+  bytes.copy(larger)
+  return larger
+}
+
 /** Reads a body, and counts it. */
 const read = (message: IncomingMessage, limit: number, done: (body: Body) => void): void => {
-  let first: Buffer | undefined
-  let more: Array<Buffer> | undefined
-  let size = 0
-  let over = false
+  let pieces: Pieces | undefined = new Pieces()
   const end = (body: Body): void => {
-    if (over) return
-    over = true
-    first = more = undefined
+    if (pieces === undefined) return
+    pieces = undefined
     done(body)
   }
-  const aborted = (): void => end({ fault: "Aborted" })
   message.on("data", (chunk: Buffer) => {
-    if (over) return
-    size += chunk.length
-    if (size > limit) {
-      message.pause()
-      end({ fault: "TooLarge" })
-    } else if (first === undefined) first = chunk
-    else (more ??= [first]).push(chunk)
+    if (pieces === undefined) return
+    if (pieces.size + chunk.length <= limit) return pieces.add(chunk)
+    message.pause()
+    end({ fault: "TooLarge" })
   })
-  message.on(
-    "end",
-    () => end(first === undefined ? { text: "" } : decode(more === undefined ? first : Buffer.concat(more)))
-  )
-  message.on("close", aborted)
+  message.on("end", () => pieces !== undefined && end(pieces.text))
+  message.on("close", () => end({ fault: "Aborted" }))
 }
 
 // What is left of a body after its answer is read all the same up to here, so that the connection can be used again.

@@ -18,9 +18,16 @@ export interface Bounds {
 // How long the last bytes of the answers may take to leave.
 const flush = 2_000
 
-/** What Node refuses before it is a request: the refusal is a JSON-RPC error like any other. */
+/** Whether an answer has begun on a connection. Node's own listener asks the same; there is no public way. */
+const isAnswering = (socket: Duplex): boolean =>
+  (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage?.headersSent === true
+
+/**
+ * What Node refuses before it is a request: the refusal is a JSON-RPC error like any other. Behind a request whose answer has begun
+ * it would be taken for a part of that answer, so there is none.
+ */
 const refuseBytes = (error: Error & { readonly code?: string }, socket: Duplex): void => {
-  if (!socket.writable || error.code === "ECONNRESET") return void socket.destroy()
+  if (!socket.writable || error.code === "ECONNRESET" || isAnswering(socket)) return void socket.destroy()
   const [status, reason] = error.code === "HPE_HEADER_OVERFLOW"
     ? [431, "Request Header Fields Too Large"]
     : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
