@@ -8,7 +8,7 @@
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { Connection, End, Receiver, Transport } from "./Connection.ts"
+import type { Connection, End, Origin, Principal, Receiver, Transport } from "./Connection.ts"
 
 /** How a link is made. */
 export interface Options {
@@ -18,11 +18,14 @@ export interface Options {
    * other side here that could be lost.
    */
   readonly maxQueued?: number | undefined
+  /** Who the second side takes the first one for, as the host of another transport would find it out: nobody by default. */
+  readonly principal?: Principal | undefined
 }
 
 class Side implements Connection {
   other!: Side
   readonly #maxQueued: number
+  readonly #origin: Origin | undefined
   readonly #inbox: Array<string> = []
   #waiting: Set<() => void> | undefined = undefined
   #receiver: Receiver | undefined = undefined
@@ -31,8 +34,9 @@ class Side implements Connection {
   #scheduled = false
   #turns = 0
 
-  constructor(maxQueued: number) {
+  constructor(maxQueued: number, origin?: Origin) {
     this.#maxQueued = maxQueued
+    this.#origin = origin
   }
 
   open(receiver: Receiver): void {
@@ -117,7 +121,9 @@ class Side implements Connection {
   #deliver(): void {
     const receiver = this.#receiver
     if (receiver === undefined) return
-    while (!this.#paused && this.#inbox.length > 0) receiver.message(JsonRpc.parseText(this.#inbox.shift()!))
+    while (!this.#paused && this.#inbox.length > 0) {
+      receiver.message(JsonRpc.parseText(this.#inbox.shift()!), this.#origin)
+    }
     if (this.#hasRoom) this.#wakeWriters()
     if (this.#end === undefined || this.#inbox.length > 0) return
     this.#receiver = undefined
@@ -136,9 +142,9 @@ const later = (f: () => void): void => {
 export const make = (options: Options = {}): Effect.Effect<readonly [Connection, Connection], never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      const maxQueued = options.maxQueued ?? 1024
+      const { maxQueued = 1024, principal } = options
       const left = new Side(maxQueued)
-      const right = new Side(maxQueued)
+      const right = new Side(maxQueued, principal === undefined ? undefined : { principal })
       left.other = right
       right.other = left
       return [left, right] as const

@@ -60,6 +60,21 @@ describe("a link", () => {
       ])
     }))
 
+  it.effect("the second side is told who the first one is, and nobody else is told anything", () =>
+    Effect.gen(function*() {
+      const [a, b] = yield* Link.make({ principal: { id: "ada" } })
+      const origins: Array<Connection.Origin | undefined> = []
+      const open = (side: Connection.Connection): void =>
+        side.open({ message: (_, origin) => void origins.push(origin), end: () => {} })
+      open(a)
+      open(b)
+      a.send(note(1))
+      yield* settle
+      b.send(note(2))
+      yield* settle
+      expect(origins).toEqual([{ principal: { id: "ada" } }, undefined])
+    }))
+
   it.effect("send throws what encode throws, and then nothing was sent", () =>
     Effect.gen(function*() {
       const [a, b] = yield* Link.make()
