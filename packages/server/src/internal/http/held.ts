@@ -80,6 +80,12 @@ export abstract class Held implements Connection {
     return (this.busy ? now : this.#used) + idleTimeout
   }
 
+  /** When to look whether it has. One that initializes meanwhile may expire sooner than one that never does. */
+  due(now: number): number {
+    const expires = this.expires(now)
+    return this.#settled ? expires : Math.min(expires, now + this.keeper.options.sessions.idleTimeout)
+  }
+
   open(receiver: Receiver): void {
     this.receiver = receiver
   }

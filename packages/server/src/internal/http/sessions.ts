@@ -133,7 +133,7 @@ export class Sessions implements Keeper {
     if (this.crowded) return this.refuse(answer, tooManyStreams)
     const session = new LegacySession(this, newId(), request.principal?.id, answer)
     this.#add(session)
-    this.#sweeper.arm(session.expires(this.now()))
+    this.#sweeper.arm(session.due(this.now()))
     session.start(messages)
   }
 
@@ -182,7 +182,7 @@ export class Sessions implements Keeper {
     if (refused !== undefined) return this.refuse(answer, refused, message.id)
     const session = new HttpSession(this, newId(), request.principal?.id, this.#limits)
     this.#add(session)
-    this.#sweeper.arm(session.expires(this.now()))
+    this.#sweeper.arm(session.due(this.now()))
     session.initialize(message, request, answer)
   }
 
@@ -243,8 +243,7 @@ export class Sessions implements Keeper {
   #sweep(now: number): number {
     let next = Infinity
     for (const session of [...this.#found.values()]) {
-      const expires = session.expires(now)
-      if (expires > now) next = Math.min(next, expires)
+      if (session.expires(now) > now) next = Math.min(next, session.due(now))
       else this.end(session, { _tag: "Expired" })
     }
     return this.log.sweep?.(now) === true ? Math.min(next, now + logSweep) : next

@@ -208,6 +208,21 @@ describe("the end of a session", () => {
       expect(server.endpoint.sessions).toBe(0)
     }))
 
+  it.effect("a session expires on time, also where it had longer to initialize", () =>
+    Effect.gen(function*() {
+      const server = yield* serve({ sessions: { idleTimeout: "10 seconds" } })
+      yield* enter(server, "2025-11-25")
+      const late = yield* enter(server, "2025-11-25", { initialized: false })
+      yield* TestClock.adjust("10 seconds")
+      expect(server.endpoint.sessions).toBe(1)
+      yield* TestClock.adjust("5 seconds")
+      yield* late.post(notification("notifications/initialized"))
+      yield* TestClock.adjust("9 seconds")
+      expect(server.endpoint.sessions).toBe(1)
+      yield* TestClock.adjust("1 seconds")
+      expect(server.endpoint.sessions).toBe(0)
+    }))
+
   it.effect("a session that is never initialized ends after a minute, unless it is used all the same", () =>
     Effect.gen(function*() {
       const server = yield* serve()
