@@ -10,6 +10,7 @@ export default defineConfig({
     include: [
       "packages/*/test/**/*.test.ts",
       "interop/**/*.test.ts",
+      "docs/**/*.test.ts",
       "examples/**/*.test.ts",
       "scripts/**/*.test.ts"
     ],

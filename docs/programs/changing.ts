@@ -1,0 +1,30 @@
+import * as Catalog from "@skein/server/Catalog"
+import * as McpServer from "@skein/server/McpServer"
+import * as Tool from "@skein/server/Tool"
+import * as Effect from "effect/Effect"
+
+// #region changing
+const secret = Tool.make("secret", { description: "Opens the cellar." })
+
+// Until the server closes: a handler has no scope but that of its call.
+const unlock = Tool.layer(
+  Tool.make("unlock"),
+  () =>
+    Catalog.lasting(Tool.add(secret, () => Effect.succeed("A cellar full of tea"))).pipe(
+      Effect.as("There is one more tool now")
+    )
+)
+
+// For as long as its scope: nobody can unlock while the work goes on.
+const maintenance = Tool.layer(
+  Tool.make("maintenance"),
+  () =>
+    Effect.scoped(Effect.gen(function*() {
+      yield* Catalog.disable("tool", "unlock")
+      yield* Effect.sleep("1 minute")
+      return "Done"
+    }))
+)
+
+export const Cellar = McpServer.layer({ name: "cellar", version: "1.0.0" }, unlock, maintenance)
+// #endregion

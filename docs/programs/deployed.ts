@@ -1,0 +1,18 @@
+// #region deployed
+import * as Cors from "@skein/server/Cors"
+import * as LegacySse from "@skein/server/LegacySse"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import { Hello } from "./hello.ts"
+
+NodeHttp.runMain(Hello, {
+  host: "0.0.0.0",
+  port: 8080,
+  allowedHosts: ["mcp.example.com"],
+  allowedOrigins: ["https://app.example.com"],
+  cors: Cors.make(),
+  legacySse: LegacySse.make(),
+  keepAlive: "15 seconds",
+  keepAliveTimeout: "65 seconds",
+  grace: "10 seconds"
+})
+// #endregion

@@ -1,0 +1,25 @@
+import * as McpError from "@skein/protocol/McpError"
+import * as McpServer from "@skein/server/McpServer"
+import * as Tool from "@skein/server/Tool"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+
+// #region errors
+class SoldOut extends Data.TaggedError("SoldOut")<{ readonly message: string }> {}
+
+const order = Tool.layer(
+  Tool.make("order", { input: { tea: Schema.String } }),
+  ({ tea }): Effect.Effect<string, SoldOut | McpError.McpError> => {
+    // The model reads this, and may try another tea: a result with `isError`.
+    if (tea === "oolong") return Effect.fail(new SoldOut({ message: "There is no oolong left today" }))
+    // The program that calls reads this: a JSON-RPC error.
+    if (tea === "") return Effect.fail(McpError.invalidParams("A tea has a name"))
+    // Nobody reads this but you: -32603 with a reference, and the cause with that reference in the log.
+    if (tea === "coffee") return Effect.die(new Error("the database password is hunter2"))
+    return Effect.succeed(`One ${tea}`)
+  }
+)
+// #endregion
+
+export const Orders = McpServer.layer({ name: "orders", version: "1.0.0" }, order)

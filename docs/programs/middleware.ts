@@ -1,0 +1,39 @@
+import * as McpError from "@skein/protocol/McpError"
+import * as AuditLog from "@skein/server/AuditLog"
+import * as Concurrency from "@skein/server/Concurrency"
+import * as McpServer from "@skein/server/McpServer"
+import * as Middleware from "@skein/server/Middleware"
+import * as RateLimit from "@skein/server/RateLimit"
+import * as ResponseSize from "@skein/server/ResponseSize"
+import * as Timeout from "@skein/server/Timeout"
+import * as Tool from "@skein/server/Tool"
+import * as Effect from "effect/Effect"
+
+export const entries: Array<AuditLog.Entry> = []
+const write = (entry: AuditLog.Entry) => Effect.sync(() => void entries.push(entry))
+
+const ping = Tool.layer(Tool.make("ping"), () => Effect.succeed("pong"))
+const slow = Tool.layer(Tool.make("slow"), () => Effect.as(Effect.sleep("1 hour"), "At last"))
+const large = Tool.layer(Tool.make("large"), () => Effect.succeed("x".repeat(10_000)))
+
+// #region middleware
+const closedAtNight = Middleware.layer((next) => (exchange) =>
+  exchange.method === "tools/call" && exchange.caller.principal?.id === "night-owl"
+    ? Effect.fail(McpError.other(-31_000, "Closed at night"))
+    : next(exchange)
+)
+
+// The first one stands outside: it sees what the others refuse.
+export const Careful = McpServer.layer(
+  { name: "careful", version: "1.0.0" },
+  AuditLog.layer({ methods: ["tools/call"], sink: write }),
+  RateLimit.layer({ limit: 10, window: "1 minute" }),
+  Concurrency.layer({ limit: 4, maxWaiting: 16, maxWait: "5 seconds" }),
+  Timeout.layer({ after: "10 seconds", tools: { report: "5 minutes" } }),
+  ResponseSize.layer({ maxBytes: 4_096 }),
+  closedAtNight,
+  ping,
+  slow,
+  large
+)
+// #endregion

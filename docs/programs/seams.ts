@@ -1,0 +1,43 @@
+import * as ChangeBus from "@skein/server/ChangeBus"
+import * as EventLog from "@skein/server/EventLog"
+import * as McpServer from "@skein/server/McpServer"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Catalog from "@skein/server/Catalog"
+import * as Tool from "@skein/server/Tool"
+
+const touch = Tool.layer(
+  Tool.make("touch"),
+  () => Effect.as(Catalog.updated("shop://menu"), "Everybody knows")
+)
+
+// #region bus
+/** What your processes share: Redis, NATS, PostgreSQL's NOTIFY. */
+export interface Channel {
+  readonly publish: (text: string) => Promise<void>
+  readonly subscribe: (heard: (text: string) => void) => Promise<() => Promise<void>>
+}
+
+export const busOver = (channel: Channel): Layer.Layer<ChangeBus.ChangeBus> =>
+  Layer.succeed(ChangeBus.ChangeBus, {
+    publish: (change) => Effect.ignore(Effect.tryPromise(() => channel.publish(JSON.stringify(change)))),
+    subscribe: (heard) =>
+      Effect.asVoid(Effect.acquireRelease(
+        Effect.promise(() => channel.subscribe((text) => heard(JSON.parse(text)))),
+        (leave) => Effect.promise(leave)
+      ))
+  })
+
+export const shopOver = (channel: Channel) =>
+  McpServer.layer({ name: "shop", version: "1.0.0" }, touch).pipe(Layer.provide(busOver(channel)))
+// #endregion
+
+// #region events
+// Events of a stream in memory, with other bounds than the default ones.
+const Events = EventLog.layerMemory({ maxEvents: 100, retention: "5 minutes" })
+
+export const Listening = NodeHttp.layer({ port: 0 }).pipe(
+  Layer.provide([Events, McpServer.layer({ name: "shop", version: "1.0.0" }, touch)])
+)
+// #endregion

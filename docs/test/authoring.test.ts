@@ -1,0 +1,258 @@
+/** The programs of `authoring.md`, run. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Client from "@skein/client/Client"
+import * as Method from "@skein/protocol/Method"
+import type { Principal } from "@skein/runtime/Connection"
+import * as Link from "@skein/runtime/Link"
+import type * as Catalog from "@skein/server/Catalog"
+import * as McpServer from "@skein/server/McpServer"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
+import { Cellar } from "../programs/changing.ts"
+import { Sales } from "../programs/content.ts"
+import { Orders } from "../programs/errors.ts"
+import { Careful, entries } from "../programs/middleware.ts"
+import { Reviews } from "../programs/prompts.ts"
+import { NoteServer } from "../programs/resources.ts"
+import { Schemas } from "../programs/schemas.ts"
+import { Notebook } from "../programs/services.ts"
+import { Kettle } from "../programs/telling.ts"
+import { TeaHouse } from "../programs/tools.ts"
+import { Guarded } from "../programs/visible.ts"
+
+type Server<E> = Layer.Layer<McpServer.McpServer | Catalog.Catalog, E>
+
+/** A client of a server in memory; all that it sends is the principal's. */
+const connect = <E>(
+  server: Server<E>,
+  options: Client.Options & { readonly principal?: Principal } = {}
+): Effect.Effect<Client.Client, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const { serve } = Context.get(yield* Layer.build(server), McpServer.McpServer)
+    const { principal, ...rest } = options
+    return yield* Client.make(Link.transport(serve, { principal }), rest)
+  }).pipe(Effect.orDie)
+
+const textOf = ({ content }: { readonly content: ReadonlyArray<object> }): string =>
+  content.map((block) => "text" in block ? block.text : "").join("")
+
+const call = (client: Client.Client, name: string, args?: object) => Effect.map(client.callTool(name, args), textOf)
+
+const session = { revisions: ["2025-11-25"] } as const
+
+describe("programs/tools.ts", () => {
+  it.effect("adds up, and says what is wrong with arguments that do not fit", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(TeaHouse)
+      expect(yield* client.callTool("bill", { tea: "oolong", cups: 2 })).toMatchObject({
+        structuredContent: { total: 10 },
+        content: [{ type: "text", text: "{\"total\":10}" }]
+      })
+      const refused = yield* client.callTool("bill", { tea: "oolong", cups: 13 })
+      expect(refused.isError).toBe(true)
+      expect(textOf(refused)).toContain("Invalid arguments for tool bill")
+      const [tool] = yield* client.allTools
+      expect(tool).toMatchObject({ title: "The bill, please", annotations: { readOnlyHint: true } })
+      expect(JSON.stringify(tool!.inputSchema)).toContain("How many cups")
+    }))
+})
+
+describe("programs/schemas.ts", () => {
+  it.effect("takes schemas of every kind, and tells each as JSON Schema", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(Schemas)
+      expect(yield* call(client, "recent", { since: "2026-07-28" })).toBe("10 since 2026")
+      expect(yield* call(client, "search", { query: "tea" })).toBe("10 results for tea")
+      expect(yield* call(client, "forecast", { city: "Oslo" })).toBe("Rain in Oslo")
+      expect(yield* call(client, "move", { x: 1, y: 2 })).toBe("Moved to 1, 2")
+      expect(yield* call(client, "report", { region: "north" })).toBe("All is well in north")
+      const wrong = [["search", { query: "" }], ["forecast", {}], ["move", { x: -1, y: 0 }], ["recent", {}]] as const
+      for (const [name, args] of wrong) expect((yield* client.callTool(name, args)).isError, name).toBe(true)
+      const tools = new Map((yield* client.allTools).map((tool) => [tool.name, tool.inputSchema]))
+      expect(tools.get("move")).toMatchObject({ additionalProperties: false, required: ["x", "y"] })
+      expect(tools.get("search")).toMatchObject({ properties: { query: { type: "string" } }, required: ["query"] })
+      expect(tools.get("recent")).toMatchObject({ required: ["since"] })
+      expect(JSON.stringify(tools.get("report"))).toContain("\"x-mcp-header\":\"Region\"")
+    }))
+})
+
+describe("programs/content.ts", () => {
+  it.effect("answers with blocks, and with structured content beside them", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(Sales)
+      const { content } = yield* client.callTool("plot")
+      expect(content.map(({ type }) => type)).toEqual(["text", "image", "resource", "resource_link"])
+      expect(yield* client.callTool("totals")).toMatchObject({
+        structuredContent: { total: 8 },
+        content: [{ text: "8 sold, a good year" }, { type: "image" }],
+        _meta: { "example.com/source": "ledger" }
+      })
+    }))
+})
+
+describe("programs/errors.ts", () => {
+  it.effect("a failure is a result, an McpError is an error, and a defect says nothing", () => {
+    const logged: Array<string> = []
+    const logger = Logger.make(({ cause, message }) => void logged.push(`${String(message)} ${JSON.stringify(cause)}`))
+    return Effect.gen(function*() {
+      const client = yield* connect(Orders)
+      expect(yield* client.callTool("order", { tea: "oolong" })).toMatchObject({
+        isError: true,
+        content: [{ text: "There is no oolong left today" }]
+      })
+      const fault = yield* Effect.flip(client.callTool("order", { tea: "" }))
+      expect(fault).toMatchObject({ reason: "Protocol", error: { message: "A tea has a name" } })
+      const defect = yield* Effect.flip(client.callTool("order", { tea: "coffee" }))
+      expect(JSON.stringify(defect)).not.toContain("hunter2")
+      const [, reference = "?"] = /reference ([\w-]+)/.exec(logged.join("\n")) ?? []
+      expect(JSON.stringify(defect.error)).toContain(reference)
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  })
+})
+
+describe("programs/services.ts", () => {
+  it.effect("a tool and a resource share one service", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(Notebook)
+      yield* client.callTool("add", { text: "buy tea" })
+      expect((yield* client.callTool("add", { text: "water the plants" })).structuredContent).toEqual({ count: 2 })
+      expect((yield* client.readResource("notes://all")).contents).toMatchObject([{
+        text: "buy tea\nwater the plants"
+      }])
+    }))
+})
+
+describe("programs/resources.ts", () => {
+  it.effect("has an address, a family of addresses, completion and caching hints", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(NoteServer)
+      expect(yield* client.readResource("notes://folders")).toMatchObject({
+        contents: [{ text: "work\nhome" }],
+        ttlMs: 60_000,
+        cacheScope: "private"
+      })
+      expect((yield* client.readResource("notes://home/1")).contents).toMatchObject([{ text: "water the plants" }])
+      for (const uri of ["notes://home/7", "notes://attic/0", "notes://home/one"]) {
+        expect((yield* Effect.flip(client.readResource(uri))).error?.reason, uri).toBe("ResourceNotFound")
+      }
+      const ref = { type: "ref/resource", uri: "notes://{folder}/{index}" } as const
+      const folders = yield* client.complete(ref, { name: "folder", value: "w" })
+      expect(folders.completion.values).toEqual(["work"])
+      const indexes = yield* client.complete(ref, { name: "index", value: "" }, { folder: "home" })
+      expect(indexes.completion).toMatchObject({ values: ["0", "1"], total: 2, hasMore: false })
+      expect(yield* client.listTools()).toMatchObject({ ttlMs: 300_000, cacheScope: "public" })
+    }))
+
+  it.effect("tells those who have subscribed to the parent", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(NoteServer, session)
+      const heard = yield* Effect.forkChild(Stream.runHead(client.notifications), { startImmediately: true })
+      yield* client.request(Method.Subscribe, { uri: "notes://folders" })
+      expect(yield* call(client, "write", { text: "bake" })).toBe("Written: notes://home/2")
+      expect(yield* Fiber.join(heard)).toMatchObject({
+        value: { _tag: "ResourceUpdated", params: { uri: "notes://home/2" } }
+      })
+    }))
+})
+
+describe("programs/prompts.ts", () => {
+  it.effect("fills in, and completes by what is known", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(Reviews)
+      const { messages } = yield* client.getPrompt("review", { code: "let x = 1", language: "rust" })
+      expect(messages.map(({ role }) => role)).toEqual(["user", "user", "assistant"])
+      expect(messages[0]!.content).toMatchObject({ text: "Be kind. Review this rust:" })
+      const ref = { type: "ref/prompt", name: "review" } as const
+      const suggest = (name: string, value: string, known?: Readonly<Record<string, string>>) =>
+        Effect.map(client.complete(ref, { name, value }, known), ({ completion }) => completion.values)
+      expect(yield* suggest("language", "t")).toEqual(["typescript", "python", "rust"])
+      expect(yield* suggest("tone", "str")).toEqual(["strict"])
+      expect(yield* suggest("framework", "axu", { language: "rust" })).toEqual(["axum"])
+      const missing = yield* Effect.flip(client.getPrompt("review", { code: "" }))
+      expect(missing.error).toMatchObject({ reason: "InvalidParams" })
+    }))
+})
+
+describe("programs/changing.ts", () => {
+  it.effect("one tool more, and one that is away for a minute", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(Cellar, session)
+      const names = Effect.map(client.allTools, (tools) => tools.map(({ name }) => name))
+      const heard = yield* Effect.forkChild(Stream.runHead(client.notifications), { startImmediately: true })
+      expect(yield* names).toEqual(["maintenance", "unlock"])
+      yield* client.callTool("unlock")
+      expect(yield* names).toEqual(["maintenance", "secret", "unlock"])
+      yield* TestClock.adjust("50 millis")
+      expect(yield* Fiber.join(heard)).toMatchObject({ value: { _tag: "ToolListChanged" } })
+      expect(yield* call(client, "secret")).toBe("A cellar full of tea")
+      const work = yield* Effect.forkChild(client.callTool("maintenance"))
+      yield* TestClock.adjust("1 millis")
+      expect(yield* names).toEqual(["maintenance", "secret"])
+      expect((yield* Effect.flip(client.callTool("unlock"))).error).toMatchObject({ reason: "InvalidParams" })
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(work)
+      expect(yield* names).toEqual(["maintenance", "secret", "unlock"])
+    }))
+})
+
+describe("programs/visible.ts", () => {
+  it.effect("what one may not see does not exist", () =>
+    Effect.gen(function*() {
+      const guest = yield* connect(Guarded)
+      expect((yield* guest.allTools).map(({ name }) => name)).toEqual(["whoami"])
+      expect(yield* call(guest, "whoami")).toBe("nobody that I know")
+      expect((yield* Effect.flip(guest.callTool("reset"))).message).toContain("Unknown tool")
+      const admin = yield* connect(Guarded, { principal: { id: "ada", role: "admin" } })
+      expect(yield* call(admin, "whoami")).toBe("ada")
+      expect(yield* call(admin, "reset")).toBe("All gone")
+    }))
+})
+
+describe("programs/middleware.ts", () => {
+  it.effect("limits the rate, the time and the size, and writes down what happened", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(Careful, { principal: { id: "ada" } })
+      for (let n = 0; n < 10; n++) expect(yield* call(client, "ping")).toBe("pong")
+      expect((yield* Effect.flip(client.callTool("ping"))).error).toMatchObject({ reason: "Other", code: 429 })
+      expect(textOf(yield* client.callTool("large"))).toContain("at most 4096 are sent")
+      const slow = yield* Effect.forkChild(client.callTool("slow"))
+      yield* TestClock.adjust("10 seconds")
+      expect(textOf(yield* Fiber.join(slow))).toContain("took longer than 10 s")
+      expect(entries.map(({ outcome }) => outcome)).toEqual([
+        ...Array.from({ length: 10 }, () => "ok"),
+        "error",
+        "tool_error",
+        "tool_error"
+      ])
+      expect(entries[10]).toMatchObject({ target: "ping", principal: "ada", code: 429 })
+      const owl = yield* connect(Careful, { principal: { id: "night-owl" } })
+      expect((yield* Effect.flip(owl.callTool("ping"))).message).toContain("Closed at night")
+    }))
+})
+
+describe("programs/telling.ts", () => {
+  it.effect("progress and logs reach the client that asked for them", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(Kettle, session)
+      const progress: Array<number> = []
+      const logs: Array<unknown> = []
+      yield* Effect.forkChild(
+        Stream.runForEach(client.notifications, ({ params }) => Effect.sync(() => void logs.push(params))),
+        { startImmediately: true }
+      )
+      const options = { onProgress: (report: { readonly progress: number }) => void progress.push(report.progress) }
+      yield* client.callTool("brew", {}, options)
+      expect(logs).toEqual([])
+      yield* client.setLoggingLevel("info")
+      yield* client.callTool("brew", {}, options)
+      yield* TestClock.adjust("1 millis")
+      expect(progress).toEqual([1, 2, 1, 2])
+      expect(logs).toEqual([{ level: "notice", logger: "kettle", data: "The kettle is old" }])
+    }))
+})

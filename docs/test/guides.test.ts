@@ -1,0 +1,91 @@
+/**
+ * What the guides show is what is run: each `ts` block is a region of a program, to the letter, and each link leads somewhere.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+
+const docs = join(import.meta.dirname, "..")
+const read = (path: string): string => readFileSync(join(docs, path), "utf8")
+const guides = readdirSync(docs).filter((name) => name.endsWith(".md"))
+
+/** The regions of a program by their names: what is between `// #region name` and `// #endregion`, less the common indent. */
+const regionsOf = (source: string): ReadonlyMap<string, string> => {
+  const found = Array.from(source.matchAll(/^( *)\/\/ #region (\w+)\n([^]*?)\n *\/\/ #endregion/gm))
+  return new Map(
+    found.map((
+      [, indent = "", name = "", text = ""]
+    ) => [name, text.replaceAll(`\n${indent}`, "\n").slice(indent.length)])
+  )
+}
+
+interface Block {
+  readonly guide: string
+  /** What stands behind the three ticks. */
+  readonly info: string
+  readonly text: string
+}
+
+const blocks: ReadonlyArray<Block> = guides.flatMap((guide) =>
+  Array.from(
+    read(guide).matchAll(/^```(\w+[^\n]*)\n([^]*?)\n```$/gm),
+    ([, info = "", text = ""]) => ({ guide, info, text })
+  )
+)
+const programs = blocks.filter(({ info }) => info.startsWith("ts"))
+
+/** The headings of a page as GitHub links to them. */
+const anchorsOf = (page: string): ReadonlySet<string> =>
+  new Set(Array.from(
+    page.matchAll(/^#+ (.*)$/gm),
+    ([, title = ""]) => title.toLowerCase().replaceAll(/[^\w\- ]/g, "").replaceAll(" ", "-")
+  ))
+
+describe("the guides", () => {
+  it("show no program that is not one of `programs`, or a part of one", () => {
+    for (const { guide, info, text } of programs) {
+      const [, file = "", region = ""] = /^ts (programs\/[\w.]+)#(\w+)$/.exec(info) ?? []
+      expect(file, `${guide}: a block says where it is from: \`\`\`ts programs/x.ts#region`).not.toBe("")
+      expect(text, `${guide}: ${info}`).toBe(regionsOf(read(file)).get(region))
+    }
+  })
+
+  it("show every region of every program", () => {
+    const shown = new Set(programs.map(({ info }) => info))
+    const all = readdirSync(join(docs, "programs")).filter((name) => name.endsWith(".ts")).flatMap((name) =>
+      Array.from(regionsOf(read(`programs/${name}`)).keys(), (region) => `ts programs/${name}#${region}`)
+    )
+    expect(all.filter((region) => !shown.has(region))).toEqual([])
+  })
+
+  it("run every program", () => {
+    const tests = readdirSync(join(docs, "test")).map((name) => read(`test/${name}`)).join("\n")
+    const all = readdirSync(join(docs, "programs")).filter((name) => /^\w+\.ts$/.test(name))
+    expect(all.filter((name) => !tests.includes(`programs/${name}`))).toEqual([])
+  })
+
+  it("have JSON blocks that are JSON", () => {
+    for (const { info, text } of blocks) if (info === "json") expect(JSON.parse(text)).toBeTypeOf("object")
+  })
+
+  it("link to what is there", () => {
+    const pages = [...guides.map((guide) => join(docs, guide)), join(docs, "../README.md")]
+    for (const page of pages) {
+      const text = readFileSync(page, "utf8")
+      for (const [, target = ""] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+        if (/^https?:/.test(target)) continue
+        const [path = "", anchor] = target.split("#")
+        const to = path === "" ? page : join(dirname(page), path)
+        expect(existsSync(to), `${page}: ${target}`).toBe(true)
+        if (anchor !== undefined) {
+          expect([...anchorsOf(readFileSync(to, "utf8"))], `${page}: ${target}`).toContain(anchor)
+        }
+      }
+    }
+  })
+
+  it("are all in the index", () => {
+    const index = read("README.md")
+    expect(guides.filter((guide) => guide !== "README.md" && !index.includes(`](${guide})`))).toEqual([])
+  })
+})
