@@ -71,6 +71,8 @@ export interface Stream {
   readonly nextRaw: Effect.Effect<Event>
   /** The next message. */
   readonly message: Effect.Effect<Json>
+  /** The whole body, where it is no stream. */
+  readonly text: Effect.Effect<string>
   /** How it ended: as it should, or cut off. */
   readonly ended: Effect.Effect<"end" | "cut">
   /** What came and was not taken yet. */
@@ -201,6 +203,7 @@ export const open = (
           })
           response.on("end", () => {
             over ??= "end"
+            watcher.message(jsonOf(text))
             wake?.()
           })
           response.on("error", () => {})
@@ -226,6 +229,7 @@ export const open = (
             headers: response.headers,
             next: take(({ comment }) => comment === undefined),
             nextRaw: take(() => true),
+            text: Effect.map(ended, () => text),
             message: Effect.map(take(({ json }) => json !== undefined), ({ json }) => json),
             ended,
             waiting: () => queue,

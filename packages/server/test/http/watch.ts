@@ -10,6 +10,15 @@ afterEach(() => {
   expect(faults.splice(0)).toEqual([])
 })
 
+/** Does what may throw what is wrong with a message: the test fails with it at its end. */
+export const watching = (look: () => void): void => {
+  try {
+    look()
+  } catch (error) {
+    faults.push((error as Error).message)
+  }
+}
+
 /** What is told to who watches an answer. */
 export interface Watcher {
   /** The head came. */
@@ -114,6 +123,11 @@ export const watch = (
         speaks.hear(message)
       } catch (error) {
         fault("", (error as Error).message)
+      }
+      // "The server MUST NOT send a JSON-RPC response on the stream unless resuming" (2025-03-26 to 2025-11-25, transports).
+      const listens = method === "GET" && status === 200 && legacy === undefined
+      if (listens && message.method === undefined && header("last-event-id") === undefined) {
+        fault("a stream that resumes none has no answers", message)
       }
       if (answered) fault("nothing comes after the answer", message)
       if (!modern || asked?.method === undefined || message.error !== undefined) return

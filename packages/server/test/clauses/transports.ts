@@ -1,0 +1,255 @@
+/**
+ * One client over every transport, for clauses that hold over all of them. Whatever the server says is held against the official
+ * schemas of the revision.
+ */
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Revision from "@skein/protocol/Revision"
+import type * as Catalog from "@skein/server/Catalog"
+import * as LegacySse from "@skein/server/LegacySse"
+import * as McpServer from "@skein/server/McpServer"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Stdio from "@skein/server/Stdio"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import { PassThrough } from "node:stream"
+import * as http from "../http/kit.ts"
+import { watching } from "../http/watch.ts"
+import * as kit from "../kit.ts"
+import { type Json, Talk } from "../oracle.ts"
+
+/** What a server is asked with, whatever lies between. */
+export interface Client {
+  readonly revision: Revision.Revision
+  /** Sends a request in the client's revision, and waits for the message that answers it. */
+  readonly request: (method: string, params?: Json) => Effect.Effect<Json>
+  /** Says something that is not answered. */
+  readonly notify: (method: string, params?: Json) => Effect.Effect<void>
+  /** What the server has said besides answers, in order. */
+  readonly heard: ReadonlyArray<Json>
+  /** Resolves when the server has said something for which this holds. */
+  readonly hears: (holds: (message: Json) => boolean) => Effect.Effect<Json>
+}
+
+/** How a client is asked, and what it says of itself. */
+export interface Options {
+  readonly capabilities?: JsonRpc.JsonObject
+  /** Answers what a session's server asks. */
+  readonly answer?: (question: Json) => Json
+}
+
+export interface Transport {
+  readonly name: string
+  readonly revisions: ReadonlyArray<Revision.Revision>
+  readonly connect: (
+    server: kit.Server,
+    revision: Revision.Revision,
+    options?: Options
+  ) => Effect.Effect<Client, never, Scope.Scope>
+}
+
+const hello = (revision: Revision.Revision, { capabilities = {} }: Options): JsonRpc.JsonObject => ({
+  ...kit.hello(revision),
+  capabilities
+})
+
+/** The params of a request with what its revision wants in them. */
+const whole = (revision: Revision.Revision, params: Json, { capabilities = {} }: Options): Json =>
+  Revision.era(revision) === "session" ? params : {
+    ...params,
+    _meta: { ...kit.meta(), "io.modelcontextprotocol/clientCapabilities": capabilities, ...params?._meta }
+  }
+
+/** Keeps what was said, and wakes who waits for it. */
+class Heard {
+  readonly all: Array<Json> = []
+  readonly #waiting = new Set<() => void>()
+
+  push(message: Json): void {
+    this.all.push(message)
+    for (const wake of [...this.#waiting]) wake()
+  }
+
+  hears(holds: (message: Json) => boolean): Effect.Effect<Json> {
+    return Effect.callback<Json>((resume) => {
+      const look = (): void => {
+        const found = this.all.find(holds)
+        if (found === undefined) return
+        this.#waiting.delete(look)
+        resume(Effect.succeed(found))
+      }
+      this.#waiting.add(look)
+      look()
+      return Effect.sync(() => void this.#waiting.delete(look))
+    })
+  }
+}
+
+/** One duplex for all messages: what stdio, and HTTP+SSE, are to a client. */
+const duplex = (
+  revision: Revision.Revision,
+  options: Options,
+  write: (message: Json) => void
+): { readonly client: Client; readonly receive: (message: Json) => void } => {
+  const heard = new Heard()
+  const answers = new Heard()
+  let ids = 0
+  const send = (message: object): void => write({ jsonrpc: "2.0", ...message })
+  const request = (method: string, params: Json = {}): Effect.Effect<Json> =>
+    Effect.suspend(() => {
+      const id = ++ids
+      send({ id, method, params: whole(revision, params, options) })
+      return answers.hears((message) => message.id === id)
+    })
+  return {
+    receive: (message) => {
+      if (message.method === undefined) return answers.push(message)
+      heard.push(message)
+      if (message.id !== undefined) send({ id: message.id, result: options.answer!(message) })
+    },
+    client: {
+      revision,
+      request,
+      notify: (method, params) => Effect.sync(() => send({ method, ...(params === undefined ? {} : { params }) })),
+      heard: heard.all,
+      hears: (holds) => heard.hears(holds)
+    }
+  }
+}
+
+/** Shakes hands, where the revision does. */
+const entered = (client: Client, options: Options): Effect.Effect<Client> =>
+  Revision.era(client.revision) === "request" ?
+    Effect.succeed(client) :
+    client.request("initialize", hello(client.revision, options)).pipe(
+      Effect.andThen(client.notify("notifications/initialized")),
+      Effect.as(client)
+    )
+
+/** Lines of JSON through two pipes, as to a process of its own. */
+const stdio: Transport = {
+  name: "stdio",
+  revisions: Revision.all,
+  connect: (server, revision, options = {}) =>
+    Effect.gen(function*() {
+      const input = new PassThrough()
+      const output = new PassThrough()
+      yield* Effect.orDie(Layer.build(Layer.provide(Stdio.layer({ input, output }), server)))
+      const talk = new Talk(revision)
+      const { client, receive } = duplex(revision, options, (message) => {
+        talk.ask(message)
+        input.write(`${JSON.stringify(message)}\n`)
+      })
+      let rest = ""
+      output.setEncoding("utf8")
+      output.on("data", (chunk: string) => {
+        const lines = (rest + chunk).split("\n")
+        rest = lines.pop()!
+        for (const line of lines) {
+          watching(() => talk.hear(JSON.parse(line)))
+          receive(JSON.parse(line))
+        }
+      })
+      return yield* entered(client, options)
+    })
+}
+
+/** The endpoint with everything on, on a free port. */
+const listen = (server: kit.Server, options?: NodeHttp.Options) =>
+  Effect.map(
+    Effect.orDie(Layer.build(Layer.provide(
+      NodeHttp.layer({ port: 0, legacySse: LegacySse.make(), ...options }),
+      server as Layer.Layer<McpServer.McpServer | Catalog.Catalog, unknown>
+    ))),
+    (context) => Context.get(context, NodeHttp.Listening)
+  )
+
+/** HTTP+SSE of 2024-11-05. */
+const legacy: Transport = {
+  name: "HTTP+SSE",
+  revisions: Revision.sessionEra,
+  connect: (server, revision, options = {}) =>
+    Effect.gen(function*() {
+      const at = yield* listen(server)
+      const stream = yield* http.open(at, { method: "GET", path: "/sse", headers: { accept: "text/event-stream" } })
+      const { data: path } = yield* stream.next
+      const context = yield* kit.here
+      const run = Effect.runForkWith(context)
+      const { client, receive } = duplex(revision, options, (body) => {
+        run(http.send(at, { path: path!, headers: { "content-type": "application/json" }, body }))
+      })
+      yield* Effect.forkScoped(Effect.forever(Effect.map(stream.message, receive)))
+      return yield* entered(client, options)
+    })
+}
+
+/** Streamable HTTP, in both eras; a session listens by GET from its beginning. */
+const streamable = (name: string, settings?: NodeHttp.Options): Transport => ({
+  name,
+  revisions: Revision.all,
+  connect: (server, revision, options = {}) =>
+    Effect.gen(function*() {
+      const at = yield* listen(server, settings)
+      const heard = new Heard()
+      let ids = 0
+      let session: { readonly [name: string]: string } = {}
+      const post = (message: object): Effect.Effect<http.Reply> =>
+        http.post(at, { jsonrpc: "2.0", ...message }, session)
+      const took = (message: Json): Effect.Effect<unknown> => {
+        heard.push(message)
+        return message.id === undefined
+          ? Effect.void
+          : post({ id: message.id, result: options.answer!(message) })
+      }
+      const asked = (method: string, params: Json): http.Request => {
+        const id = ++ids
+        if (Revision.era(revision) === "request") {
+          return http.modern(method, whole(revision, params, options), {
+            id,
+            _meta: whole(revision, params, options)._meta
+          })
+        }
+        return { headers: { ...http.posting, ...session }, body: { jsonrpc: "2.0", id, method, params } }
+      }
+      const request = (method: string, params: Json = {}): Effect.Effect<Json> =>
+        Effect.scoped(Effect.gen(function*() {
+          const sent = asked(method, params)
+          const answer = yield* http.open(at, sent)
+          const id = answer.headers["mcp-session-id"]
+          if (typeof id === "string") session = { "mcp-session-id": id, "mcp-protocol-version": revision }
+          if (answer.headers["content-type"] === "application/json") return JSON.parse(yield* answer.text)
+          for (;;) {
+            const message = yield* answer.message
+            if (message.method === undefined) return message
+            yield* took(message)
+          }
+        }))
+      const client: Client = {
+        revision,
+        request,
+        notify: (method, params) => Effect.asVoid(post({ method, ...(params === undefined ? {} : { params }) })),
+        heard: heard.all,
+        hears: (holds) => heard.hears(holds)
+      }
+      yield* entered(client, options)
+      if (session["mcp-session-id"] !== undefined) {
+        const stream = yield* http.open(at, { method: "GET", headers: { accept: "text/event-stream", ...session } })
+        yield* Effect.forkScoped(Effect.forever(Effect.flatMap(stream.message, took)))
+      }
+      return client
+    })
+})
+
+/** Every transport. */
+export const all: ReadonlyArray<Transport> = [
+  stdio,
+  streamable("HTTP"),
+  streamable("HTTP, streams only", { alwaysStream: true }),
+  legacy
+]
+
+/** Every transport in every revision that it has. */
+export const each: ReadonlyArray<readonly [Transport, Revision.Revision]> = all.flatMap((transport) =>
+  transport.revisions.map((revision) => [transport, revision] as const)
+)
