@@ -201,6 +201,13 @@ const ignore = (): void => {}
 
 const uncork = (socket: Socket): void => socket.uncork()
 
+/**
+ * What tells that an answer's connection was closed. One that waits for those before it on its connection has no socket yet, and does
+ * not hear of its end; any number of them may wait.
+ */
+const closes = (response: ServerResponse): ServerResponse | Socket =>
+  response.socket === null ? response.req.socket.setMaxListeners(0) : response
+
 /** A `ServerResponse`. */
 export class NodeAnswer implements HttpAnswer {
   readonly #response: ServerResponse
@@ -213,7 +220,8 @@ export class NodeAnswer implements HttpAnswer {
   }
 
   get over(): boolean {
-    return this.#response.writableEnded || this.#response.destroyed
+    const response = this.#response
+    return response.writableEnded || response.destroyed || (response.socket === null && response.req.socket.destroyed)
   }
 
   get slow(): boolean {
@@ -260,17 +268,18 @@ export class NodeAnswer implements HttpAnswer {
     return Effect.callback<void>((resume) => {
       const response = this.#response
       if (this.over || !response.writableNeedDrain) return resume(Effect.void)
-      const done = (): void => {
+      const closing = closes(response)
+      const stop = (): void => {
         response.off("drain", done)
-        response.off("close", done)
+        closing.off("close", done)
+      }
+      const done = (): void => {
+        stop()
         resume(Effect.void)
       }
       response.on("drain", done)
-      response.on("close", done)
-      return Effect.sync(() => {
-        response.off("drain", done)
-        response.off("close", done)
-      })
+      closing.on("close", done)
+      return Effect.sync(stop)
     })
   }
 
@@ -288,8 +297,8 @@ export class NodeAnswer implements HttpAnswer {
     const closed = (): void => {
       if (!response.writableEnded) left()
     }
-    // An answer that waits for those before it on its connection has no socket yet, and would not hear of its end.
-    if (response.socket === null) response.req.socket.setMaxListeners(0).once("close", closed)
+    const closing = closes(response)
+    if (closing !== response) closing.once("close", closed)
     response.once("close", closed)
   }
 }

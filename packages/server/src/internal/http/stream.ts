@@ -145,16 +145,28 @@ export class Stream {
           return Effect.void
         }
         if (refuse !== undefined) answer.open(200, sse.headers)
-        let event = after
-        for (const data of missed) answer.write(sse.message(data, this.#idOf(++event)))
-        if (event < this.#last && missed.length > 0) this.#catchUp(answer, event, undefined)
-        else if (!this.#complete) this.#caughtUp(answer, false)
-        else {
-          this.#resuming = undefined
-          answer.end()
-        }
+        const replay = Effect.suspend(() => this.#replay(answer, after, missed, 0))
+        this.#owner.fork(Effect.onInterrupt(replay, () => Effect.sync(() => answer.end())))
         return Effect.void
       })))
+  }
+
+  /** Says what was missed, no faster than the client takes it: it may ask for the same any number of times at once. */
+  #replay(answer: HttpAnswer, after: number, missed: ReadonlyArray<string>, from: number): Effect.Effect<void> {
+    for (let at = from; at < missed.length; at++) {
+      if (this.#resuming !== answer) return Effect.void
+      if (answer.write(sse.message(missed[at]!, this.#idOf(after + at + 1)))) continue
+      return Effect.flatMap(answer.drained, () => this.#replay(answer, after, missed, at + 1))
+    }
+    if (this.#resuming !== answer) return Effect.void
+    const event = after + missed.length
+    if (event < this.#last && missed.length > 0) this.#catchUp(answer, event, undefined)
+    else if (!this.#complete) this.#caughtUp(answer, false)
+    else {
+      this.#resuming = undefined
+      answer.end()
+    }
+    return Effect.void
   }
 
   /**

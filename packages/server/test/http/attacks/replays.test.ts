@@ -1,0 +1,64 @@
+/** Attacks by clients that ask for much and read nothing. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as fixtures from "../fixtures.ts"
+import * as kit from "../kit.ts"
+import { call, enter, serve } from "../session/kit.ts"
+
+/** The heap, once the sockets have had time to tell what is on them. */
+const heap = Effect.suspend(() => {
+  let turns = 0
+  return Effect.map(fixtures.until(() => ++turns > 500), () => {
+    gc!()
+    return process.memoryUsage().heapUsed
+  })
+})
+
+const get = (headers: object, after: string): string => {
+  const all = { host: "localhost", accept: "text/event-stream", "last-event-id": after, ...headers }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${String(value)}\r\n`).join("")
+  return `GET /mcp HTTP/1.1\r\n${lines}\r\n`
+}
+
+describe("a stream that was missed", () => {
+  it.live("is told again no faster than it is read, however often it is asked for; who leaves is forgotten", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* serve()
+      const client = yield* enter(server, "2025-11-25")
+      server.control.open("flood")
+      const { events } = yield* client.post(call(1, "flood", { times: 14, waits: false }))
+      const first = events[0]!.id!
+      // All of it can be had once more.
+      const again = yield* client.read({ "last-event-id": first })
+      expect(again.text.length).toBeGreaterThan(900_000)
+      expect(again.events.map(({ id }) => id)).toEqual(events.slice(1).map(({ id }) => id))
+      const before = yield* heap
+      const raw = yield* kit.raw(server)
+      raw.socket.pause()
+      raw.write(get(client.headers!, first).repeat(200))
+      expect((yield* heap) - before).toBeLessThan(200 * 300_000)
+      raw.socket.destroy()
+      expect((yield* heap) - before).toBeLessThan(3_000_000)
+      // The session is none the worse for it.
+      expect((yield* client.post(call(2, "echo", { text: "hi" }))).json.result.content[0].text).toBe("hi")
+    })))
+})
+
+describe("requests behind each other on one connection", () => {
+  it.live("2026-07-28 · those whose answers had to wait are interrupted with the connection as well", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const waiting = fixtures.waiting()
+      const at = yield* kit.serve(fixtures.server(waiting.layer))
+      const { body, headers } = kit.modern("tools/call", { name: "wait", arguments: {} })
+      const text = JSON.stringify(body)
+      const lines = Object.entries(headers!).map(([name, value]) => `${name}: ${String(value)}\r\n`).join("")
+      const raw = yield* kit.raw(at)
+      raw.write(
+        `POST /mcp HTTP/1.1\r\nhost: localhost\r\n${lines}content-length: ${text.length}\r\n\r\n${text}`.repeat(50)
+      )
+      yield* waiting.running(50)
+      raw.socket.destroy()
+      yield* fixtures.until(() => waiting.seen.interrupted === 50)
+      expect([...at.endpoint.exchanges]).toEqual([])
+    })))
+})
