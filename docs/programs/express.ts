@@ -11,7 +11,8 @@ app.all("/mcp", mcp.handler)
 const listener = app.listen(3000, "127.0.0.1")
 
 process.once("SIGTERM", async () => {
-  listener.close()
-  await mcp.close()
+  listener.close() // Accepts nothing more, and waits.
+  await mcp.close() // Ends what is in flight within the grace.
+  listener.closeIdleConnections()
 })
 // #endregion

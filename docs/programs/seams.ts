@@ -1,12 +1,14 @@
+import * as Catalog from "@skein/server/Catalog"
 import * as ChangeBus from "@skein/server/ChangeBus"
 import * as EventLog from "@skein/server/EventLog"
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Resource from "@skein/server/Resource"
+import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Catalog from "@skein/server/Catalog"
-import * as Tool from "@skein/server/Tool"
 
+const menu = Resource.layer(Resource.make("shop://menu"), Effect.succeed("Tea"))
 const touch = Tool.layer(
   Tool.make("touch"),
   () => Effect.as(Catalog.updated("shop://menu"), "Everybody knows")
@@ -30,7 +32,7 @@ export const busOver = (channel: Channel): Layer.Layer<ChangeBus.ChangeBus> =>
   })
 
 export const shopOver = (channel: Channel) =>
-  McpServer.layer({ name: "shop", version: "1.0.0" }, touch).pipe(Layer.provide(busOver(channel)))
+  McpServer.layer({ name: "shop", version: "1.0.0" }, menu, touch).pipe(Layer.provide(busOver(channel)))
 // #endregion
 
 // #region events
@@ -38,6 +40,6 @@ export const shopOver = (channel: Channel) =>
 const Events = EventLog.layerMemory({ maxEvents: 100, retention: "5 minutes" })
 
 export const Listening = NodeHttp.layer({ port: 0 }).pipe(
-  Layer.provide([Events, McpServer.layer({ name: "shop", version: "1.0.0" }, touch)])
+  Layer.provide([Events, McpServer.layer({ name: "shop", version: "1.0.0" }, menu, touch)])
 )
 // #endregion

@@ -1,0 +1,312 @@
+/** The programs of `http.md`: those that are a process are one here, on a port that is free. */
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import type * as Json from "@skein/protocol/JsonRpc"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import { type ChildProcess, fork } from "node:child_process"
+import { createServer, type IncomingMessage } from "node:http"
+import { join } from "node:path"
+import hono from "../programs/hono.ts"
+import * as next from "../programs/next.ts"
+import { Reports } from "../programs/polling.ts"
+import { type Channel, Listening, shopOver } from "../programs/seams.ts"
+import { tracedTo } from "../programs/telemetry.ts"
+import workers from "../programs/workers.ts"
+
+// ---- a client that says no more than it must
+
+interface Sent {
+  readonly name?: string
+  readonly args?: Json.JsonObject
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const accept = { "content-type": "application/json", accept: "application/json, text/event-stream" }
+
+/** A request of the request era: all that the server must know is in it. */
+const modern = (
+  method: string,
+  { args = {}, headers = {}, name }: Sent = {},
+  more: Json.JsonObject = {}
+): RequestInit => ({
+  method: "POST",
+  headers: {
+    ...accept,
+    "mcp-protocol-version": "2026-07-28",
+    "mcp-method": method,
+    ...(name === undefined ? {} : { "mcp-name": name }),
+    ...headers
+  },
+  body: JSON.stringify({
+    jsonrpc: "2.0",
+    id: 1,
+    method,
+    params: {
+      ...(name === undefined ? {} : { name, arguments: args }),
+      ...more,
+      _meta: {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { name: "guide", version: "1.0.0" },
+        "io.modelcontextprotocol/clientCapabilities": {}
+      }
+    }
+  })
+})
+
+const call = (name: string, args?: Json.JsonObject, headers?: Sent["headers"]): RequestInit =>
+  modern("tools/call", { name, ...(args === undefined ? {} : { args }), ...(headers === undefined ? {} : { headers }) })
+
+const hello = call("greet", { name: "Ada" })
+
+/** A message of the session era. */
+const classic = (message: Json.JsonObject, session?: string): RequestInit => ({
+  method: "POST",
+  headers: { ...accept, ...(session === undefined ? {} : { "mcp-session-id": session }) },
+  body: JSON.stringify({ jsonrpc: "2.0", ...message })
+})
+
+const initialize = classic({
+  id: 0,
+  method: "initialize",
+  params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "guide", version: "1.0.0" } }
+})
+
+const textOf = async (response: Response): Promise<string> => {
+  const { error, result } = await response.json() as {
+    readonly error?: Json.ErrorObject
+    readonly result?: { readonly content: ReadonlyArray<{ readonly text: string }> }
+  }
+  return error === undefined ? result!.content.map(({ text }) => text).join("") : `${error.code} ${error.message}`
+}
+
+// ---- processes
+
+interface Running {
+  readonly url: string
+  readonly child: ChildProcess
+}
+
+const running = new Map<string, Promise<Running>>()
+const programs = ["smallest", "express", "fastify", "router", "deployed"] as const
+
+const start = (name: string): Promise<Running> => {
+  const execArgv = ["--conditions=@skein/source", "--import", join(import.meta.dirname, "anyPort.ts")]
+  const child = fork(join(import.meta.dirname, "../programs", `${name}.ts`), {
+    execArgv,
+    stdio: ["ignore", "ignore", "pipe", "ipc"]
+  })
+  let said = ""
+  child.stderr!.on("data", (chunk) => void (said += String(chunk)))
+  return new Promise((resolve, reject) => {
+    child.once("message", (port) => resolve({ url: `http://localhost:${String(port)}/mcp`, child }))
+    child.once("exit", (code) => reject(new Error(`${name} exited with ${String(code)}: ${said}`)))
+  })
+}
+
+beforeAll(async () => {
+  for (const name of programs) running.set(name, start(name))
+  await Promise.all(running.values())
+})
+afterAll(async () => {
+  for (const one of running.values()) (await one).child.kill("SIGKILL")
+})
+
+const at = async (name: typeof programs[number]): Promise<string> => (await running.get(name)!).url
+
+describe.each(["smallest", "express", "fastify", "router"] as const)("programs/%s.ts", (name) => {
+  it("serves both eras on one path, and nobody from elsewhere", async () => {
+    const url = await at(name)
+    expect(await textOf(await fetch(url, hello))).toBe("Hello, Ada!")
+    const opened = await fetch(url, initialize)
+    const session = opened.headers.get("mcp-session-id")!
+    await opened.arrayBuffer()
+    expect((await fetch(url, classic({ method: "notifications/initialized" }, session))).status).toBe(202)
+    const greet = { id: 1, method: "tools/call", params: { name: "greet", arguments: { name: "Ada" } } }
+    expect(await textOf(await fetch(url, classic(greet, session)))).toBe("Hello, Ada!")
+    expect((await fetch(url, { method: "DELETE", headers: { "mcp-session-id": session } })).status).toBe(204)
+    expect((await fetch(url, classic(greet, session))).status).toBe(404)
+    const page = await fetch(url, call("greet", { name: "Ada" }, { origin: "https://evil.example" }))
+    expect([page.status, await textOf(page)]).toEqual([403, expect.stringContaining("-32600")])
+    const simple = await fetch(url, { method: "POST", headers: { "content-type": "text/plain" }, body: "{}" })
+    expect(simple.status).toBe(415)
+  })
+
+  it("ends open streams with their result, and the process with SIGTERM", async () => {
+    const { child, url } = await start(name)
+    const listening = await fetch(
+      url,
+      modern("subscriptions/listen", {}, { notifications: { toolsListChanged: true } })
+    )
+    expect(listening.headers.get("content-type")).toBe("text/event-stream")
+    expect(listening.headers.get("x-accel-buffering")).toBe("no")
+    const rest = listening.text()
+    const exited = new Promise((resolve) => child.once("exit", (code, signal) => resolve(code ?? signal)))
+    child.kill("SIGTERM")
+    const events = await rest
+    expect(events).toContain("notifications/subscriptions/acknowledged")
+    expect(events).toMatch(/"id":1,"result"/)
+    // A process of ours ends as whoever was told to; one that only stops listening has nothing left to do.
+    expect(await exited).toBe(name === "smallest" ? 143 : name === "router" ? 130 : 0)
+  })
+})
+
+describe("beside other routes", () => {
+  it.each(["express", "router"] as const)("programs/%s.ts has them", async (name) => {
+    expect(await (await fetch((await at(name)).replace("/mcp", "/health"))).text()).toBe("ok")
+  })
+
+  it("programs/router.ts tells handlers who asks", async () => {
+    const url = await at("router")
+    expect(await textOf(await fetch(url, call("whoami", {}, { authorization: "Bearer ada" })))).toBe("ada")
+    expect(await textOf(await fetch(url, call("whoami")))).toBe("nobody")
+  })
+})
+
+describe("programs/deployed.ts", () => {
+  // `fetch` does not let a `Host` be chosen.
+  const health = async (host: string, path = "/mcp", init: RequestInit = hello): Promise<IncomingMessage> => {
+    const { hostname, port } = new URL(await at("deployed"))
+    const { request } = await import("node:http")
+    return new Promise((resolve, reject) => {
+      const { body, headers, method } = init
+      const sent = request(
+        { hostname, port, path, method, headers: { ...headers as Record<string, string>, host } },
+        (answer) => {
+          answer.resume()
+          resolve(answer)
+        }
+      )
+      sent.on("error", reject)
+      sent.end(body)
+    })
+  }
+
+  it("answers to its name alone, and lets the pages of one origin read", async () => {
+    expect((await health("mcp.example.com")).statusCode).toBe(200)
+    expect((await health("localhost")).statusCode).toBe(403)
+    const page = {
+      ...hello,
+      headers: { ...hello.headers as Record<string, string>, origin: "https://app.example.com" }
+    }
+    const answer = await health("mcp.example.com", "/mcp", page)
+    expect(answer.headers["access-control-allow-origin"]).toBe("https://app.example.com")
+  })
+
+  it("has the transport of 2024-11-05 beside", async () => {
+    const { hostname, port } = new URL(await at("deployed"))
+    const { get } = await import("node:http")
+    const first = await new Promise<string>((resolve, reject) => {
+      get(
+        { hostname, port, path: "/sse", headers: { host: "mcp.example.com", accept: "text/event-stream" } },
+        (answer) => {
+          answer.once("data", (chunk) => {
+            resolve(String(chunk))
+            answer.destroy()
+          })
+        }
+      ).on("error", reject)
+    })
+    expect(first).toMatch(/^event: endpoint\ndata: \/messages\?sessionId=[\w-]{22}/)
+  })
+})
+
+describe("web-standard programs", () => {
+  const url = "https://mcp.example.com/mcp"
+
+  it("programs/hono.ts answers beside other routes, and knows who asks", async () => {
+    expect(await (await hono.request("https://mcp.example.com/health")).text()).toBe("ok")
+    expect(await textOf(await hono.request(url, hello))).toBe("Hello, Ada!")
+    expect(await textOf(await hono.request(url, call("whoami", {}, { authorization: "Bearer ada" })))).toBe("ada")
+    expect((await hono.request("https://other.example.com/mcp", hello)).status).toBe(403)
+  })
+
+  it("programs/next.ts and programs/workers.ts keep no sessions, and serve both eras all the same", async () => {
+    for (const serve of [next.POST, workers.fetch]) {
+      expect(await textOf(await serve(new Request(url, hello)))).toBe("Hello, Ada!")
+      const opened = await serve(new Request(url, initialize))
+      expect([opened.status, opened.headers.get("mcp-session-id")]).toEqual([200, null])
+      const greet = { id: 1, method: "tools/call", params: { name: "greet", arguments: { name: "Ada" } } }
+      const classical = { ...classic(greet), headers: { ...accept, "mcp-protocol-version": "2025-11-25" } }
+      expect(await textOf(await serve(new Request(url, classical)))).toBe("Hello, Ada!")
+    }
+    expect((await next.GET(new Request(url))).status).toBe(405)
+  })
+})
+
+/** The address of a server that lives as long as the test. */
+const listen = <E>(layer: Layer.Layer<NodeHttp.Listening, E>): Effect.Effect<string, never, Scope.Scope> =>
+  Effect.map(Effect.orDie(Layer.build(layer)), (context) => Context.get(context, NodeHttp.Listening).url)
+
+const fetched = (url: string, init: RequestInit): Effect.Effect<Response> => Effect.promise(() => fetch(url, init))
+
+describe("programs/polling.ts", () => {
+  it.live("2025-11-25: the client hangs up, comes back, and gets the result", () =>
+    Effect.gen(function*() {
+      const url = yield* listen(NodeHttp.layer({ port: 0 }).pipe(Layer.provide(Reports)))
+      const session = (yield* fetched(url, initialize)).headers.get("mcp-session-id")!
+      const answer = yield* fetched(url, classic({ id: 1, method: "tools/call", params: { name: "report" } }, session))
+      const before = yield* Effect.promise(() => answer.text())
+      expect(before).not.toContain("The report")
+      const [, last = ""] = /id: (\S+)/.exec(before) ?? []
+      expect(before).toContain("retry: 10")
+      const headers = { accept: "text/event-stream", "mcp-session-id": session, "last-event-id": last }
+      const resumed = yield* fetched(url, { headers })
+      expect(yield* Effect.promise(() => resumed.text())).toContain("The report")
+    }))
+})
+
+describe("programs/seams.ts", () => {
+  it.live("a change in one process reaches a client of another", () =>
+    Effect.gen(function*() {
+      const all = new Set<(text: string) => void>()
+      const channel: Channel = {
+        publish: async (text) => all.forEach((heard) => heard(text)),
+        subscribe: async (heard) => {
+          all.add(heard)
+          return async () => void all.delete(heard)
+        }
+      }
+      const one = yield* listen(NodeHttp.layer({ port: 0 }).pipe(Layer.provide(shopOver(channel))))
+      const other = yield* listen(NodeHttp.layer({ port: 0 }).pipe(Layer.provide(shopOver(channel))))
+      const filter = { notifications: { resourceSubscriptions: ["shop://menu"] } }
+      const { body } = yield* fetched(one, modern("subscriptions/listen", {}, filter))
+      const reader = body!.pipeThrough(new TextDecoderStream()).getReader()
+      const next = Effect.promise(() => reader.read())
+      expect((yield* next).value).toContain("acknowledged")
+      expect(yield* Effect.promise(async () => textOf(await fetch(other, call("touch"))))).toBe("Everybody knows")
+      expect((yield* next).value).toContain("shop://menu")
+      yield* Effect.promise(() => reader.cancel())
+    }))
+
+  it.live("an event log with other bounds is the endpoint's", () =>
+    Effect.gen(function*() {
+      const url = yield* listen(Listening)
+      const opened = yield* fetched(url, initialize)
+      expect(opened.status).toBe(200)
+    }))
+})
+
+describe("programs/telemetry.ts", () => {
+  it.live("sends a span for each request", () =>
+    Effect.gen(function*() {
+      const received: Array<string> = []
+      const collector = createServer((request, response) => {
+        request.on("data", (chunk) => void received.push(String(chunk)))
+        request.on("end", () => response.end("{}"))
+      })
+      yield* Effect.acquireRelease(
+        Effect.callback<void>((resume) => void collector.listen(0, "127.0.0.1", () => resume(Effect.void))),
+        () => Effect.sync(() => void collector.close().closeAllConnections())
+      )
+      const { port } = collector.address() as { readonly port: number }
+      yield* Effect.scoped(Effect.gen(function*() {
+        const url = yield* listen(NodeHttp.layer({ port: 0 }).pipe(Layer.provide(tracedTo(`http://127.0.0.1:${port}`))))
+        expect(yield* Effect.promise(async () => textOf(await fetch(url, call("greet"))))).toBe("Hello")
+      }))
+      // What has not been sent is sent when the server ends.
+      expect(received.join("")).toContain("\"name\":\"tools/call greet\"")
+    }))
+})
