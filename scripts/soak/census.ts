@@ -1,0 +1,68 @@
+/**
+ * What is alive in the process of the server: what the server knows of, and what the heap has.
+ */
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { queryObjects, writeHeapSnapshot } from "node:v8"
+
+/** What the server knows of. Each of these is zero as long as nobody is there. */
+export interface State {
+  readonly sessions: number
+  readonly peers: number
+  readonly requests: number
+  /** Questions to clients that are not answered. */
+  readonly questions: number
+  readonly streams: number
+  /** The `subscriptions/listen` that are open. */
+  readonly listens: number
+  /** The resources that somebody has subscribed to. */
+  readonly watched: number
+  /** Characters in the event log. */
+  readonly logged: number
+  /** Open connections, as Node counts them. */
+  readonly sockets: number
+}
+
+/** What there is besides, after garbage was collected. */
+export interface Census extends State {
+  /** In bytes. */
+  readonly heap: number
+  /** The fibers that the heap has, so that one counts whether it runs, is parked, or was forgotten somewhere. */
+  readonly fibers: number
+  /** Those that keep the process alive, as Node counts them. */
+  readonly timers: number
+}
+
+/** How many resources of a kind keep the process alive. */
+export const active = (kind: string): number => process.getActiveResourcesInfo().filter((name) => name === kind).length
+
+/** The class of fibers, which nobody exports. */
+const FiberClass = (() => {
+  const fiber = Effect.runFork(Effect.never)
+  Effect.runFork(Fiber.interrupt(fiber))
+  return fiber.constructor
+})()
+
+const collect = (globalThis as { readonly gc?: () => void }).gc
+
+/** Collects until nothing more goes: what ended is often let go of a few turns of the event loop later. */
+const settle = async (): Promise<number> => {
+  let least = Number.POSITIVE_INFINITY
+  for (let round = 0; round < 12; round++) {
+    collect?.()
+    const { heapUsed } = process.memoryUsage()
+    if (round > 2 && least - heapUsed < 5_000) return heapUsed
+    least = Math.min(least, heapUsed)
+    await new Promise((later) => setTimeout(later, 20))
+  }
+  return least
+}
+
+/** Counts all of it; with the path of a file it writes a snapshot of the heap there as well. */
+export const census = async (state: State, snapshot: string | undefined): Promise<Census> => {
+  const heap = await settle()
+  const fibers = queryObjects(FiberClass, { format: "count" })
+  const found = { ...state, heap, fibers, timers: active("Timeout") }
+  if (snapshot !== undefined) writeHeapSnapshot(snapshot)
+  return found
+}

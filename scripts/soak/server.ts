@@ -1,0 +1,138 @@
+/**
+ * The server that is treated badly: one that offers a bit of everything, with bounds on time so short that what was left behind is
+ * over within seconds. Whoever started it asks it over the channel between them how it is.
+ */
+import * as Catalog from "@skein/server/Catalog"
+import * as EventLog from "@skein/server/EventLog"
+import * as LegacySse from "@skein/server/LegacySse"
+import * as McpServer from "@skein/server/McpServer"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Polling from "@skein/server/Polling"
+import * as Progress from "@skein/server/Progress"
+import * as Resource from "@skein/server/Resource"
+import * as Sampling from "@skein/server/Sampling"
+import * as Tool from "@skein/server/Tool"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as References from "effect/References"
+import * as Scope from "effect/Scope"
+import { active, census, type State } from "./census.ts"
+
+const echo = Tool.layer(Tool.make("echo", { description: "Answers at once." }), () => Effect.succeed("at once"))
+
+/** With `--leak` each call leaves a fiber behind: for the test that it is found. */
+const leak = process.argv.includes("--leak")
+  ? Effect.forkIn(Effect.never, Scope.makeUnsafe())
+  : Effect.void
+
+const slow = Tool.layer(
+  Tool.make("slow", { description: "Takes its time." }),
+  () => Effect.delay(Effect.as(leak, "slowly"), "100 millis")
+)
+
+const never = Tool.layer(Tool.make("never", { description: "Never ends by itself." }), () => Effect.never)
+
+const count = Tool.layer(
+  Tool.make("count", { description: "Tells how far it is, with pauses, and logs." }),
+  () =>
+    Effect.as(
+      Effect.forEach([1, 2, 3, 4, 5, 6, 7, 8], (progress) =>
+        Effect.log(`at ${progress}`).pipe(
+          Effect.andThen(Progress.report({ progress, total: 8 })),
+          Effect.andThen(Effect.sleep("10 millis"))
+        )),
+      "counted"
+    )
+)
+
+const poll = Tool.layer(
+  Tool.make("poll", { description: "Lets its client go, and works on." }),
+  () => Effect.as(Effect.andThen(Polling.disconnect("1 seconds"), Effect.sleep("50 millis")), "polled")
+)
+
+const long = "x".repeat(256 * 1024)
+
+/** More than the system keeps between two sockets that nobody reads from. */
+const flood = Tool.layer(
+  Tool.make("flood", { description: "Says more than anybody wants to read." }),
+  () =>
+    Effect.as(
+      Effect.forEach(
+        Array.from({ length: 64 }, (_, index) => index),
+        (index) => Progress.report({ progress: index, message: long })
+      ),
+      "said"
+    )
+)
+
+const ask = Tool.layer(
+  Tool.make("ask", { description: "Asks the client's model." }),
+  () =>
+    Effect.map(Sampling.createMessage({ messages: "Well?", maxTokens: 10 }, { timeout: "500 millis" }), Sampling.text)
+)
+
+const watched = "soak://watched"
+
+const resource = Resource.layer(Resource.make(watched, { name: "watched" }), Effect.succeed("It changes all the time."))
+
+const passing = Tool.add(Tool.make("passing", { description: "Comes and goes." }), () => Effect.succeed("Still there."))
+
+/** What is offered changes all the time, so that there is always something to tell those who listen. */
+const changes = Layer.effectDiscard(
+  Effect.forkScoped(Effect.forever(
+    Effect.scoped(Effect.andThen(passing, Effect.sleep("40 millis"))).pipe(
+      Effect.andThen(Effect.ignore(Catalog.updated(watched))),
+      Effect.andThen(Effect.sleep("40 millis"))
+    )
+  ))
+)
+
+const log = EventLog.memory() as EventLog.Log & { readonly size: number }
+
+const server = McpServer.layer(
+  { name: "soak", version: "1.0.0", listChangedDebounce: "10 millis" },
+  echo,
+  slow,
+  never,
+  count,
+  poll,
+  flood,
+  ask,
+  resource,
+  changes
+).pipe(
+  Layer.merge(Layer.succeed(EventLog.EventLog, log)),
+  // A client that does not read is worth a warning, and there are thousands of them here.
+  Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "Error"))
+)
+
+const control = ({ endpoint, port }: NodeHttp.Listening["Service"]) =>
+  Effect.flatMap(McpServer.McpServer, ({ host, inspect }) => {
+    const state = Effect.map(inspect, (tree): State => ({
+      sessions: endpoint.sessions,
+      peers: tree.sessions.length,
+      requests: tree.requests.length + tree.sessions.reduce((sum, { requests }) => sum + requests.length, 0),
+      questions: tree.sessions.reduce((sum, { calls }) => sum + calls.length, 0),
+      streams: tree.streams,
+      listens: [...host.hub.listens].length,
+      watched: host.hub.watched,
+      logged: log.size,
+      sockets: active("TCPSocketWrap")
+    }))
+    process.on("message", (question: { readonly census?: true; readonly snapshot?: string | undefined }) => {
+      const found = Effect.runSync(state)
+      if (question.census === undefined) return void process.send?.(found)
+      void census(found, question.snapshot).then((census) => process.send?.(census))
+    })
+    process.on("disconnect", () => process.exit(1))
+    return Effect.sync(() => void process.send?.(port))
+  })
+
+NodeHttp.runMain(server, {
+  port: 0,
+  maxUnsent: 64 * 1024,
+  keepAlive: "1 seconds",
+  legacySse: LegacySse.make(),
+  sessions: { idleTimeout: "1 seconds", initializeTimeout: "1 seconds" },
+  onListening: control
+})
