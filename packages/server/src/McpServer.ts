@@ -14,7 +14,7 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Logger from "effect/Logger"
+import * as References from "effect/References"
 import * as Scope from "effect/Scope"
 import type * as Caching from "./Caching.ts"
 import * as Catalog from "./Catalog.ts"
@@ -123,7 +123,7 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
     const base = logs?.into(given) ?? given
     const catalog = Catalog.make(base, scope, options.offers)
     const provided = Context.make(Catalog.Catalog, catalog)
-    const loggers = Context.make(Logger.CurrentLoggers, Context.get(base, Logger.CurrentLoggers))
+    const loggers = Context.make(References.CurrentLoggers, Context.get(base, References.CurrentLoggers))
     // Its own, so that a second server with the same definitions offers them too.
     const memo = Layer.CurrentMemoMap.forkOrCreate(context)
     const building = Layer.succeedContext(Context.merge(provided, loggers))

@@ -5,7 +5,6 @@ import type { DefinitionError } from "@skein/server/DefinitionError"
 import * as JsonSchema from "@skein/server/JsonSchema"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
-import { execFileSync } from "node:child_process"
 import * as kit from "./kit.ts"
 
 type Schema = Parameters<typeof JsonSchema.make>[0]
@@ -291,24 +290,4 @@ describe("as the schema of a tool", () => {
         expect((error as DefinitionError).message).toContain("must say \"type\": \"object\" at its root")
       }
     }))
-})
-
-it("law 8 · who does not use it does not load it", () => {
-  // Each module that is loaded is named on stdout.
-  const hooks = `
-    const { registerHooks } = await import("node:module")
-    registerHooks({ load: (url, context, next) => (console.log(url), next(url, context)) })
-  `
-  const loaded = (...modules: ReadonlyArray<string>): string => {
-    const imports = modules.map((module) =>
-      `await import(${JSON.stringify(import.meta.resolve(`@skein/server/${module}`))})`
-    )
-    const program = [hooks, ...imports].join("\n")
-    const flags = ["--conditions=@skein/source", "--input-type=module", "--eval", program]
-    return execFileSync(process.execPath, flags, { encoding: "utf8" })
-  }
-  expect(loaded("JsonSchema")).toContain("/internal/validation/")
-  const others = loaded("Tool", "StandardSchema", "McpServer", "Stdio")
-  expect(others).toContain("/Tool.ts")
-  expect(others).not.toContain("/internal/validation/")
 })

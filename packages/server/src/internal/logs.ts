@@ -7,11 +7,12 @@ import { type Dispatcher, type Exchange, McpRequest } from "@skein/runtime/Excha
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Logger from "effect/Logger"
+import type * as Logger from "effect/Logger"
 import type { LogLevel } from "effect/LogLevel"
 import * as References from "effect/References"
 import * as Logging from "../Logging.ts"
 import type { Fibers } from "./fibers.ts"
+import { make as makeLogger } from "./logger.ts"
 import { plain } from "./plain.ts"
 import { spanKey, traceKey } from "./traceKeys.ts"
 
@@ -60,16 +61,16 @@ export class Forwarder {
 
   constructor({ maxSize, unasked }: Logging.Options, fibers: Fibers, context: Context.Context<never>) {
     this.unasked = unasked
-    this.own = context.mapUnsafe.has(Logger.CurrentLoggers.key)
+    this.own = context.mapUnsafe.has(References.CurrentLoggers.key)
     this.#maxSize = Math.max(256, maxSize ?? 16_384)
     this.#fibers = fibers
-    this.#logger = Logger.make((entry) => this.#log(entry))
+    this.#logger = makeLogger((entry) => this.#log(entry))
   }
 
   /** The services that handlers start with: those that are given, and this logger beside the others. */
   into<R>(context: Context.Context<R>): Context.Context<R> {
-    const loggers = this.beside(Context.get(context, Logger.CurrentLoggers))
-    return Context.add(Context.add(context, Logger.CurrentLoggers, loggers), Logs, this) as Context.Context<R>
+    const loggers = this.beside(Context.get(context, References.CurrentLoggers))
+    return Context.add(Context.add(context, References.CurrentLoggers, loggers), Logs, this) as Context.Context<R>
   }
 
   /** This logger beside the host's. */
@@ -80,7 +81,7 @@ export class Forwarder {
   /** A logger of the host's, which hears what it would hear if no client had asked. */
   #host(logger: Logger.Logger<unknown, unknown>): Logger.Logger<unknown, unknown> {
     if (logger === this.#logger || this.#hosts.has(logger)) return logger
-    const quiet = Logger.make<unknown, void>((entry) => {
+    const quiet = makeLogger((entry) => {
       if (!(isQuiet(entry.logLevel) && entry.fiber.getRef(Lowered))) logger.log(entry)
     })
     this.#hosts.add(quiet)
@@ -157,7 +158,7 @@ export const override = (
   const forwarder = Context.getOrUndefined(base, Logs)
   if (forwarder === undefined) return missing
   const all = missing.map(([key, value]): [string, unknown] =>
-    key === Logger.CurrentLoggers.key ? [key, forwarder.beside(value as Loggers)] : [key, value]
+    key === References.CurrentLoggers.key ? [key, forwarder.beside(value as Loggers)] : [key, value]
   )
   // Its own minimum is the author's word.
   return all.some(([key]) => key === References.MinimumLogLevel.key) ? [...all, [Lowered.key, false]] : all
@@ -178,7 +179,7 @@ export const passing = (captured: Context.Context<never>): ReadonlySet<string> =
 export const enter = <R>(context: Context.Context<R>, base: Context.Context<never>): Context.Context<R> => {
   const merged = Context.merge(context, base)
   const forwarder = Context.getOrUndefined(base, Logs)
-  const loggers = context.mapUnsafe.get(Logger.CurrentLoggers.key) as Loggers | undefined
+  const loggers = context.mapUnsafe.get(References.CurrentLoggers.key) as Loggers | undefined
   if (forwarder === undefined || forwarder.own || loggers === undefined) return merged
-  return Context.add(merged, Logger.CurrentLoggers, forwarder.beside(loggers))
+  return Context.add(merged, References.CurrentLoggers, forwarder.beside(loggers))
 }
