@@ -1,0 +1,202 @@
+/**
+ * `limits.md` against the code: each default that it tells is the one that the code fills in, and the one that the doc comment tells;
+ * and each option with a bound is in it.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import * as Limits from "@skein/runtime/Limits"
+import * as WebHttp from "@skein/server/WebHttp"
+import * as Duration from "effect/Duration"
+import { globSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import * as Endpoint from "../../packages/server/src/internal/http/options.ts"
+import { Hello } from "../programs/hello.ts"
+
+const root = join(import.meta.dirname, "../..")
+const read = (path: string): string => readFileSync(join(root, path), "utf8")
+const page = read("docs/limits.md")
+
+/** A default as a number: of milliseconds, or of whatever is counted. */
+const units: Readonly<Record<string, number>> = {
+  "": 1,
+  characters: 1,
+  MiB: 1024 * 1024,
+  Mi: 1024 * 1024,
+  "Mi characters": 1024 * 1024,
+  ms: 1,
+  s: 1_000,
+  second: 1_000,
+  seconds: 1_000,
+  min: 60_000,
+  minute: 60_000,
+  minutes: 60_000,
+  h: 3_600_000,
+  hour: 3_600_000
+}
+const amount = (text: string): number | undefined => {
+  const [, number = "", unit = ""] = /^([\d,]+|one) ?([A-Za-z ]*)$/.exec(text.trim()) ?? []
+  const count = number === "one" ? 1 : Number(number.replaceAll(",", ""))
+  return number === "" || units[unit] === undefined ? undefined : count * units[unit]
+}
+
+/** What a default is in the source: a number, a product of numbers, a duration, or the name of one of these. */
+const literal = (source: string, text: string): number | undefined => {
+  if (/^[\d_]+( \* [\d_]+)*$/.test(text)) {
+    return text.split(" * ").reduce((product, factor) => product * Number(factor.replaceAll("_", "")), 1)
+  }
+  if (text.startsWith("\"")) return Duration.toMillis(Duration.fromInputUnsafe(JSON.parse(text) as Duration.Input))
+  const [, unit, count] = /^Duration\.(\w+)\((\d+)\)$/.exec(text) ?? []
+  if (unit !== undefined) return Duration.toMillis(Duration.fromInputUnsafe(`${count} ${unit}` as Duration.Input))
+  const named = new RegExp(`const ${text} = (?:/\\* @__PURE__ \\*/ )?(${value})`).exec(source)
+  return named === null ? undefined : literal(source, named[1]!)
+}
+const value = "[\\d_]+(?: \\* [\\d_]+)*|\"\\d+ \\w+\"|Duration\\.\\w+\\(\\d+\\)|[a-z]\\w+"
+
+/** What the code fills in for an option: `options.x ?? 5`, `millis(options.x, 5)`, `{ x = 5 }`, `{ timeout: five, …`. */
+const filledIn = (commented: string, name: string): number | undefined => {
+  const source = commented.replaceAll(/\/\*\*[^]*?\*\//g, "")
+  for (const [, text] of source.matchAll(new RegExp(`\\b${name}(?: \\?\\?|,| =|:) (${value})`, "g"))) {
+    const found = literal(source, text!)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+interface Row {
+  readonly option: string
+  readonly stated: string
+  readonly text: string
+}
+
+interface Table {
+  readonly declared: string
+  readonly code: ReadonlyArray<string>
+  readonly rows: ReadonlyArray<Row>
+}
+
+const rowsOf = (table: string): ReadonlyArray<Row> =>
+  table.split("\n").filter((line) => line.startsWith("|")).slice(2).map((line) => {
+    const [, first = "", stated = ""] = line.split("|").map((cell) => cell.trim())
+    const names = Array.from(first.matchAll(/`([\w.]+)`/g), ([, name]) => name!)
+    return { option: (names.at(-1) ?? "").split(".").at(-1)!, stated, text: line }
+  })
+
+const tables: ReadonlyArray<Table> = Array.from(
+  page.matchAll(/<!-- bounds: (\S+)(?: filled in by ([^>]+))? -->\n\n((?:\|.*\n)+)/g),
+  ([, declared = "", code, table = ""]) => ({ declared, code: code?.split(" ") ?? [declared], rows: rowsOf(table) })
+)
+
+/** The members of the interfaces in a file that have a doc comment. */
+const members = (path: string): ReadonlyArray<{ readonly name: string; readonly doc: string }> =>
+  Array.from(
+    read(path).matchAll(/\/\*\*((?:(?!\*\/)[^])*?)\*\/\n {2}readonly (\w+)\?:/g),
+    ([, doc = "", name = ""]) => ({ name, doc: doc.replaceAll(/\s*\n\s*\* ?/g, " ").trim() })
+  )
+
+const isBound =
+  /^(max[A-Z]?\w*|limit|window|after|timeout|\w+Timeout|grace|\w+Grace|keepAlive|retry|retention|flush|pageSize|timeToLive|\w+Debounce)$/
+
+describe.each(tables)("limits.md, of $declared", ({ code, declared, rows }) => {
+  it("tells the defaults that the code fills in", () => {
+    const source = code.map(read).join("\n")
+    expect(rows.length).toBeGreaterThan(0)
+    for (const { option, stated } of rows) {
+      expect(amount(stated), `${option}: ${stated}`).toBeDefined()
+      expect([option, filledIn(source, option)]).toEqual([option, amount(stated)])
+    }
+  })
+
+  it("tells the defaults that the doc comments tell", () => {
+    const declared_ = new Map(members(declared).map(({ doc, name }) => [name, doc]))
+    for (const { option, stated } of rows) {
+      const said = /([\d,]+(?: (?:MiB|Mi|ms|\w*second|\w*minute|\w*hour)s?)?|one minute)(?: characters)? by default/
+        .exec(
+          declared_.get(option) ?? ""
+        )?.[1]
+      expect([option, amount(said ?? "")]).toEqual([option, amount(stated)])
+    }
+  })
+
+  it("has every bound", () => {
+    const known = new Set(rows.map(({ option }) => option))
+    expect(
+      members(declared).filter(({ doc, name }) => isBound.test(name) && /by default/.test(doc) && !known.has(name))
+    )
+      .toEqual([])
+  })
+})
+
+describe("limits.md", () => {
+  it("has every file of the server that declares a bound", () => {
+    // What is a client's, what is no bound, and what is told with another file.
+    const others = new Set(["packages/server/src/Cors.ts", "packages/server/src/Caching.ts"])
+    const told = new Set(tables.map(({ declared }) => declared))
+    const sources = globSync("packages/server/src/**/*.ts", { cwd: root })
+    const missing = sources.filter((path) =>
+      !told.has(path) && !others.has(path) &&
+      members(path).some(({ doc, name }) => isBound.test(name) && /\d.*by default|by default.*\d/.test(doc))
+    )
+    expect(missing).toEqual([])
+  })
+
+  it("tells of the endpoint and of connections what `resolve` gives", () => {
+    const { sessions, ...rest } = Endpoint.resolve()
+    const given = new Map<string, unknown>(Object.entries({ ...rest, ...sessions, ...Limits.resolve() }))
+    for (const { declared, rows } of tables) {
+      if (!/http\/options|Limits/.test(declared)) continue
+      for (const { option, stated } of rows) {
+        const key = declared.includes("Limits") && option === "maxQueued" ? Limits.resolve().maxQueued : undefined
+        const of = declared.includes("http/options") && option === "maxQueued" ? sessions.maxQueued : given.get(option)
+        expect([option, amount(stated)]).toEqual([option, key ?? of])
+      }
+    }
+  })
+
+  it("tells the bounds without an option as they are", () => {
+    const rows = Array.from(
+      page.matchAll(/^\|[^|]*\| ([^|]*?) +\|.*<!-- (\S+) (\w+) --> *\|$/gm),
+      ([, stated = "", path = "", name = ""]) => ({ stated, path, name })
+    )
+    expect(rows.length).toBeGreaterThan(10)
+    for (const { name, path, stated } of rows) {
+      expect([name, filledIn(read(path), name)]).toEqual([name, amount(stated)])
+    }
+  })
+
+  it("tells the status and the code at the bounds of an endpoint", async () => {
+    const post = (method: string, params: object, headers: Record<string, string>) =>
+      new Request("http://localhost/mcp", {
+        method: "POST",
+        headers: { "content-type": "application/json", accept: "application/json, text/event-stream", ...headers },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params })
+      })
+    const initialize = post("initialize", {
+      protocolVersion: "2025-11-25",
+      capabilities: {},
+      clientInfo: { name: "guide", version: "1" }
+    }, {})
+    const _meta = {
+      "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+      "io.modelcontextprotocol/clientInfo": { name: "guide", version: "1" },
+      "io.modelcontextprotocol/clientCapabilities": {}
+    }
+    const modern = { "mcp-protocol-version": "2026-07-28" }
+    const listen = { ...modern, "mcp-method": "subscriptions/listen" }
+    const discover = post("server/discover", { _meta }, { ...modern, "mcp-method": "server/discover" })
+    const cases: ReadonlyArray<readonly [string, WebHttp.Options, Request]> = [
+      ["maxBody", { maxBody: 10 }, discover.clone()],
+      ["maxRequests", { maxRequests: 0 }, discover.clone()],
+      ["maxStreams", { maxStreams: 0 }, post("subscriptions/listen", { notifications: {}, _meta }, listen)],
+      ["max", { sessions: { max: 0 } }, initialize.clone()],
+      ["maxInitialize", { sessions: { maxInitialize: 10 } }, initialize.clone()]
+    ]
+    const rows = tables.find(({ declared }) => declared.includes("http/options"))!.rows
+    for (const [option, options, request] of cases) {
+      const { close, handler } = WebHttp.mount(Hello, options)
+      const answer = await handler(request)
+      const { error } = await answer.json() as { readonly error: { readonly code: number } }
+      const retry = answer.headers.has("retry-after") ? ", `Retry-After`" : ""
+      expect(rows.find((row) => row.option === option)?.text).toContain(`${answer.status}, \`${error.code}\`${retry}`)
+      await close()
+    }
+  })
+})
