@@ -14,6 +14,7 @@ export class Load {
   readonly wrong = new Map<string, number>()
   readonly visits = new Map<Way, number>(ways.map((way) => [way, 0]))
   readonly #port: number
+  #users = 0
   #round = 0
   #next = 0
 
@@ -41,7 +42,7 @@ export class Load {
   }
 
   async #visit(way: Way): Promise<void> {
-    const visitor = new Visitor(this.#port, this.#round)
+    const visitor = new Visitor(this.#port, `user-${++this.#users}`, this.#round)
     // Counted at once, so that no more come than are wanted.
     this.sessions += way.sessions
     this.streams += way.streams

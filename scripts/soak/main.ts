@@ -9,7 +9,7 @@ import { parseArgs } from "node:util"
 import { type Plan, soak } from "./soak.ts"
 
 const thorough: Plan = { warmUp: 4_000, goal: 100_000, slices: 10, maxGrowth: 1_000_000, maxObjects: 100 }
-const quick: Plan = { warmUp: 1_000, goal: 2_000, slices: 2, maxGrowth: 1_000_000, maxObjects: 50 }
+const quick: Plan = { warmUp: 1_000, goal: 2_000, slices: 2, maxGrowth: 1_000_000, maxObjects: 80 }
 
 const { values } = parseArgs({ options: { quick: { type: "boolean", default: false } } })
 

@@ -2,27 +2,35 @@
  * The server that is treated badly: one that offers a bit of everything, with bounds on time so short that what was left behind is
  * over within seconds. Whoever started it asks it over the channel between them how it is.
  */
+import * as AuditLog from "@skein/server/AuditLog"
 import * as Catalog from "@skein/server/Catalog"
+import * as Concurrency from "@skein/server/Concurrency"
 import * as EventLog from "@skein/server/EventLog"
 import * as LegacySse from "@skein/server/LegacySse"
 import * as McpServer from "@skein/server/McpServer"
+import * as Middleware from "@skein/server/Middleware"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Polling from "@skein/server/Polling"
 import * as Progress from "@skein/server/Progress"
+import * as RateLimit from "@skein/server/RateLimit"
 import * as Resource from "@skein/server/Resource"
+import * as ResponseSize from "@skein/server/ResponseSize"
 import * as Sampling from "@skein/server/Sampling"
+import * as Telemetry from "@skein/server/Telemetry"
+import * as Timeout from "@skein/server/Timeout"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as References from "effect/References"
-import * as Scope from "effect/Scope"
 import { active, census, type State } from "./census.ts"
 
 const echo = Tool.layer(Tool.make("echo", { description: "Answers at once." }), () => Effect.succeed("at once"))
 
-/** With `--leak` each call leaves a fiber behind: for the test that it is found. */
+const ignore = (): void => {}
+
+/** With `--leak` each call leaves a timer behind: for the test that it is found. */
 const leak = process.argv.includes("--leak")
-  ? Effect.forkIn(Effect.never, Scope.makeUnsafe())
+  ? Effect.sync(() => void setTimeout(ignore, 1_000_000))
   : Effect.void
 
 const slow = Tool.layer(
@@ -87,6 +95,16 @@ const changes = Layer.effectDiscard(
   ))
 )
 
+/** All that may remember something of whoever calls. Nobody comes twice, so that what is remembered by mistake adds up. */
+const middleware = Layer.mergeAll(
+  Telemetry.layer(),
+  AuditLog.layer({ sink: () => Effect.void }),
+  RateLimit.layer({ limit: 1_000, window: "10 seconds", maxKeys: 200 }),
+  Concurrency.layer({ limit: 3, key: Middleware.perPrincipalAndTarget }),
+  Timeout.layer({ after: "1 minute" }),
+  ResponseSize.layer()
+)
+
 const log = EventLog.memory() as EventLog.Log & { readonly size: number }
 
 const server = McpServer.layer(
@@ -99,7 +117,8 @@ const server = McpServer.layer(
   flood,
   ask,
   resource,
-  changes
+  changes,
+  middleware
 ).pipe(
   Layer.merge(Layer.succeed(EventLog.EventLog, log)),
   // A client that does not read is worth a warning, and there are thousands of them here.
@@ -132,6 +151,7 @@ NodeHttp.runMain(server, {
   port: 0,
   maxUnsent: 64 * 1024,
   keepAlive: "1 seconds",
+  principal: ({ headers }) => ({ id: String(headers["x-user"]) }),
   legacySse: LegacySse.make(),
   sessions: { idleTimeout: "1 seconds", initializeTimeout: "1 seconds" },
   onListening: control

@@ -25,7 +25,10 @@ interface Snapshot {
 // By their names they tell something; all else is told by its kind: a string's name is its text.
 const named = new Set(["object", "closure", "native"])
 
-/** Reads a snapshot. V8's own things, such as code, are left out: they follow the heat of the program, not its data. */
+// V8's own things follow the heat of the program, not its data; and a number on the heap is part of something else.
+const ignored = new Set(["hidden", "code", "synthetic", "object shape", "number"])
+
+/** Reads a snapshot. */
 export const read = (path: string): Histogram => {
   const { nodes, snapshot, strings } = JSON.parse(readFileSync(path, "utf8")) as Snapshot
   const { node_fields: fields, node_types: [types] } = snapshot.meta
@@ -37,7 +40,7 @@ export const read = (path: string): Histogram => {
   const histogram = new Map<string, { count: number; size: number }>()
   for (let at = 0; at < nodes.length; at += fields.length) {
     const kind = types[nodes[at + type]!]!
-    if (kind === "hidden" || kind === "code" || kind === "synthetic" || kind === "object shape") continue
+    if (ignored.has(kind)) continue
     const key = named.has(kind) ? `${kind} ${strings[nodes[at + name]!]!.slice(0, 60)}` : kind
     let held = histogram.get(key)
     if (held === undefined) histogram.set(key, held = { count: 0, size: 0 })

@@ -48,11 +48,14 @@ const expect = (what: string, answer: Answer, status: number): Answer => {
 export class Visitor {
   /** Different for each that comes the same way. */
   readonly number: number
+  /** Nobody else is called like this. */
+  readonly #user: string
   readonly #port: number
   readonly #wires: Array<Wire> = []
 
-  constructor(port: number, number: number) {
+  constructor(port: number, user: string, number: number) {
     this.#port = port
+    this.#user = user
     this.number = number
   }
 
@@ -78,7 +81,8 @@ export class Visitor {
     const length = body === undefined ? "" : `content-type: application/json\r\ncontent-length: ${json.length}\r\n`
     const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join("")
     const accept = verb === "GET" ? "text/event-stream" : "application/json, text/event-stream"
-    return `${verb} ${path} HTTP/1.1\r\nhost: 127.0.0.1:${this.#port}\r\naccept: ${accept}\r\n${length}${more}\r\n${json}`
+    const to = `host: 127.0.0.1:${this.#port}\r\nx-user: ${this.#user}`
+    return `${verb} ${path} HTTP/1.1\r\n${to}\r\naccept: ${accept}\r\n${length}${more}\r\n${json}`
   }
 
   // ---- the session era
