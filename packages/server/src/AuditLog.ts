@@ -18,7 +18,7 @@ import type * as Layer from "effect/Layer"
 import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import * as captured from "./internal/captured.ts"
-import { clip } from "./internal/clip.ts"
+import { clip, quoted } from "./internal/clip.ts"
 import { errorOf, type Outcome, outcomeOf } from "./internal/outcome.ts"
 import { aside } from "./internal/refusal.ts"
 import { namedBy } from "./internal/target.ts"
@@ -120,9 +120,6 @@ const entryOf = (
     ...(args === undefined ? undefined : { arguments: args(exchange) })
   }
 }
-
-// A client's text is quoted, so that it cannot look like a line of the log.
-const quoted = (text: string): string => /^[\x21-\x7e]+$/.test(text) ? text : JSON.stringify(text)
 
 const log = (entry: Entry): Effect.Effect<void> => {
   const named = entry.target === undefined ? quoted(entry.method) : `${quoted(entry.method)} ${quoted(entry.target)}`

@@ -150,7 +150,9 @@ export class Requests<R> implements Owner {
     exchange.cancel()
     // "Both parties SHOULD log cancellation reasons for debugging"
     if (typeof reason === "string") {
-      this.#host.log(Effect.logDebug(`${exchange.method} was cancelled: ${reason.slice(0, maxQuote)}`))
+      this.#host.log(
+        Effect.logDebug(`${quoted(exchange.method)} was cancelled: ${JSON.stringify(reason.slice(0, maxQuote))}`)
+      )
     }
     return true
   }
@@ -217,7 +219,9 @@ export class Requests<R> implements Owner {
     reference: string
   ): void {
     const target = targetOf(params)
-    const named = target === undefined ? method : `${method} ${JSON.stringify(target.slice(0, maxQuote))}`
+    const named = target === undefined
+      ? quoted(method)
+      : `${quoted(method)} ${JSON.stringify(target.slice(0, maxQuote))}`
     this.#host.log(Effect.logError(`${named} failed, reference ${reference}`, cause))
   }
 
@@ -293,3 +297,7 @@ export class Requests<R> implements Owner {
 
 // What the other side gives as a name or a reason is logged up to this many characters.
 const maxQuote = 256
+
+/** A method as the log may have it: the other side may send any text, line breaks and all. */
+const quoted = (method: string): string =>
+  /^[\x21-\x7e]{1,256}$/.test(method) ? method : JSON.stringify(method.slice(0, maxQuote))

@@ -11,6 +11,7 @@ import * as Limits from "@skein/runtime/Limits"
 import type * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import { holdsAtMost } from "../decode.ts"
 import type { Host } from "../host.ts"
 import { classify } from "./classify.ts"
 import type { HttpAnswer, HttpRequest } from "./door.ts"
@@ -24,8 +25,12 @@ import { Sessions } from "./sessions.ts"
 
 const notFound = invalid(404, "Not Found: there is no such endpoint here")
 const tooLarge = invalid(413, "Content Too Large", { connection: "close" })
+const tooMuch = invalid(413, "Content Too Large: the client says too much of itself")
 const noText = because(McpError.parseError("Parse error: not valid UTF-8"))
 const ending = busy("Service Unavailable: the server ends")
+
+// Of the values in an `initialize`: two characters of JSON can become sixty bytes in memory.
+const maxValues = 1_000
 
 /** An endpoint that answers the requests of doors, in both eras. */
 export class Endpoint {
@@ -128,7 +133,11 @@ export class Endpoint {
     const refused = method === "GET" ? this.#guards.acceptStream(request) : this.#guards.content(request)
     if (refused !== undefined) return this.#refuse(answer, refused)
     if (method === "GET") return this.#sessions.legacyGet(messages, request, answer)
-    this.#read(request, answer, (message) => this.#sessions.legacyPost(message, request, answer))
+    this.#read(request, answer, (message) => {
+      const wrong = this.#mismatch(message, request, false)
+      if (wrong === undefined) this.#sessions.legacyPost(message, request, answer)
+      else this.#refuse(answer, because(McpError.headerMismatch(wrong), Revision.latestSession), idOf(message))
+    })
   }
 
   /** A stream of a session, or its end. */
@@ -153,13 +162,26 @@ export class Endpoint {
   #read(request: HttpRequest, answer: HttpAnswer, then: (message: JsonRpc.Inbound) => void): void {
     request.read(this.options.maxBody, (body) => {
       try {
-        if (!("fault" in body)) then(JsonRpc.parseText(body.text, this.#maxBatch))
-        else if (body.fault === "TooLarge") this.#refuse(answer, tooLarge)
+        if (!("fault" in body)) {
+          this.#parsed(JsonRpc.parseText(body.text, this.#maxBatch), body.text.length, answer, then)
+        } else if (body.fault === "TooLarge") this.#refuse(answer, tooLarge)
         else if (body.fault === "Encoding") this.#refuse(answer, noText)
       } catch (defect) {
         this.#fault(answer, defect)
       }
     })
+  }
+
+  /** What a client says of itself is kept for as long as its session. */
+  #parsed(
+    message: JsonRpc.Inbound,
+    size: number,
+    answer: HttpAnswer,
+    then: (message: JsonRpc.Inbound) => void
+  ): void {
+    if (message._tag !== "Request" || message.method !== "initialize") return then(message)
+    if (size <= this.options.sessions.maxInitialize && holdsAtMost(message.params, maxValues)) return then(message)
+    this.#refuse(answer, tooMuch, message.id)
   }
 
   #posted(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
@@ -204,15 +226,17 @@ export class Endpoint {
   }
 
   #inSession(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
-    if (message._tag === "Request" || message._tag === "Notification") {
-      const required = this.options.requireMirroredHeaders && message._tag === "Request"
-      const caller = required || request.params !== undefined ? this.#sessions.caller(request) : undefined
-      const wrong = mirrored.mismatch(this.#host.catalog, message, request, caller, required)
-      if (wrong !== undefined) {
-        return this.#refuse(answer, because(McpError.headerMismatch(wrong), Revision.latestSession), idOf(message))
-      }
-    }
-    this.#sessions.post(message, request, answer)
+    const wrong = this.#mismatch(message, request, this.options.requireMirroredHeaders)
+    if (wrong === undefined) return this.#sessions.post(message, request, answer)
+    this.#refuse(answer, because(McpError.headerMismatch(wrong), Revision.latestSession), idOf(message))
+  }
+
+  #mismatch(message: JsonRpc.Inbound, request: HttpRequest, demanded: boolean): string | undefined {
+    if (message._tag === "Batch") return mirrored.mismatchOfBatch(message, request, demanded)
+    if (message._tag !== "Request" && message._tag !== "Notification") return undefined
+    const required = demanded && message._tag === "Request"
+    const caller = required || request.params !== undefined ? this.#sessions.caller(request) : undefined
+    return mirrored.mismatch(this.#host.catalog, message, request, caller, required)
   }
 
   #refuse(answer: HttpAnswer, refused: Refused, id?: JsonRpc.Id): void {

@@ -14,7 +14,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import { clip } from "../clip.ts"
+import { clip, quoted } from "../clip.ts"
 import type { Host } from "../host.ts"
 import type { HttpAnswer, HttpRequest } from "./door.ts"
 import type { KeepAlive } from "./keepAlive.ts"
@@ -141,7 +141,7 @@ export class Lone implements Owner {
 
   #leave(): Effect.Effect<void> {
     if (this.#turns.size === 0) return Effect.void
-    const names = Array.from(this.#turns, ({ method }) => clip(method)).slice(0, 10).join(", ")
+    const names = Array.from(this.#turns, ({ method }) => quoted(method)).slice(0, 10).join(", ")
     for (const turn of this.#turns) turn.to.abort()
     return Effect.logWarning(`${this.#turns.size} requests did not end when they were interrupted: ${names}`)
   }
@@ -222,7 +222,7 @@ export class Lone implements Owner {
 
   defect({ method, params }: Exchange, cause: Cause.Cause<unknown>, reference: string): void {
     const name = params?.["name"]
-    const about = typeof name === "string" ? `${method} ${JSON.stringify(clip(name))}` : clip(method)
+    const about = typeof name === "string" ? `${quoted(method)} ${JSON.stringify(clip(name))}` : quoted(method)
     Effect.runForkWith(this.#context)(Effect.logError(`${about} failed, reference ${reference}`, cause))
   }
 

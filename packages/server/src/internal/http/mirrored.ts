@@ -62,3 +62,17 @@ export const mismatch = (
   const compared = required ? headers : headers.filter(({ key }) => request.header(key) !== undefined)
   return XMcpHeader.mismatch(compared, params?.["arguments"], (key) => request.header(key))
 }
+
+/** The same for a batch: no header can repeat the methods of several messages, so that one with headers, or that needs them, is wrong. */
+export const mismatchOfBatch = (
+  { members }: JsonRpc.Batch<JsonRpc.Message | JsonRpc.Invalid>,
+  request: HttpRequest,
+  required: boolean
+): string | undefined => {
+  const sent = [Header.keys.method, Header.keys.name].find((key) => request.header(key) !== undefined) ??
+    request.params?.[0]
+  if (sent !== undefined) return `${sent} header cannot repeat what is in a batch`
+  return required && members.some(({ _tag }) => _tag === "Request")
+    ? `${Header.names.method} header is required, and cannot repeat what is in a batch`
+    : undefined
+}

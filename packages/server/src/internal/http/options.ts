@@ -76,6 +76,11 @@ export interface SessionOptions {
    * many POSTs are handled at the same time.
    */
   readonly max?: number | undefined
+  /**
+   * Characters of `initialize`, of which the session keeps what its client says of itself: 65,536 by default. A longer one, or one of
+   * more than 1,000 values, is answered with 413.
+   */
+  readonly maxInitialize?: number | undefined
   /** How long a session lives in which nothing is in flight and no stream is open: 30 minutes by default. */
   readonly idleTimeout?: Duration.Input | undefined
   /**
@@ -126,6 +131,7 @@ export interface Resolved {
   readonly cors: Cors | undefined
   readonly sessions: {
     readonly max: number
+    readonly maxInitialize: number
     readonly idleTimeout: number
     readonly initializeTimeout: number
     readonly maxQueued: number
@@ -159,6 +165,7 @@ export const resolve = (options: Options = {}): Resolved => ({
   cors: options.cors,
   sessions: {
     max: count(options.sessions?.max, 10_000),
+    maxInitialize: count(options.sessions?.maxInitialize, 65_536),
     idleTimeout: millis(options.sessions?.idleTimeout, 1_800_000),
     initializeTimeout: millis(options.sessions?.initializeTimeout, 60_000),
     maxQueued: count(options.sessions?.maxQueued, 100),

@@ -1,0 +1,191 @@
+/** Attacks on sessions: what they keep, whose they are, and what is said in them. */
+import { describe, expect, it } from "@effect/vitest"
+import * as LegacySse from "@skein/server/LegacySse"
+import * as Effect from "effect/Effect"
+import * as kit from "../kit.ts"
+import { call, enter, initialize, notification, request, sampled, serve } from "../session/kit.ts"
+
+const opening = (clientInfo: object, capabilities: object = {}) => ({
+  ...initialize("2025-11-25"),
+  params: { protocolVersion: "2025-11-25", capabilities, clientInfo: { name: "x", version: "1", ...clientInfo } }
+})
+
+describe("what a client says of itself", () => {
+  it.live("is kept as long as its session, and so is bounded: in characters, and in values", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* serve({ legacySse: LegacySse.make() })
+      const most = 65_536 - JSON.stringify(opening({ title: "" })).length
+      expect((yield* kit.post(server, opening({ title: "x".repeat(most) }))).status).toBe(200)
+      expect(server.endpoint.sessions).toBe(1)
+      const bombs = [
+        opening({ title: "x".repeat(most + 1) }),
+        opening({}, { experimental: { x: { y: Array.from({ length: 1_000 }, () => ({})) } } })
+      ]
+      for (const bomb of bombs) {
+        const { json, status } = yield* kit.post(server, bomb)
+        expect([status, json.error.code, json.id]).toEqual([413, -32600, "init"])
+      }
+      expect(server.endpoint.sessions).toBe(1)
+      // The path of 2024-11-05 takes no more.
+      const stream = yield* kit.open(server, { method: "GET", path: "/sse" })
+      const path = (yield* stream.next).data!
+      const legacy = yield* kit.send(server, { path, headers: kit.posting, body: bombs[1] })
+      expect(legacy.status).toBe(413)
+      const small = yield* serve({ sessions: { maxInitialize: 100 } })
+      expect((yield* kit.post(small, initialize("2025-11-25"))).status).toBe(413)
+    })))
+})
+
+describe("a session id", () => {
+  it.live("is never the client's choice, and is taken as it is", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* serve()
+      const chosen = { "mcp-session-id": "chosen-by-eve-0123456789" }
+      expect((yield* kit.post(server, initialize("2025-11-25"), chosen)).status).toBe(404)
+      expect(server.endpoint.sessions).toBe(0)
+      const { id } = yield* enter(server, "2025-11-25")
+      expect(id).toMatch(/^[A-Za-z0-9_-]{22}$/)
+      const other = yield* enter(server, "2025-11-25")
+      const swapped = id.replace(/[a-zA-Z]/g, (letter) =>
+        letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase())
+      const wrong = [
+        swapped,
+        `${id} x`,
+        `"${id}"`,
+        `${id},${other.id}`,
+        `${id}=`,
+        id.slice(0, -1),
+        "__proto__",
+        "constructor"
+      ]
+      for (const one of wrong) {
+        expect([one, (yield* kit.post(server, request(1, "ping"), { "mcp-session-id": one })).status]).toEqual([
+          one,
+          404
+        ])
+      }
+      // Two of them are none.
+      const both = { "mcp-session-id": [id, other.id] }
+      expect((yield* kit.post(server, request(1, "ping"), both)).status).toBe(404)
+    })))
+
+  it.live("of somebody else's session is no use: not to ask, not to listen, not to come back, not to answer, not to end it", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* serve()
+      const ada = yield* enter(server, "2025-11-25", { headers: { "x-user": "ada" } })
+      const asked = yield* ada.stream(call(1, "ask", { key: "for ada" }))
+      const question = yield* asked.message
+      for (const user of ["eve", "ADA", "ada2", "ada, eve", undefined]) {
+        const headers = { "mcp-session-id": ada.id, "x-user": user }
+        const answer = { jsonrpc: "2.0", id: question.id, result: sampled("eve") }
+        const tries = [
+          kit.post(server, request(2, "ping"), headers),
+          kit.post(server, answer, headers),
+          kit.post(server, notification("notifications/cancelled", { requestId: 1 }), headers),
+          kit.send(server, { method: "GET", headers }),
+          kit.send(server, { method: "GET", headers: { ...headers, "last-event-id": "1-1" } }),
+          kit.send(server, { method: "DELETE", headers })
+        ]
+        for (const one of tries) expect((yield* one).status).toBe(404)
+      }
+      yield* ada.post({ jsonrpc: "2.0", id: question.id, result: sampled("mine") })
+      expect((yield* asked.message).result.content[0].text).toBe("for ada mine")
+    })))
+})
+
+describe("two clients with the same ids at the same time", () => {
+  it.live("hear their own results, progress and questions; neither cancels nor answers for the other", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* serve()
+      const [ada, bob] = [yield* enter(server, "2025-11-25"), yield* enter(server, "2025-11-25")]
+      const ofAda = yield* ada.stream(call(1, "ask", { key: "ada" }))
+      const ofBob = yield* bob.stream(call(1, "ask", { key: "bob" }))
+      const [first, second] = [yield* ofAda.message, yield* ofBob.message]
+      expect([first, second].map(({ params }) => params.messages[0].content.text)).toEqual(["ada", "bob"])
+      // Both servers' questions may have the same id as well.
+      yield* bob.post(notification("notifications/cancelled", { requestId: 1 }))
+      yield* bob.post({ jsonrpc: "2.0", id: first.id, result: sampled("eve") })
+      yield* ada.post({ jsonrpc: "2.0", id: first.id, result: sampled("mine") })
+      expect((yield* ofAda.message).result.content[0].text).toBe("ada mine")
+      // Bob has cancelled his own.
+      expect(yield* ofBob.ended).toBe("end")
+      const [a, b] = [
+        yield* ada.stream(call("same", "steps", { key: "ada" })),
+        yield* bob.stream(call("same", "steps", { key: "bob" }))
+      ]
+      server.control.open("bob 1")
+      server.control.open("bob 2")
+      const ofB = [yield* b.message, yield* b.message, yield* b.message]
+      expect(ofB.map(({ params }) => params?.progress)).toEqual([1, 2, undefined])
+      expect(ofB[2].result.content[0].text).toBe("bob done")
+      expect((yield* a.message).params.progress).toBe(1)
+      expect(a.waiting().filter(({ json }) => json !== undefined)).toEqual([])
+      server.control.open("ada 1")
+      server.control.open("ada 2")
+      yield* a.message
+      expect((yield* a.message).result.content[0].text).toBe("ada done")
+    })))
+})
+
+describe("an event id", () => {
+  it.live("that is made up leads nowhere: 400, and the session goes on", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* serve()
+      const client = yield* enter(server, "2025-11-25")
+      const steps = yield* client.stream(call(1, "steps", { key: "a" }))
+      yield* steps.message
+      const wrong = [
+        "0",
+        "-1-1",
+        "1--1",
+        "1-2",
+        "1-999999999999999",
+        "9007199254740993-1",
+        "999999999999999999999-1",
+        "01-1",
+        "1-1e0",
+        "1-1 ",
+        "1-1,1-2",
+        "1-0x1",
+        "Infinity-0",
+        "NaN-NaN",
+        "2-0",
+        "__proto__-0",
+        `${server.port}-${"9".repeat(5_000)}`
+      ].filter((id) => id.trim() === id)
+      for (const id of wrong) expect([id, (yield* client.read({ "last-event-id": id })).status]).toEqual([id, 400])
+      server.control.open("a 1")
+      server.control.open("a 2")
+      yield* steps.message
+      expect((yield* steps.message).result.content[0].text).toBe("a done")
+    })))
+})
+
+describe("headers that repeat a body", () => {
+  it.live("2025-03-26 · cannot repeat a batch: one with them is refused, and so is one without, where they are demanded", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* serve()
+      const batch = [call(1, "echo", { text: "hi" })]
+      const client = yield* enter(server, "2025-03-26")
+      expect((yield* client.post(batch)).json[0].result.content[0].text).toBe("hi")
+      for (const headers of [{ "mcp-method": "tools/list" }, { "mcp-name": "echo" }, { "mcp-param-x": "1" }]) {
+        expect((yield* client.post(batch, headers)).status).toBe(400)
+      }
+      const strict = yield* serve({ requireMirroredHeaders: true })
+      const opened = yield* kit.post(strict, initialize("2025-03-26"), { "mcp-method": "initialize" })
+      const own = { "mcp-session-id": opened.headers["mcp-session-id"] as string }
+      expect((yield* kit.post(strict, batch, own)).status).toBe(400)
+      expect((yield* kit.post(strict, [notification("notifications/initialized")], own)).status).toBe(202)
+    })))
+
+  it.live("2024-11-05 · are compared where they are sent", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* serve({ legacySse: LegacySse.make() })
+      const stream = yield* kit.open(server, { method: "GET", path: "/sse" })
+      const path = (yield* stream.next).data!
+      const post = (headers: object) =>
+        kit.send(server, { path, headers: { ...kit.posting, ...headers }, body: initialize("2024-11-05") })
+      expect((yield* post({ "mcp-method": "tools/list" })).status).toBe(400)
+      expect((yield* post({ "mcp-method": "initialize" })).status).toBe(202)
+    })))
+})
