@@ -36,13 +36,11 @@ const elicitation = Tool.layer(
 )
 
 const prefilled = Elicitation.make({
-  name: Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.succeed("John Doe"))),
-  age: Schema.Int.pipe(Schema.withDecodingDefaultKey(Effect.succeed(30))),
-  score: Schema.Finite.pipe(Schema.withDecodingDefaultKey(Effect.succeed(95.5))),
-  status: Schema.Literals(["active", "inactive", "pending"]).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed("active" as const))
-  ),
-  verified: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(true)))
+  name: Schema.String.pipe(Elicitation.withDefault("John Doe")),
+  age: Schema.Int.pipe(Elicitation.withDefault(30)),
+  score: Schema.Finite.pipe(Elicitation.withDefault(95.5)),
+  status: Schema.Literals(["active", "inactive", "pending"]).pipe(Elicitation.withDefault("active")),
+  verified: Schema.Boolean.pipe(Elicitation.withDefault(true))
 })
 
 const defaults = Tool.layer(

@@ -112,8 +112,8 @@ class FormImpl<A> implements Form<A> {
 
 /**
  * Makes a form of a struct, or of its fields. `title`, `description` and `default` are told to the user, as are lengths, bounds and
- * the formats of {@link Email} and its kin; whatever else a schema checks (a pattern, say) is checked on the answer. A field with
- * `Schema.withDecodingDefaultKey` may be left empty, and its default is shown since 2025-11-25.
+ * the formats of {@link Email} and its kin; whatever else a schema checks (a pattern, say) is checked on the answer. A field with a
+ * {@link withDefault} is filled in already.
  *
  * A field that is none (an object, a list of anything but a choice) makes every question with the form fail, with
  * `InvalidQuestion` and its name; `requestedSchema` tells it before.
@@ -279,6 +279,19 @@ export const choice = <const T extends Titles>(
  */
 export const choices = <const T extends Titles>(titles: T): Schema.$Array<Schema.Codec<keyof T & string>> =>
   Schema.Array(options(titles))
+
+/**
+ * A field that is filled in already: a yes or no since 2025-06-18, any other since 2025-11-25. Whoever leaves it out means the
+ * default, in every revision.
+ *
+ * @example
+ * const table = Elicitation.make({
+ *   people: Schema.Int.pipe(Elicitation.withDefault(2)),
+ *   where: Elicitation.choice({ in: "Inside", out: "In the garden" }).pipe(Elicitation.withDefault("in"))
+ * })
+ */
+export const withDefault = <S extends Field>(value: S["Type"]) => (field: S): Schema.withDecodingDefaultTypeKey<S> =>
+  Schema.withDecodingDefaultTypeKey<S>(Effect.succeed(value))(field)
 
 const text = (format: string, expected: string, accepts: (text: string) => boolean) =>
   Schema.String.annotate({ format }).check(Schema.makeFilter(accepts, { expected }))

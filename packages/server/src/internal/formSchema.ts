@@ -108,8 +108,10 @@ const isNonFinite = (node: unknown): boolean =>
  * of it: people better see the number that the author meant.
  */
 const minLength = (ast: AST.AST | undefined): { readonly minLength?: number } => {
-  if (ast === undefined || !AST.isString(ast) || ast.encoding !== undefined) return {}
-  const least = ast.checks?.flatMap((check) => {
+  // What is sent is what the last step of the encoding makes: of a field with a default, the field itself.
+  const sent = ast?.encoding?.at(-1)?.to ?? ast
+  if (sent === undefined || !AST.isString(sent)) return {}
+  const least = sent.checks?.flatMap((check) => {
     const { id, payload } = (check.annotations?.["representation"] ?? {}) as { id?: string; payload?: JsonObject }
     return id === "effect/schema/isMinLength" ? [Number(payload?.["minLength"])] : []
   }) ?? []

@@ -125,6 +125,44 @@ describe("a form", () => {
       }))
   }
 
+  it.effect("2025-11-25 · \"optional default values\": a field is filled in with a value of its type, and may be left out", () =>
+    Effect.gen(function*() {
+      const filled = {
+        people: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 })).annotate({ title: "How many?" }).pipe(
+          Elicitation.withDefault(2)
+        ),
+        name: Schema.String.check(Schema.isMinLength(2)).pipe(Elicitation.withDefault("Jo")).annotate({
+          title: "Name"
+        }),
+        plain: Schema.Literals(["a", "b"]).pipe(Elicitation.withDefault("a")),
+        single: Elicitation.choice(colors).pipe(Elicitation.withDefault("g")),
+        titled: Elicitation.choices(colors).pipe(Elicitation.withDefault(["r"])),
+        born: Schema.Date.pipe(Elicitation.withDefault(new Date(0))),
+        ok: Schema.Boolean.pipe(Elicitation.withDefault(true))
+      }
+      const { result, sent } = yield* asking("2025-11-25", Elicitation.form("?", filled), kit.accept({ name: "Ann" }))
+      expect(sent.requestedSchema).toMatchObject({
+        properties: {
+          people: { type: "integer", title: "How many?", minimum: 1, maximum: 9, default: 2 },
+          name: { type: "string", title: "Name", default: "Jo", minLength: 2 },
+          plain: { type: "string", enum: ["a", "b"], default: "a" },
+          single: { type: "string", oneOf: written.single.oneOf, default: "g" },
+          titled: { type: "array", items: written.titled.items, default: ["r"] },
+          born: { type: "string", format: "date-time", default: "1970-01-01T00:00:00.000Z" },
+          ok: { type: "boolean", default: true }
+        }
+      })
+      expect(sent.requestedSchema).not.toHaveProperty("required")
+      expect(result).toEqual(Result.succeed({
+        action: "accept",
+        content: { people: 2, name: "Ann", plain: "a", single: "g", titled: ["r"], born: new Date(0), ok: true }
+      }))
+      // @ts-expect-error a default is one of the values
+      Schema.Literals(["a", "b"]).pipe(Elicitation.withDefault("c"))
+      const wrong = yield* asking("2025-11-25", Elicitation.form("?", filled), kit.accept({ people: 10 }))
+      expect(failure(wrong.result)?.reason).toBe("InvalidAnswer")
+    }))
+
   it.effect("2025-06-18 · is written as that revision has it: no defaults but of booleans, titles in enumNames", () =>
     Effect.gen(function*() {
       const { several: _several, titled: _titled, ...older } = fields
