@@ -1,4 +1,4 @@
-import * as McpError from "@skein/protocol/McpError"
+import * as McpError from "@skein/server/McpError"
 import * as McpServer from "@skein/server/McpServer"
 import * as Tool from "@skein/server/Tool"
 import * as Data from "effect/Data"

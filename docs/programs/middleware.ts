@@ -1,4 +1,4 @@
-import * as McpError from "@skein/protocol/McpError"
+import * as McpError from "@skein/server/McpError"
 import * as AuditLog from "@skein/server/AuditLog"
 import * as Concurrency from "@skein/server/Concurrency"
 import * as McpServer from "@skein/server/McpServer"
