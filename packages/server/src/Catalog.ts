@@ -6,8 +6,8 @@
  *
  * While the server runs it changes by effects, each undone when its scope closes: `remove`, `disable`, `enable`, and what adds
  * and replaces a definition of one kind (`Tool.add`, `Tool.replace`). They need the `Catalog`, which a handler finds in its
- * context, and which the layer of the server provides. What shall last as long as the server is put in `lasting`. Clients hear
- * of it, once per `listChangedDebounce`.
+ * context, and which the layer of the server provides. What shall last as long as the server is put in `lasting`, and what is a
+ * mere switch is `setEnabled`. Clients hear of it, once per `listChangedDebounce`.
  *
  * @example
  * const unlock = Tool.layer(Tool.make("unlock"), () =>
@@ -202,9 +202,19 @@ export const enable = (kind: Kind, name: string): Change =>
   Effect.flatMap(Catalog, (catalog) => registryOf(catalog, kind).enable(name, true))
 
 /**
+ * Says whether an entry is offered, with no scope that undoes it: until something else is said, or the entry goes. For what is
+ * switched on and off again and again. Fails with `DefinitionError` `Unknown` where there is none.
+ *
+ * @example
+ * const lock = Tool.layer(Tool.make("lock"), () => Effect.as(Catalog.setEnabled("tool", "cellar", false), "Locked"))
+ */
+export const setEnabled = (kind: Kind, name: string, enabled: boolean): Effect.Effect<void, DefinitionError, Catalog> =>
+  Effect.flatMap(Catalog, (catalog) => registryOf(catalog, kind).setEnabled(name, enabled))
+
+/**
  * Makes changes that last as long as the server: the scope that undoes them is the server's. For a handler, which has no scope
  * but that of its call. What is put here is kept until the server closes, so that what is added again and again wants a scope
- * of its own instead.
+ * of its own instead, and what is switched on and off wants `setEnabled`.
  */
 export const lasting = <A, E, R>(
   changes: Effect.Effect<A, E, R>

@@ -40,6 +40,8 @@ interface Slot<A> {
 interface Name<A> {
   readonly slots: Array<Slot<A>>
   readonly switches: Array<{ readonly on: boolean }>
+  /** The one of them that no scope undoes. It goes with the last entry. */
+  lasting: { readonly on: boolean } | undefined
 }
 
 const top = <A>({ slots }: Name<A>): Slot<A> | undefined => slots.findLast(({ hidden }) => hidden === 0)
@@ -65,13 +67,14 @@ class Store<A extends Entry<unknown>> {
 
   name(name: string): Name<A> {
     let found = this.names.get(name)
-    if (found === undefined) this.names.set(name, found = { slots: [], switches: [] })
+    if (found === undefined) this.names.set(name, found = { slots: [], switches: [], lasting: undefined })
     return found
   }
 
   /** What is offered under a name may be another now. */
   settle(name: string): void {
     const known = this.name(name)
+    if (known.slots.length === 0) say(known, undefined)
     const entry = known.switches.at(-1)?.on === false ? undefined : top(known)?.entry
     if (known.slots.length === 0 && known.switches.length === 0) this.names.delete(name)
     if (entry === this.offered.get(name)) return
@@ -179,6 +182,20 @@ export class Registry<A extends Entry<unknown>> {
     return this.#change(name, true, (known) => toggle(known, on))
   }
 
+  /**
+   * The same without a scope: until something else is said, or the last entry of the name goes. It keeps nothing for each call.
+   */
+  setEnabled(name: string, on: boolean): Effect.Effect<void, DefinitionError> {
+    return Effect.suspend(() => {
+      const store = this.#store
+      const known = store.names.get(name)
+      if (known === undefined || top(known) === undefined) return store.fail("Unknown", name)
+      say(known, { on })
+      store.settle(name)
+      return Effect.void
+    })
+  }
+
   #push(known: Name<A>, entry: A): () => void {
     const visible = both(entry.visible, this.#terms.visible)
     const slot: Slot<A> = { entry: visible === entry.visible ? entry : { ...entry, visible }, hidden: 0 }
@@ -221,6 +238,13 @@ const toggle = ({ switches }: Pick<Name<never>, "switches">, on: boolean): () =>
   const said = { on }
   switches.push(said)
   return () => drop(switches, said)
+}
+
+/** Says what holds from now on, in place of what was said so before. */
+const say = <A>(known: Name<A>, said: Name<A>["lasting"]): void => {
+  if (known.lasting !== undefined) drop(known.switches, known.lasting)
+  if (said !== undefined) known.switches.push(said)
+  known.lasting = said
 }
 
 const both = (one: Visible | undefined, other: Visible | undefined): Visible | undefined =>

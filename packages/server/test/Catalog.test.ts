@@ -168,6 +168,26 @@ describe("run-time change", () => {
       expect(yield* call("t")).toBe("old")
     }))
 
+  it.effect("handlers switch a tool on and off; what is said last holds, and is said again when that is undone", () =>
+    Effect.gen(function*() {
+      const switching = (name: string, on: boolean) =>
+        Tool.layer(Tool.make(name), () => Effect.as(Catalog.setEnabled("tool", "t", on), "done"))
+      const { call, change, names, refused } = yield* set([
+        tool("t"),
+        switching("lock", false),
+        switching("open", true)
+      ])
+      for (const name of ["lock", "open", "lock", "lock"]) expect(yield* call(name)).toBe("done")
+      expect(yield* names).toEqual(["lock", "open"])
+      const undo = yield* change(Catalog.enable("tool", "t"))
+      expect(yield* call("t")).toBe("t")
+      yield* undo
+      expect(yield* call("t")).toBe(-32602)
+      expect(yield* call("open")).toBe("done")
+      expect(yield* call("t")).toBe("t")
+      expect(yield* refused(Catalog.setEnabled("tool", "x", true))).toMatchObject({ reason: "Unknown" })
+    }))
+
   it.effect("what is defined as disabled is declared, is in no list, and can be enabled", () =>
     Effect.gen(function*() {
       const { call, change, client, names } = yield* set([Catalog.disabled(tool("a"), tool("b"))])

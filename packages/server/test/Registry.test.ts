@@ -12,7 +12,7 @@ import * as Scope from "effect/Scope"
 import * as kit from "./kit.ts"
 
 const Step = Schema.Struct({
-  what: Schema.Literals(["add", "replace", "remove", "enable", "disable", "undo"]),
+  what: Schema.Literals(["add", "replace", "remove", "enable", "disable", "on", "off", "undo"]),
   name: Schema.Literals(["a", "b"]),
   /** Which of the changes that stand is undone. */
   which: Schema.Int
@@ -34,10 +34,19 @@ const entries = (all: ReadonlyArray<Change>, name: string): ReadonlyArray<Change
     !all.some(({ removed }) => removed.includes(change))
   )
 
+const switches: ReadonlySet<string> = new Set(["enable", "disable", "on", "off"])
+const isLasting = ({ what }: Change): boolean => what === "on" || what === "off"
+
+/** What was said for good goes with the last entry of its name, be it one that is hidden. */
+const settled = (all: ReadonlyArray<Change>): ReadonlyArray<Change> =>
+  all.filter((change) =>
+    !isLasting(change) || all.some(({ name, what }) => name === change.name && (what === "add" || what === "replace"))
+  )
+
 /** What should be offered under a name. */
 const expected = (all: ReadonlyArray<Change>, name: string): number | undefined => {
-  const said = all.findLast((change) => change.name === name && (change.what === "enable" || change.what === "disable"))
-  return said?.what === "disable" ? undefined : entries(all, name).at(-1)?.entry.definition
+  const said = all.findLast((change) => change.name === name && switches.has(change.what))
+  return said?.what === "disable" || said?.what === "off" ? undefined : entries(all, name).at(-1)?.entry.definition
 }
 
 describe("a registry", () => {
@@ -56,9 +65,10 @@ describe("a registry", () => {
         }
         const undo = (which: number) =>
           Effect.gen(function*() {
-            const change = all[Math.abs(which) % all.length]
+            const scoped = all.filter((change) => !isLasting(change))
+            const change = scoped[Math.abs(which) % scoped.length]
             if (change === undefined) return
-            all = all.filter((other) => other !== change)
+            all = settled(all.filter((other) => other !== change))
             yield* Scope.close(change.scope, Exit.void)
           })
         for (const [i, { name, what, which }] of steps.entries()) {
@@ -73,12 +83,16 @@ describe("a registry", () => {
                 ? registry[what](name, entry)
                 : what === "remove"
                 ? registry.remove(name)
+                : what === "on" || what === "off"
+                ? registry.setEnabled(name, what === "on")
                 : registry.enable(name, what === "enable"),
               scope
             ))
             // What is there cannot be added, and what is not there cannot be changed.
             expect(Exit.isSuccess(made)).toBe((what === "add") === (before.length === 0))
             if (Exit.isSuccess(made)) {
+              // What is said for good stands in place of what was said so before.
+              if (what === "on" || what === "off") all = all.filter((other) => !isLasting(other) || other.name !== name)
               all = [...all, { what, name, entry, scope, removed: what === "remove" ? before : [] }]
             }
           }
