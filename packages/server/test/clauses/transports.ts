@@ -6,7 +6,7 @@ import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
 import type * as Catalog from "@skein/server/Catalog"
 import * as LegacySse from "@skein/server/LegacySse"
-import * as McpServer from "@skein/server/McpServer"
+import type * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Stdio from "@skein/server/Stdio"
 import * as Context from "effect/Context"
@@ -194,8 +194,11 @@ const streamable = (name: string, settings?: NodeHttp.Options): Transport => ({
       const heard = new Heard()
       let ids = 0
       let session: { readonly [name: string]: string } = {}
-      const post = (message: object): Effect.Effect<http.Reply> =>
-        http.post(at, { jsonrpc: "2.0", ...message }, session)
+      // "If the server accepts the input, the server MUST return HTTP status code 202 Accepted with no body."
+      const post = (message: object): Effect.Effect<void> =>
+        Effect.map(Effect.suspend(() => http.post(at, { jsonrpc: "2.0", ...message }, session)), ({ status, text }) => {
+          if (status !== 202 || text !== "") throw new Error(`${status} ${text}`)
+        })
       const took = (message: Json): Effect.Effect<unknown> => {
         heard.push(message)
         return message.id === undefined
@@ -228,7 +231,7 @@ const streamable = (name: string, settings?: NodeHttp.Options): Transport => ({
       const client: Client = {
         revision,
         request,
-        notify: (method, params) => Effect.asVoid(post({ method, ...(params === undefined ? {} : { params }) })),
+        notify: (method, params) => post({ method, ...(params === undefined ? {} : { params }) }),
         heard: heard.all,
         hears: (holds) => heard.hears(holds)
       }
@@ -240,6 +243,18 @@ const streamable = (name: string, settings?: NodeHttp.Options): Transport => ({
       return client
     })
 })
+
+/** Sends a request, and again with answers to what is asked, until it is done. */
+export const complete = (client: Client, method: string, params: Json, { answer }: Options): Effect.Effect<Json> =>
+  Effect.gen(function*() {
+    let message = yield* client.request(method, params)
+    while (message.result?.resultType === "input_required") {
+      const { inputRequests, requestState } = message.result
+      const answers = Object.entries(inputRequests ?? {}).map(([key, question]) => [key, answer!(question)])
+      message = yield* client.request(method, { ...params, inputResponses: Object.fromEntries(answers), requestState })
+    }
+    return message
+  })
 
 /** Every transport. */
 export const all: ReadonlyArray<Transport> = [
