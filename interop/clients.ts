@@ -74,6 +74,8 @@ export interface Sent {
 /** What a client was told without having asked for it just then. */
 export interface Heard {
   readonly updated: Array<string>
+  /** The visits that are over, by their ids. */
+  readonly completed: Array<string>
   /** The lists that have changed: `tools`, `resources`, `prompts`. */
   readonly lists: Array<string>
   readonly logs: Array<{ readonly level: string; readonly logger?: string | undefined; readonly data: unknown }>
@@ -117,18 +119,18 @@ export type ConnectTalking = (
   options?: TalkOptions
 ) => Promise<TalkingClient>
 
-/** What an official client answers when it is asked. The user declines what begins with `Decline`. */
+/** What an official client answers when it is asked. The user declines what begins with `Decline`, and goes to every address. */
 export const answers = (user: string) => ({
-  elicit: (message: string) =>
-    message.startsWith("Decline")
-      ? { action: "decline" as const }
-      : { action: "accept" as const, content: { name: user } },
+  elicit: ({ message, mode }: { readonly message: string; readonly mode?: string | undefined }) => {
+    if (message.startsWith("Decline")) return { action: "decline" as const }
+    return { action: "accept" as const, ...(mode === "url" ? {} : { content: { name: user } }) }
+  },
   sample: { model: "interop", role: "assistant" as const, content: { type: "text" as const, text: `${user} said` } },
   roots: { roots: [{ uri: `file:///home/${user}`, name: "home" }] }
 })
 
 /** What an official client says that it can be asked. */
-export const capabilities = { elicitation: { form: {} }, sampling: {}, roots: { listChanged: true } }
+export const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: { listChanged: true } }
 
 /** How soon an official client comes back to a stream where the server does not say, which it does since 2025-11-25. */
 export const soon = {

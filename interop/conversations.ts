@@ -1,8 +1,9 @@
 /**
  * What has to hold whenever an official client talks with our server: it is asked, told, and listens.
  */
-import { expect, it, vi } from "vitest"
+import { expect, it } from "vitest"
 import type { TalkingClient } from "./clients.ts"
+import { eventually } from "./eventually.ts"
 import { topics } from "./fixtures/skein-talk.ts"
 import type { Meeting } from "./matrix.ts"
 
@@ -27,6 +28,14 @@ export const conversations = ({ agreed }: Meeting, connected: () => TalkingClien
       expect(asked()).toEqual([])
     }
   })
+
+  if (agreed >= "2025-11-25") {
+    it("its user is sent to an address, and it hears of the end of the visit, where the revision has a word for it", async () => {
+      expect(await call("visit")).toBe("visited")
+      expect(asked()).toEqual(["elicitation/create"])
+      await eventually(() => expect(connected().heard.completed).toEqual(requestEra ? [] : ["payment"]))
+    })
+  }
 
   it("its model is asked, and where it works", async () => {
     expect(await call("model")).toBe("Ada said")
@@ -63,10 +72,10 @@ export const conversations = ({ agreed }: Meeting, connected: () => TalkingClien
     const told = () => logs.splice(0).map(({ data, level, logger }) => [level, logger, data])
     expect(await call("log")).toBe("logged")
     expect(textOf(await connected().logged("warning", "log", {}))).toBe("logged")
-    await vi.waitFor(() => expect(logs).toHaveLength(2))
+    await eventually(() => expect(logs).toHaveLength(2))
     expect(told()).toEqual([["warning", "talk", "a worry"], ["error", "talk", "a fault"]])
     await connected().logged("debug", "log", {})
-    await vi.waitFor(() => expect(logs).toHaveLength(4))
+    await eventually(() => expect(logs).toHaveLength(4))
     expect(told().map(([level]) => level)).toEqual(["debug", "info", "warning", "error"])
   })
 
@@ -75,12 +84,12 @@ export const conversations = ({ agreed }: Meeting, connected: () => TalkingClien
     const unwatch = await connected().watch({ resource: "test://watched" })
     await call("touch", { uri: "test://other" })
     await call("touch", { uri: "test://watched" })
-    await vi.waitFor(() => expect(updated).toEqual(["test://watched"]))
+    await eventually(() => expect(updated).toEqual(["test://watched"]))
     await unwatch()
     const unwatchOther = await connected().watch({ resource: "test://other" })
     await call("touch", { uri: "test://watched" })
     await call("touch", { uri: "test://other" })
-    await vi.waitFor(() => expect(updated).toEqual(["test://watched", "test://other"]))
+    await eventually(() => expect(updated).toEqual(["test://watched", "test://other"]))
     await unwatchOther()
   })
 
@@ -91,12 +100,12 @@ export const conversations = ({ agreed }: Meeting, connected: () => TalkingClien
     const unwatch = await connected().watch({ tools: true })
     expect(await names()).not.toContain("grown")
     const growing = connected().call("grow", {})
-    await vi.waitFor(() => expect(lists).toEqual(["tools"]))
+    await eventually(() => expect(lists).toEqual(["tools"]))
     expect(await names()).toContain("grown")
     expect(await call("grown")).toBe("for a while")
     expect(await call("release")).toBe("1")
     expect(textOf(await growing)).toBe("grown")
-    await vi.waitFor(() => expect(lists).toEqual(["tools", "tools"]))
+    await eventually(() => expect(lists).toEqual(["tools", "tools"]))
     expect(await names()).not.toContain("grown")
     await unwatch()
   })

@@ -2,8 +2,9 @@
  * What has to hold whenever a client meets a server.
  */
 import { ResourceNotFoundError } from "@modelcontextprotocol/client"
-import { expect, it, vi } from "vitest"
+import { expect, it } from "vitest"
 import type { AnyClient, ProgressNote } from "./clients.ts"
+import { eventually } from "./eventually.ts"
 import * as Offer from "./fixtures/offer.ts"
 import type { Meeting } from "./matrix.ts"
 
@@ -120,7 +121,7 @@ export const expectations = (meeting: Meeting, connected: () => AnyClient): void
     await expect(call).rejects.toBeDefined()
     expect(controller.signal.aborted).toBe(true)
     // Over HTTP the two travel on sockets of their own.
-    await vi.waitFor(async () => expect(Number(textOf(await client.call("cancelled", {})))).toBe(before + 1))
+    await eventually(async () => expect(Number(textOf(await client.call("cancelled", {})))).toBe(before + 1))
   })
 
   it("each kind of content", async () => {

@@ -1,7 +1,7 @@
 /**
  * Who meets whom, in which revision.
  *
- * What the official packages can be made to speak over stdio (read in their sources, and proved by the suite):
+ * What the official packages can be made to speak (read in their sources, and proved by the suite):
  *
  * |                 | 2024-11-05 | 2025-03-26 | 2025-06-18 | 2025-11-25 | 2026-07-28 | how a revision is chosen                    |
  * | --------------- | ---------- | ---------- | ---------- | ---------- | ---------- | ------------------------------------------- |
@@ -16,6 +16,28 @@
  *
  * Neither SDK lowers a message: in an older revision both write the content kinds and members of the newest one that they
  * know.
+ *
+ * What the official clients do with our server over HTTP, and what they cannot:
+ *
+ * |                         | SDK v1                      | SDK v2                            | Inspector `--cli`             |
+ * | ----------------------- | --------------------------- | --------------------------------- | ----------------------------- |
+ * | Streamable HTTP         | 2024-11-05 to 2025-11-25    | all five                          | 2025-11-25 and 2026-07-28     |
+ * |                         |                             |                                   | (`--protocol-era`)            |
+ * | HTTP+SSE                | the session era             | the session era                   | 2025-11-25                    |
+ * | asked for forms, its    | yes; forms since 2025-06-18, which is the first to have them,   | no, and says so; its roots    |
+ * | model, its roots        | and URLs since 2025-11-25                                       | are none                      |
+ * | logs, subscriptions,    | yes                         | yes; in 2026-07-28 by `_meta` and | not in one call               |
+ * | list changes            |                             | `subscriptions/listen`            |                               |
+ * | ping                    | yes                         | not in 2026-07-28, which has none | no                            |
+ * | coming back to a stream | yes                         | yes; 2026-07-28 has no such thing | no: it ends with its answer   |
+ * | cancelling              | a notification              | the same; in 2026-07-28 it leaves | no                            |
+ * | batches (2025-03-26)    | never sends one             | never sends one                   | never sends one               |
+ * | mirrored arguments      | no: they are of 2026-07-28  | yes, of tools that it has listed; | yes                           |
+ * |                         |                             | else it is refused, lists, and    |                               |
+ * |                         |                             | tries again, which calls at the   |                               |
+ * |                         |                             | same time spoil for each other    |                               |
+ * | DELETE at the end       | where its host says so                                          | no: its sessions expire       |
+ * | a session that is gone  | the call fails; its host has to make a new client               | makes one for each call       |
  */
 import * as Revision from "@skein/protocol/Revision"
 import { fileURLToPath } from "node:url"
@@ -120,7 +142,7 @@ export const manner = ({ ask }: Meeting): string =>
   ask === undefined ? ", as it comes" : ask === "auto" ? ", found out" : ""
 
 /** How a server is started, held to one revision or not. */
-export const serverCommand = (server: ServerName, revision: Revision.Revision | undefined): ServerCommand => ({
+export const serverCommand = (server: ServerName | "skein-talk", revision?: Revision.Revision): ServerCommand => ({
   command: process.execPath,
   args: [
     "--conditions=@skein/source",

@@ -71,7 +71,7 @@ export const talk: ConnectTalking = async (server, { revision, user = "Ada" } = 
   const sent: Array<Sent> = []
   const asked: Array<string> = []
   const complaints: Array<Error> = []
-  const heard: Heard = { updated: [], lists: [], logs: [] }
+  const heard: Heard = { updated: [], lists: [], logs: [], completed: [] }
   const fetch = Clients.recording(sent)
   const http = "url" in server && server.transport === "http"
     ? new StreamableHTTPClientTransport(new URL(server.url), { fetch, reconnectionOptions: Clients.soon })
@@ -85,7 +85,7 @@ export const talk: ConnectTalking = async (server, { revision, user = "Ada" } = 
   const answers = Clients.answers(user)
   client.setRequestHandler(Types.ElicitRequestSchema, ({ method, params }) => {
     asked.push(method)
-    return answers.elicit(params.message)
+    return answers.elicit(params)
   })
   client.setRequestHandler(Types.CreateMessageRequestSchema, ({ method }) => {
     asked.push(method)
@@ -97,6 +97,9 @@ export const talk: ConnectTalking = async (server, { revision, user = "Ada" } = 
   })
   client.setNotificationHandler(Types.ResourceUpdatedNotificationSchema, ({ params }) => {
     heard.updated.push(params.uri)
+  })
+  client.setNotificationHandler(Types.ElicitationCompleteNotificationSchema, ({ params }) => {
+    heard.completed.push(params.elicitationId)
   })
   client.setNotificationHandler(Types.ToolListChangedNotificationSchema, () => void heard.lists.push("tools"))
   client.setNotificationHandler(Types.LoggingMessageNotificationSchema, ({ params }) => void heard.logs.push(params))

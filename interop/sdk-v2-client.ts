@@ -64,7 +64,7 @@ export const talk = async (
   const sent: Array<Sent> = []
   const asked: Array<string> = []
   const complaints: Array<Error> = []
-  const heard: Heard = { updated: [], lists: [], logs: [] }
+  const heard: Heard = { updated: [], lists: [], logs: [], completed: [] }
   const fetch = Clients.recording(sent)
   const http = "url" in server && server.transport === "http"
     ? new Sdk.StreamableHTTPClientTransport(new URL(server.url), { fetch, reconnectionOptions: Clients.soon })
@@ -79,7 +79,7 @@ export const talk = async (
   if (able) {
     client.setRequestHandler("elicitation/create", ({ method, params }) => {
       asked.push(method)
-      return answers.elicit(params.message)
+      return answers.elicit(params)
     })
     client.setRequestHandler("sampling/createMessage", ({ method }) => {
       asked.push(method)
@@ -91,6 +91,10 @@ export const talk = async (
     })
   }
   client.setNotificationHandler("notifications/resources/updated", ({ params }) => void heard.updated.push(params.uri))
+  client.setNotificationHandler(
+    "notifications/elicitation/complete",
+    ({ params }) => void heard.completed.push(params.elicitationId)
+  )
   client.setNotificationHandler("notifications/tools/list_changed", () => void heard.lists.push("tools"))
   client.setNotificationHandler("notifications/message", ({ params }) => void heard.logs.push(params))
   await client.connect(transport)

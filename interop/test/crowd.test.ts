@@ -1,12 +1,14 @@
 /**
  * Many official clients at one server, and some that are killed.
  */
+import type * as Http from "@skein/server/Http"
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest"
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import type { TalkingClient } from "../clients.ts"
 import { textOf } from "../conversations.ts"
+import { eventually } from "../eventually.ts"
 import * as Talk from "../fixtures/skein-talk.ts"
 import * as SdkV1 from "../sdk-v1-client.ts"
 import * as SdkV2 from "../sdk-v2-client.ts"
@@ -14,12 +16,9 @@ import { serve, type Serving } from "../serving.ts"
 
 let interrupted = 0
 let talk: Serving
-beforeAll(async () => {
-  // What is killed does not end its session.
-  const sessions = { idleTimeout: "1 second" } as const
-  talk = await serve(Talk.server({ interrupted: () => void interrupted++ }), { sessions })
-})
-afterAll(() => talk.close())
+const begin = async (options?: Http.Options): Promise<void> => {
+  talk = await serve(Talk.server({ interrupted: () => void interrupted++ }), options)
+}
 
 const nothing = { requests: [], sessions: [], streams: 0 }
 const left = async () => {
@@ -31,6 +30,7 @@ describe("many clients at one server", () => {
   const each = 6
   const clients: Array<{ readonly user: string; readonly client: TalkingClient }> = []
   beforeAll(async () => {
+    await begin()
     const kinds = [
       (user: string) => SdkV1.talk(talk.http, { user }),
       (user: string) => SdkV1.talk(talk.http, { user, revision: "2025-03-26" }),
@@ -45,12 +45,7 @@ describe("many clients at one server", () => {
       }
     }
   })
-  afterAll(() =>
-    Promise.all(clients.map(async ({ client }) => {
-      await client.terminate()
-      await client.close()
-    }))
-  )
+  afterAll(() => talk.close())
   const all = <A>(each: (client: TalkingClient, user: string) => Promise<A>) =>
     Promise.all(clients.map(({ client, user }) => each(client, user)))
 
@@ -78,7 +73,7 @@ describe("many clients at one server", () => {
       })
       return [textOf(outcome), progress]
     })
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { requests, sessions } = await talk.inspect()
       const steps = [...requests, ...sessions.flatMap(({ requests }) => requests)]
       expect(steps.map(({ progress, target }) => [target, progress?.progress])).toEqual(clients.map(() => ["steps", 3]))
@@ -93,7 +88,7 @@ describe("many clients at one server", () => {
       expect(text).toBe("four steps")
       expect(progress).toEqual([1, 2, 3])
     }
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect([first.heard.updated, second.heard.updated]).toEqual([["test://watched"], ["test://other"]])
     )
     expect(clients.slice(2).flatMap(({ client }) => client.heard.updated)).toEqual([])
@@ -107,12 +102,16 @@ describe("many clients at one server", () => {
         await client.close()
       })
     )
-    await vi.waitFor(async () => expect(await left()).toEqual(nothing))
+    await eventually(async () => expect(await left()).toEqual(nothing))
   })
 })
 
 describe("a client that is killed while it waits leaves nothing", () => {
   const program = fileURLToPath(new URL("../fixtures/doomed-client.ts", import.meta.url))
+
+  // Who is killed does not end its session.
+  beforeAll(() => begin({ sessions: { idleTimeout: "1 second" } }))
+  afterAll(() => talk.close())
 
   const children = new Set<ChildProcess>()
   afterEach(() => children.forEach((child) => child.kill("SIGKILL")))
@@ -141,7 +140,7 @@ describe("a client that is killed while it waits leaves nothing", () => {
     expect(requests.map(({ method }) => method).toSorted()).toEqual(["subscriptions/listen", "tools/call"])
     expect(streams).toBe(1)
     await kill()
-    await vi.waitFor(async () => expect([await left(), interrupted]).toEqual([nothing, before + 1]))
+    await eventually(async () => expect([await left(), interrupted]).toEqual([nothing, before + 1]))
   })
 
   for (const sdk of ["sdk-v1", "sdk-v2"]) {
@@ -150,13 +149,13 @@ describe("a client that is killed while it waits leaves nothing", () => {
       const kill = await doomed(sdk, "sse", "2024-11-05", "stuck")
       expect((await left()).sessions).toMatchObject([{ revision: "2024-11-05", requests: [{ target: "stuck" }] }])
       await kill()
-      await vi.waitFor(async () => expect([await left(), interrupted]).toEqual([nothing, before + 1]))
+      await eventually(async () => expect([await left(), interrupted]).toEqual([nothing, before + 1]))
     })
 
     it(`2025-11-25 · ${sdk}: its call goes on, and its session expires after that`, async () => {
       const kill = await doomed(sdk, "http", "2025-11-25", "steps")
       await kill()
-      await vi.waitFor(async () => expect((await left()).streams).toBe(0))
+      await eventually(async () => expect((await left()).streams).toBe(0))
       // "Disconnection SHOULD NOT be interpreted as the client cancelling its request."
       expect((await left()).sessions).toMatchObject([
         { requests: [{ target: "steps", cancelled: false }], subscriptions: ["test://watched"] }
@@ -164,7 +163,7 @@ describe("a client that is killed while it waits leaves nothing", () => {
       const other = await SdkV2.talk(talk.http, { revision: "2026-07-28" })
       expect(textOf(await other.call("release", {}))).toBe("1")
       await other.close()
-      await vi.waitFor(async () => expect(await left()).toEqual(nothing), 10_000)
+      await eventually(async () => expect(await left()).toEqual(nothing))
     })
   }
 })

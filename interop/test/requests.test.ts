@@ -3,9 +3,10 @@
  */
 import * as Sdk from "@modelcontextprotocol/client"
 import * as Revision from "@skein/protocol/Revision"
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { TalkingClient } from "../clients.ts"
 import { textOf } from "../conversations.ts"
+import { eventually } from "../eventually.ts"
 import * as Talk from "../fixtures/skein-talk.ts"
 import * as SdkV2 from "../sdk-v2-client.ts"
 import { serve, type Serving } from "../serving.ts"
@@ -30,7 +31,7 @@ describe(`${modern} · lone requests of sdk-v2`, () => {
   })
   afterEach(async () => {
     await talking.close()
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { requests, sessions, streams } = await talk.inspect()
       expect({ requests, sessions, streams }).toEqual({ requests: [], sessions: [], streams: 0 })
     })
@@ -101,7 +102,7 @@ describe(`${modern} · lone requests of sdk-v2`, () => {
     const controller = new AbortController()
     const call = talking.call("stuck", {}, { signal: controller.signal, onProgress: () => controller.abort() })
     await expect(call).rejects.toThrow(/.+/)
-    await vi.waitFor(() => expect(interrupted).toBe(before + 1))
+    await eventually(() => expect(interrupted).toBe(before + 1))
     expect(since(talking)).toEqual([["tools/call", 200]])
   })
 
@@ -114,7 +115,7 @@ describe(`${modern} · lone requests of sdk-v2`, () => {
     expect((await talk.inspect()).streams).toBe(1)
     await subscription.close()
     expect(await subscription.closed).toBe("local")
-    await vi.waitFor(() => expect(talk.endpoint.streams).toBe(0))
+    await eventually(() => expect(talk.endpoint.streams).toBe(0))
 
     const passing = await serve(Talk.server())
     const other = await SdkV2.talk(passing.http, { revision: modern })

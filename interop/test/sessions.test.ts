@@ -2,9 +2,10 @@
  * Sessions over HTTP with the official clients: what they send, how they come back to a stream, cancel, and end. Each request of a
  * client and how it was answered is recorded, so that one that goes on asking for ever is seen.
  */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { Sent, TalkingClient } from "../clients.ts"
 import { textOf } from "../conversations.ts"
+import { eventually } from "../eventually.ts"
 import * as Talk from "../fixtures/skein-talk.ts"
 import { type Relay, relay } from "../relay.ts"
 import * as SdkV1 from "../sdk-v1-client.ts"
@@ -38,7 +39,7 @@ const cancel = async (client: TalkingClient): Promise<void> => {
   const controller = new AbortController()
   const { signal } = controller
   await expect(client.call("stuck", {}, { signal, onProgress: () => controller.abort() })).rejects.toThrow(/.+/)
-  await vi.waitFor(() => expect(interrupted).toBe(1))
+  await eventually(() => expect(interrupted).toBe(1))
 }
 
 /** A later exchange shows that the client has stopped coming back for an earlier one, which it may have done once. */
@@ -58,12 +59,12 @@ for (const [name, connect] of [["sdk-v1", SdkV1.talk], ["sdk-v2", SdkV2.talk]] a
     afterEach(async () => {
       await client.terminate()
       await client.close()
-      await vi.waitFor(() => expect([talk.endpoint.sessions, talk.endpoint.streams]).toEqual([0, 0]))
+      await eventually(() => expect([talk.endpoint.sessions, talk.endpoint.streams]).toEqual([0, 0]))
     })
 
     it("each message names the session and its revision, and one stream is open beside", async () => {
       await client.call("who", { question: "Who?" })
-      await vi.waitFor(() =>
+      await eventually(() =>
         expect(
           client.sent.map(({ contentType, method, status, verb }) => [verb, method, status, contentType]).toSorted()
         )
@@ -127,9 +128,9 @@ for (const [name, connect] of [["sdk-v1", SdkV1.talk], ["sdk-v2", SdkV2.talk]] a
       const progress: Array<number> = []
       const stuck = client.call("stuck", {}, { onProgress: (note) => void progress.push(note.progress) })
       const end = ending(stuck)
-      await vi.waitFor(() => expect(progress).toEqual([1]))
+      await eventually(() => expect(progress).toEqual([1]))
       await client.terminate()
-      await vi.waitFor(() => expect(interrupted).toBe(1))
+      await eventually(() => expect(interrupted).toBe(1))
       expect(client.sent.at(-1)).toMatchObject({ verb: "DELETE" })
       expect(client.sent.at(-1)!.status).toBeLessThan(300)
       await client.close()
@@ -151,11 +152,11 @@ for (const [name, connect] of [["sdk-v1", SdkV1.talk], ["sdk-v2", SdkV2.talk]] a
           if (progress.push(note.progress) === 3) mend = between.cut()
         }
       })
-      await vi.waitFor(() => expect(progress).toEqual([1, 2, 3]))
+      await eventually(() => expect(progress).toEqual([1, 2, 3]))
       // "Disconnection SHOULD NOT be interpreted as the client cancelling its request."
       expect(textOf(await other.call("release", {}))).toBe("1")
       await other.call("touch", { uri: "test://watched" })
-      await vi.waitFor(async () => {
+      await eventually(async () => {
         const { sessions } = await talk.inspect()
         expect(sessions.flatMap(({ requests }) => requests)).toEqual([])
       })
@@ -163,14 +164,14 @@ for (const [name, connect] of [["sdk-v1", SdkV1.talk], ["sdk-v2", SdkV2.talk]] a
       mend()
       expect(textOf(await call)).toBe("four steps")
       expect(progress).toEqual([1, 2, 3, 4])
-      await vi.waitFor(() => expect(client.heard.updated).toEqual(["test://watched"]))
+      await eventually(() => expect(client.heard.updated).toEqual(["test://watched"]))
       expect(resumed(client).map(({ status }) => status)).toContain(200)
       await unwatch()
       for (const each of [client, other]) {
         await each.terminate()
         await each.close()
       }
-      await vi.waitFor(() => expect([talk.endpoint.sessions, talk.endpoint.streams]).toEqual([0, 0]))
+      await eventually(() => expect([talk.endpoint.sessions, talk.endpoint.streams]).toEqual([0, 0]))
     })
   }
 
@@ -181,11 +182,24 @@ for (const [name, connect] of [["sdk-v1", SdkV1.talk], ["sdk-v2", SdkV2.talk]] a
     expect(client.complaints).toEqual([])
     const stuck = client.call("stuck", {})
     const end = ending(stuck)
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect((await talk.inspect()).sessions[0]!.requests).toMatchObject([{ target: "stuck" }])
     )
     await client.close()
     expect(await end).toBe("failed")
-    await vi.waitFor(() => expect([talk.endpoint.sessions, interrupted]).toEqual([0, 2]))
+    await eventually(() => expect([talk.endpoint.sessions, interrupted]).toEqual([0, 2]))
+  })
+  it(`${name} and a server that keeps no sessions`, async () => {
+    const alone = await serve(Talk.server(), { sessions: { stateless: true } })
+    const client = await connect(alone.http)
+    expect(textOf(await client.call("region", { region: "eu" }))).toBe("Working in eu")
+    expect(client.sessionId).toBe(undefined)
+    const unasked = await client.call("model", {})
+    expect(unasked.isError).toBe(true)
+    await eventually(() => expect(client.sent.find(({ verb }) => verb === "GET")?.status).toBe(405))
+    expect(client.complaints).toEqual([])
+    await client.close()
+    expect(alone.endpoint.sessions).toBe(0)
+    await alone.close()
   })
 }
