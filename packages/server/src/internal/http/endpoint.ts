@@ -11,11 +11,12 @@ import * as Limits from "@skein/runtime/Limits"
 import type * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import { quoted } from "../clip.ts"
 import { holdsAtMost } from "../decode.ts"
 import type { Host } from "../host.ts"
 import { classify } from "./classify.ts"
 import type { HttpAnswer, HttpRequest } from "./door.ts"
-import { Guards } from "./guards.ts"
+import { Guards, lets } from "./guards.ts"
 import { KeepAlive } from "./keepAlive.ts"
 import { Lone } from "./lone.ts"
 import * as mirrored from "./mirrored.ts"
@@ -43,6 +44,8 @@ export class Endpoint {
   readonly #sessions: Sessions
   readonly #maxBatch: number
   readonly #allow: { readonly allow: string }
+  /** The options that the log has named. */
+  readonly #warned = new Set<"allowedHosts" | "allowedOrigins">()
   #closing = false
   /** Done when it is closed. Who closes it once more waits for the same. */
   #closed: Deferred.Deferred<void> | undefined = undefined
@@ -109,7 +112,7 @@ export class Endpoint {
   #handle(request: HttpRequest, answer: HttpAnswer): void {
     const { method } = request
     const refused = this.#guards.source(request)
-    if (refused !== undefined) return this.#refuse(answer, refused)
+    if (refused !== undefined) return this.#foreign(request, answer, refused)
     const { cors, path } = this.options
     const allowed = cors?.headers(request.header("origin"))
     if (allowed !== undefined) answer.also(allowed)
@@ -237,6 +240,20 @@ export class Endpoint {
     const required = demanded && message._tag === "Request"
     const caller = required || request.params !== undefined ? this.#sessions.caller(request) : undefined
     return mirrored.mismatch(this.#host.catalog, message, request, caller, required)
+  }
+
+  /**
+   * A request for another name, or from another origin. Behind a proxy whose name nobody has allowed that is every request: so the
+   * log warns of the first one of each kind, and of the others it says the same at the level `Debug`.
+   */
+  #foreign(request: HttpRequest, answer: HttpAnswer, refused: Refused): void {
+    const [header, option] = lets(refused)
+    const value = request.header(header.toLowerCase())
+    const said = value === undefined ? `without a ${header}` : `with the ${header} ${quoted(value)}`
+    const text = `HTTP: refused a request ${said}, which is not among the ${option} of the server`
+    Effect.runForkWith(this.#context)(Effect.logWithLevel(this.#warned.has(option) ? "Debug" : "Warn")(text))
+    this.#warned.add(option)
+    this.#refuse(answer, refused)
   }
 
   #refuse(answer: HttpAnswer, refused: Refused, id?: JsonRpc.Id): void {

@@ -49,12 +49,17 @@ export const quality = (accept: string, type: string): number => {
   return found
 }
 
-const wrongHost = invalid(403, "Forbidden: this host is not served here")
-const wrongOrigin = invalid(403, "Forbidden: web pages of this origin are not served")
+// Who reads it is mostly who has just put the server behind a name: it says what to set, and nothing that the request did not.
+const wrongHost = invalid(403, "Forbidden: the Host of this request is not among the allowedHosts of the server")
+const wrongOrigin = invalid(403, "Forbidden: the Origin of this request is not among the allowedOrigins of the server")
 const wrongType = invalid(415, "Unsupported Media Type: the body is application/json")
 const encoded = invalid(415, "Unsupported Media Type: the body is not compressed", { "accept-encoding": "identity" })
 const wrongAccept = invalid(406, "Not Acceptable: accept both application/json and text/event-stream")
 const noStream = invalid(406, "Not Acceptable: accept text/event-stream")
+
+/** The header that a guard has found foreign, and the option that would let it in. */
+export const lets = (refused: Refused): readonly ["Host", "allowedHosts"] | readonly ["Origin", "allowedOrigins"] =>
+  refused === wrongHost ? ["Host", "allowedHosts"] : ["Origin", "allowedOrigins"]
 
 /** The guards of an endpoint. Each answers with why a request is refused, or with nothing. */
 export class Guards {

@@ -12,7 +12,7 @@ export interface Options {
   readonly path?: string | undefined
   /**
    * The names in the `Host` header that are served: `localhost`, `127.0.0.1` and `[::1]` by default, any other is answered with
-   * 403. A name stands for any port, `name:port` for that port alone, and `"any"` in place of the list for every name: then
+   * 403, of which the log warns once. A name stands for any port, `name:port` for that port alone, and `"any"` in place of the list for every name: then
    * a web site can reach a server that runs locally (DNS rebinding), unless something before it checks.
    */
   readonly allowedHosts?: ReadonlyArray<string> | "any" | undefined

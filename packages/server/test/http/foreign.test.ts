@@ -1,0 +1,61 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as WebHttp from "@skein/server/WebHttp"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as References from "effect/References"
+import * as fixtures from "./fixtures.ts"
+
+/** Asks with each of the headers, and gives the messages of the answers, and what was logged. */
+const ask = (...headers: ReadonlyArray<Record<string, string>>) =>
+  Effect.gen(function*() {
+    const lines: Array<string> = []
+    const logger = Logger.make<unknown, void>(({ logLevel, message }) => void lines.push(`${logLevel} ${message}`))
+    const answers = yield* Effect.gen(function*() {
+      const handler = yield* WebHttp.handler({ allowedHosts: ["mcp.example.com"] })
+      return yield* Effect.forEach(headers, (headers) =>
+        Effect.promise(async () => {
+          const response = await handler(new Request("http://mcp.example.com/mcp", { method: "POST", headers }))
+          const { error } = await response.json() as { readonly error: { readonly message: string } }
+          return [response.status, error.message] as const
+        }))
+    }).pipe(
+      Effect.provide(Layer.provideMerge(fixtures.server(fixtures.echo), Logger.layer([logger]))),
+      Effect.provideService(References.MinimumLogLevel, "Debug"),
+      Effect.scoped
+    )
+    return { answers, lines }
+  })
+
+describe("a request for another name, or from another origin", () => {
+  const other = { host: "mcp.acme.com" }
+  const host = "Forbidden: the Host of this request is not among the allowedHosts of the server"
+  const origin = "Forbidden: the Origin of this request is not among the allowedOrigins of the server"
+
+  it.effect("is answered with the option that would let it in, and without what it sent", () =>
+    Effect.gen(function*() {
+      const { answers } = yield* ask(other, { host: "mcp.example.com", origin: "https://app.acme.com" })
+      expect(answers).toEqual([[403, host], [403, origin]])
+    }))
+
+  it.effect("warns in the log once for each option, since a client that is refused says no more than 403", () =>
+    Effect.gen(function*() {
+      const page = { host: "mcp.example.com", origin: "https://app.acme.com" }
+      const { lines } = yield* ask(other, { host: "scanner" }, page, other)
+      const what = (header: string) => `HTTP: refused a request with the ${header}`
+      expect(lines).toEqual([
+        `Warn ${what("Host")} mcp.acme.com, which is not among the allowedHosts of the server`,
+        `Debug ${what("Host")} scanner, which is not among the allowedHosts of the server`,
+        `Warn ${what("Origin")} https://app.acme.com, which is not among the allowedOrigins of the server`,
+        `Debug ${what("Host")} mcp.acme.com, which is not among the allowedHosts of the server`
+      ])
+    }))
+
+  it.effect("writes no line of its own into the log", () =>
+    Effect.gen(function*() {
+      const { lines } = yield* ask({ host: "a b\u001b[2J" }, { host: "x".repeat(1000) })
+      expect(lines.join("")).toContain("\"a b")
+      expect(lines.join("")).not.toContain("\u001b")
+      expect(lines[1]!.length).toBeLessThan(300)
+    }))
+})
