@@ -1,4 +1,3 @@
-import * as AskError from "@skein/server/AskError"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
 import { once } from "@skein/server/Once"
@@ -37,7 +36,7 @@ const cancel = Tool.layer(Tool.make("cancel"), () =>
   }).pipe(
     // A client that cannot ask its user. Without this line its call fails with the missing capability.
     Effect.catchIf(
-      (error: AskError.AskError) => error.reason === "MissingCapability",
+      (error) => error.reason === "MissingCapability",
       () => Effect.succeed("Call us to cancel")
     )
   ))

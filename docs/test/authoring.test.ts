@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import * as Method from "@skein/protocol/Method"
 import type { Principal } from "@skein/runtime/Connection"
-import * as Link from "@skein/runtime/Link"
+import * as Link from "@skein/server/Link"
 import type * as Catalog from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"
 import * as Context from "effect/Context"
@@ -73,7 +73,9 @@ describe("programs/schemas.ts", () => {
       expect(yield* call(client, "move", { x: 1, y: 2 })).toBe("Moved to 1, 2")
       expect(yield* call(client, "report", { region: "north" })).toBe("All is well in north")
       const wrong = [["search", { query: "" }], ["forecast", {}], ["move", { x: -1, y: 0 }], ["recent", {}]] as const
-      for (const [name, args] of wrong) expect((yield* client.callTool(name, args)).isError, name).toBe(true)
+      for (const [name, args] of wrong) {
+        expect([name, (yield* client.callTool(name, args)).isError]).toEqual([name, true])
+      }
       const tools = new Map((yield* client.allTools).map((tool) => [tool.name, tool.inputSchema]))
       expect(tools.get("move")).toMatchObject({ additionalProperties: false, required: ["x", "y"] })
       expect(tools.get("search")).toMatchObject({ properties: { query: { type: "string" } }, required: ["query"] })
@@ -139,7 +141,7 @@ describe("programs/resources.ts", () => {
       })
       expect((yield* client.readResource("notes://home/1")).contents).toMatchObject([{ text: "water the plants" }])
       for (const uri of ["notes://home/7", "notes://attic/0", "notes://home/one"]) {
-        expect((yield* Effect.flip(client.readResource(uri))).error?.reason, uri).toBe("ResourceNotFound")
+        expect([uri, (yield* Effect.flip(client.readResource(uri))).error?.reason]).toEqual([uri, "ResourceNotFound"])
       }
       const ref = { type: "ref/resource", uri: "notes://{folder}/{index}" } as const
       const folders = yield* client.complete(ref, { name: "folder", value: "w" })

@@ -1,110 +1,28 @@
 /** The programs of `http.md`: those that are a process are one here, on a port that is free. */
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import type * as Json from "@skein/protocol/JsonRpc"
+import * as Cors from "@skein/server/Cors"
 import * as NodeHttp from "@skein/server/NodeHttp"
+import * as WebHttp from "@skein/server/WebHttp"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { type ChildProcess, fork } from "node:child_process"
+import { readFileSync } from "node:fs"
 import { createServer, type IncomingMessage } from "node:http"
 import { join } from "node:path"
+import { Hello } from "../programs/hello.ts"
 import hono from "../programs/hono.ts"
 import * as next from "../programs/next.ts"
 import { Reports } from "../programs/polling.ts"
 import { type Channel, Listening, shopOver } from "../programs/seams.ts"
 import { tracedTo } from "../programs/telemetry.ts"
 import workers from "../programs/workers.ts"
-
-// ---- a client that says no more than it must
-
-interface Sent {
-  readonly name?: string
-  readonly args?: Json.JsonObject
-  readonly headers?: Readonly<Record<string, string>>
-}
-
-const accept = { "content-type": "application/json", accept: "application/json, text/event-stream" }
-
-/** A request of the request era: all that the server must know is in it. */
-const modern = (
-  method: string,
-  { args = {}, headers = {}, name }: Sent = {},
-  more: Json.JsonObject = {}
-): RequestInit => ({
-  method: "POST",
-  headers: {
-    ...accept,
-    "mcp-protocol-version": "2026-07-28",
-    "mcp-method": method,
-    ...(name === undefined ? {} : { "mcp-name": name }),
-    ...headers
-  },
-  body: JSON.stringify({
-    jsonrpc: "2.0",
-    id: 1,
-    method,
-    params: {
-      ...(name === undefined ? {} : { name, arguments: args }),
-      ...more,
-      _meta: {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { name: "guide", version: "1.0.0" },
-        "io.modelcontextprotocol/clientCapabilities": {}
-      }
-    }
-  })
-})
-
-const call = (name: string, args?: Json.JsonObject, headers?: Sent["headers"]): RequestInit =>
-  modern("tools/call", { name, ...(args === undefined ? {} : { args }), ...(headers === undefined ? {} : { headers }) })
+import { call, classic, type Headers, initialize, modern, type Running, start, textOf } from "./process.ts"
 
 const hello = call("greet", { name: "Ada" })
 
-/** A message of the session era. */
-const classic = (message: Json.JsonObject, session?: string): RequestInit => ({
-  method: "POST",
-  headers: { ...accept, ...(session === undefined ? {} : { "mcp-session-id": session }) },
-  body: JSON.stringify({ jsonrpc: "2.0", ...message })
-})
-
-const initialize = classic({
-  id: 0,
-  method: "initialize",
-  params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "guide", version: "1.0.0" } }
-})
-
-const textOf = async (response: Response): Promise<string> => {
-  const { error, result } = await response.json() as {
-    readonly error?: Json.ErrorObject
-    readonly result?: { readonly content: ReadonlyArray<{ readonly text: string }> }
-  }
-  return error === undefined ? result!.content.map(({ text }) => text).join("") : `${error.code} ${error.message}`
-}
-
-// ---- processes
-
-interface Running {
-  readonly url: string
-  readonly child: ChildProcess
-}
-
 const running = new Map<string, Promise<Running>>()
 const programs = ["smallest", "express", "fastify", "router", "deployed"] as const
-
-const start = (name: string): Promise<Running> => {
-  const execArgv = ["--conditions=@skein/source", "--import", join(import.meta.dirname, "anyPort.ts")]
-  const child = fork(join(import.meta.dirname, "../programs", `${name}.ts`), {
-    execArgv,
-    stdio: ["ignore", "ignore", "pipe", "ipc"]
-  })
-  let said = ""
-  child.stderr!.on("data", (chunk) => void (said += String(chunk)))
-  return new Promise((resolve, reject) => {
-    child.once("message", (port) => resolve({ url: `http://localhost:${String(port)}/mcp`, child }))
-    child.once("exit", (code) => reject(new Error(`${name} exited with ${String(code)}: ${said}`)))
-  })
-}
 
 beforeAll(async () => {
   for (const name of programs) running.set(name, start(name))
@@ -120,36 +38,19 @@ describe.each(["smallest", "express", "fastify", "router"] as const)("programs/%
   it("serves both eras on one path, and nobody from elsewhere", async () => {
     const url = await at(name)
     expect(await textOf(await fetch(url, hello))).toBe("Hello, Ada!")
-    const opened = await fetch(url, initialize)
+    const opened = await fetch(url, initialize())
     const session = opened.headers.get("mcp-session-id")!
     await opened.arrayBuffer()
-    expect((await fetch(url, classic({ method: "notifications/initialized" }, session))).status).toBe(202)
+    expect((await fetch(url, classic({ method: "notifications/initialized" }, { "mcp-session-id": session }))).status)
+      .toBe(202)
     const greet = { id: 1, method: "tools/call", params: { name: "greet", arguments: { name: "Ada" } } }
-    expect(await textOf(await fetch(url, classic(greet, session)))).toBe("Hello, Ada!")
+    expect(await textOf(await fetch(url, classic(greet, { "mcp-session-id": session })))).toBe("Hello, Ada!")
     expect((await fetch(url, { method: "DELETE", headers: { "mcp-session-id": session } })).status).toBe(204)
-    expect((await fetch(url, classic(greet, session))).status).toBe(404)
+    expect((await fetch(url, classic(greet, { "mcp-session-id": session }))).status).toBe(404)
     const page = await fetch(url, call("greet", { name: "Ada" }, { origin: "https://evil.example" }))
     expect([page.status, await textOf(page)]).toEqual([403, expect.stringContaining("-32600")])
     const simple = await fetch(url, { method: "POST", headers: { "content-type": "text/plain" }, body: "{}" })
     expect(simple.status).toBe(415)
-  })
-
-  it("ends open streams with their result, and the process with SIGTERM", async () => {
-    const { child, url } = await start(name)
-    const listening = await fetch(
-      url,
-      modern("subscriptions/listen", {}, { notifications: { toolsListChanged: true } })
-    )
-    expect(listening.headers.get("content-type")).toBe("text/event-stream")
-    expect(listening.headers.get("x-accel-buffering")).toBe("no")
-    const rest = listening.text()
-    const exited = new Promise((resolve) => child.once("exit", (code, signal) => resolve(code ?? signal)))
-    child.kill("SIGTERM")
-    const events = await rest
-    expect(events).toContain("notifications/subscriptions/acknowledged")
-    expect(events).toMatch(/"id":1,"result"/)
-    // A process of ours ends as whoever was told to; one that only stops listening has nothing left to do.
-    expect(await exited).toBe(name === "smallest" ? 143 : name === "router" ? 130 : 0)
   })
 })
 
@@ -189,7 +90,7 @@ describe("programs/deployed.ts", () => {
     expect((await health("localhost")).statusCode).toBe(403)
     const page = {
       ...hello,
-      headers: { ...hello.headers as Record<string, string>, origin: "https://app.example.com" }
+      headers: { ...hello.headers, origin: "https://app.example.com" }
     }
     const answer = await health("mcp.example.com", "/mcp", page)
     expect(answer.headers["access-control-allow-origin"]).toBe("https://app.example.com")
@@ -226,10 +127,10 @@ describe("web-standard programs", () => {
   it("programs/next.ts and programs/workers.ts keep no sessions, and serve both eras all the same", async () => {
     for (const serve of [next.POST, workers.fetch]) {
       expect(await textOf(await serve(new Request(url, hello)))).toBe("Hello, Ada!")
-      const opened = await serve(new Request(url, initialize))
+      const opened = await serve(new Request(url, initialize()))
       expect([opened.status, opened.headers.get("mcp-session-id")]).toEqual([200, null])
       const greet = { id: 1, method: "tools/call", params: { name: "greet", arguments: { name: "Ada" } } }
-      const classical = { ...classic(greet), headers: { ...accept, "mcp-protocol-version": "2025-11-25" } }
+      const classical = classic(greet, { "mcp-protocol-version": "2025-11-25" })
       expect(await textOf(await serve(new Request(url, classical)))).toBe("Hello, Ada!")
     }
     expect((await next.GET(new Request(url))).status).toBe(405)
@@ -237,6 +138,61 @@ describe("web-standard programs", () => {
 })
 
 /** The address of a server that lives as long as the test. */
+describe("http.md", () => {
+  it("tells the statuses that an endpoint answers with", async () => {
+    const { handler } = WebHttp.mount(Hello, { cors: Cors.make(), maxBody: 10_000 })
+    const url = "http://localhost/mcp"
+    const answered = new Map<number, number | undefined>()
+    const ask = async (init: RequestInit & { readonly headers?: Headers }, to = url): Promise<Response> => {
+      const answer = await handler(new Request(to, init))
+      const text = await answer.clone().text()
+      const body = (text === "" ? {} : JSON.parse(text)) as { readonly error?: { readonly code: number } }
+      answered.set(answer.status, body.error?.code)
+      return answer
+    }
+    const expectLast = async (init: Parameters<typeof ask>[0], status: number, code?: number, to?: string) => {
+      expect([(await ask(init, to)).status, answered.get(status)]).toEqual([status, code])
+    }
+    await expectLast(hello, 200)
+    const session = { "mcp-session-id": (await ask(initialize())).headers.get("mcp-session-id")! }
+    await expectLast(classic({ method: "notifications/initialized" }, session), 202)
+    await expectLast({
+      method: "OPTIONS",
+      headers: { origin: "http://localhost", "access-control-request-method": "POST" }
+    }, 204)
+    const without = (name: string, value?: string): Parameters<typeof ask>[0] => {
+      const { [name]: _, ...rest } = hello.headers
+      return { ...hello, headers: value === undefined ? rest : { ...rest, [name]: value } }
+    }
+    await expectLast({ ...hello, body: "{" }, 400, -32700)
+    await expectLast({ ...hello, body: "{}" }, 400, -32600)
+    await expectLast(classic({ id: 1, method: "tools/list" }), 400, -32600)
+    await expectLast(without("mcp-method"), 400, -32020)
+    await expectLast(without("mcp-protocol-version", "1999-01-01"), 400, -32020)
+    await expectLast(classic({ id: 1, method: "tools/list" }, { "mcp-protocol-version": "1999-01-01" }), 400, -32022)
+    await expectLast({ headers: { ...session, accept: "text/event-stream", "last-event-id": "7-7" } }, 400, -32600)
+    await expectLast(without("host", "evil.example"), 403, -32600)
+    await expectLast(without("origin", "https://evil.example"), 403, -32600)
+    await expectLast(hello, 404, -32600, "http://localhost/other")
+    await expectLast(classic({ id: 1, method: "tools/list" }, { "mcp-session-id": "none" }), 404, -32600)
+    await expectLast(modern("tools/juggle"), 404, -32601)
+    expect((await ask({ method: "PUT" })).headers.get("allow")).toBe("GET, POST, DELETE, OPTIONS")
+    await expectLast(without("accept", "application/json"), 406, -32600)
+    await expectLast(call("greet", { name: "x".repeat(10_000) }), 413, -32600)
+    await expectLast(without("content-type", "text/plain"), 415, -32600)
+    await expectLast({ method: "DELETE", headers: session }, 204)
+    const unknown = WebHttp.mount(Hello, { principal: () => Effect.die("no database") })
+    const quiet = await unknown.handler(new Request(url, hello))
+    answered.set(quiet.status, ((await quiet.json()) as { readonly error: { readonly code: number } }).error.code)
+    expect(answered.get(500)).toBe(-32603)
+    const table = readFileSync(join(import.meta.dirname, "../http.md"), "utf8")
+    const told = new Set(Array.from(table.matchAll(/^\| (\d{3}) /gm), ([, status]) => Number(status)))
+    // 408 and 431 are Node's, and 503 is in `limits.test.ts`.
+    expect([...told].filter((status) => !answered.has(status))).toEqual([408, 431, 503])
+    expect([...answered.keys()].filter((status) => !told.has(status))).toEqual([])
+  })
+})
+
 const listen = <E>(layer: Layer.Layer<NodeHttp.Listening, E>): Effect.Effect<string, never, Scope.Scope> =>
   Effect.map(Effect.orDie(Layer.build(layer)), (context) => Context.get(context, NodeHttp.Listening).url)
 
@@ -246,8 +202,11 @@ describe("programs/polling.ts", () => {
   it.live("2025-11-25: the client hangs up, comes back, and gets the result", () =>
     Effect.gen(function*() {
       const url = yield* listen(NodeHttp.layer({ port: 0 }).pipe(Layer.provide(Reports)))
-      const session = (yield* fetched(url, initialize)).headers.get("mcp-session-id")!
-      const answer = yield* fetched(url, classic({ id: 1, method: "tools/call", params: { name: "report" } }, session))
+      const session = (yield* fetched(url, initialize())).headers.get("mcp-session-id")!
+      const answer = yield* fetched(
+        url,
+        classic({ id: 1, method: "tools/call", params: { name: "report" } }, { "mcp-session-id": session })
+      )
       const before = yield* Effect.promise(() => answer.text())
       expect(before).not.toContain("The report")
       const [, last = ""] = /id: (\S+)/.exec(before) ?? []
@@ -272,7 +231,7 @@ describe("programs/seams.ts", () => {
       const one = yield* listen(NodeHttp.layer({ port: 0 }).pipe(Layer.provide(shopOver(channel))))
       const other = yield* listen(NodeHttp.layer({ port: 0 }).pipe(Layer.provide(shopOver(channel))))
       const filter = { notifications: { resourceSubscriptions: ["shop://menu"] } }
-      const { body } = yield* fetched(one, modern("subscriptions/listen", {}, filter))
+      const { body } = yield* fetched(one, modern("subscriptions/listen", filter))
       const reader = body!.pipeThrough(new TextDecoderStream()).getReader()
       const next = Effect.promise(() => reader.read())
       expect((yield* next).value).toContain("acknowledged")
@@ -284,7 +243,7 @@ describe("programs/seams.ts", () => {
   it.live("an event log with other bounds is the endpoint's", () =>
     Effect.gen(function*() {
       const url = yield* listen(Listening)
-      const opened = yield* fetched(url, initialize)
+      const opened = yield* fetched(url, initialize())
       expect(opened.status).toBe(200)
     }))
 })
@@ -309,4 +268,25 @@ describe("programs/telemetry.ts", () => {
       // What has not been sent is sent when the server ends.
       expect(received.join("")).toContain("\"name\":\"tools/call greet\"")
     }))
+})
+
+// Last, since the processes are gone then.
+describe.each(["smallest", "express", "fastify", "router"] as const)("programs/%s.ts, told to end", (name) => {
+  it("ends open streams with their result, and the process with SIGTERM", async () => {
+    const { child, url } = await running.get(name)!
+    const listening = await fetch(
+      url,
+      modern("subscriptions/listen", { notifications: { toolsListChanged: true } })
+    )
+    expect(listening.headers.get("content-type")).toBe("text/event-stream")
+    expect(listening.headers.get("x-accel-buffering")).toBe("no")
+    const rest = listening.text()
+    const exited = new Promise((resolve) => child.once("exit", (code, signal) => resolve(code ?? signal)))
+    child.kill("SIGTERM")
+    const events = await rest
+    expect(events).toContain("notifications/subscriptions/acknowledged")
+    expect(events).toMatch(/"id":1,"result"/)
+    // A process of ours ends as whoever was told to; one that only stops listening has nothing left to do.
+    expect(await exited).toBe(name === "smallest" ? 143 : name === "router" ? 130 : 0)
+  })
 })

@@ -1,0 +1,47 @@
+/**
+ * The blocks of the guides and the regions of the programs that they show. Run as a program it writes the regions into the guides:
+ * `node docs/test/blocks.ts`, after a program has changed.
+ */
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+
+export const docs = join(import.meta.dirname, "..")
+
+export const read = (path: string): string => readFileSync(join(docs, path), "utf8")
+
+export const guides = readdirSync(docs).filter((name) => name.endsWith(".md"))
+
+/** The regions of a program by their names: what is between `// #region name` and `// #endregion`, less the indent of the first. */
+export const regionsOf = (source: string): ReadonlyMap<string, string> =>
+  new Map(
+    Array.from(source.matchAll(/^( *)\/\/ #region (\w+)\n([^]*?)\n *\/\/ #endregion/gm)).map((
+      [, indent = "", name = "", text = ""]
+    ) => [name, text.replaceAll(`\n${indent}`, "\n").slice(indent.length)])
+  )
+
+/** A block of code. `info` is what stands behind the three ticks. */
+export interface Block {
+  readonly guide: string
+  readonly info: string
+  readonly text: string
+}
+
+export const blocksOf = (guide: string): ReadonlyArray<Block> =>
+  Array.from(
+    read(guide).matchAll(/^```(\w+[^\n]*)\n([^]*?)\n?```$/gm),
+    ([, info = "", text = ""]) => ({ guide, info, text })
+  )
+
+if (import.meta.main) {
+  for (const guide of guides) {
+    const page = read(guide).replaceAll(
+      /^```ts (programs\/[\w.]+)#(\w+)\n[^]*?```$/gm,
+      (_, file: string, region: string) => {
+        const text = regionsOf(read(file)).get(region)
+        if (text === undefined) throw new Error(`${guide}: ${file} has no region ${region}`)
+        return `\`\`\`ts ${file}#${region}\n${text}\n\`\`\``
+      }
+    )
+    writeFileSync(join(docs, guide), page)
+  }
+}

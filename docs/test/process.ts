@@ -1,0 +1,89 @@
+/** Programs as processes, each on a port that is free. */
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import { type ChildProcess, fork } from "node:child_process"
+import { join } from "node:path"
+
+export interface Running {
+  readonly url: string
+  readonly child: ChildProcess
+}
+
+/** Starts a program, and waits until it listens. */
+export const start = (name: string): Promise<Running> => {
+  const child = fork(join(import.meta.dirname, "../programs", `${name}.ts`), {
+    execArgv: ["--conditions=@skein/source", "--import", join(import.meta.dirname, "anyPort.ts")],
+    stdio: ["ignore", "ignore", "pipe", "ipc"]
+  })
+  let said = ""
+  child.stderr!.on("data", (chunk) => void (said += String(chunk)))
+  return new Promise((resolve, reject) => {
+    child.once("message", (port) => resolve({ url: `http://localhost:${String(port)}/mcp`, child }))
+    child.once("exit", (code) => reject(new Error(`${name} exited with ${String(code)}: ${said}`)))
+  })
+}
+
+// ---- a client that says no more than it must
+
+export type Headers = Readonly<Record<string, string>>
+
+export const posting = { "content-type": "application/json", accept: "application/json, text/event-stream" } as const
+
+/** A request of the request era: all that the server must know is in it. */
+export const modern = (method: string, params: JsonRpc.JsonObject = {}, headers: Headers = {}) => {
+  const name = params["name"] ?? params["uri"]
+  return {
+    method: "POST",
+    headers: {
+      ...posting,
+      "mcp-protocol-version": "2026-07-28",
+      "mcp-method": method,
+      ...(typeof name === "string" ? { "mcp-name": name } : {}),
+      ...headers
+    } as Headers,
+    body: JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method,
+      params: {
+        ...params,
+        _meta: {
+          "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+          "io.modelcontextprotocol/clientInfo": { name: "guide", version: "1.0.0" },
+          "io.modelcontextprotocol/clientCapabilities": {}
+        }
+      }
+    })
+  }
+}
+
+/** A tool's call in the request era. */
+export const call = (name: string, args: JsonRpc.JsonObject = {}, headers?: Headers) =>
+  modern("tools/call", { name, arguments: args }, headers)
+
+/** A message of the session era. */
+export const classic = (message: JsonRpc.JsonObject, headers: Headers = {}) => ({
+  method: "POST",
+  headers: { ...posting, ...headers } as Headers,
+  body: JSON.stringify({ jsonrpc: "2.0", ...message })
+})
+
+/** What opens a session. */
+export const initialize = (headers?: Headers) =>
+  classic({
+    id: 0,
+    method: "initialize",
+    params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "guide", version: "1.0.0" } }
+  }, headers)
+
+interface Answered {
+  readonly error?: JsonRpc.ErrorObject
+  readonly result?: { readonly content?: ReadonlyArray<{ readonly text: string }> }
+}
+
+/** What a call came to, in one line. */
+export const textOf = async (response: Response): Promise<string> => {
+  const { error, result } = await response.json() as Answered
+  return error === undefined
+    ? (result?.content ?? []).map(({ text }) => text).join("")
+    : `${error.code} ${error.message}`
+}
