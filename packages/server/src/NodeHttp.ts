@@ -31,6 +31,11 @@ export interface HandlerOptions extends Http.Options {
   readonly principal?:
     | ((request: IncomingMessage) => Principal | undefined | Effect.Effect<Principal | undefined, unknown>)
     | undefined
+  /**
+   * How long a client may take nothing of an answer that is complete: 60 seconds by default. Then the connection is closed. One that
+   * reads slowly is none of these.
+   */
+  readonly sendTimeout?: Duration.Input | undefined
 }
 
 /**
@@ -86,7 +91,7 @@ const prepare = (
   context: Context.Context<never>,
   expects: boolean
 ): Made => {
-  const shared: door.Shared = { closing: false, expects }
+  const shared: door.Shared = { closing: false, expects, sendTimeout: millis(options.sendTimeout, 60_000) }
   const { principal } = options
   const take = (request: IncomingMessage, response: ServerResponse, given: Given | undefined): void => {
     endpoint.handle(new door.NodeRequest(request, response, shared, given), new door.NodeAnswer(response, shared))

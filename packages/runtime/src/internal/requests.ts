@@ -151,7 +151,7 @@ export class Requests<R> implements Owner {
     // "Both parties SHOULD log cancellation reasons for debugging"
     if (typeof reason === "string") {
       this.#host.log(
-        Effect.logDebug(`${quoted(exchange.method)} was cancelled: ${JSON.stringify(reason.slice(0, maxQuote))}`)
+        Effect.logDebug(`${quoted(exchange.method)} was cancelled: ${quoted(reason)}`)
       )
     }
     return true
@@ -298,6 +298,8 @@ export class Requests<R> implements Owner {
 // What the other side gives as a name or a reason is logged up to this many characters.
 const maxQuote = 256
 
-/** A method as the log may have it: the other side may send any text, line breaks and all. */
-const quoted = (method: string): string =>
-  /^[\x21-\x7e]{1,256}$/.test(method) ? method : JSON.stringify(method.slice(0, maxQuote))
+/** A text of the other side's in a line of the log, cut short, and quoted where it could look like another line. */
+const quoted = (text: string): string => {
+  const cut = text.slice(0, maxQuote)
+  return /^[\x20-\x7e]*$/.test(cut) ? cut : JSON.stringify(cut)
+}

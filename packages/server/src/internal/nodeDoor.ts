@@ -14,6 +14,8 @@ export interface Shared {
   closing: boolean
   /** A client that asks first whether it may send its body is told so when the body is read, and not before. */
   readonly expects: boolean
+  /** How long a client may take nothing of an answer that is complete, in milliseconds. */
+  readonly sendTimeout: number
 }
 
 /** What a host has found out about a request before it gave it away. */
@@ -241,7 +243,7 @@ export class NodeAnswer implements HttpAnswer {
     response.writeHead(status, { ...this.#also, ...headers, ...length, ...last })
     // A client that asked whether it may send its body hears that it may not.
     if (unread && response.req.headers.expect === undefined) linger(response, body)
-    else response.end(body)
+    else this.#finish(body)
   }
 
   open(status: number, headers: Headers): void {
@@ -284,7 +286,17 @@ export class NodeAnswer implements HttpAnswer {
   }
 
   end(): void {
-    if (!this.over) this.#response.end()
+    if (!this.over) this.#finish()
+  }
+
+  /** Nobody waits for the rest to be sent, and a client that never reads would have it kept for ever. */
+  #finish(body?: string): void {
+    const response = this.#response.end(body)
+    const { socket } = response
+    if (socket === null || socket.writableLength === 0) return
+    // Node destroys it when that time is up, and tells whether something was taken meanwhile.
+    socket.setTimeout(this.#shared.sendTimeout)
+    response.prependOnceListener("finish", () => socket.setTimeout(0))
   }
 
   abort(): void {

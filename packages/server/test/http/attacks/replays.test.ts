@@ -1,6 +1,10 @@
 /** Attacks by clients that ask for much and read nothing. */
 import { describe, expect, it } from "@effect/vitest"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import * as fixtures from "../fixtures.ts"
 import * as kit from "../kit.ts"
 import { call, enter, serve } from "../session/kit.ts"
@@ -61,4 +65,50 @@ describe("requests behind each other on one connection", () => {
       yield* fixtures.until(() => waiting.seen.interrupted === 50)
       expect([...at.endpoint.exchanges]).toEqual([])
     })))
+})
+
+describe("an answer that nobody reads", () => {
+  it.live("is given up after sendTimeout; one that is read slowly is not", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const size = 16_000_000
+      const large = Tool.layer(Tool.make("large"), () => Effect.succeed("x".repeat(size)))
+      const { close, handler } = yield* Effect.promise(() =>
+        NodeHttp.mount(fixtures.server(large), { sendTimeout: 200 })
+      )
+      // The first connection is never read, the second one slowly.
+      const open: Array<boolean> = []
+      const host = createServer(handler)
+      host.on("connection", (socket) => {
+        const at = open.push(true) - 1
+        socket.once("close", () => void (open[at] = false))
+      })
+      yield* Effect.acquireRelease(
+        Effect.callback<void>((resume) => void host.listen(0, "127.0.0.1", () => resume(Effect.void))),
+        () =>
+          Effect.promise(async () => {
+            host.closeAllConnections()
+            host.close()
+            await close()
+          })
+      )
+      const at = host.address() as AddressInfo
+      const { body, headers } = kit.modern("tools/call", { name: "large", arguments: {} })
+      const text = JSON.stringify(body)
+      const lines = Object.entries(headers!).map(([name, value]) => `${name}: ${String(value)}\r\n`).join("")
+      const bytes = `POST /mcp HTTP/1.1\r\nhost: localhost\r\n${lines}content-length: ${text.length}\r\n\r\n${text}`
+      const never = yield* kit.raw(at)
+      never.socket.pause()
+      never.write(bytes)
+      const slow = yield* kit.raw(at)
+      let read = 0
+      slow.socket.on("data", (chunk) => {
+        read += chunk.length
+        slow.socket.pause()
+        setTimeout(() => slow.socket.resume(), 2)
+      })
+      slow.write(bytes)
+      yield* fixtures.until(() => !open[0]!)
+      yield* fixtures.until(() => read > size || !open[1]!)
+      expect(open).toEqual([false, true])
+    })), 15_000)
 })
