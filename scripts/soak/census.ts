@@ -3,6 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Metric from "effect/Metric"
 import { queryObjects, writeHeapSnapshot } from "node:v8"
 
 /** What the server knows of. Each of these is zero as long as nobody is there. */
@@ -19,6 +20,8 @@ export interface State {
   readonly watched: number
   /** Characters in the event log. */
   readonly logged: number
+  /** Sessions and streams that are open, by the server's metrics. */
+  readonly measured: number
   /** Open connections, as Node counts them. */
   readonly sockets: number
 }
@@ -31,10 +34,18 @@ export interface Census extends State {
   readonly fibers: number
   /** Those that keep the process alive, as Node counts them. */
   readonly timers: number
+  /** The sessions that there have been, by the server's metrics. */
+  readonly served: number
 }
 
 /** How many resources of a kind keep the process alive. */
 export const active = (kind: string): number => process.getActiveResourcesInfo().filter((name) => name === kind).length
+
+/** The sum of a metric over all of its series: a count, or how often something was observed. */
+export const metric = (id: string): number =>
+  Effect.runSync(Metric.snapshot)
+    .filter((metric) => metric.id === id)
+    .reduce((sum, { state }) => sum + Number("count" in state ? state.count : 0), 0)
 
 /** The class of fibers, which nobody exports. */
 const FiberClass = (() => {
@@ -62,7 +73,7 @@ const settle = async (): Promise<number> => {
 export const census = async (state: State, snapshot: string | undefined): Promise<Census> => {
   const heap = await settle()
   const fibers = queryObjects(FiberClass, { format: "count" })
-  const found = { ...state, heap, fibers, timers: active("Timeout") }
+  const found = { ...state, heap, fibers, timers: active("Timeout"), served: metric("mcp.server.session.duration") }
   if (snapshot !== undefined) writeHeapSnapshot(snapshot)
   return found
 }

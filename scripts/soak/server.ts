@@ -22,7 +22,7 @@ import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as References from "effect/References"
-import { active, census, type State } from "./census.ts"
+import { active, census, metric, type State } from "./census.ts"
 
 const echo = Tool.layer(Tool.make("echo", { description: "Answers at once." }), () => Effect.succeed("at once"))
 
@@ -136,6 +136,7 @@ const control = ({ endpoint, port }: NodeHttp.Listening["Service"]) =>
       listens: [...host.hub.listens].length,
       watched: host.hub.watched,
       logged: log.size,
+      measured: metric("mcp.server.sessions") + metric("mcp.server.streams"),
       sockets: active("TCPSocketWrap")
     }))
     process.on("message", (question: { readonly census?: true; readonly snapshot?: string | undefined }) => {

@@ -32,7 +32,7 @@ const wait = (millis: number): Promise<void> => new Promise((later) => setTimeou
 /** Waits until nobody is there any more, as far as the server knows. If somebody stays, the census will tell. */
 const quiet = async (server: Server): Promise<void> => {
   const until = performance.now() + patience
-  const busy = (state: State): boolean => Object.values(state).some((count) => count > 0)
+  const busy = (state: State): boolean => Object.values(state).some((count) => count !== 0)
   while (busy(await server.state()) && performance.now() < until) await wait(100)
 }
 
@@ -40,7 +40,7 @@ const quiet = async (server: Server): Promise<void> => {
 const exact =
   /^object (FiberImpl|Peer|HttpSession|LegacySession|ServerSession|Stream|Exchange|Turn|Listen|Socket|ServerResponse|IncomingMessage|Timeout|Immediate)$/
 
-const columns = ["heap MB", "fibers", "timers", "sockets", "sessions", "streams", "log"] as const
+const columns = ["heap MB", "fibers", "timers", "sockets", "sessions", "streams", "log", "  served"] as const
 
 const figures = (census: Census): ReadonlyArray<string> => [
   (census.heap / 1e6).toFixed(2),
@@ -50,7 +50,8 @@ const figures = (census: Census): ReadonlyArray<string> => [
     census.sockets,
     census.sessions,
     census.streams,
-    census.logged
+    census.logged,
+    census.served
   ].map(String)
 ]
 
@@ -89,6 +90,7 @@ export const soak = async (plan: Plan, print: (line: string) => void): Promise<R
     print(row(`${at()}: baseline`, figures(before)))
 
     const points: Array<readonly [number, number]> = []
+    const problems: Array<string> = []
     let after = before
     for (let slice = 1; slice <= plan.slices; slice++) {
       const goal = plan.warmUp + plan.goal * slice / plan.slices
@@ -97,6 +99,7 @@ export const soak = async (plan: Plan, print: (line: string) => void): Promise<R
       after = await server.census(slice === plan.slices ? files[1] : undefined)
       points.push([load.sessions, after.heap])
       print(row(at(), figures(after)))
+      problems.push(...left(before, after))
     }
     print("")
     for (const [way, count] of load.visits) print(`${number(count).padStart(8)}  ${way.name}`)
@@ -108,13 +111,13 @@ export const soak = async (plan: Plan, print: (line: string) => void): Promise<R
     )
 
     const grown = growth(read(files[0]), read(files[1]))
-    const problems = [
-      ...Array.from(load.wrong, ([what, count]) => `${count} × ${what}`),
-      ...left(before, after),
-      ...grown.filter(([name, { count }]) => count > (exact.test(name) ? 0 : plan.maxObjects)).map((
-        [name, { count, size }]
-      ) => `${number(count)} more of: ${name} (${number(size)} bytes)`)
-    ]
+    for (const [what, count] of load.wrong) problems.push(`${count} × ${what}`)
+    for (const [name, { count, size }] of grown) {
+      if (count > (exact.test(name) ? 0 : plan.maxObjects)) {
+        problems.push(`${number(count)} more of: ${name} (${number(size)} bytes)`)
+      }
+    }
+    if (after.served < load.sessions) problems.push(`The server has seen ${number(after.served)} sessions only`)
     if (after.heap - before.heap > plan.maxGrowth) problems.push("The heap has grown. What there is more of:")
     if (problems.length > 0) {
       for (const [name, { count, size }] of grown.slice(0, 25)) {
@@ -130,8 +133,11 @@ export const soak = async (plan: Plan, print: (line: string) => void): Promise<R
   }
 }
 
-/** What is there in the end that was not there before. */
-const left = (before: Census, after: Census): ReadonlyArray<string> =>
-  (Object.keys(before) as Array<keyof Census>)
-    .filter((what) => what !== "heap" && after[what] > before[what])
-    .map((what) => `${what}: ${after[what]}, and ${before[what]} before`)
+/** What is there that was not there before. Of what the server knows of there is nothing at all. */
+const left = (before: Census, after: Census): ReadonlyArray<string> => {
+  const { heap: _heap, served: _served, ...counts } = after
+  return (Object.keys(counts) as Array<keyof typeof counts>).flatMap((what) => {
+    const wanted = what === "fibers" || what === "timers" ? before[what] : 0
+    return counts[what] === wanted ? [] : [`${what}: ${counts[what]}, and not ${wanted}`]
+  })
+}
