@@ -10,7 +10,7 @@ import * as Schema from "effect/Schema"
 // #region form
 const Party = {
   people: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 12 })).annotate({ title: "How many are you?" }),
-  where: Elicitation.choice({ in: "Inside", out: "In the garden" }),
+  where: Elicitation.choice({ in: "Inside", out: "In the garden" }).pipe(Elicitation.withDefault("in")),
   email: Schema.optionalKey(Elicitation.Email)
 }
 

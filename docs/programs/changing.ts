@@ -26,5 +26,8 @@ const maintenance = Tool.layer(
     }))
 )
 
-export const Cellar = McpServer.layer({ name: "cellar", version: "1.0.0" }, unlock, maintenance)
+// A switch, with no scope: until somebody says otherwise.
+const close = Tool.layer(Tool.make("close"), () => Effect.as(Catalog.setEnabled("tool", "unlock", false), "Closed"))
+
+export const Cellar = McpServer.layer({ name: "cellar", version: "1.0.0" }, unlock, maintenance, close)
 // #endregion

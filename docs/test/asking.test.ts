@@ -24,7 +24,8 @@ describe.each(eras)("programs/asking.ts, %s", (revision) => {
       expect(yield* client.call("book")).toBe("A table for 3, in the garden")
       const [{ params }] = client.asked as [kit.Question]
       expect(params.requestedSchema.properties.people).toMatchObject({ type: "integer", minimum: 1, maximum: 12 })
-      expect(params.requestedSchema.required).toEqual(["people", "where"])
+      expect(params.requestedSchema.required).toEqual(["people"])
+      expect(params.requestedSchema.properties.where.default).toBe("in")
       client.answer = () => ({ action: "decline" })
       expect(yield* client.call("book")).toBe("failed: The user said no")
       client.answer = () => kit.accept({ people: 300, where: "out" })
