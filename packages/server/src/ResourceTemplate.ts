@@ -88,7 +88,11 @@ export interface ResourceTemplate<V> {
 export const make = <const T extends string, V extends Variables = never>(
   uriTemplate: T,
   // No schema for a variable that the template does not have: such a template would never match.
-  options: Options<V> & { readonly variables?: { readonly [Name in Exclude<keyof V, keyof Matched<T>>]: never } }
+  options: Options<V> & {
+    readonly variables?: {
+      readonly [Name in Exclude<keyof V, keyof Matched<T>>]: `The template has no variable ${Name & string}`
+    }
+  }
 ): ResourceTemplate<[V] extends [never] ? Matched<T> : Schema.Struct.Type<V>> => {
   const { variables, ...rest } = options
   return {

@@ -69,7 +69,8 @@ export interface Options<Input extends Shape, Output extends Shape> {
   /** What the tool does, for the model. */
   readonly description?: string
   /**
-   * The arguments: a schema of an object, or its fields. None by default.
+   * The arguments: a schema of an object, or its fields; a schema of another library (`z.object({ … })`); or JSON Schema, given with
+   * `JsonSchema.make`. None by default.
    *
    * A field that is annotated with `"x-mcp-header": "Region"` is mirrored by clients of 2026-07-28 into the HTTP header
    * `Mcp-Param-Region`, for gateways to route by. It is a string, an integer or a boolean, within nothing but objects, and the
@@ -82,7 +83,7 @@ export interface Options<Input extends Shape, Output extends Shape> {
    */
   readonly maxValues?: number
   /**
-   * The structured content of the result. Without it the tool answers with content alone.
+   * The structured content of the result, described in the same ways. Without it the tool answers with content alone.
    *
    * Any JSON value since 2026-07-28. Before, it must be an object: of what is not one, clients of those revisions see neither the
    * schema nor the value, and read it as text.

@@ -212,6 +212,11 @@ describe("a schema that cannot be offered", () => {
         { input: { city: z.string() } as never },
         "The field \"city\" is no Effect Schema; of other libraries give the schema of the whole object"
       ],
+      [
+        "is JSON Schema as it is",
+        { input: { type: "object", properties: {} } as never },
+        "The field \"type\" is no Effect Schema; give JSON Schema with JsonSchema.make"
+      ],
       ["is none", { input: null as never }, "This is neither a schema nor the fields of one"],
       ["cannot tell its JSON Schema", { input: z.object({ at: z.date() }) }, "for its input schema: "],
       ["is of no object", { input: z.string() }, "Its arguments must be an object"],

@@ -6,6 +6,7 @@ import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"
+import { DefinitionError } from "../DefinitionError.ts"
 
 /** The bounds of the process. */
 export interface MainOptions {
@@ -13,17 +14,21 @@ export interface MainOptions {
   readonly grace?: Duration.Input | undefined
 }
 
+/** What only its author can mend, and whose message says where: the stack is one of this library alone. */
+const isPlain = (error: unknown): error is TransportError | DefinitionError =>
+  error instanceof DefinitionError || (error instanceof TransportError && error.reason === "Open")
+
 // What a timer can wait for.
 const longest = 0x7fffffff
 
 const signals = { SIGINT: 130, SIGTERM: 143 } as const
 
-/** What a cause is to whoever started the process. That it cannot be opened is their matter, and no stack would help them. */
+/** What a cause is to whoever started the process. */
 const told = <E>(cause: Cause.Cause<E>): string => {
   const [reason, ...more] = cause.reasons
-  const plain = reason !== undefined && more.length === 0 && Cause.isFailReason(reason) &&
-    reason.error instanceof TransportError && reason.error.reason === "Open"
-  return plain ? reason.error.message : Cause.pretty(cause)
+  return reason !== undefined && more.length === 0 && Cause.isFailReason(reason) && isPlain(reason.error)
+    ? reason.error.message
+    : Cause.pretty(cause)
 }
 
 /**

@@ -43,7 +43,11 @@ const schemaOf = (shape: Exclude<Any, StandardSchemaV1>): Codec => {
   if (!isObject(shape)) throw new TypeError("This is neither a schema nor the fields of one")
   for (const [name, field] of Object.entries(shape)) {
     if (Schema.isSchema(field)) continue
-    const advice = standard.isStandard(field) ? "; of other libraries give the schema of the whole object" : ""
+    const advice = standard.isStandard(field)
+      ? "; of other libraries give the schema of the whole object"
+      : name === "type" || name === "properties"
+      ? "; give JSON Schema with JsonSchema.make"
+      : ""
     throw new TypeError(`The field ${JSON.stringify(name)} is no Effect Schema${advice}`)
   }
   return Schema.Struct(shape as Schema.Struct.Fields) as unknown as Codec

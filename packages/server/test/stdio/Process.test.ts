@@ -192,6 +192,13 @@ describe("a stdio server's process", () => {
     expect(child.stdout.all).toEqual([])
   })
 
+  it("a definition that cannot be offered is told in one line, without a stack that is not its author's", async () => {
+    const child = run("twice.ts")
+    expect(await child.exit).toBe(1)
+    expect(child.stderr.all).toEqual(["A tool with the name \"twice\" is offered already"])
+    expect(child.stdout.all).toEqual([])
+  })
+
   it("an exception that nobody catches is reported on stderr and not on stdout", async () => {
     const child = run("server.ts")
     child.send(1, "throw")
