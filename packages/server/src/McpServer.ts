@@ -20,6 +20,7 @@ import type * as Caching from "./Caching.ts"
 import * as Catalog from "./Catalog.ts"
 import { ChangeBus, type ListKind } from "./ChangeBus.ts"
 import * as caching from "./internal/caching.ts"
+import * as details from "./internal/details.ts"
 import * as dispatcher from "./internal/dispatcher.ts"
 import { Fibers } from "./internal/fibers.ts"
 import { Host } from "./internal/host.ts"
@@ -103,7 +104,8 @@ export type Definitions = Layer.Layer<never, unknown, unknown>
  * A server with its definitions. More of them may be layered on top, since the layer provides its `Catalog` too. What the
  * definitions need besides, the layer needs; a layer that several of them are provided with is built once for the server.
  *
- * Fails with what the definitions fail with: a `DefinitionError` for a name that is taken twice, for instance.
+ * Fails with what the definitions fail with: a `DefinitionError` for a name that is taken twice, for instance. It dies where the
+ * server's own `icons` or `websiteUrl` are no URIs: clients that check would refuse its every answer.
  */
 export const layer = <const L extends ReadonlyArray<Definitions>>(
   options: Options,
@@ -114,6 +116,8 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
   Exclude<Layer.Services<L[number]>, Catalog.Catalog>
 > =>
   Layer.effectContext(Effect.gen(function*() {
+    const problem = details.problem(describe(options))
+    if (problem !== undefined) return yield* Effect.die(new TypeError(`${options.name} cannot be served: ${problem}`))
     const context = yield* Effect.context<Scope.Scope>()
     const scope = Context.get(context, Scope.Scope)
     // What belongs to the building of this layer is nothing that a request may find: a scope that it finds, it would fill.

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { DefinitionError } from "./DefinitionError.ts"
 import { clip } from "./internal/clip.ts"
+import * as details from "./internal/details.ts"
 
 /** Whether a caller may see an entry: in lists and, alike, by its name. What one may not see does not exist. */
 export type Visible = (caller: Caller) => boolean
@@ -148,16 +149,19 @@ export class Registry<A extends Entry<unknown>> {
     return this.#store.sorted ??= [...this.#store.offered].sort(([a], [b]) => a < b ? -1 : 1)
   }
 
-  /** Adds an entry until the scope closes. Fails with `Duplicate` when the name is taken, be it by one that is disabled. */
+  /**
+   * Adds an entry until the scope closes. Fails with `Duplicate` when the name is taken, be it by one that is disabled, and with
+   * `Value` when its definition says what none may say.
+   */
   add(name: string, entry: A): Effect.Effect<void, DefinitionError, Scope.Scope> {
-    return this.#change(name, false, (known) => this.#push(known, entry))
+    return this.#offer(name, entry, false)
   }
 
   /**
    * Offers an entry in the stead of the one that has the name, until the scope closes. Fails with `Unknown` when there is none.
    */
   replace(name: string, entry: A): Effect.Effect<void, DefinitionError, Scope.Scope> {
-    return this.#change(name, true, (known) => this.#push(known, entry))
+    return this.#offer(name, entry, true)
   }
 
   /**
@@ -194,6 +198,14 @@ export class Registry<A extends Entry<unknown>> {
       store.settle(name)
       return Effect.void
     })
+  }
+
+  #offer(name: string, entry: A, there: boolean): Effect.Effect<void, DefinitionError, Scope.Scope> {
+    const { kind } = this.#store
+    const problem = details.problem(entry.definition)
+    if (problem === undefined) return this.#change(name, there, (known) => this.#push(known, entry))
+    const message = `The ${kind} ${JSON.stringify(clip(name))} cannot be offered: ${problem}`
+    return Effect.fail(new DefinitionError({ reason: "Value", kind, definition: name, message }))
   }
 
   #push(known: Name<A>, entry: A): () => void {

@@ -20,6 +20,7 @@ import type { HandlerError } from "./HandlerError.ts"
 import * as captured from "./internal/captured.ts"
 import { clip } from "./internal/clip.ts"
 import { type Body, reading } from "./internal/contents.ts"
+import { isUri } from "./internal/uri.ts"
 import type { Visible } from "./Registry.ts"
 
 /** What describes a resource. Its caching hints tell how long, and by whom, its contents may be kept. */
@@ -63,7 +64,7 @@ export const notFound: (uri: string) => McpError.McpError = McpError.resourceNot
 
 /**
  * Offers a resource with what reads it. What the reader fails with becomes `-32603` with its message, an `McpError` keeps its
- * own code. Fails with `DefinitionError` when the URI is taken or is none.
+ * own code. Fails with `DefinitionError` when the URI is taken or is none, or a value of the definition is not allowed.
  */
 export const layer = <E extends HandlerError = never, R = never>(
   resource: Resource,
@@ -99,17 +100,3 @@ const offer = <E extends HandlerError, R>(
   const reader = reading(provide(read), uri, options)
   return catalog.resources[how](uri, { definition: { uri, name: uri, ...said }, visible, read: () => reader })
 }
-
-// A scheme and a colon, then an authority, a path with a query, and a fragment, of the characters that each may hold.
-const character = "[\\w\\-.~:/?@!$&'()*+,;=]|%[\\da-f]{2}"
-const authority = "//[\\w\\-.~:@!$&'()*+,;=[\\]%]*(?=[/?#]|$)"
-const rfc3986 = /* @__PURE__ */ new RegExp(
-  `^[a-z][a-z\\d+.-]*:(?:${authority})?(?:${character})*(?:#(?:${character})*)?$`,
-  "i"
-)
-
-/**
- * "Custom URI schemes MUST be in accordance with RFC3986" (2025-06-18, resources). Clients that check refuse a whole listing for
- * one that is not.
- */
-const isUri = (text: string): boolean => rfc3986.test(text)
