@@ -154,6 +154,6 @@ NodeHttp.runMain(server, {
   keepAlive: "1 seconds",
   principal: ({ headers }) => ({ id: String(headers["x-user"]) }),
   legacySse: LegacySse.make(),
-  sessions: { idleTimeout: "1 seconds", initializeTimeout: "1 seconds" },
+  sessions: { idleTimeout: "2 seconds", initializeTimeout: "2 seconds" },
   onListening: control
 })

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { type Plan, soak } from "./soak.ts"
 import { growth } from "./snapshot.ts"
 
-const plan: Plan = { warmUp: 400, goal: 400, slices: 1, maxGrowth: 2_000_000, maxObjects: 100, args: ["--leak"] }
+const plan: Plan = { warmUp: 200, goal: 300, slices: 1, maxGrowth: 2_000_000, maxObjects: 100, args: ["--leak"] }
 
 describe("a soak", () => {
   it("sessions and streams that are dropped rudely leave nothing behind, and what would be left is found", {

@@ -79,9 +79,7 @@ export const soak = async (plan: Plan, print: (line: string) => void): Promise<R
       `${number(load.sessions)} + ${number(load.streams)}, ${((performance.now() - begin) / 1_000).toFixed(0)} s`
     const files = [join(folder, "before.heapsnapshot"), join(folder, "after.heapsnapshot")] as const
 
-    // The first census makes something for good as well, and has V8 throw away what it will not need again.
-    await load.run(plan.warmUp / 2, plan.warmUp / 2)
-    await quiet(server)
+    // The first one makes something for good as well, and has V8 throw away what it will not need again.
     await server.census(files[0])
     await load.run(plan.warmUp, plan.warmUp)
     await quiet(server)
