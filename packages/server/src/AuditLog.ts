@@ -55,7 +55,7 @@ export interface Options<R> {
    * does not have the `McpRequest`: what is logged there may be meant for the client.
    */
   readonly sink?: (entry: Entry) => Effect.Effect<void, never, R>
-  /** The methods that are written: `all` by default. */
+  /** The methods that are written: `all` by default, and here `subscriptions/listen` is one of them: it is written when it ends. */
   readonly methods?: Middleware.Methods
   /** `true` adds `params.arguments` as they came; a function adds what it makes of the request. `false` by default. */
   readonly arguments?: boolean | ((exchange: Exchange) => unknown)
@@ -67,7 +67,9 @@ export const layer = <R = never>(
 ): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<Exclude<R, McpRequest>> | Extract<R, McpRequest>> =>
   captured.layer<Exclude<R, McpRequest>>((catalog, provide) => {
     const sink = options.sink ?? log
-    const counts = Middleware.includes(options.methods ?? "all")
+    const { methods = "all" } = options
+    // Who listened is asked of an audit log, and no bound is at stake.
+    const counts = methods === "all" ? () => true : Middleware.includes(methods)
     const args = options.arguments === true ? argumentsOf : options.arguments === false ? undefined : options.arguments
     const write = (entry: () => Entry): Effect.Effect<void> =>
       aside(Effect.catchCause(

@@ -31,6 +31,19 @@ const entries = () => {
   return { all, sink: (entry: AuditLog.Entry) => Effect.sync(() => void all.push(entry)) }
 }
 
+it.effect("2026-07-28 · has subscriptions/listen, with the time that it was open", () =>
+  Effect.gen(function*() {
+    const { all, sink } = entries()
+    const client = yield* kit.client(kit.server(AuditLog.layer({ sink }), ...tools), "2026-07-28")
+    const requestId = client.send("subscriptions/listen", { notifications: { toolsListChanged: true } })
+    yield* kit.settle
+    yield* TestClock.adjust("1 hour")
+    expect(all).toEqual([])
+    client.notify("notifications/cancelled", { requestId })
+    yield* kit.settle
+    expect(all).toMatchObject([{ method: "subscriptions/listen", outcome: "cancelled", durationMs: 3_600_000 }])
+  }))
+
 for (const revision of support.eras) {
   describe(`${revision} · audit log`, () => {
     it.effect("says who called what, and how it ended, without arguments", () =>
