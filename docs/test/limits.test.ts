@@ -4,12 +4,18 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import * as Limits from "@skein/runtime/Limits"
+import * as NodeHttp from "@skein/server/NodeHttp"
 import * as WebHttp from "@skein/server/WebHttp"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Endpoint from "../../packages/server/src/internal/http/options.ts"
+import { Listening } from "../programs/bounded.ts"
 import { Hello } from "../programs/hello.ts"
+import { call, modern } from "./process.ts"
 
 const root = join(import.meta.dirname, "../..")
 const read = (path: string): string => readFileSync(join(root, path), "utf8")
@@ -199,4 +205,23 @@ describe("limits.md", () => {
       await close()
     }
   })
+})
+
+describe("programs/bounded.ts", () => {
+  it.live("is bounded as it says", () =>
+    Effect.gen(function*() {
+      const { url } = Context.get(yield* Layer.build(Listening), NodeHttp.Listening)
+      const ask = (init: RequestInit) => Effect.promise(() => fetch(url, init))
+      const statusOf = (init: RequestInit) => Effect.map(ask(init), ({ status }) => status)
+      const listed = yield* Effect.flatMap(ask(modern("tools/list")), (answer) => Effect.promise(() => answer.json()))
+      expect(listed).toMatchObject({ result: { tools: [{ name: "bye" }, { name: "hello" }] } })
+      expect(listed).toHaveProperty("result.nextCursor")
+      expect(yield* statusOf(call("hello", { text: "x".repeat(16_384) }))).toBe(413)
+      // The stream begins with what the handler reports, and then it waits.
+      const leaving = new AbortController()
+      const waiting = { ...modern("tools/call", { name: "wait" }, {}, { progressToken: 1 }), signal: leaving.signal }
+      expect(yield* statusOf(waiting)).toBe(200)
+      expect(yield* statusOf(call("wait"))).toBe(503)
+      leaving.abort()
+    }))
 })

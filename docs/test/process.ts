@@ -29,7 +29,12 @@ export type Headers = Readonly<Record<string, string>>
 export const posting = { "content-type": "application/json", accept: "application/json, text/event-stream" } as const
 
 /** A request of the request era: all that the server must know is in it. */
-export const modern = (method: string, params: JsonRpc.JsonObject = {}, headers: Headers = {}) => {
+export const modern = (
+  method: string,
+  params: JsonRpc.JsonObject = {},
+  headers: Headers = {},
+  meta: JsonRpc.JsonObject = {}
+) => {
   const name = params["name"] ?? params["uri"]
   return {
     method: "POST",
@@ -47,6 +52,7 @@ export const modern = (method: string, params: JsonRpc.JsonObject = {}, headers:
       params: {
         ...params,
         _meta: {
+          ...meta,
           "io.modelcontextprotocol/protocolVersion": "2026-07-28",
           "io.modelcontextprotocol/clientInfo": { name: "guide", version: "1.0.0" },
           "io.modelcontextprotocol/clientCapabilities": {}

@@ -1,0 +1,34 @@
+import * as McpServer from "@skein/server/McpServer"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Progress from "@skein/server/Progress"
+import * as Tool from "@skein/server/Tool"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+
+const hello = Tool.layer(Tool.make("hello"), () => Effect.succeed("Hello"))
+const wait = Tool.layer(Tool.make("wait"), () => Effect.andThen(Progress.report({ progress: 1 }), Effect.never))
+const bye = Tool.layer(Tool.make("bye"), () => Effect.succeed("Bye"))
+
+// #region bounded
+const Small = McpServer.layer(
+  {
+    name: "small",
+    version: "1.0.0",
+    pageSize: 2,
+    limits: { maxInFlight: 8, maxQueued: 8, timeout: "10 seconds" },
+    subscriptions: { maxListens: 100 }
+  },
+  hello,
+  wait,
+  bye
+)
+
+export const Listening = NodeHttp.layer({
+  port: 0,
+  maxBody: 16_384,
+  maxRequests: 1,
+  sessions: { max: 100, idleTimeout: "5 minutes" },
+  headersTimeout: "5 seconds",
+  maxConnections: 200
+}).pipe(Layer.provide(Small))
+// #endregion
