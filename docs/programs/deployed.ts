@@ -11,8 +11,6 @@ NodeHttp.runMain(Hello, {
   allowedOrigins: ["https://app.example.com"],
   cors: Cors.make(),
   legacySse: LegacySse.make(),
-  keepAlive: "15 seconds",
-  keepAliveTimeout: "65 seconds",
   grace: "10 seconds"
 })
 // #endregion
