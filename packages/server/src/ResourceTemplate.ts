@@ -29,6 +29,7 @@ import type { HandlerError } from "./HandlerError.ts"
 import * as captured from "./internal/captured.ts"
 import * as completers from "./internal/completers.ts"
 import { type Body, reading } from "./internal/contents.ts"
+import { isUri } from "./internal/uri.ts"
 import type { Visible } from "./Registry.ts"
 
 /** What reads a variable from the text in the URI: text for a plain one, a list of texts for one that explodes (`{x*}`). */
@@ -106,8 +107,8 @@ export const make = <const T extends string, V extends Variables = never>(
 
 /**
  * Offers a template with what reads the resources that match it, and with what completes its variables. Those whose schema is of
- * literals complete by themselves. The reader gets the variables, percent-decoded, and the whole URI;
- * **check them before they name a file or a row**. Resources with their own `Resource.layer` come first, then the templates
+ * literals complete by themselves. What is no URI by RFC 3986 matches nothing. The reader gets the variables, percent-decoded, and
+ * the whole URI; **check them before they name a file or a row**: `..%2F` is decoded too. Resources with their own `Resource.layer` come first, then the templates
  * in the order of their text.
  *
  * What the reader fails with becomes `-32603` with its message, an `McpError` (`Resource.notFound`) keeps its own code. Fails
@@ -179,7 +180,8 @@ const offer = <V, E extends HandlerError, R, C extends object>(
     visible,
     complete: completers.make(variables?.fields ?? {}, { ...complete }, provide),
     match: (uri) => {
-      const matched = UriTemplate.match(compiled.success, uri)
+      // "Servers MUST validate all resource URIs" (resources, security): what is none is nobody's, and is never written back.
+      const matched = isUri(uri) ? UriTemplate.match(compiled.success, uri) : undefined
       const decoded = matched === undefined ? undefined : decode(matched)
       if (decoded === undefined || Result.isFailure(decoded)) return undefined
       return () => reading(provide(read(decoded.success, uri)), uri, options)

@@ -3,11 +3,13 @@
  * refuse a whole listing for one that is not.
  */
 
-// A scheme and a colon, then an authority, a path with a query, and a fragment, of the characters that each may hold.
-const character = "[\\w\\-.~:/?@!$&'()*+,;=]|%[\\da-f]{2}"
-const authority = "//[\\w\\-.~:@!$&'()*+,;=[\\]%]*(?=[/?#]|$)"
+// A scheme and a colon, then an authority (a user, a name or an IPv6 literal, a port), a path with a query, and a fragment, of the
+// characters that each may hold.
+const plain = "[\\w\\-.~!$&'()*+,;=]|%[\\da-f]{2}"
+const authority = `//(?:(?:${plain}|:)*@)?(?:\\[[\\da-f:.]+\\]|(?:${plain})*)(?::\\d*)?(?=[/?#]|$)`
+const character = `${plain}|[:/?@]`
 const rfc3986 = /* @__PURE__ */ new RegExp(
-  `^[a-z][a-z\\d+.-]*:(?:${authority})?(?:${character})*(?:#(?:${character})*)?$`,
+  `^[a-z][a-z\\d+.-]*:(?:${authority}|(?!//))(?:${character})*(?:#(?:${character})*)?$`,
   "i"
 )
 
