@@ -7,6 +7,7 @@ import { isUtf8 } from "node:buffer"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import type { Body, Headers, HttpAnswer, HttpRequest } from "./http/door.ts"
+import { Pieces } from "./http/pieces.ts"
 
 /** What the answers of one handler share. */
 export interface Shared {
@@ -108,47 +109,14 @@ const bodyOf = (body: unknown, limit: number): Body => {
   if (body === undefined) {
     throw new Error("The body was read before, and is not in `request.body`: hand it on as `body`")
   }
-  if (body instanceof Uint8Array) return body.length > limit ? { fault: "TooLarge" } : decode(Buffer.from(body))
+  if (body instanceof Uint8Array) return body.length > limit ? { fault: "TooLarge" } : decode(body)
   const text = typeof body === "string" ? body : JSON.stringify(body)
   return Buffer.byteLength(text) > limit ? { fault: "TooLarge" } : { text }
 }
 
-const decode = (bytes: Buffer): Body => isUtf8(bytes) ? { text: bytes.toString("utf8") } : { fault: "Encoding" }
-
-/**
- * What came of a body. Its pieces are copied together as they come: a client may send each byte as a chunk of its own, and as they
- * are they would take 200 times the room.
- */
-class Pieces {
-  #bytes: Buffer | undefined = undefined
-  #size = 0
-
-  get size(): number {
-    return this.#size
-  }
-
-  add(piece: Buffer): void {
-    const size = this.#size
-    this.#size += piece.length
-    // Most bodies are one piece, which is not copied.
-    if (this.#bytes === undefined) this.#bytes = piece
-    else {
-      if (this.#bytes.length < this.#size) this.#bytes = enlarged(this.#bytes.subarray(0, size), this.#size)
-      piece.copy(this.#bytes, size)
-    }
-  }
-
-  get text(): Body {
-    const bytes = this.#bytes
-    if (bytes === undefined) return { text: "" }
-    return decode(bytes.length === this.#size ? bytes : bytes.subarray(0, this.#size))
-  }
-}
-
-const enlarged = (bytes: Buffer, least: number): Buffer => {
-  const larger = Buffer.allocUnsafe(Math.max(least, 2 * bytes.length, 1024))
-  bytes.copy(larger)
-  return larger
+const decode = (bytes: Uint8Array): Body => {
+  if (!isUtf8(bytes)) return { fault: "Encoding" }
+  return { text: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8") }
 }
 
 /** Reads a body, and counts it. */
@@ -159,13 +127,13 @@ const read = (message: IncomingMessage, limit: number, done: (body: Body) => voi
     pieces = undefined
     done(body)
   }
-  message.on("data", (chunk: Buffer) => {
+  message.on("data", (chunk: Buffer<ArrayBuffer>) => {
     if (pieces === undefined) return
     if (pieces.size + chunk.length <= limit) return pieces.add(chunk)
     message.pause()
     end({ fault: "TooLarge" })
   })
-  message.on("end", () => pieces !== undefined && end(pieces.text))
+  message.on("end", () => pieces !== undefined && end(decode(pieces.bytes)))
   message.on("close", () => end({ fault: "Aborted" }))
 }
 
@@ -190,7 +158,7 @@ const linger = (response: ServerResponse, body: string): void => {
   response.on("error", ignore)
   message.on("error", ignore)
   message.on("end", () => response.end())
-  message.on("data", (chunk: Buffer) => {
+  message.on("data", (chunk: Buffer<ArrayBuffer>) => {
     left -= chunk.length
     if (left < 0) response.destroy()
   })

@@ -17,13 +17,14 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Body, Headers, HttpAnswer, HttpRequest } from "./http/door.ts"
+import { Pieces } from "./http/pieces.ts"
 
 const services = /* @__PURE__ */ Context.omit(Scope.Scope, Layer.CurrentMemoMap)
 
 // A byte order mark stays, and is no JSON.
 const decoder = /* @__PURE__ */ new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-const decode = (bytes: ArrayBuffer): Body => {
+const decode = (bytes: ArrayBuffer | Uint8Array): Body => {
   try {
     return { text: decoder.decode(bytes) }
   } catch {
@@ -33,6 +34,28 @@ const decode = (bytes: ArrayBuffer): Body => {
 
 const isTooLarge = (error: HttpServerError): boolean =>
   error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge"
+
+/**
+ * Reads a body whose length nobody has said: `arrayBuffer` would keep its chunks apart until the end. What is beyond the limit is
+ * dropped, until the connection is closed.
+ */
+const collect = (
+  stream: HttpServerRequest["stream"],
+  limit: number,
+  done: (body: Body) => void
+): Effect.Effect<void, HttpServerError> => {
+  let pieces: Pieces | undefined = new Pieces()
+  const take = (piece: Uint8Array): void => {
+    if (pieces === undefined) return
+    if (pieces.size + piece.byteLength <= limit) return pieces.add(piece as Uint8Array<ArrayBuffer>)
+    pieces = undefined
+    done({ fault: "TooLarge" })
+  }
+  return Effect.map(
+    Stream.runForEachArray(stream, (some) => Effect.sync(() => some.forEach(take))),
+    () => pieces === undefined ? undefined : done(decode(pieces.bytes))
+  )
+}
 
 /** What came of reading a body. One that the connection broke in the middle of fails as one that cannot be parsed. */
 const bodyOf = (exit: Exit.Exit<ArrayBuffer, HttpServerError>): Body => {
@@ -96,6 +119,15 @@ export class RouterRequest implements HttpRequest {
 
   read(limit: number, done: (body: Body) => void): void {
     if (Number(this.header("content-length")) > limit) return done({ fault: "TooLarge" })
+    if (this.header("transfer-encoding") !== undefined) {
+      const reading = Effect.runForkWith(this.#all)(collect(this.#request.stream, limit, done))
+      this.#answer.reading = reading
+      reading.addObserver((exit) => {
+        this.#answer.reading = undefined
+        if (exit._tag === "Failure") done({ fault: "Aborted" })
+      })
+      return
+    }
     const context = Context.add(this.#all, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit))
     const reading = Effect.runForkWith(context)(this.#request.arrayBuffer)
     this.#answer.reading = reading
@@ -118,7 +150,7 @@ const head: readonly [Uint8Array] = [new Uint8Array(0)]
 export class RouterAnswer implements HttpAnswer {
   over = false
   /** The fiber that reads the body, while it does. */
-  reading: Fiber.Fiber<ArrayBuffer, HttpServerError> | undefined = undefined
+  reading: Fiber.Fiber<unknown, HttpServerError> | undefined = undefined
   readonly #scope: Scope.Scope
   readonly #settle: (response: Effect.Effect<HttpServerResponse.HttpServerResponse>) => void
   #also: Headers | undefined = undefined

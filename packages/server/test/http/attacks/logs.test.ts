@@ -61,7 +61,7 @@ describe("a line of the log", () => {
           yield* in_(spoof)
           yield* in_("tools/call", { name: spoof })
           yield* in_("prompts/get", { name: spoof })
-          yield* in_("resources/read", { uri: `x:${spoof}` })
+          yield* in_("resources/read", { uri: `x:${encodeURIComponent(spoof)}` })
           yield* kit.post(at, { jsonrpc: "2.0", method: spoof }, own)
           yield* kit.send(
             at,
@@ -69,7 +69,9 @@ describe("a line of the log", () => {
           )
           yield* kit.send(
             at,
-            kit.modern("resources/read", { uri: `x:${spoof}` }, { headers: { "mcp-name": base64(`x:${spoof}`) } })
+            kit.modern("resources/read", { uri: `x:${encodeURIComponent(spoof)}` }, {
+              headers: { "mcp-name": `x:${encodeURIComponent(spoof)}` }
+            })
           )
           const method = { ...kit.modern("x"), body: JSON.stringify(kit.modern(spoof).body) }
           yield* kit.send(at, method)

@@ -73,7 +73,7 @@ describe("an answer that nobody reads", () => {
       const size = 16_000_000
       const large = Tool.layer(Tool.make("large"), () => Effect.succeed("x".repeat(size)))
       const { close, handler } = yield* Effect.promise(() =>
-        NodeHttp.mount(fixtures.server(large), { sendTimeout: 200 })
+        NodeHttp.mount(fixtures.server(large), { sendTimeout: 1_000 })
       )
       // The first connection is never read, the second one slowly.
       const open: Array<boolean> = []
@@ -104,7 +104,7 @@ describe("an answer that nobody reads", () => {
       slow.socket.on("data", (chunk) => {
         read += chunk.length
         slow.socket.pause()
-        setTimeout(() => slow.socket.resume(), 2)
+        setTimeout(() => slow.socket.resume(), 6)
       })
       slow.write(bytes)
       yield* fixtures.until(() => !open[0]!)
