@@ -22,15 +22,23 @@ import type { McpServer } from "./McpServer.ts"
 /** What a host has found out about a request before it gave it away. */
 export interface Given extends door.Given {}
 
+/**
+ * Finds out who makes a request. The type of its parameter is what the host makes of an `IncomingMessage`, which the host alone knows:
+ * that it is right nobody checks.
+ */
+export type FindPrincipal = {
+  // As a method, since the parameter of a method may be a subtype.
+  find(request: IncomingMessage): Principal | undefined | Effect.Effect<Principal | undefined, unknown>
+}["find"]
+
 /** How requests are taken over from a host. */
 export interface HandlerOptions extends Http.Options {
   /**
    * Who makes a request, where the handler is not told with it: read from what the host's own middleware has left on it
-   * (`(request) => request.auth`), or found out here. What it fails with or throws is logged, and the request answered with 500.
+   * (`(request: express.Request) => request.user`), or found out here. What it fails with or throws is logged, and the request
+   * answered with 500.
    */
-  readonly principal?:
-    | ((request: IncomingMessage) => Principal | undefined | Effect.Effect<Principal | undefined, unknown>)
-    | undefined
+  readonly principal?: FindPrincipal | undefined
   /**
    * How long a client may take nothing of an answer that is complete: 60 seconds by default. Then the connection is closed. One that
    * reads slowly is none of these.

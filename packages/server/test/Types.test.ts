@@ -8,6 +8,7 @@ import type { DefinitionError } from "@skein/server/DefinitionError"
 import type { HandlerError } from "@skein/server/HandlerError"
 import * as JsonSchema from "@skein/server/JsonSchema"
 import * as McpServer from "@skein/server/McpServer"
+import type * as NodeHttp from "@skein/server/NodeHttp"
 import * as Prompt from "@skein/server/Prompt"
 import * as Resource from "@skein/server/Resource"
 import * as ResourceTemplate from "@skein/server/ResourceTemplate"
@@ -20,6 +21,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import type { IncomingMessage } from "node:http"
 import * as v from "valibot"
 import { z } from "zod"
 
@@ -321,5 +323,18 @@ describe("layers", () => {
     const server = McpServer.layer({ name: "t", version: "1" }, failing)
     expectTypeOf<Layer.Error<typeof server>>().toEqualTypeOf<OutOfTea>()
     expect(Layer.isLayer(server)).toBe(true)
+  })
+})
+
+describe("who makes a request", () => {
+  it("is read from what the host makes of a request", () => {
+    interface HostRequest extends IncomingMessage {
+      readonly user?: { readonly id: string }
+    }
+    const options: NodeHttp.HandlerOptions = { principal: (request: HostRequest) => request.user }
+    expect(options.principal?.({ user: { id: "ada" } } as HostRequest)).toEqual({ id: "ada" })
+    // @ts-expect-error a number is no request
+    const wrong: NodeHttp.HandlerOptions = { principal: (request: number) => ({ id: String(request) }) }
+    expect(wrong).toBeDefined()
   })
 })
