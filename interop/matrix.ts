@@ -31,7 +31,9 @@
  * | ping                    | yes                         | not in 2026-07-28, which has none | no                            |
  * | coming back to a stream | yes                         | yes; 2026-07-28 has no such thing | no: it ends with its answer   |
  * | cancelling              | a notification              | the same; in 2026-07-28 it leaves | no                            |
- * | batches (2025-03-26)    | never sends one             | never sends one                   | never sends one               |
+ * | batches (2025-03-26)    | its client sends none; its transport does, told to              | no                            |
+ * | going on with a session | its host keeps the id, and the last event that was seen         | no                            |
+ * | in another process      |                                                                 |                               |
  * | mirrored arguments      | no: they are of 2026-07-28  | yes, of tools that it has listed; | yes                           |
  * |                         |                             | else it is refused, lists, and    |                               |
  * |                         |                             | tries again, which calls at the   |                               |
