@@ -10,15 +10,16 @@ class SoldOut extends Data.TaggedError("SoldOut")<{ readonly message: string }> 
 
 const order = Tool.layer(
   Tool.make("order", { input: { tea: Schema.String } }),
-  ({ tea }): Effect.Effect<string, SoldOut | McpError.McpError> => {
-    // The model reads this, and may try another tea: a result with `isError`.
-    if (tea === "oolong") return Effect.fail(new SoldOut({ message: "There is no oolong left today" }))
-    // The program that calls reads this: a JSON-RPC error.
-    if (tea === "") return Effect.fail(McpError.invalidParams("A tea has a name"))
-    // Nobody reads this but you: -32603 with a reference, and the cause with that reference in the log.
-    if (tea === "coffee") return Effect.die(new Error("the database password is hunter2"))
-    return Effect.succeed(`One ${tea}`)
-  }
+  ({ tea }) =>
+    Effect.gen(function*() {
+      // The model reads this, and may try another tea: a result with `isError`.
+      if (tea === "oolong") return yield* new SoldOut({ message: "There is no oolong left today" })
+      // The program that calls reads this: a JSON-RPC error.
+      if (tea === "") return yield* McpError.invalidParams("A tea has a name")
+      // Nobody reads this but you: -32603 with a reference, and the cause with that reference in the log.
+      if (tea === "coffee") return yield* Effect.die(new Error("the database password is hunter2"))
+      return `One ${tea}`
+    })
 )
 // #endregion
 

@@ -17,6 +17,6 @@ const reset = Tool.layer(Tool.make("reset"), () => Effect.succeed("All gone"))
 export const Guarded = McpServer.layer(
   { name: "guarded", version: "1.0.0" },
   whoami,
-  Catalog.visibleTo(({ principal }) => principal?.["role"] === "admin", reset)
+  Catalog.visibleTo(({ principal }) => principal?.role === "admin", reset)
 )
 // #endregion
