@@ -54,7 +54,7 @@ describe("classify", () => {
   })
 
   it("2026-07-28 · the header alone makes it a request of this era, whose _meta is what is missing", () => {
-    for (const message of [list, ping, initialize, initialized]) {
+    for (const message of [list, ping, initialized]) {
       expect(of({ message, version: latest })).toBe("request")
     }
     expect(of({ message: list, version: latest, session: "s" })).toBe("request")
@@ -77,7 +77,8 @@ describe("classify", () => {
 
   it("2025-11-25 · initialize opens a session, whatever its header says", () => {
     expect(of({ message: initialize })).toBe("session none")
-    for (const version of ["2025-11-25", "2025-03-26", "v999.0.0", "2099-01-01"]) {
+    // "An `initialize` request selects legacy semantics": a client that falls back may still name what it tried first.
+    for (const version of ["2025-11-25", "2025-03-26", "v999.0.0", "2099-01-01", latest]) {
       expect(of({ message: initialize, version })).toBe("session none")
     }
     expect(of({ message: initialize, session: "s" })).toBe("session s")
@@ -120,7 +121,9 @@ describe("classify", () => {
       status: 400,
       error: { code: -32022, data: { supported: [latest], requested: "2025-11-25" } }
     })
-    expect(of({ message: initialize, supported: onlyModern, version: "2025-11-25" })).toBe("400 -32022")
+    for (const version of ["2025-11-25", latest]) {
+      expect(of({ message: initialize, supported: onlyModern, version })).toBe("400 -32022")
+    }
     expect(of({ message: list, supported: onlyModern, version: "2025-11-25", session: "s" })).toBe("400 -32022")
     expect(of({ message: list, supported: onlyModern })).toBe("request")
     expect(of({ message: answer, supported: onlyModern })).toBe("400 -32600")

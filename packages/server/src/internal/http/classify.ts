@@ -57,25 +57,24 @@ export const classify = (
   stateless = false
 ): Classified => {
   if (message !== undefined && carries(message)) return requestEra
+  const sessions = supported.some((one) => Revision.era(one) === "session")
+  const id = request.header(Header.keys.sessionId)
+  // "An `initialize` request selects legacy semantics" (2026-07-28, versioning).
   const opening = message?._tag === "Request" && message.method === "initialize"
-  const version = request.header(Header.keys.protocolVersion)
-  const lone = (version !== undefined && isModern(version)) || !supported.some((one) => Revision.era(one) === "session")
-  // "HTTP GET or DELETE to the MCP endpoint: respond with `405 Method Not Allowed`."
-  if (lone && message === undefined) return invalid(405, `Method Not Allowed: ${request.method}`, { allow: "POST" })
+  if (opening && sessions) return { _tag: "SessionEra", id }
   // "A server that supports only modern versions SHOULD name the protocol versions it supports in any error it returns to an
   // `initialize` request."
-  if (lone && opening && version === undefined) {
-    return unsupported(supported, String(message.params?.["protocolVersion"]))
-  }
-  if (version !== undefined && !supported.includes(version as Revision.Revision) && (lone || !opening)) {
-    return unsupported(supported, version)
-  }
+  if (opening) return unsupported(supported, String(message.params?.["protocolVersion"] ?? ""))
+  const version = request.header(Header.keys.protocolVersion)
+  const lone = (version !== undefined && isModern(version)) || !sessions
+  // "HTTP GET or DELETE to the MCP endpoint: respond with `405 Method Not Allowed`."
+  if (lone && message === undefined) return invalid(405, `Method Not Allowed: ${request.method}`, { allow: "POST" })
+  if (version !== undefined && !supported.includes(version as Revision.Revision)) return unsupported(supported, version)
   if (lone) {
     if (message?._tag === "Batch") return noBatch
     return message?._tag === "Success" || message?._tag === "Failure" ? noAnswers : requestEra
   }
   if (message?._tag === "Batch" && message.members.some(carries)) return mixed
-  const id = request.header(Header.keys.sessionId)
-  if (id === undefined && !opening && !stateless) return message?._tag === "Batch" ? noBatch : noSession
+  if (id === undefined && !stateless) return message?._tag === "Batch" ? noBatch : noSession
   return { _tag: "SessionEra", id }
 }
