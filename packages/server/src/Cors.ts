@@ -15,7 +15,7 @@ export type { Cors }
 export interface Options {
   /**
    * Lets browsers send cookies and client certificates along. Off by default: a token in `Authorization` does not need it. With
-   * it, a page of an allowed origin acts as whoever the browser is logged in as, so do not let `"any"` origin in.
+   * it, a page of an allowed origin acts as whoever the browser is logged in as: with `"any"` origin the server does not start.
    */
   readonly credentials?: boolean | undefined
   /** Request headers that are allowed beside those that MCP, OAuth and trace context use. */

@@ -21,7 +21,7 @@ const isLoopback = (origin: string): boolean => {
   return name !== undefined && loopback.includes(relative(name))
 }
 
-/** How browsers write an origin: in lower case and without the port that its scheme implies. */
+/** How browsers write an origin, for one that somebody else wrote: in lower case and without the port that its scheme implies. */
 const canonical = (origin: string): string => {
   const lower = origin.toLowerCase()
   const written = URL.canParse(lower) ? new URL(lower).origin : "null"
@@ -89,7 +89,7 @@ export class Guards {
     }
     const origin = request.header("origin")
     if (origin === undefined || origin === this.#origin) return undefined
-    if (this.#local ? !isLoopback(origin.toLowerCase()) : this.#origins?.has(canonical(origin)) === false) {
+    if (this.#local ? !isLoopback(origin.toLowerCase()) : this.#origins?.has(origin.toLowerCase()) === false) {
       return wrongOrigin
     }
     this.#origin = origin

@@ -151,8 +151,19 @@ const millis = (input: Duration.Input | undefined, fallback: number): number =>
 
 const count = (value: number | undefined, fallback: number): number => Math.max(0, value ?? fallback)
 
-/** Fills the defaults in. */
-export const resolve = (options: Options = {}): Resolved => ({
+/** Whether any web page at all could act as whoever a browser is logged in as. No browser lets that be said with a `*` either. */
+const isOpen = ({ allowedOrigins, cors }: Options): boolean =>
+  allowedOrigins === "any" && cors?.headers("null")?.["access-control-allow-credentials"] === "true"
+
+/** Fills the defaults in. Throws where they contradict each other. */
+export const resolve = (options: Options = {}): Resolved => {
+  if (isOpen(options)) {
+    throw new Error("CORS with credentials is not for \"any\" origin: say which are the allowedOrigins")
+  }
+  return fill(options)
+}
+
+const fill = (options: Options): Resolved => ({
   path: options.path ?? "/mcp",
   allowedHosts: options.allowedHosts ?? loopback,
   allowedOrigins: options.allowedOrigins ?? "loopback",
