@@ -67,6 +67,8 @@ export interface ResourceEntry extends Entry<WireResource.Resource> {
 
 /** A template and what reads a resource that matches it; `undefined` for one that does not. */
 export interface TemplateEntry extends Entry<WireResource.ResourceTemplate> {
+  /** The names of its variables. */
+  readonly names: ReadonlyArray<string>
   readonly match: (uri: string) => Reader | undefined
   readonly complete?: Completers | undefined
 }

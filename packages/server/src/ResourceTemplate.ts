@@ -178,6 +178,7 @@ const offer = <V, E extends HandlerError, R, C extends object>(
   return catalog.templates[how](uriTemplate, {
     definition: { uriTemplate, ...said },
     visible,
+    names: compiled.success.names,
     complete: completers.make(variables?.fields ?? {}, { ...complete }, provide),
     match: (uri) => {
       // "Servers MUST validate all resource URIs" (resources, security): what is none is nobody's, and is never written back.

@@ -32,6 +32,7 @@ describe("law 8 · start fast", () => {
     const http = loaded("Tool", "McpServer", "NodeHttp")
     for (const modules of [stdio, http]) expect(modules).not.toMatch(/effect\/\w+\/(Stream|Channel|Queue|Logger)\./)
     expect(stdio).not.toContain("/internal/http/")
+    expect(stdio).not.toContain("/UriTemplate.ts")
     expect(http).toContain("/internal/http/")
     expect(http).not.toMatch(/\/(Stdio|WebHttp|HttpRoutes)\.ts/)
   })

@@ -2,10 +2,8 @@
 import type { CompleteRequestParams, CompleteResult } from "@skein/protocol/Completion"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
-import * as UriTemplate from "@skein/protocol/UriTemplate"
 import type { Caller } from "@skein/runtime/Exchange"
 import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
 import type { Catalog, Completers } from "../../Catalog.ts"
 import { clip } from "../clip.ts"
 import type { Methods } from "../methods.ts"
@@ -39,12 +37,7 @@ const find = (
         ?.[1]
       : undefined)
   if (template === undefined) return resources.seen(ref.uri, caller) === undefined ? undefined : none
-  return { complete: template.complete, names: () => namesOf(template.definition.uriTemplate) }
-}
-
-const namesOf = (text: string): ReadonlyArray<string> => {
-  const template = UriTemplate.make(text)
-  return Result.isSuccess(template) ? template.success.names : []
+  return { complete: template.complete, names: () => template.names }
 }
 
 const result = (all: ReadonlyArray<string>): CompleteResult => ({
