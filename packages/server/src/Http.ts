@@ -4,15 +4,13 @@
  * Most servers want a door: `NodeHttp` for `node:http`, Express and Fastify.
  */
 import type { Exchange } from "@skein/runtime/Exchange"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import * as Scope from "effect/Scope"
+import type * as Scope from "effect/Scope"
 import { classify as classifyRequest } from "./internal/http/classify.ts"
 import type { HttpAnswer, HttpRequest } from "./internal/http/door.ts"
+import { doorContext } from "./internal/doorContext.ts"
 import * as core from "./internal/http/endpoint.ts"
 import * as options from "./internal/http/options.ts"
-import * as logs from "./internal/logs.ts"
 import { McpServer } from "./McpServer.ts"
 
 export type { Classified, RequestEra, SessionEra } from "./internal/http/classify.ts"
@@ -45,11 +43,9 @@ export interface Endpoint {
 /** Makes the endpoint of a server. It is closed with the scope. */
 export const make = (options_?: Options): Effect.Effect<Endpoint, never, McpServer | Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.map(Effect.context<McpServer | Scope.Scope>(), (context) => {
-      const { host } = Context.get(context, McpServer)
-      // A request starts with the services that the server was built with. A scope that it found, it would fill.
-      const around: Context.Context<never> = Context.omit(Scope.Scope, Layer.CurrentMemoMap)(context)
-      const endpoint = new core.Endpoint(host, options.resolve(options_), logs.enter(around, host.catalog.base))
+    Effect.gen(function*() {
+      const { host } = yield* McpServer
+      const endpoint = new core.Endpoint(host, options.resolve(options_), yield* doorContext)
       host.endpoints.add(endpoint)
       return endpoint
     }),

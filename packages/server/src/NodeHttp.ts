@@ -13,6 +13,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Http from "./Http.ts"
+import { doorContext } from "./internal/doorContext.ts"
 import { loopback } from "./internal/http/options.ts"
 import * as door from "./internal/nodeDoor.ts"
 import * as server from "./internal/nodeServer.ts"
@@ -136,7 +137,7 @@ const unknownCaller = JSON.stringify({ jsonrpc: "2.0", error: { code: -32603, me
 export const handler = (options: HandlerOptions = {}): Effect.Effect<Handler, never, McpServer | Scope.Scope> =>
   Effect.gen(function*() {
     const endpoint = yield* Http.make(options)
-    const context = yield* Effect.context<never>()
+    const context = yield* doorContext
     const made = prepare(endpoint, options, context, false)
     yield* Effect.addFinalizer(() => Effect.sync(() => void (made.shared.closing = true)))
     return made.handler
@@ -156,7 +157,7 @@ export const serve = (
       Http.make({ ...options, allowedHosts: options.allowedHosts ?? [...loopback, ...own] }),
       inner
     )
-    const context = yield* Effect.context<never>()
+    const context = yield* doorContext
     const { handler, shared } = prepare(endpoint, options, context, true)
     const listener = server.make(handler, {
       headersTimeout: millis(options.headersTimeout, 15_000),

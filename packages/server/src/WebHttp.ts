@@ -30,6 +30,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Http from "./Http.ts"
+import { doorContext } from "./internal/doorContext.ts"
 import * as door from "./internal/web.ts"
 import type { McpServer } from "./McpServer.ts"
 
@@ -60,7 +61,7 @@ export type Handler = (request: Request, given?: Given) => Promise<Response>
 export const handler = (options: Options = {}): Effect.Effect<Handler, never, McpServer | Scope.Scope> =>
   Effect.gen(function*() {
     const endpoint = yield* Http.make(options)
-    const context = yield* Effect.context<never>()
+    const context = yield* doorContext
     const { principal } = options
     const failed = (answer: door.WebAnswer, defect: unknown): void => {
       Effect.runForkWith(context)(Effect.logError("Who makes a request could not be found out", defect))
