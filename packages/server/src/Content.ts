@@ -1,7 +1,9 @@
 /**
  * What tools and prompts answer with: text, images, sounds, links to resources, and resources with their contents.
  *
- * Each function makes one content block. Bytes are given as a `Uint8Array` or as base64 text, and travel as base64.
+ * Each function makes one content block. Bytes are given as a `Uint8Array` or as base64 text, and travel as base64; a text that is
+ * none throws. URIs, priorities and sizes are looked at when a handler answers with them: what clients that check would refuse is
+ * not sent, but answered `-32603`, and the log says why.
  */
 import type * as Common from "@skein/protocol/Common"
 import type * as Wire from "@skein/protocol/Content"
@@ -20,7 +22,12 @@ export type ContentBlock = Wire.ContentBlock
 /** Bytes, or the base64 text of them. */
 export type Bytes = Uint8Array | string
 
-const base64 = (bytes: Bytes): string => typeof bytes === "string" ? bytes : Base64.encode(bytes)
+/** "The image data MUST be base64-encoded" (2024-11-05, prompts): a `data:` URI, for instance, is not. */
+const base64 = (bytes: Bytes): string => {
+  if (typeof bytes !== "string") return Base64.encode(bytes)
+  if (bytes.length % 4 === 0 && /^[A-Za-z\d+/]*={0,2}$/.test(bytes)) return bytes
+  throw new TypeError("The data of an image or a sound is no base64")
+}
 
 /** Text. */
 export const text = (text: string, options?: BlockOptions): Wire.TextContent => ({ type: "text", text, ...options })

@@ -38,6 +38,7 @@ import * as captured from "./internal/captured.ts"
 import { clip, maxProblem } from "./internal/clip.ts"
 import * as completers from "./internal/completers.ts"
 import { decoder } from "./internal/decode.ts"
+import * as details from "./internal/details.ts"
 import { toMcpError } from "./internal/handlerError.ts"
 import type { Visible } from "./Registry.ts"
 
@@ -170,8 +171,10 @@ const offer = <A, E extends HandlerError, R, C extends object>(
 }
 
 const full = (answer: Answer, description: string | undefined): Wire.GetPromptResult => {
-  if (typeof answer !== "string" && "messages" in answer) return answer
-  const messages = typeof answer === "string" ? [user(answer)] : answer
+  const whole = typeof answer !== "string" && "messages" in answer
+  const messages = whole ? answer.messages : typeof answer === "string" ? [user(answer)] : answer
+  details.blocks(messages.map(({ content }) => content))
+  if (whole) return answer
   return description === undefined ? { messages } : { description, messages }
 }
 

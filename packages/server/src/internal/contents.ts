@@ -7,6 +7,7 @@ import type { Handled } from "../Catalog.ts"
 import * as Content from "../Content.ts"
 import type { HandlerError } from "../HandlerError.ts"
 import * as caching from "./caching.ts"
+import * as details from "./details.ts"
 import { toMcpError } from "./handlerError.ts"
 
 /** What a reader of resources may answer: text, bytes, contents made by `Content.resourceContents`, or the whole result. */
@@ -30,7 +31,9 @@ export const reading = <E extends HandlerError>(
       if (typeof body === "string" || body instanceof Uint8Array) {
         return { contents: [Content.resourceContents(uri, body, about.mimeType)], ...hint }
       }
-      return "contents" in body ? { ...hint, ...body, ...caching.hint(body) } : { contents: body, ...hint }
+      if (!("contents" in body)) return { contents: details.contents(body), ...hint }
+      details.contents(body.contents)
+      return { ...hint, ...body, ...caching.hint(body) }
     }
   })
 }

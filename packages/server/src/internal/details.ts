@@ -1,8 +1,10 @@
 /**
- * What a definition says of itself besides its schemas. The types say most of what these values have to be; the rest is looked at
- * once, when the definition is offered, since clients that check refuse a whole listing for one value that is wrong.
+ * What a definition says of itself besides its schemas, and what a block of content says besides its content. The types say most of
+ * what these values have to be; the rest is looked at here, since clients that check refuse a whole listing, or a whole answer, for
+ * one value that is wrong.
  */
 import type * as Common from "@skein/protocol/Common"
+import type * as Wire from "@skein/protocol/Content"
 import { isObject } from "@skein/protocol/JsonRpc"
 import * as MetaKey from "@skein/protocol/MetaKey"
 import { clip } from "./clip.ts"
@@ -64,3 +66,30 @@ export const problem = (definition: unknown): string | undefined => {
     (websiteUrl === undefined || isUri(websiteUrl) ? undefined : `the websiteUrl ${quoted(websiteUrl)} is no URI`) ??
     (_meta && ofMeta(_meta))
 }
+
+/** What is wrong with contents that a resource has, or that are embedded. */
+const ofContents = ({ uri }: Pick<Wire.ResourceContents, "uri">): string | undefined =>
+  isUri(uri) ? undefined : `${quoted(uri)} is no URI`
+
+const ofBlock = (block: Wire.ContentBlock): string | undefined => {
+  const wrong = block.annotations && ofAnnotations(block.annotations)
+  if (wrong !== undefined) return wrong
+  if (block.type === "resource") return ofContents(block.resource)
+  return block.type === "resource_link" ? ofContents(block) ?? problem(block) : undefined
+}
+
+const checked =
+  <B>(of: (value: B) => string | undefined, what: string) =>
+  <A extends B>(values: ReadonlyArray<A>): ReadonlyArray<A> => {
+    for (const value of values) {
+      const wrong = of(value)
+      if (wrong !== undefined) throw new TypeError(`The ${what} cannot be sent: ${wrong}`)
+    }
+    return values
+  }
+
+/** The blocks that a handler answers with. Throws where a value of theirs is none that may be sent. */
+export const blocks = /* @__PURE__ */ checked(ofBlock, "content of the answer")
+
+/** The contents that a reader answers with. Throws likewise. */
+export const contents = /* @__PURE__ */ checked(ofContents, "contents of the resource")

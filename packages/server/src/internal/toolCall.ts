@@ -13,6 +13,7 @@ import type { Handled, ToolEntry } from "../Catalog.ts"
 import * as Content from "../Content.ts"
 import type { HandlerError } from "../HandlerError.ts"
 import { clip, maxProblem } from "./clip.ts"
+import * as details from "./details.ts"
 import type { Reader, Soon, Writer } from "./shape.ts"
 import { describe, toolFault } from "./handlerError.ts"
 
@@ -68,7 +69,7 @@ const asText = (structuredContent: unknown): Wire.CallToolResult["content"] =>
   structuredContent === undefined ? [] : [Content.text(JSON.stringify(structuredContent))]
 
 const whole = ({ _meta, content, isError }: Extras, structuredContent: unknown): Wire.CallToolResult => ({
-  content: content === undefined ? asText(structuredContent) : Content.blocks(content),
+  content: content === undefined ? asText(structuredContent) : details.blocks(Content.blocks(content)),
   ...(structuredContent === undefined ? undefined : { structuredContent }),
   ...(isError === undefined ? undefined : { isError }),
   ...(_meta === undefined ? undefined : { _meta })
@@ -79,7 +80,7 @@ const answering = <Output>(output: Writer<Output> | undefined): (value: unknown)
   const plain = (value: unknown): Wire.CallToolResult =>
     value instanceof ToolResult
       ? whole(value.parts, (value as ToolResult<unknown>).parts.structured)
-      : { content: value === undefined ? [] : Content.blocks(value as Content.Input) }
+      : { content: value === undefined ? [] : details.blocks(Content.blocks(value as Content.Input)) }
   if (output === undefined) return plain
   const write = output.compile()
   return (value) => {
