@@ -6,6 +6,7 @@ import * as WebHttp from "@skein/server/WebHttp"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import type * as Scope from "effect/Scope"
 import { readFileSync } from "node:fs"
 import { createServer, type IncomingMessage } from "node:http"
@@ -187,7 +188,9 @@ describe("http.md", () => {
     await expectLast(call("greet", { name: "x".repeat(10_000) }), 413, -32600)
     await expectLast(without("content-type", "text/plain"), 415, -32600)
     await expectLast({ method: "DELETE", headers: session }, 204)
-    const unknown = WebHttp.mount(Hello, { principal: () => Effect.die("no database") })
+    const unknown = WebHttp.mount(Hello.pipe(Layer.provide(Logger.layer([]))), {
+      principal: () => Effect.die("no database")
+    })
     const quiet = await unknown.handler(new Request(url, hello))
     note(quiet.status, ((await quiet.json()) as { readonly error: { readonly code: number } }).error.code)
     expect(answered.get(500)).toBe(-32603)
