@@ -254,7 +254,14 @@ export class NodeAnswer implements HttpAnswer {
   }
 
   end(): void {
-    if (!this.over) this.#finish()
+    if (this.over) return
+    const response = this.#response
+    const { req, socket } = response
+    // Its head has said that the connection may be used again. When this side ends, the host would wait for somebody to do so.
+    if (this.#shared.closing && socket !== null && req.httpVersionMajor === 1) {
+      response.once("finish", () => socket.destroySoon())
+    }
+    this.#finish()
   }
 
   /** Nobody waits for the rest to be sent, and a client that never reads would have it kept for ever. */
