@@ -13,6 +13,5 @@ const listener = app.listen(3000, "127.0.0.1")
 process.once("SIGTERM", async () => {
   listener.close() // Accepts nothing more, and waits.
   await mcp.close() // Ends what is in flight within the grace.
-  listener.closeIdleConnections()
 })
 // #endregion
