@@ -30,6 +30,8 @@ export interface State {
 export interface Census extends State {
   /** In bytes. */
   readonly heap: number
+  /** Of the whole process, in bytes: for people to look at, since the system takes its time with it. */
+  readonly resident: number
   /** The fibers that the heap has, so that one counts whether it runs, is parked, or was forgotten somewhere. */
   readonly fibers: number
   /** Those that keep the process alive, as Node counts them. */
@@ -73,7 +75,15 @@ const settle = async (): Promise<number> => {
 export const census = async (state: State, snapshot: string | undefined): Promise<Census> => {
   const heap = await settle()
   const fibers = queryObjects(FiberClass, { format: "count" })
-  const found = { ...state, heap, fibers, timers: active("Timeout"), served: metric("mcp.server.session.duration") }
+  const resident = process.memoryUsage.rss()
+  const found = {
+    ...state,
+    heap,
+    resident,
+    fibers,
+    timers: active("Timeout"),
+    served: metric("mcp.server.session.duration")
+  }
   if (snapshot !== undefined) writeHeapSnapshot(snapshot)
   return found
 }

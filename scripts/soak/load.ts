@@ -3,6 +3,7 @@
  */
 import { Visitor } from "./visitor.ts"
 import { type Way, ways } from "./ways.ts"
+import { Wire } from "./wire.ts"
 
 /** How many visitors there are at a time. */
 const crowd = 100
@@ -20,6 +21,14 @@ export class Load {
 
   constructor(port: number) {
     this.#port = port
+  }
+
+  /** Comes with more connections than there will be at any time, and goes: Node keeps what it needs for one for the next. */
+  async crowd(): Promise<void> {
+    const wires = Array.from({ length: 4 * crowd }, () => new Wire(this.#port))
+    for (const wire of wires) wire.write("POST /mcp")
+    await Promise.all(wires.map(({ flushed }) => flushed))
+    await Promise.all(wires.map((wire) => wire.leave("reset")))
   }
 
   /** Visits until there have been so many sessions and so many streams. */

@@ -40,10 +40,21 @@ const quiet = async (server: Server): Promise<void> => {
 const exact =
   /^object (FiberImpl|Peer|HttpSession|LegacySession|ServerSession|Stream|Exchange|Turn|Listen|Socket|ServerResponse|IncomingMessage|Timeout|Immediate)$/
 
-const columns = ["heap MB", "fibers", "timers", "sockets", "sessions", "streams", "log", "  served"] as const
+const columns = [
+  "heap MB",
+  "resident MB",
+  "fibers",
+  "timers",
+  "sockets",
+  "sessions",
+  "streams",
+  "log",
+  "  served"
+] as const
 
 const figures = (census: Census): ReadonlyArray<string> => [
   (census.heap / 1e6).toFixed(2),
+  (census.resident / 1e6).toFixed(0),
   ...[
     census.fibers,
     census.timers,
@@ -81,6 +92,7 @@ export const soak = async (plan: Plan, print: (line: string) => void): Promise<R
 
     // The first one makes something for good as well, and has V8 throw away what it will not need again.
     await server.census(files[0])
+    await load.crowd()
     await load.run(plan.warmUp, plan.warmUp)
     await quiet(server)
     const before = await server.census(files[0])
@@ -133,7 +145,7 @@ export const soak = async (plan: Plan, print: (line: string) => void): Promise<R
 
 /** What is there that was not there before. Of what the server knows of there is nothing at all. */
 const left = (before: Census, after: Census): ReadonlyArray<string> => {
-  const { heap: _heap, served: _served, ...counts } = after
+  const { heap: _heap, resident: _resident, served: _served, ...counts } = after
   return (Object.keys(counts) as Array<keyof typeof counts>).flatMap((what) => {
     const wanted = what === "fibers" || what === "timers" ? before[what] : 0
     return counts[what] === wanted ? [] : [`${what}: ${counts[what]}, and not ${wanted}`]

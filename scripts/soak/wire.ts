@@ -100,12 +100,26 @@ export class Wire {
     })
   }
 
-  /** A whole answer that says how long it is. */
+  /** A whole answer: it says how long it is, or comes in chunks. */
   async answer(): Promise<Answer> {
     const { head, status } = await this.head()
+    if (/transfer-encoding: chunked/i.test(head)) return { status, head, body: await this.#chunks() }
     const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
     const body = await this.#take((text) => text.length < length ? undefined : [text.slice(0, length), length])
     return { status, head, body }
+  }
+
+  async #chunks(): Promise<string> {
+    let body = ""
+    for (;;) {
+      const chunk = await this.#take((text) => {
+        const start = text.indexOf("\r\n") + 2
+        const end = start + Number.parseInt(text, 16)
+        return start < 2 || text.length < end + 2 ? undefined : [text.slice(start, end), end + 2]
+      })
+      if (chunk === "") return body
+      body += chunk
+    }
   }
 
   /** Waits until a text has come, on a stream, and answers what came with it. */
