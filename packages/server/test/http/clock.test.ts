@@ -1,6 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Http from "@skein/server/Http"
 import type * as McpServer from "@skein/server/McpServer"
+import * as Progress from "@skein/server/Progress"
+import * as Tool from "@skein/server/Tool"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -99,6 +101,19 @@ describe("the end of an endpoint", () => {
       yield* Fiber.join(closing)
       expect(tool.seen.interrupted).toBe(1)
       expect([answer.status, JSON.parse(answer.said[0]!)]).toMatchObject([503, { id: 1, error: { code: -32603 } }])
+    })))
+
+  it.effect("and so is who was told something before, on the stream, which ends then", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const stuck = Tool.layer(Tool.make("stuck"), () => Effect.andThen(Progress.report({ progress: 1 }), Effect.never))
+      const { close, send } = yield* endpoint(fixtures.server(stuck), { grace: 0 })
+      const answer = send(kit.modern("tools/call", { name: "stuck" }, { _meta: { progressToken: 1 } }))
+      const closing = yield* Effect.forkChild(close)
+      yield* TestClock.adjust("1 millis")
+      yield* Fiber.join(closing)
+      const messages = answer.said.map((chunk) => JSON.parse(chunk.slice("data: ".length)))
+      expect(messages).toMatchObject([{ method: "notifications/progress" }, { id: 1, error: { code: -32603 } }])
+      expect([answer.status, answer.over]).toEqual([200, true])
     })))
 
   it.effect("who closes it once more waits for the same end, and not for another grace", () =>

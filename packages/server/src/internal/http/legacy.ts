@@ -6,7 +6,7 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
 import type { HttpAnswer, HttpRequest } from "./door.ts"
 import { Held, type Keeper } from "./held.ts"
-import { malformed } from "./refusal.ts"
+import { closing, malformed } from "./refusal.ts"
 import * as sse from "./sse.ts"
 
 export class LegacySession extends Held {
@@ -69,6 +69,11 @@ export class LegacySession extends Held {
   /** Its requests may finish as those of a client that has said all that it had to say. */
   drain(): void {
     this.peer.close({ _tag: "Ended" })
+  }
+
+  /** A request will not be answered. Where it is this side that ends, the client hears of that. */
+  dropped(about: JsonRpc.Id): void {
+    if (this.ending || this.keeper.closing) this.send(JsonRpc.failure(about, closing.error))
   }
 
   get drained(): Effect.Effect<void> {

@@ -20,7 +20,7 @@ import type { HttpAnswer, HttpRequest } from "./door.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import * as mirrored from "./mirrored.ts"
 import type { Resolved } from "./options.ts"
-import { because, busy, json, refuse, type Refused } from "./refusal.ts"
+import { because, busy, closing, json, refuse, type Refused } from "./refusal.ts"
 import * as sse from "./sse.ts"
 
 /** A lone request in flight. */
@@ -57,7 +57,6 @@ export interface Parts {
 
 const tooMany = busy("Service Unavailable: too many requests in flight")
 const tooManyStreams = busy("Service Unavailable: too many open streams")
-const ending = busy("Service Unavailable: the server ends")
 
 /**
  * The HTTP status of an error that came out of a request. What a handler fails with is a payload like any other, 200. The
@@ -166,11 +165,12 @@ export class Lone implements Owner {
     this.#end(turn)
   }
 
-  /** Whoever asked is gone; or they are not, and this side ends. */
+  /** Whoever asked is gone; or they are not, and this side ends. A client that heard of nothing might wait for ever. */
   drop(exchange: Exchange): void {
     const turn = exchange as Turn
-    if (turn.streams) this.#end(turn)
-    else if (!turn.to.over) this.#refuse(turn.to, ending, turn.id)
+    if (!turn.streams) return turn.to.over ? undefined : this.#refuse(turn.to, closing, turn.id)
+    if (!turn.to.over) turn.to.write(sse.message(JsonRpc.encode(JsonRpc.failure(turn.id, closing.error))))
+    this.#end(turn)
   }
 
   say(exchange: Exchange, method: string, params: JsonRpc.JsonObject): boolean {

@@ -68,6 +68,12 @@ export class Post {
     stream.complete()
   }
 
+  /** Says on its stream, where there is one, that its requests have failed. */
+  fail(error: JsonRpc.ErrorObject): void {
+    const ids = typeof this.id === "object" ? this.id : [this.id]
+    for (const id of ids) this.#stream?.say(JsonRpc.encode(JsonRpc.failure(id, error)))
+  }
+
   /** One of its requests is not answered. Tells whether all is over now. */
   drop(): boolean {
     return --this.#owed <= 0

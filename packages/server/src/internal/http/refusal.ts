@@ -36,6 +36,9 @@ export const busy = (message: string): Refused => ({
   headers: { "retry-after": "1" }
 })
 
+/** It cannot be handled any more, or could not be handled to its end. */
+export const closing = busy("Service Unavailable: the server ends")
+
 /** An error of the protocol, in the words of a revision. */
 export const because = (
   error: McpError.McpError,

@@ -14,7 +14,7 @@ import type { Log } from "./eventLog.ts"
 import { Held, type Keeper } from "./held.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import { Post } from "./post.ts"
-import { busy, invalid, json, malformed } from "./refusal.ts"
+import { busy, closing, invalid, json, malformed } from "./refusal.ts"
 import { type Owner, parseId, Stream } from "./stream.ts"
 
 const accepted = {}
@@ -27,7 +27,6 @@ const noInitialize = invalid(400, "Invalid Request: initialize is no part of a b
 const unknownEvent = invalid(400, "Bad Request: the events after this Last-Event-ID are not there, or not any more")
 const tooManyStreams = busy("Service Unavailable: too many open streams")
 const over = invalid(404, "Not Found: the session is over")
-const closing = busy("Service Unavailable: the server ends")
 
 export class HttpSession extends Held implements Owner {
   readonly #limits: Limits.Resolved
@@ -230,11 +229,17 @@ export class HttpSession extends Held implements Owner {
     if (this.#posts === undefined) this.keeper.end(this, { _tag: "Closed" })
   }
 
-  /** Ends a POST that is not answered. Where it is the session that ends, the client hears of that. */
+  /**
+   * Ends a POST that is not answered. Where it is the session that ends, the client hears of that: "The SSE stream SHOULD eventually
+   * include a JSON-RPC response for each JSON-RPC request sent in the POST body".
+   */
   #end(post: Post): void {
-    const { answer } = post
-    const id = typeof post.id === "object" ? undefined : post.id
-    if (this.ending && answer !== undefined) this.keeper.refuse(answer, this.keeper.closing ? closing : over, id)
+    if (this.ending) {
+      const why = this.keeper.closing ? closing : over
+      const { answer } = post
+      if (answer === undefined) post.fail(why.error)
+      else this.keeper.refuse(answer, why, typeof post.id === "object" ? undefined : post.id)
+    }
     post.end()
   }
 

@@ -23,7 +23,7 @@ import type { Held, Keeper } from "./held.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import { LegacySession } from "./legacy.ts"
 import type { Resolved } from "./options.ts"
-import { busy, invalid, malformed, refuse, type Refused } from "./refusal.ts"
+import { busy, closing, invalid, malformed, refuse, type Refused } from "./refusal.ts"
 import { HttpSession } from "./sessionConnection.ts"
 
 /** What the sessions are made of. */
@@ -41,7 +41,6 @@ const noId = invalid(400, "Bad Request: the Mcp-Session-Id header of a session i
 const noLegacyId = invalid(400, "Bad Request: the sessionId of a session is missing")
 // The same for one that never was, that is over, and that is somebody else's.
 const notFound = invalid(404, "Not Found: there is no such session")
-const closing = busy("Service Unavailable: the server ends")
 const tooManyStreams = busy("Service Unavailable: too many open streams")
 
 // How often the event log is looked through while there is something in it, in milliseconds.

@@ -67,6 +67,7 @@ describe("close", () => {
       expect(server.control.interrupted.toSorted()).toEqual(["a", "b 1"])
       const answered = yield* Fiber.join(held)
       expect([answered.status, answered.json]).toMatchObject([503, { id: 1, error: { code: -32603 } }])
+      expect(yield* stream.message).toMatchObject({ id: 2, error: { code: -32603 } })
       expect(yield* stream.ended).toBe("end")
     }))
 })

@@ -2,6 +2,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as LegacySse from "@skein/server/LegacySse"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
 import { open, post, posting, type Request, send } from "../kit.ts"
 import { call, initialize, notification, request, sampled, serve, type Server, until } from "./kit.ts"
 
@@ -63,6 +65,22 @@ describe("HTTP+SSE", () => {
       expect([server.endpoint.sessions, server.endpoint.streams]).toEqual([0, 0])
       const gone = yield* say(request(2, "ping"))
       expect([gone.status, gone.json.error.code]).toEqual([404, -32600])
+    }))
+
+  it.effect("when the server ends, what still runs after the grace is interrupted, and its client is told on the stream", () =>
+    Effect.gen(function*() {
+      const server = yield* serve({ ...legacy, grace: 0 })
+      const { say, stream } = yield* listen(server)
+      yield* say(initialize("2024-11-05"))
+      yield* stream.message
+      yield* say(call(1, "hold", { key: "a" }))
+      yield* until(() => server.control.started.length === 1)
+      const closing = yield* Effect.forkChild(server.endpoint.close, { startImmediately: true })
+      yield* TestClock.adjust("1 millis")
+      yield* Fiber.join(closing)
+      expect(server.control.interrupted).toEqual(["a"])
+      expect(yield* stream.message).toMatchObject({ id: 1, error: { code: -32603 } })
+      expect(yield* stream.ended).toBe("end")
     }))
 
   it.effect("a session belongs to who opened it, and is none of Streamable HTTP", () =>
