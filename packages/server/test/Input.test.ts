@@ -67,6 +67,24 @@ describe("arguments", () => {
       expect(got).toEqual({ key: "k", value: 1, fallback: 2 })
     }))
 
+  it.effect("a default is told where its author says it, before or after it is filled in, and not as another type", () =>
+    Effect.gen(function*() {
+      const filled = Schema.withDecodingDefaultKey<typeof Schema.Int>(Effect.succeed(9))
+      const { got, schema } = yield* meet({
+        before: Schema.Int.annotate({ default: 9 }).pipe(filled),
+        after: Schema.Int.pipe(filled).annotate({ default: 9, description: "How many" }),
+        silent: Schema.Int.pipe(filled),
+        text: Schema.NumberFromString.pipe(Schema.withDecodingDefaultKey(Effect.succeed("9"))).annotate({ default: 9 })
+      })
+      expect(got).toEqual({ before: 9, after: 9, silent: 9, text: 9 })
+      expect(schema.properties).toMatchObject({
+        before: { default: 9 },
+        after: { default: 9, description: "How many" }
+      })
+      expect(schema.properties.silent).not.toHaveProperty("default")
+      expect(schema.properties.text).not.toHaveProperty("default")
+    }))
+
   it.effect("a class is made, at the root and inside", () =>
     Effect.gen(function*() {
       const root = yield* meet(Point, { x: 1, y: 2 })
@@ -293,7 +311,9 @@ describe("a schema that cannot be offered", () => {
         for (const schema of [symbolic, Endless]) {
           const error = yield* refusal(Tool.make("odd", { [member]: schema }) as never)
           expect(error).toMatchObject({ _tag: "DefinitionError", reason: "Schema", kind: "tool", definition: "odd" })
-          expect((error as DefinitionError).message).toContain(`The tool "odd" cannot be offered for its ${member} schema: `)
+          expect((error as DefinitionError).message).toContain(
+            `The tool "odd" cannot be offered for its ${member} schema: `
+          )
         }
       }))
   }

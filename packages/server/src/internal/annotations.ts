@@ -51,7 +51,14 @@ const formats: ReadonlyMap<unknown, string> = new Map([
 const formatOf = (ast: AST.AST): string | undefined =>
   formats.get((ast.annotations?.["representation"] as { readonly id?: unknown } | undefined)?.id)
 
-/** Fills in the titles, descriptions and formats that are missing, following the fields, items and members of the schema. */
+/**
+ * The default that is said after a schema was given one to decode with, and which Effect loses there. Of what travels as something
+ * else (a number as text) it is no default of that.
+ */
+const defaultOf = (ast: AST.AST): unknown =>
+  ast.encoding?.at(-1)?.to._tag === ast._tag ? annotation(ast, "default") : undefined
+
+/** Fills in the titles, descriptions, defaults and formats that are missing, following the fields, items and members of the schema. */
 export const annotate = (
   ast: AST.AST,
   node: JsonObject,
@@ -67,8 +74,10 @@ export const annotate = (
     // Whatever it is: one that is wrong is told to whoever defines the tool.
     const header = keyword in node ? undefined : annotation(ast, keyword)
     const format = node["type"] === "string" && !("format" in node) ? formatOf(ast) : undefined
+    const fallback = "default" in node ? undefined : defaultOf(ast)
     return {
       ...node,
+      ...(fallback === undefined ? undefined : { default: fallback }),
       ...(format === undefined ? undefined : { format }),
       ...(title === undefined ? undefined : { title }),
       ...(description === undefined ? undefined : { description }),
