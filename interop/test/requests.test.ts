@@ -106,6 +106,18 @@ describe(`${modern} · lone requests of sdk-v2`, () => {
     expect(since(talking)).toEqual([["tools/call", 200]])
   })
 
+  it("a request is answered when the server ends, however much was said before", async () => {
+    const passing = await serve(Talk.server(), { grace: 0 })
+    const other = await SdkV2.talk(passing.http, { revision: modern })
+    const running = Promise.withResolvers<void>()
+    const end = other.call("stuck", {}, { onProgress: () => running.resolve() }).then(() => undefined, String)
+    await running.promise
+    await passing.close()
+    expect(await end).toContain("the server ends")
+    expect(other.complaints).toEqual([])
+    await other.close()
+  })
+
   it("a subscription is acknowledged with what is granted, and ends when either side wants", async () => {
     const subscription = await talking.client.listen({
       toolsListChanged: true,
