@@ -40,6 +40,8 @@ export class Client {
   readonly #connection: Effect.Success<ReturnType<typeof Link.make>>[1]
   readonly #waiting = new Map<JsonRpc.Id, (message: Json) => void>()
   readonly #asked = new Map<JsonRpc.Id, { readonly method: string; readonly revision: Revision.Revision }>()
+  // How much of what came was looked at.
+  #looked = 0
   #id = 0
 
   constructor(
@@ -82,6 +84,16 @@ export class Client {
     this.#connection.send({ _tag: "Notification", method, params })
   }
 
+  /** Throws what the official schema has against what the server has said besides answers. */
+  #look(): void {
+    for (; this.#looked < this.received.length; this.#looked++) {
+      const message = this.received[this.#looked]
+      if (message.method === undefined) continue
+      const listens = message.params?._meta?.["io.modelcontextprotocol/subscriptionId"] !== undefined
+      oracle.said(listens ? Revision.latest : this.revision, message)
+    }
+  }
+
   /** Waits for the answer to a request that was sent. */
   answer(id: JsonRpc.Id): Effect.Effect<Json> {
     return Effect.map(
@@ -91,6 +103,7 @@ export class Client {
         this.#waiting.set(id, (message) => resume(Effect.succeed(message)))
       }),
       (message) => {
+        this.#look()
         const { method, revision } = this.#asked.get(id)!
         if (method in oracle.results || message.error !== undefined) validate(revision, method, message)
         return message

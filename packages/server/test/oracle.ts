@@ -125,6 +125,13 @@ export const said = (revision: Revision.Revision, message: Json): void => {
   named(revision, message)
 }
 
+/** "Servers SHOULD include the following field in every result's `_meta`" (2026-07-28, basic). */
+const signed = ({ _meta }: Json): void => {
+  const server = _meta?.["io.modelcontextprotocol/serverInfo"]
+  if (server === undefined) throw new Error("The result does not say who answers")
+  accept("2026-07-28", "Implementation", server)
+}
+
 /** The requests that a client has sent in one revision, and what was answered. */
 export class Talk {
   revision: Revision.Revision
@@ -154,5 +161,6 @@ export class Talk {
       this.revision = message.result.protocolVersion
     }
     answer(this.revision, method ?? "", message)
+    if (this.revision >= "2026-07-28" && message.result !== undefined) signed(message.result)
   }
 }

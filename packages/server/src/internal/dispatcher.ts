@@ -1,9 +1,11 @@
 /**
  * From a request to its result: one table of handlers for all revisions, with the server's middleware around it.
  */
+import type { Meta } from "@skein/protocol/Common"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
+import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
 import type { Answer, Dispatcher, McpRequest } from "@skein/runtime/Exchange"
 import * as Context from "effect/Context"
@@ -64,10 +66,10 @@ const wrapped = (
       : Effect.map(outermost(exchange), complete)
 }
 
-/** Whether an answer is an object that does not say what it is. What is no object is found out by the exchange. */
+/** Whether an answer is an object that does not say what it is, or whose. What is no object is found out by the exchange. */
 const isOpen = (answer: Answer): answer is JsonRpc.JsonObject =>
-  JsonRpc.isObject(answer) && !(answer instanceof JsonRpc.Encoded) &&
-  answer["resultType"] === undefined && answer["toJSON"] === undefined
+  JsonRpc.isObject(answer) && !(answer instanceof JsonRpc.Encoded) && answer["toJSON"] === undefined &&
+  (answer["resultType"] === undefined || (answer["_meta"] as Meta | undefined)?.[RequestMeta.serverInfo] === undefined)
 
 /** Handlers are written by others, and may throw before there is an effect: what stands around them sees a defect instead. */
 const total = (dispatch: Dispatcher<McpRequest>): Dispatcher<McpRequest> => (exchange) => {

@@ -193,7 +193,9 @@ const streamable = (name: string, settings?: NodeHttp.Options): Transport => ({
       const at = yield* listen(server, settings)
       const heard = new Heard()
       let ids = 0
-      let session: { readonly [name: string]: string } = {}
+      let session: { readonly [name: string]: string } = Revision.era(revision) === "session"
+        ? {}
+        : { "mcp-protocol-version": revision }
       // "If the server accepts the input, the server MUST return HTTP status code 202 Accepted with no body."
       const post = (message: object): Effect.Effect<void> =>
         Effect.map(Effect.suspend(() => http.post(at, { jsonrpc: "2.0", ...message }, session)), ({ status, text }) => {

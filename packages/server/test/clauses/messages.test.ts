@@ -1,0 +1,137 @@
+/** The base protocol (basic, lifecycle, versioning): ids, errors, capabilities and versions, over every transport. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Revision from "@skein/protocol/Revision"
+import * as McpServer from "@skein/server/McpServer"
+import * as Middleware from "@skein/server/Middleware"
+import * as Prompt from "@skein/server/Prompt"
+import * as Resource from "@skein/server/Resource"
+import * as Tool from "@skein/server/Tool"
+import * as Effect from "effect/Effect"
+import * as catalog from "../catalog.ts"
+import * as http from "../http/kit.ts"
+import * as kit from "../kit.ts"
+import * as transports from "./transports.ts"
+
+const ok = Effect.succeed("ok")
+const offers = {
+  tools: { layer: Tool.layer(Tool.make("t"), () => ok), methods: ["tools/list", "tools/call"] },
+  prompts: { layer: Prompt.layer(Prompt.make("p"), () => ok), methods: ["prompts/list", "prompts/get"] },
+  resources: {
+    layer: Resource.layer(Resource.make("r://r"), ok),
+    methods: ["resources/list", "resources/templates/list", "resources/read"]
+  }
+} as const
+const kinds = ["tools", "prompts", "resources"] as const
+
+for (const [{ connect, name }, revision] of transports.each) {
+  const session = Revision.era(revision) === "session"
+
+  describe(`${revision} · ${name}`, () => {
+    for (const kind of kinds) {
+      it.live(`${revision} · ${name} · only successfully negotiated capabilities are used: ${kind} alone`, () =>
+        Effect.gen(function*() {
+          const client = yield* connect(kit.server(offers[kind].layer), revision)
+          for (const other of kinds) {
+            for (const method of offers[other].methods) {
+              const params = method === "resources/read" ? { uri: "r://r" } : { name: kind.at(0) }
+              const { error } = yield* client.request(method, params)
+              expect([method, error?.code]).toEqual([method, kind === other ? undefined : -32601])
+            }
+          }
+        }))
+    }
+
+    it.live(`${revision} · ${name} · methods of other revisions, and of the other side, are not found`, () =>
+      Effect.gen(function*() {
+        const client = yield* connect(catalog.server, revision)
+        const absent = [
+          ...(session ? ["server/discover", "subscriptions/listen"] : ["ping", "initialize", "logging/setLevel"]),
+          ...(session ? [] : ["resources/subscribe", "resources/unsubscribe"]),
+          "sampling/createMessage",
+          "elicitation/create",
+          "roots/list",
+          "tasks/get",
+          "notifications/progress",
+          ""
+        ]
+        for (const method of absent) {
+          expect([method, (yield* client.request(method)).error?.code]).toEqual([method, -32601])
+        }
+        if (session) expect((yield* client.request("ping")).result).toEqual({})
+      }))
+
+    it.live(`${revision} · ${name} · MUST NOT send a response to a notification, whatever it is called`, () =>
+      Effect.gen(function*() {
+        const client = yield* connect(catalog.server, revision)
+        for (const method of ["notifications/unknown", "notifications/roots/list_changed", "com.example/x", "ping"]) {
+          yield* client.notify(method)
+          yield* client.notify(method, { requestId: "none", reason: 1 })
+        }
+        yield* client.notify("notifications/cancelled", { requestId: "none" })
+        yield* client.request("tools/list")
+        expect(client.heard).toEqual([])
+      }))
+  })
+}
+
+describe("2026-07-28 · the era is chosen by how the client opens", () => {
+  it.live("one endpoint and one catalog serve both at the same time, each message in its own", () =>
+    Effect.gen(function*() {
+      const at = yield* http.serve(catalog.server)
+      const opened = yield* http.post(at, {
+        jsonrpc: "2.0",
+        id: 0,
+        method: "initialize",
+        params: kit.hello("2025-06-18")
+      })
+      const session = { "mcp-session-id": opened.headers["mcp-session-id"] as string }
+      const list = { jsonrpc: "2.0", id: 1, method: "tools/list" }
+      const [old, modern] = yield* Effect.all([
+        http.post(at, list, session),
+        // "An Mcp-Session-Id header on a request: ignore it … A Last-Event-ID header: ignore it"
+        http.send(at, http.modern("tools/list", {}, { headers: { ...session, "last-event-id": "1-1" } }))
+      ], { concurrency: 2 })
+      expect([old.status, modern.status]).toEqual([200, 200])
+      expect([old.json.result.resultType, modern.json.result.resultType]).toEqual([undefined, "complete"])
+      expect(modern.headers["mcp-session-id"]).toBeUndefined()
+    }))
+
+  it.live("an initialize request selects legacy semantics, whatever the header names", () =>
+    Effect.gen(function*() {
+      const at = yield* http.serve(catalog.server)
+      const body = { jsonrpc: "2.0", id: 0, method: "initialize", params: kit.hello("2025-11-25") }
+      const { headers, json, status } = yield* http.post(at, body, { "mcp-protocol-version": "2026-07-28" })
+      expect([status, json.result.protocolVersion, typeof headers["mcp-session-id"]]).toEqual([
+        200,
+        "2025-11-25",
+        "string"
+      ])
+    }))
+
+  it.live("a server of this revision only: GET and DELETE are 405, and initialize is told what is spoken", () =>
+    Effect.gen(function*() {
+      const at = yield* http.serve(
+        McpServer.layer({ name: "m", version: "1", revisions: ["2026-07-28"] }, offers.tools.layer)
+      )
+      for (const method of ["GET", "DELETE"]) {
+        const { headers, status } = yield* http.send(at, { method, headers: { "mcp-session-id": "s" } })
+        expect([status, headers.allow]).toEqual([405, "POST"])
+      }
+      const body = { jsonrpc: "2.0", id: 0, method: "initialize", params: kit.hello("2025-11-25") }
+      for (const version of [undefined, "2025-11-25", "2026-07-28"]) {
+        const { json, status } = yield* http.post(at, body, { "mcp-protocol-version": version })
+        expect(status).toBe(400)
+        expect(json.error).toMatchObject({ code: -32022, data: { supported: ["2026-07-28"], requested: "2025-11-25" } })
+      }
+    }))
+})
+
+it.effect("2026-07-28 · servers SHOULD identify themselves in every result, also in one that a middleware gives whole", () =>
+  Effect.gen(function*() {
+    for (const said of [{}, { resultType: "complete" }, { _meta: { "a.b/c": 1 } }]) {
+      const answers = Middleware.layer(() => () => Effect.succeed({ content: [], ...said }))
+      const { _meta, resultType } = yield* (yield* kit.client(kit.server(offers.tools.layer, answers))).call("t")
+      expect(resultType).toBe("complete")
+      expect(_meta).toMatchObject({ ...said._meta, "io.modelcontextprotocol/serverInfo": { name: "test" } })
+    }
+  }))
