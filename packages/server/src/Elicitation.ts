@@ -46,7 +46,7 @@ import type { AskError } from "./AskError.ts"
 import { clip, maxProblem } from "./internal/clip.ts"
 import { formOf } from "./internal/formSchema.ts"
 import { ask, refuse } from "./internal/question.ts"
-import { ServerSession } from "./internal/session.ts"
+import { sessionOf } from "./internal/session.ts"
 
 /** How the user is asked. */
 export interface Options extends CallOptions {
@@ -230,7 +230,7 @@ const complete = (exchange: Exchange, elicitationId: string): Effect.Effect<void
     if (caller.revision !== "2025-11-25") return Effect.void
     // "MUST only send the notification to the client that initiated the elicitation request."
     if (!exchange.finished) return exchange.notify(name, { elicitationId })
-    return caller instanceof ServerSession ? caller.peer.notify(name, { elicitationId }) : Effect.void
+    return sessionOf(caller)?.peer.notify(name, { elicitationId }) ?? Effect.void
   })
 
 /** What was accepted. Fails with `AskError` `Declined` or `Cancelled` otherwise, which a tool may let pass. */

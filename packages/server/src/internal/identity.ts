@@ -75,7 +75,8 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
   const inSession = (peer: Peer, request: Request, origin: Origin | undefined): Caller | Refusal => {
     if (RequestMeta.isModern(request.params)) return modern(request, origin)
     if (request.method === "initialize") return handshake(peer, request, origin)
-    if (peer.session !== undefined) return peer.session
+    const { session } = peer
+    if (session !== undefined) return session instanceof ServerSession ? session.by(origin?.principal) : session
     if (request.method === "ping" && beforeHandshake !== undefined) return beforeHandshake
     const wanted = `params._meta[${JSON.stringify(RequestMeta.protocolVersion)}]: missing`
     return invalid(sessions.length === 0 ? wanted : `${wanted}, and no initialize came before`, Revision.latest)

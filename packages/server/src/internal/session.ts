@@ -8,13 +8,13 @@ import type * as Effect from "effect/Effect"
 import type { ListKind } from "../ChangeBus.ts"
 import type { Notice, Target } from "./outbox.ts"
 
-/** What a server knows of a session: it is the caller of every request in it. */
+/** What a server knows of a session: it is the caller of every request in it that is nobody's. */
 export class ServerSession implements Session, Caller, Target {
   readonly peer: Peer
   readonly revision: Revision
   readonly info: JsonObject | undefined
   readonly capabilities: JsonObject
-  /** Who opened it; as the latest request told, where its claims change. */
+  /** Who opened it; as the latest message told, where its claims change. */
   principal: Principal | undefined
   /** The least severe level of the log messages that the client asked for with `logging/setLevel`. */
   logLevel: string | undefined = undefined
@@ -43,6 +43,14 @@ export class ServerSession implements Session, Caller, Target {
     return this
   }
 
+  /**
+   * The session as the caller of a request of this principal. Its claims are those of the request for as long as that is handled,
+   * whatever others come meanwhile.
+   */
+  by(principal: Principal | undefined): Caller {
+    return principal === undefined ? this : new Claimed(this, principal)
+  }
+
   /** Sends a notice unasked now, and waits while the client is slow to read. */
   say({ method, params }: Notice): Effect.Effect<void> {
     return this.peer.notify(method, params)
@@ -54,3 +62,38 @@ export class ServerSession implements Session, Caller, Target {
     return { revision, info, capabilities, logLevel, principal }
   }
 }
+
+/** The caller of one request in a session. */
+class Claimed implements Caller {
+  readonly session: ServerSession
+  readonly principal: Principal
+
+  constructor(session: ServerSession, principal: Principal) {
+    this.session = session
+    this.principal = principal
+  }
+
+  get revision(): Revision {
+    return this.session.revision
+  }
+
+  get info(): JsonObject | undefined {
+    return this.session.info
+  }
+
+  get capabilities(): JsonObject {
+    return this.session.capabilities
+  }
+
+  get logLevel(): string | undefined {
+    return this.session.logLevel
+  }
+
+  toJSON(): object {
+    return { ...this.session.toJSON(), principal: this.principal }
+  }
+}
+
+/** The session that a request came in; undefined in the request era. */
+export const sessionOf = (caller: Caller): ServerSession | undefined =>
+  caller instanceof ServerSession ? caller : caller instanceof Claimed ? caller.session : undefined

@@ -24,19 +24,15 @@ export const waiting = () => {
   const go = Deferred.makeUnsafe<void>()
   const started: Array<() => void> = []
   const seen = { started: 0, ended: 0, interrupted: 0 }
-  const layer = Tool.layer(
-    Tool.make("wait", { description: "Waits." }),
-    () =>
-      Effect.suspend(() => {
-        seen.started++
-        for (const one of started.splice(0)) one()
-        return Deferred.await(go)
-      }).pipe(
-        Effect.onInterrupt(() => Effect.sync(() => void seen.interrupted++)),
-        Effect.as("waited"),
-        Effect.ensuring(Effect.sync(() => void seen.ended++))
-      )
+  const wait = Effect.suspend(() => {
+    seen.started++
+    for (const one of started.splice(0)) one()
+    return Deferred.await(go)
+  }).pipe(
+    Effect.onInterrupt(() => Effect.sync(() => void seen.interrupted++)),
+    Effect.ensuring(Effect.sync(() => void seen.ended++))
   )
+  const layer = Tool.layer(Tool.make("wait", { description: "Waits." }), () => Effect.as(wait, "waited"))
   /** Succeeds when this many calls have started. */
   const running = (count: number): Effect.Effect<void> =>
     Effect.suspend(() =>
@@ -45,7 +41,7 @@ export const waiting = () => {
         () => running(count)
       )
     )
-  return { layer, seen, running, go: Deferred.succeed(go, undefined) }
+  return { layer, wait, seen, running, go: Deferred.succeed(go, undefined) }
 }
 
 /** A server called `test` with these definitions. */

@@ -238,7 +238,9 @@ export class Endpoint {
     if (message._tag === "Batch") return mirrored.mismatchOfBatch(message, request, demanded)
     if (message._tag !== "Request" && message._tag !== "Notification") return undefined
     const required = demanded && message._tag === "Request"
-    const caller = required || request.params !== undefined ? this.#sessions.caller(request) : undefined
+    const caller = required || request.params !== undefined
+      ? this.#sessions.caller(request)?.by(request.principal)
+      : undefined
     return mirrored.mismatch(this.#host.catalog, message, request, caller, required)
   }
 

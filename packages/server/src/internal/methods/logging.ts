@@ -2,13 +2,14 @@
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import type { Methods } from "../methods.ts"
-import { ServerSession } from "../session.ts"
+import { sessionOf } from "../session.ts"
 
 /** "The server should send all logs at this level and higher"; from the next message on, of what is in flight too. */
 export const install = (methods: Methods): void => {
   methods.on(Method.SetLevel, ({ level }, { caller }) =>
     Effect.sync(() => {
-      if (caller instanceof ServerSession) caller.logLevel = level
+      const session = sessionOf(caller)
+      if (session !== undefined) session.logLevel = level
       return {}
     }))
 }

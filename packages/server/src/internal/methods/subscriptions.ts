@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import type { ListKind } from "../../ChangeBus.ts"
 import * as capabilities from "../capabilities.ts"
 import type { Methods } from "../methods.ts"
-import { ServerSession } from "../session.ts"
+import { sessionOf } from "../session.ts"
 
 const wanted: ReadonlyArray<readonly [ListKind, "toolsListChanged" | "resourcesListChanged" | "promptsListChanged"]> = [
   ["tools", "toolsListChanged"],
@@ -19,15 +19,18 @@ export const install = (methods: Methods): void => {
   const { catalog, hub } = methods
 
   // What nobody reads, or this caller may not see, is not there to be subscribed to: the answer is that of a read.
-  methods.on(Method.Subscribe, ({ uri }, { caller }) =>
-    caller instanceof ServerSession && hub.sees(caller, uri)
-      ? Effect.as(hub.subscribe(caller, uri), {})
-      : Effect.fail(McpError.resourceNotFound(uri)))
+  methods.on(Method.Subscribe, ({ uri }, { caller }) => {
+    const session = sessionOf(caller)
+    return session !== undefined && hub.sees(caller, uri)
+      ? Effect.as(hub.subscribe(session, uri), {})
+      : Effect.fail(McpError.resourceNotFound(uri))
+  })
 
   // One that was removed meanwhile can be unsubscribed from all the same.
   methods.on(Method.Unsubscribe, ({ uri }, { caller }) =>
     Effect.sync(() => {
-      if (caller instanceof ServerSession) hub.unsubscribe(caller, uri)
+      const session = sessionOf(caller)
+      if (session !== undefined) hub.unsubscribe(session, uri)
       return {}
     }))
 

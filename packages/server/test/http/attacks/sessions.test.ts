@@ -1,7 +1,15 @@
 /** Attacks on sessions: what they keep, whose they are, and what is said in them. */
 import { describe, expect, it } from "@effect/vitest"
+import { McpRequest } from "@skein/runtime/Exchange"
+import * as Catalog from "@skein/server/Catalog"
 import * as LegacySse from "@skein/server/LegacySse"
+import * as Middleware from "@skein/server/Middleware"
+import * as Principal from "@skein/server/Principal"
+import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as fixtures from "../fixtures.ts"
 import * as kit from "../kit.ts"
 import { call, enter, initialize, notification, request, sampled, serve } from "../session/kit.ts"
 
@@ -187,5 +195,41 @@ describe("headers that repeat a body", () => {
         kit.send(server, { path, headers: { ...kit.posting, ...headers }, body: initialize("2024-11-05") })
       expect((yield* post({ "mcp-method": "tools/list" })).status).toBe(400)
       expect((yield* post({ "mcp-method": "initialize" })).status).toBe(202)
+    })))
+})
+
+describe("what a principal may", () => {
+  it.live("is what its own request says, however long that is handled: a token with more in the same session lends it nothing", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { layer, ...waiting } = fixtures.waiting()
+      const isAdmin = ({ principal }: { readonly principal?: Principal.Principal | undefined }) =>
+        principal?.["scope"] === "admin"
+      const slow = Tool.layer(Tool.make("slow"), () =>
+        Effect.gen(function*() {
+          yield* waiting.wait
+          const request = yield* McpRequest
+          const current = Option.getOrUndefined(yield* Principal.current)
+          return `${current?.["scope"]} ${request.caller.principal?.["scope"]}`
+        }))
+      const secret = Catalog.visibleTo(isAdmin, Tool.layer(Tool.make("secret"), () => Effect.succeed("told")))
+      // What stands before the handler may take its time as well.
+      const pausing = Middleware.layer((next) => (exchange) =>
+        exchange.params?.["name"] === "secret" ? Effect.andThen(waiting.wait, () => next(exchange)) : next(exchange)
+      )
+      const server = yield* kit.serve(fixtures.server(layer, slow, secret, pausing), {
+        principal: ({ headers }) => ({ id: "ada", scope: String(headers["x-scope"]) })
+      })
+      const opened = yield* kit.post(server, initialize("2025-11-25"), { "x-scope": "read" })
+      const as = (scope: string) => ({ "mcp-session-id": opened.headers["mcp-session-id"] as string, "x-scope": scope })
+      const asked = yield* Effect.forEach(
+        ["slow", "secret"],
+        (name, id) => Effect.forkChild(kit.post(server, call(id, name), as("read")), { startImmediately: true })
+      )
+      yield* waiting.running(2)
+      expect((yield* kit.post(server, request(7, "tools/list"), as("admin"))).json.result.tools).toHaveLength(3)
+      yield* waiting.go
+      const [first, second] = yield* Effect.forEach(asked, (fiber) => Fiber.join(fiber))
+      expect(first!.json.result.content[0].text).toBe("read read")
+      expect(second!.json.error.message).toBe("Unknown tool: secret")
     })))
 })
