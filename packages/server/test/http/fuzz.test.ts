@@ -86,7 +86,8 @@ describe("hostile bytes", () => {
         expect(seen.get("200")).toBeGreaterThan(20)
         expect(seen.get("400")).toBeGreaterThan(50)
         expect(seen.size).toBeGreaterThan(5)
-        expect(lines).toEqual([])
+        // The log warns of the first request for a foreign Host.
+        expect(lines.filter((line) => !line.startsWith("HTTP: refused"))).toEqual([])
         expect([...at.endpoint.exchanges]).toEqual([])
         expect((yield* kit.send(at, requests[0]!)).status).toBe(200)
       }))
