@@ -64,7 +64,7 @@ export interface Options {
   readonly retry?: Duration.Input | undefined
   /**
    * How long what is in flight may go on after the endpoint was told to end: 5 seconds by default. Then it is interrupted, and
-   * answered with 503 where that can still be said.
+   * answered with an error: as 503 where nothing was said yet, and else on its stream.
    */
   readonly grace?: Duration.Input | undefined
 }
