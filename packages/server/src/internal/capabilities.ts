@@ -42,14 +42,13 @@ const kinds: ReadonlyArray<ListKind> = ["tools", "resources", "prompts"]
 export const lists = (catalog: Catalog["Service"]): ReadonlyArray<ListKind> => {
   const found = kinds.filter((kind) => has[kind](catalog))
   // One array for each choice, so that sessions need not keep one each.
-  return known.find((list) => list.length === found.length && list.every((kind, i) => kind === found[i]))!
+  const choice = found.join()
+  const known = choices.get(choice)
+  if (known === undefined) choices.set(choice, found)
+  return known ?? found
 }
 
-/** Every choice of kinds. */
-const known: ReadonlyArray<ReadonlyArray<ListKind>> = kinds.reduce<Array<ReadonlyArray<ListKind>>>(
-  (all, kind) => [...all, ...all.map((list) => [...list, kind])],
-  [[]]
-)
+const choices = new Map<string, ReadonlyArray<ListKind>>()
 
 /** Whether a method belongs to what is declared, or to no such capability at all. */
 export const offered = (catalog: Catalog["Service"], method: AnyRequest): boolean =>
