@@ -77,6 +77,11 @@ export interface SessionOptions {
    */
   readonly max?: number | undefined
   /**
+   * How many of them one principal may have: 1,000 by default. At the bound its next `initialize` is answered in the same way, so that it
+   * does not keep others out. Callers without a principal are bounded together, by `max`.
+   */
+  readonly maxPerPrincipal?: number | undefined
+  /**
    * Characters of `initialize`, of which the session keeps what its client says of itself: 65,536 by default. A longer one, or one of
    * more than 1,000 values, is answered with 413.
    */
@@ -131,6 +136,7 @@ export interface Resolved {
   readonly cors: Cors | undefined
   readonly sessions: {
     readonly max: number
+    readonly maxPerPrincipal: number
     readonly maxInitialize: number
     readonly idleTimeout: number
     readonly initializeTimeout: number
@@ -176,6 +182,7 @@ const fill = (options: Options): Resolved => ({
   cors: options.cors,
   sessions: {
     max: count(options.sessions?.max, 10_000),
+    maxPerPrincipal: count(options.sessions?.maxPerPrincipal, 1_000),
     maxInitialize: count(options.sessions?.maxInitialize, 65_536),
     idleTimeout: millis(options.sessions?.idleTimeout, 1_800_000),
     initializeTimeout: millis(options.sessions?.initializeTimeout, 60_000),

@@ -41,6 +41,7 @@ const noId = invalid(400, "Bad Request: the Mcp-Session-Id header of a session i
 const noLegacyId = invalid(400, "Bad Request: the sessionId of a session is missing")
 // The same for one that never was, that is over, and that is somebody else's.
 const notFound = invalid(404, "Not Found: there is no such session")
+const tooManyOfOne = busy("Service Unavailable: too many sessions of one principal")
 const tooManyStreams = busy("Service Unavailable: too many open streams")
 
 // How often the event log is looked through while there is something in it, in milliseconds.
@@ -67,6 +68,8 @@ export class Sessions implements Keeper {
   // Those that can be found, and those that are told to end.
   readonly #found = new Map<string, Held>()
   readonly #ending = new Set<Held>()
+  // How many each principal has of those that can be found.
+  readonly #owned = new Map<string, number>()
   // How many POSTs there were that stand alone.
   #posts = 0
 
@@ -127,7 +130,7 @@ export class Sessions implements Keeper {
 
   /** The stream of a 2024-11-05 session, which opens it. `messages` is the path that the client shall post to. */
   legacyGet(messages: string, request: HttpRequest, answer: HttpAnswer): void {
-    const refused = this.#full()
+    const refused = this.#full(request.principal?.id)
     if (refused !== undefined) return this.refuse(answer, refused)
     if (this.crowded) return this.refuse(answer, tooManyStreams)
     const session = new LegacySession(this, newId(), request.principal?.id, answer)
@@ -177,7 +180,7 @@ export class Sessions implements Keeper {
   }
 
   #open(message: JsonRpc.Request, request: HttpRequest, answer: HttpAnswer): void {
-    const refused = this.#full()
+    const refused = this.#full(request.principal?.id)
     if (refused !== undefined) return this.refuse(answer, refused, message.id)
     const session = new HttpSession(this, newId(), request.principal?.id, this.#limits)
     this.#add(session)
@@ -196,7 +199,7 @@ export class Sessions implements Keeper {
       if (message._tag === "Invalid") return this.refuse(answer, malformed(message))
       return answer.reply(202, {}, "")
     }
-    const refused = this.#full()
+    const refused = this.#full(request.principal?.id)
     if (refused !== undefined) return this.refuse(answer, refused, id)
     const session = new HttpSession(this, String(++this.#posts), request.principal?.id, this.#limits)
     this.#add(session)
@@ -211,13 +214,29 @@ export class Sessions implements Keeper {
 
   #add(session: Held): void {
     this.#found.set(session.id, session)
+    this.#count(session.owner, 1)
     session.peer = this.#host.open(session, this.#context)
   }
 
-  /** Why there is no room for one more. Those that have expired make room. */
-  #full(): Refused | undefined {
+  /** It is not found any more. Tells whether it was. */
+  #remove({ id, owner }: Held): boolean {
+    if (!this.#found.delete(id)) return false
+    this.#count(owner, -1)
+    return true
+  }
+
+  #count(owner: string | undefined, more: number): void {
+    if (owner === undefined) return
+    const count = (this.#owned.get(owner) ?? 0) + more
+    if (count > 0) this.#owned.set(owner, count)
+    else this.#owned.delete(owner)
+  }
+
+  /** Why there is no room for one more of somebody's. Those that have expired make room. */
+  #full(owner: string | undefined): Refused | undefined {
     if (this.closing) return closing
-    const { max } = this.options.sessions
+    const { max, maxPerPrincipal } = this.options.sessions
+    if (owner !== undefined && (this.#owned.get(owner) ?? 0) >= maxPerPrincipal) return tooManyOfOne
     if (this.#found.size >= max && this.#sweeper.wakeAt <= this.now()) this.#sweeper.sweep()
     if (this.#found.size < max) return undefined
     const wait = Math.ceil((this.#sweeper.wakeAt - this.now()) / 1_000)
@@ -284,13 +303,13 @@ export class Sessions implements Keeper {
   }
 
   end(session: Held, reason: SessionEnd): void {
-    if (this.#found.delete(session.id)) this.#ending.add(session)
+    if (this.#remove(session)) this.#ending.add(session)
     if (this.#found.size === 0) this.#sweeper.disarm()
     session.end(reason)
   }
 
   gone(session: Held): void {
-    this.#found.delete(session.id)
+    this.#remove(session)
     this.#ending.delete(session)
     if (this.#found.size === 0) this.#sweeper.disarm()
     // What stood alone was no session, and has nothing in the log.

@@ -44,6 +44,26 @@ describe("what a client says of itself", () => {
     })))
 })
 
+describe("sessions", () => {
+  it.live("that one principal hoards are so many, and keep nobody else out", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* serve({ legacySse: LegacySse.make(), sessions: { maxPerPrincipal: 3 } })
+      const open = (user: string | undefined) => kit.post(server, initialize("2025-11-25"), { "x-user": user })
+      const ids: Array<string> = []
+      for (let n = 0; n < 3; n++) ids.push((yield* open("eve")).headers["mcp-session-id"] as string)
+      const refused = yield* open("eve")
+      expect([refused.status, refused.headers["retry-after"], refused.json.error.code]).toEqual([503, "1", -32603])
+      expect((yield* kit.send(server, { method: "GET", path: "/sse", headers: { "x-user": "eve" } })).status).toBe(503)
+      for (const user of ["ada", "bob", undefined, undefined, undefined, undefined]) {
+        expect((yield* open(user)).status).toBe(200)
+      }
+      const ended = { method: "DELETE", headers: { "x-user": "eve", "mcp-session-id": ids[0] } }
+      expect((yield* kit.send(server, ended)).status).toBe(204)
+      expect((yield* open("eve")).status).toBe(200)
+      expect((yield* open("eve")).status).toBe(503)
+    })))
+})
+
 describe("a session id", () => {
   it.live("is never the client's choice, and is taken as it is", () =>
     Effect.scoped(Effect.gen(function*() {
