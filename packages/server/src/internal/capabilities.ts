@@ -36,6 +36,15 @@ const declared: ReadonlyMap<string | undefined, readonly [(catalog: Catalog["Ser
 export const of = (catalog: Catalog["Service"]): ServerCapabilities =>
   Object.fromEntries([...declared].filter(([, [has]]) => has(catalog)).map(([name, [, said]]) => [name, said]))
 
+/**
+ * What of them holds for a client that nobody can tell anything later: whoever cannot be told that a list has changed is not
+ * promised it, and a level would be forgotten at once.
+ */
+export const alone = (catalog: Catalog["Service"]): ServerCapabilities => {
+  const { logging: _, ...rest } = of(catalog)
+  return Object.fromEntries(Object.keys(rest).map((name) => [name, {}]))
+}
+
 const kinds: ReadonlyArray<ListKind> = ["tools", "resources", "prompts"]
 
 /** The lists that a client is told of now. */

@@ -40,6 +40,8 @@ const full = (message: string): McpError.McpError => new McpError.McpError({ rea
 export class Hub implements Listener {
   /** The connections of the server that are open. */
   readonly peers = new Set<Peer>()
+  /** Those among them that are over with the answer to their first message. */
+  readonly alone = new WeakSet<Peer>()
   readonly #catalog: Catalog["Service"]
   readonly #settings: Settings
   readonly #fibers: Fibers

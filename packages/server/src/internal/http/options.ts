@@ -99,8 +99,9 @@ export interface SessionOptions {
    */
   readonly maxQueued?: number | undefined
   /**
-   * Keeps no sessions: a client gets no session id, each POST stands alone, GET and DELETE are answered with 405, and the client
-   * cannot be asked anything in the session era. For hosts where the next request may reach another process. Off by default.
+   * Keeps no sessions: a client gets no session id, each POST stands alone, and GET and DELETE are answered with 405. In the session
+   * era the client cannot be asked anything, nor told anything later: changes of lists, subscriptions and logs are not declared. For
+   * hosts where the next request may reach another process. Off by default.
    */
   readonly stateless?: boolean | undefined
 }

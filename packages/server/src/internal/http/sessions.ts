@@ -203,6 +203,7 @@ export class Sessions implements Keeper {
     if (refused !== undefined) return this.refuse(answer, refused, id)
     const session = new HttpSession(this, String(++this.#posts), request.principal?.id, this.#limits)
     this.#add(session)
+    this.#host.hub.alone.add(session.peer)
     if (message._tag === "Request" && message.method === "initialize") {
       return session.initialize(message, request, answer)
     }

@@ -13,10 +13,12 @@ export const install = (methods: Methods): void => {
   // Its params were read when the session was opened.
   methods.handlers.set(Method.Initialize.name, (exchange) =>
     Effect.sync(() => {
-      if (exchange.caller instanceof ServerSession) hub.opened(exchange.caller)
+      const { caller } = exchange
+      if (caller instanceof ServerSession) hub.opened(caller)
+      const alone = caller instanceof ServerSession && hub.alone.has(caller.peer)
       return methods.finish(Method.Initialize, {
-        protocolVersion: exchange.caller.revision,
-        capabilities: capabilities.of(catalog),
+        protocolVersion: caller.revision,
+        capabilities: alone ? capabilities.alone(catalog) : capabilities.of(catalog),
         serverInfo: about.serverInfo,
         ...instructions
       }, exchange)

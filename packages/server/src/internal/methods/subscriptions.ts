@@ -19,19 +19,22 @@ export const install = (methods: Methods): void => {
   const { catalog, hub } = methods
 
   // What nobody reads, or this caller may not see, is not there to be subscribed to: the answer is that of a read.
-  methods.on(Method.Subscribe, ({ uri }, { caller }) => {
+  methods.on(Method.Subscribe, ({ uri }, { caller, method }) => {
     const session = sessionOf(caller)
-    return session !== undefined && hub.sees(caller, uri)
+    // Whoever can be told nothing later has nothing to subscribe to.
+    if (session === undefined || hub.alone.has(session.peer)) return Effect.fail(McpError.methodNotFound(method))
+    return hub.sees(caller, uri)
       ? Effect.as(hub.subscribe(session, uri), {})
       : Effect.fail(McpError.resourceNotFound(uri))
   })
 
   // One that was removed meanwhile can be unsubscribed from all the same.
-  methods.on(Method.Unsubscribe, ({ uri }, { caller }) =>
-    Effect.sync(() => {
+  methods.on(Method.Unsubscribe, ({ uri }, { caller, method }) =>
+    Effect.suspend(() => {
       const session = sessionOf(caller)
-      if (session !== undefined) hub.unsubscribe(session, uri)
-      return {}
+      if (session === undefined || hub.alone.has(session.peer)) return Effect.fail(McpError.methodNotFound(method))
+      hub.unsubscribe(session, uri)
+      return Effect.succeed({})
     }))
 
   /** The resources of a filter that the caller may subscribe to, each once, up to the bound. */
