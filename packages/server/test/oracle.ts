@@ -115,6 +115,10 @@ export const said = (revision: Revision.Revision, message: Json): void => {
   if (message.id === undefined) {
     accept(revision, "JSONRPCNotification", message)
     if (message.method === ours) return
+    // "Servers MUST NOT send notifications/cancelled for any other purpose" than to end a subscription, which has a result here.
+    if (message.method === "notifications/cancelled" && Revision.era(revision) === "request") {
+      throw new Error(`A cancellation: ${JSON.stringify(message)}`)
+    }
     accept(revision, "ServerNotification", message)
   } else {
     // "Servers MUST NOT initiate JSON-RPC requests" (2026-07-28, message patterns).
