@@ -66,6 +66,7 @@ const bodyOf = (exit: Exit.Exit<ArrayBuffer, HttpServerError>): Body => {
 
 /** The request of a route, as the core takes it. */
 export class RouterRequest implements HttpRequest {
+  size = 0
   readonly principal: Principal | undefined
   readonly #request: HttpServerRequest
   readonly #headers: HttpServerRequest["headers"]

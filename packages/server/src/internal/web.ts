@@ -74,6 +74,7 @@ const collect = async (stream: ReadableStream<Uint8Array>, limit: number): Promi
 
 /** A `Request`, as the core takes it. */
 export class WebRequest implements HttpRequest {
+  size = 0
   readonly method: string
   readonly path: string
   readonly principal: Principal | undefined

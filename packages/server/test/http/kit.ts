@@ -397,6 +397,7 @@ export const told = ({ body, headers = {}, method = "POST", path = "/mcp" }: Req
     path,
     params: undefined,
     principal: undefined,
+    size: 0,
     header: (name) => name === "host" ? "localhost" : sent.get(name),
     read: (_limit, done) => done({ text: JSON.stringify(body) })
   }

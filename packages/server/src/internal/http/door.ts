@@ -28,6 +28,8 @@ export interface HttpRequest extends Origin {
   readonly query?: string | undefined
   /** Reads a header by its name in lower case. Repeated ones are joined by a comma, as HTTP servers do. */
   readonly header: (name: string) => string | undefined
+  /** How many characters its body has, once it was read. */
+  size: number
   /** The services of the fiber that brought it, where it came by one: handlers find them. */
   readonly context?: Context.Context<never> | undefined
   /**

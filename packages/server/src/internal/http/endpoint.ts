@@ -16,6 +16,7 @@ import { holdsAtMost } from "../decode.ts"
 import type { Host } from "../host.ts"
 import { classify } from "./classify.ts"
 import type { HttpAnswer, HttpRequest } from "./door.ts"
+import { Gauge } from "./gauge.ts"
 import { Guards, lets } from "./guards.ts"
 import { KeepAlive } from "./keepAlive.ts"
 import { Lone } from "./lone.ts"
@@ -28,6 +29,10 @@ const notFound = invalid(404, "Not Found: there is no such endpoint here")
 const tooLarge = invalid(413, "Content Too Large", { connection: "close" })
 const tooMuch = invalid(413, "Content Too Large: the client says too much of itself")
 const noText = because(McpError.parseError("Parse error: not valid UTF-8"))
+const tooMuchAtOnce: Refused = {
+  ...busy("Service Unavailable: too many bodies at once"),
+  headers: { "retry-after": "1", connection: "close" }
+}
 const ending = busy("Service Unavailable: the server ends")
 
 // Of the values in an `initialize`: two characters of JSON can become sixty bytes in memory.
@@ -39,7 +44,7 @@ export class Endpoint {
   readonly #host: Host
   readonly #context: Context.Context<never>
   readonly #guards: Guards
-  readonly #gauge = { streams: 0 }
+  readonly #gauge = new Gauge()
   readonly #lone: Lone
   readonly #sessions: Sessions
   readonly #maxBatch: number
@@ -163,10 +168,18 @@ export class Endpoint {
   }
 
   #read(request: HttpRequest, answer: HttpAnswer, then: (message: JsonRpc.Inbound) => void): void {
-    request.read(this.options.maxBody, (body) => {
+    const { maxBodies, maxBody } = this.options
+    // Without a `Content-Length` it may become as large as any.
+    const expected = Math.min(Number(request.header("content-length") ?? maxBody), maxBody)
+    if (this.#gauge.bodies + expected > maxBodies) return this.#refuse(answer, tooMuchAtOnce)
+    this.#gauge.bodies += expected
+    request.read(maxBody, (body) => {
+      this.#gauge.bodies -= expected
       try {
         if (!("fault" in body)) {
-          this.#parsed(JsonRpc.parseText(body.text, this.#maxBatch), body.text.length, answer, then)
+          const { text } = body
+          request.size = text.length
+          this.#parsed(JsonRpc.parseText(text, this.#maxBatch), text.length, answer, then)
         } else if (body.fault === "TooLarge") this.#refuse(answer, tooLarge)
         else if (body.fault === "Encoding") this.#refuse(answer, noText)
       } catch (defect) {

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import { ServerSession } from "../session.ts"
 import type { HttpAnswer, HttpRequest } from "./door.ts"
 import type { Log } from "./eventLog.ts"
+import type { Gauge } from "./gauge.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import type { Resolved } from "./options.ts"
 import type { Refused } from "./refusal.ts"
@@ -19,6 +20,7 @@ export interface Keeper {
   readonly options: Resolved
   readonly log: Log
   readonly keepAlive: KeepAlive
+  readonly gauge: Gauge
   /** Whether there is no room for one more stream that lasts as long as its client wants. */
   readonly crowded: boolean
   /** Whether the endpoint is told to end. */

@@ -14,6 +14,10 @@ export class LegacySession extends Held {
   #slot = 0
   #unsent = 0
   #over = false
+  /** The requests in flight, with the lengths of their bodies. */
+  readonly #open = new Map<JsonRpc.Id, number>()
+  /** Whether a request is being refused that has the id of one in flight. */
+  #twice = false
 
   constructor(keeper: Keeper, id: string, owner: string | undefined, answer: HttpAnswer) {
     super(keeper, id, owner)
@@ -44,10 +48,18 @@ export class LegacySession extends Held {
       return this.keeper.refuse(answer, malformed(message))
     }
     answer.reply(202, {}, "")
+    if (message._tag !== "Request") return this.deliver(message, request)
+    if (this.#open.has(message.id)) this.#twice = true
+    else {
+      this.#open.set(message.id, request.size)
+      this.keeper.gauge.began(request.size)
+    }
     this.deliver(message, request)
+    this.#twice = false
   }
 
   send(message: JsonRpc.Outbound): boolean {
+    if ((message._tag === "Success" || message._tag === "Failure") && message.id !== undefined) this.#done(message.id)
     if (this.#over || this.#answer.over) return true
     const text = sse.named("message", JsonRpc.encode(message))
     if (!this.#answer.slow) this.#unsent = 0
@@ -56,6 +68,13 @@ export class LegacySession extends Held {
     if (this.#answer.write(text)) return true
     this.#unsent += text.length
     return false
+  }
+
+  #done(id: JsonRpc.Id): void {
+    const size = this.#twice ? undefined : this.#open.get(id)
+    if (size === undefined) return
+    this.#open.delete(id)
+    this.keeper.gauge.ended(size)
   }
 
   #cut(): true {
@@ -73,6 +92,7 @@ export class LegacySession extends Held {
 
   /** A request will not be answered. Where it is this side that ends, the client hears of that. */
   dropped(about: JsonRpc.Id): void {
+    this.#done(about)
     if (this.ending || this.keeper.closing) this.send(JsonRpc.failure(about, closing.error))
   }
 
@@ -85,6 +105,7 @@ export class LegacySession extends Held {
     this.#over = true
     this.keeper.keepAlive.remove(this.#answer, this.#slot)
     this.keeper.closed(true)
+    for (const id of this.#open.keys()) this.#done(id)
     this.#answer.end()
   }
 }

@@ -17,10 +17,11 @@ import type * as Fiber from "effect/Fiber"
 import { clip, quoted } from "../clip.ts"
 import type { Host } from "../host.ts"
 import type { HttpAnswer, HttpRequest } from "./door.ts"
+import type { Gauge } from "./gauge.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import * as mirrored from "./mirrored.ts"
 import type { Resolved } from "./options.ts"
-import { because, busy, closing, json, refuse, type Refused } from "./refusal.ts"
+import { because, busy, closing, json, refuse, type Refused, tooMany } from "./refusal.ts"
 import * as sse from "./sse.ts"
 
 /** A lone request in flight. */
@@ -51,11 +52,9 @@ export interface Parts {
   readonly options: Resolved
   readonly context: Context.Context<never>
   readonly keepAlive: KeepAlive
-  /** How many streams are open that last as long as their client wants. */
-  readonly gauge: { streams: number }
+  readonly gauge: Gauge
 }
 
-const tooMany = busy("Service Unavailable: too many requests in flight")
 const tooManyStreams = busy("Service Unavailable: too many open streams")
 
 /**
@@ -71,12 +70,10 @@ export class Lone implements Owner {
   readonly #options: Resolved
   readonly #context: Context.Context<never>
   readonly #keepAlive: KeepAlive
-  readonly #gauge: { streams: number }
+  readonly #gauge: Gauge
   readonly #clock: Clock.Clock
   /** Those that did not end at once. */
   readonly #turns = new Set<Turn>()
-  /** How many of them listen: these are bounded as streams, and leave the others their room. */
-  #listening = 0
   #closing = false
   /** Who waits until there are none. */
   readonly #waiting = new Set<() => void>()
@@ -111,7 +108,7 @@ export class Lone implements Owner {
     if (wrong !== undefined) return this.#refuse(to, because(McpError.headerMismatch(wrong), caller.revision), id)
     if (message.method === listen) {
       if (this.#gauge.streams >= this.#options.maxStreams) return this.#refuse(to, tooManyStreams, id)
-    } else if (this.#turns.size - this.#listening >= this.#options.maxRequests) return this.#refuse(to, tooMany, id)
+    } else if (this.#gauge.requests >= this.#options.maxRequests) return this.#refuse(to, tooMany, id)
     new Turn(this, message, caller, from, to).start()
   }
 
@@ -198,11 +195,11 @@ export class Lone implements Owner {
     turn.startedAt = Number(this.#clock.monotonicTimeNanosUnsafe() / 1_000_000n)
     this.#turns.add(turn)
     if (turn.streams) turn.slot = this.#keepAlive.add(turn.to)
+    const { size } = turn.from
     if (turn.listens) {
-      this.#listening++
-      this.#gauge.streams++
+      this.#gauge.listens(size)
       this.#stream(turn)
-    }
+    } else this.#gauge.began(size)
     // "Closing the SSE response stream MUST be treated by the server as cancellation of that request."
     if (turn.to.over) turn.cancel()
     else turn.to.onClose(() => turn.cancel())
@@ -212,10 +209,8 @@ export class Lone implements Owner {
   resumed(exchange: Exchange): void {
     const turn = exchange as Turn
     this.#turns.delete(turn)
-    if (turn.listens) {
-      this.#listening--
-      this.#gauge.streams--
-    }
+    if (turn.listens) this.#gauge.left(turn.from.size)
+    else this.#gauge.ended(turn.from.size)
     if (turn.slot !== undefined) this.#keepAlive.remove(turn.to, turn.slot)
     if (this.#turns.size === 0) { for (const empty of this.#waiting) empty() }
   }

@@ -28,10 +28,16 @@ export interface Options {
    */
   readonly maxBody?: number | undefined
   /**
-   * Requests of the request era that are handled at the same time: 10,000 by default. Those that end without suspending are not
+   * Requests that are handled at the same time, in both eras together: 10,000 by default. Those that end without suspending are not
    * counted, nor are those that listen. At the bound the next one is answered with 503 and `Retry-After`.
    */
   readonly maxRequests?: number | undefined
+  /**
+   * The bodies that are being read, and those of the requests that are handled, all together: 64 MiB by default (67,108,864; one
+   * that is being read counts with its `Content-Length`, or with `maxBody` where it has none). At the bound a body is not read, and answered with
+   * 503 and `Retry-After`. What JSON becomes in memory may be twenty times as large as its text.
+   */
+  readonly maxBodies?: number | undefined
   /**
    * Streams that are open for as long as their client wants, on this endpoint: 10,000 by default. They are those of
    * `subscriptions/listen` and of GET. At the bound the next one is answered with 503 and `Retry-After`.
@@ -130,6 +136,7 @@ export interface Resolved {
   readonly allowedOrigins: ReadonlyArray<string> | "any" | "loopback"
   readonly maxBody: number
   readonly maxRequests: number
+  readonly maxBodies: number
   readonly maxStreams: number
   readonly keepAlive: number
   readonly alwaysStream: boolean | "session"
@@ -176,6 +183,7 @@ const fill = (options: Options): Resolved => ({
   allowedOrigins: options.allowedOrigins ?? "loopback",
   maxBody: count(options.maxBody, 4 * 1024 * 1024),
   maxRequests: count(options.maxRequests, 10_000),
+  maxBodies: count(options.maxBodies, 64 * 1024 * 1024),
   maxStreams: count(options.maxStreams, 10_000),
   keepAlive: millis(options.keepAlive, 15_000),
   alwaysStream: options.alwaysStream ?? false,

@@ -19,9 +19,13 @@ export class Post {
   #owed: number
   /** Whether nothing more will be said. */
   over = false
+  /** How many characters it has, and whether they count, since it is in flight. */
+  readonly size: number
+  counted = false
 
-  constructor(id: JsonRpc.Id | ReadonlyArray<JsonRpc.Id>, answer: HttpAnswer) {
+  constructor(id: JsonRpc.Id | ReadonlyArray<JsonRpc.Id>, size: number, answer: HttpAnswer) {
     this.id = id
+    this.size = size
     this.#answer = answer
     this.#owed = typeof id === "object" ? id.length : 1
   }

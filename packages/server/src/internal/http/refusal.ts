@@ -39,6 +39,9 @@ export const busy = (message: string): Refused => ({
 /** It cannot be handled any more, or could not be handled to its end. */
 export const closing = busy("Service Unavailable: the server ends")
 
+/** As many requests are handled as may be. */
+export const tooMany = busy("Service Unavailable: too many requests in flight")
+
 /** An error of the protocol, in the words of a revision. */
 export const because = (
   error: McpError.McpError,

@@ -54,14 +54,14 @@ export class HttpSession extends Held implements Owner {
 
   /** The handshake. A session that is refused, or whose id reaches nobody, is over with that. */
   initialize(message: JsonRpc.Request, request: HttpRequest, answer: HttpAnswer): void {
-    this.#receive(new Opening(message.id, answer), message, request)
+    this.#receive(new Opening(message.id, request.size, answer), message, request)
   }
 
   post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
     switch (message._tag) {
       case "Request":
         if (this.#find(message.id) !== undefined) return this.keeper.refuse(answer, inFlight, message.id)
-        return this.#receive(this.#begin(new Post(message.id, answer)), message, request)
+        return this.#receive(this.#begin(new Post(message.id, request.size, answer)), message, request)
       case "Batch":
         return this.#batch(message, request, answer)
       case "Invalid":
@@ -93,7 +93,9 @@ export class HttpSession extends Held implements Owner {
       ids.add(member.id)
     }
     const answered = members.some((one) => one._tag === "Invalid" && !one.answer && one.notification !== true)
-    if (ids.size > 0 || answered) return this.#receive(this.#begin(new Post([...ids], answer)), batch, request)
+    if (ids.size > 0 || answered) {
+      return this.#receive(this.#begin(new Post([...ids], request.size, answer)), batch, request)
+    }
     this.deliver(batch, request)
     this.#rest()
     answer.reply(202, accepted, "")
@@ -109,6 +111,8 @@ export class HttpSession extends Held implements Owner {
     }
     if (post.over || this.#over) return this.#rest()
     const posts = (this.#posts ??= new Map())
+    post.counted = true
+    this.keeper.gauge.began(post.size)
     if (typeof post.id !== "object") posts.set(post.id, post)
     else for (const id of post.id) posts.set(id, post)
   }
@@ -210,11 +214,18 @@ export class HttpSession extends Held implements Owner {
   }
 
   #forget(post: Post): void {
+    this.#uncount(post)
     const posts = this.#posts
     if (posts === undefined) return
     if (typeof post.id !== "object") posts.delete(post.id)
     else for (const id of post.id) posts.delete(id)
     this.#rest()
+  }
+
+  #uncount(post: Post): void {
+    if (!post.counted) return
+    post.counted = false
+    this.keeper.gauge.ended(post.size)
   }
 
   /** If nothing is in flight any more, nothing has been since now. */
@@ -246,7 +257,10 @@ export class HttpSession extends Held implements Owner {
   protected shut(): void {
     if (this.#over) return
     this.#over = true
-    for (const post of this.#posts?.values() ?? []) if (!post.over) this.#end(post)
+    for (const post of this.#posts?.values() ?? []) {
+      if (!post.over) this.#end(post)
+      this.#uncount(post)
+    }
     this.#posts = undefined
     this.#queue = undefined
     this.#standalone?.abandon()

@@ -20,10 +20,11 @@ import { ServerSession } from "../session.ts"
 import type { HttpAnswer, HttpRequest } from "./door.ts"
 import { Sweeper } from "./expiry.ts"
 import type { Held, Keeper } from "./held.ts"
+import type { Gauge } from "./gauge.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import { LegacySession } from "./legacy.ts"
 import type { Resolved } from "./options.ts"
-import { busy, closing, invalid, malformed, refuse, type Refused } from "./refusal.ts"
+import { busy, closing, invalid, malformed, refuse, type Refused, tooMany } from "./refusal.ts"
 import { HttpSession } from "./sessionConnection.ts"
 
 /** What the sessions are made of. */
@@ -33,8 +34,7 @@ export interface Parts {
   /** The services of the endpoint; an `EventLog` among them is used. */
   readonly context: Context.Context<never>
   readonly keepAlive: KeepAlive
-  /** How many streams are open on the endpoint that last as long as their client wants. */
-  readonly gauge: { streams: number }
+  readonly gauge: Gauge
 }
 
 const noId = invalid(400, "Bad Request: the Mcp-Session-Id header of a session is missing")
@@ -57,7 +57,7 @@ export class Sessions implements Keeper {
   readonly log: EventLog.Log
   readonly keepAlive: KeepAlive
   closing = false
-  readonly #gauge: { streams: number }
+  readonly gauge: Gauge
   readonly #host: Host
   readonly #context: Context.Context<never>
   readonly #limits: Limits.Resolved
@@ -76,7 +76,7 @@ export class Sessions implements Keeper {
   constructor({ context, gauge, host, keepAlive, options }: Parts) {
     this.options = options
     this.keepAlive = keepAlive
-    this.#gauge = gauge
+    this.gauge = gauge
     this.log = Option.getOrElse(Context.getOption(context, EventLog.EventLog), () => EventLog.memory())
     this.#host = host
     this.#context = context
@@ -95,12 +95,19 @@ export class Sessions implements Keeper {
   post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
     const id = message._tag === "Request" ? message.id : undefined
     const opening = message._tag === "Request" && message.method === "initialize"
-    if (this.closing && (id !== undefined || message._tag === "Batch")) return this.refuse(answer, closing, id)
+    const full = this.#busy(message)
+    if (full !== undefined) return this.refuse(answer, full, id)
     if (this.options.sessions.stateless) return this.#alone(message, request, answer)
     if (opening && request.header(Header.keys.sessionId) === undefined) return this.#open(message, request, answer)
     const session = this.#sessionOf(request)
     if (!(session instanceof HttpSession)) return this.refuse(answer, session, id)
     session.post(message, request, answer)
+  }
+
+  /** Why nothing is asked now. What ends something, or answers it, is taken all the same. */
+  #busy({ _tag }: JsonRpc.Inbound): Refused | undefined {
+    if (_tag !== "Request" && _tag !== "Batch") return undefined
+    return this.closing ? closing : this.gauge.requests >= this.options.maxRequests ? tooMany : undefined
   }
 
   /** For whom a message of a session is: undefined before the handshake, and where the request belongs to no session. */
@@ -147,7 +154,8 @@ export class Sessions implements Keeper {
     if (!(session instanceof LegacySession) || session.owner !== request.principal?.id) {
       return this.refuse(answer, notFound)
     }
-    if (this.closing && message._tag === "Request") return this.refuse(answer, closing, message.id)
+    const full = this.#busy(message)
+    if (full !== undefined) return this.refuse(answer, full, message._tag === "Request" ? message.id : undefined)
     session.post(message, request, answer)
   }
 
@@ -276,16 +284,16 @@ export class Sessions implements Keeper {
   }
 
   get crowded(): boolean {
-    return this.#gauge.streams >= this.options.maxStreams
+    return this.gauge.streams >= this.options.maxStreams
   }
 
   opened(listening: boolean): void {
-    if (listening) this.#gauge.streams++
+    if (listening) this.gauge.streams++
     this.#host.observer?.streamOpened()
   }
 
   closed(listening: boolean): void {
-    if (listening) this.#gauge.streams--
+    if (listening) this.gauge.streams--
     this.#host.observer?.streamClosed()
   }
 

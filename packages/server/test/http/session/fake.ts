@@ -10,6 +10,7 @@ const always: Headers = {
 }
 
 export class FakeRequest implements HttpRequest {
+  size = 0
   readonly path = "/mcp"
   readonly params = undefined
   readonly method: string

@@ -1,0 +1,113 @@
+/** What is in flight is bounded over all sessions, and so are the bodies that it came with. */
+import { describe, expect, it } from "@effect/vitest"
+import * as LegacySse from "@skein/server/LegacySse"
+import * as Effect from "effect/Effect"
+import { doors } from "../doors.ts"
+import * as fixtures from "../fixtures.ts"
+import { modern, open, raw, send } from "../kit.ts"
+import { call, enter, initialize, notification, request, serve, until } from "./kit.ts"
+
+describe("maxRequests", () => {
+  it.effect("counts the requests of all sessions; what ends one, or answers, is taken all the same", () =>
+    Effect.gen(function*() {
+      const server = yield* serve({ maxRequests: 2 })
+      const [one, other] = [yield* enter(server, "2025-11-25"), yield* enter(server, "2025-06-18")]
+      yield* one.stream(call(1, "steps", { key: "a" }))
+      const lost = yield* other.stream(call(1, "steps", { key: "b" }))
+      yield* until(() => server.control.started.length === 2)
+      // A client that leaves cancels nothing here, and makes no room.
+      lost.leave()
+      const refused = yield* one.post(request(2, "ping"))
+      expect([refused.status, refused.headers["retry-after"], refused.json]).toMatchObject([
+        503,
+        "1",
+        { id: 2, error: { code: -32603 } }
+      ])
+      expect((yield* send(server, modern("server/discover"))).status).toBe(503)
+      const cancelled = yield* other.post(notification("notifications/cancelled", { requestId: 1 }))
+      expect(cancelled.status).toBe(202)
+      yield* until(() => server.control.interrupted.length === 1)
+      expect((yield* one.post(request(3, "ping"))).status).toBe(200)
+      expect((yield* send(server, modern("server/discover"))).status).toBe(200)
+    }))
+
+  it.effect("has room again when a session ends, whatever was in flight in it", () =>
+    Effect.gen(function*() {
+      const server = yield* serve({ maxRequests: 1 })
+      const client = yield* enter(server, "2025-03-26")
+      yield* client.stream([call(1, "steps", { key: "a" }), call(2, "steps", { key: "b" })])
+      yield* until(() => server.control.started.length === 2)
+      expect((yield* client.post(request(3, "ping"))).status).toBe(503)
+      yield* client.delete()
+      yield* until(() => server.control.interrupted.length === 2)
+      expect((yield* send(server, modern("server/discover"))).status).toBe(200)
+      yield* enter(server, "2025-11-25")
+    }))
+
+  it.effect("counts those of HTTP+SSE: an id that is in flight twice counts once", () =>
+    Effect.gen(function*() {
+      const server = yield* serve({ legacySse: LegacySse.make(), maxRequests: 1 })
+      const stream = yield* open(server, { method: "GET", path: "/sse", headers: { accept: "text/event-stream" } })
+      const path = (yield* stream.next).data!
+      const say = (body: unknown) => send(server, { path, headers: { "content-type": "application/json" }, body })
+      yield* say(initialize("2024-11-05"))
+      yield* stream.message
+      yield* say(call(1, "hold", { key: "a" }))
+      yield* until(() => server.control.started.length === 1)
+      for (const id of [1, 2]) expect((yield* say(request(id, "ping"))).status).toBe(503)
+      server.control.open("a")
+      yield* stream.message
+      yield* say(request(3, "ping"))
+      expect(yield* stream.message).toMatchObject({ id: 3, result: {} })
+      yield* say(call(4, "hold", { key: "b" }))
+      yield* until(() => server.control.started.length === 2)
+      stream.leave()
+      yield* until(() => server.control.interrupted.length === 1)
+      expect((yield* send(server, modern("server/discover"))).status).toBe(200)
+    }))
+})
+
+describe("maxBodies", () => {
+  const discover = modern("server/discover")
+  const head = (length: string) =>
+    `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${length}\r\n\r\n`
+
+  for (const door of doors) {
+    it.live(`a body that is being read counts with its Content-Length, or as the largest there may be · ${door.name}`, () =>
+      Effect.scoped(Effect.gen(function*() {
+        const at = yield* door.serve(fixtures.server(fixtures.echo), { maxBody: 10_000, maxBodies: 20_000 })
+        expect((yield* send(at, discover)).status).toBe(200)
+        const known = yield* raw(at)
+        known.write(head("content-length: 10000") + " ")
+        const chunked = yield* raw(at)
+        chunked.write(head("transfer-encoding: chunked") + "1\r\n \r\n")
+        let refused = yield* send(at, discover)
+        while (refused.status === 200) refused = yield* send(at, discover)
+        expect([refused.status, refused.headers["retry-after"], refused.json.error.code]).toEqual([503, "1", -32603])
+        known.socket.destroy()
+        let taken = yield* send(at, discover)
+        while (taken.status === 503) taken = yield* send(at, discover)
+        expect(taken.status).toBe(200)
+      })))
+  }
+
+  it.effect("the bodies of requests in flight count in both eras, until these are answered", () =>
+    Effect.gen(function*() {
+      const server = yield* serve({ maxBody: 10_000, maxBodies: 20_000 })
+      const client = yield* enter(server, "2025-11-25")
+      const padding = "x".repeat(9_000)
+      yield* client.stream(call(1, "steps", { key: "a", padding }))
+      yield* open(
+        server,
+        modern("tools/call", { name: "steps", arguments: { key: "b", padding } }, {
+          _meta: { progressToken: 1 }
+        })
+      )
+      yield* until(() => server.control.started.length === 2)
+      expect((yield* client.post(call(2, "echo", { text: padding }))).status).toBe(503)
+      server.control.release()
+      let answered = yield* client.post(call(3, "echo", { text: padding }))
+      while (answered.status === 503) answered = yield* client.post(call(3, "echo", { text: padding }))
+      expect(answered.json.result.content[0].text).toBe(padding)
+    }))
+})
