@@ -92,6 +92,10 @@ export const guardOf = (ast: AST.AST): ((value: unknown) => boolean) | undefined
 export const field = <S extends Schema.Top>(schema: S, options: FieldOptions<S["Type"]> & Window): S =>
   schema.annotateKey({ [fieldKey]: { ...fieldRule(schema.ast), ...options } }) as unknown as S
 
+/** A field that some peers write as `null` where they have nothing to say: that is taken as absent. */
+export const orNull = <S extends Schema.Top>(schema: S): S =>
+  field(schema, { lift: (value) => value === null ? undefined : value })
+
 /** A field that exists since a revision. */
 export const since = <S extends Schema.Top>(revision: Revision, schema: S, options?: FieldOptions<S["Type"]>): S =>
   field(schema, { ...options, since: revision })

@@ -2,6 +2,7 @@
  * Calling a tool: `tools/call`.
  */
 import * as Schema from "effect/Schema"
+import { orNull } from "./Annotate.ts"
 import { AnyObject, resultFields, structuredFields, taskFields } from "./Common.ts"
 import { ContentBlock } from "./Content.ts"
 import { inputResponseFields } from "./InputRequired.ts"
@@ -11,7 +12,7 @@ export class CallToolRequestParams extends Schema.Opaque<CallToolRequestParams>(
   ...taskFields,
   ...inputResponseFields,
   name: Schema.String,
-  arguments: Schema.optionalKey(AnyObject)
+  arguments: orNull(Schema.optionalKey(AnyObject))
 })) {}
 
 /**

@@ -6,7 +6,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as Getter from "effect/SchemaGetter"
-import { field, guard, only, since } from "./Annotate.ts"
+import { field, guard, only, orNull, since } from "./Annotate.ts"
 import { isObject, type JsonObject } from "./JsonRpc.ts"
 
 // What generators make of an open object. A declaration validates by a guard alone, and so keeps the object by reference.
@@ -167,7 +167,7 @@ export class TaskMetadata extends Schema.Opaque<TaskMetadata>()(Schema.Struct({
 })) {}
 
 /** The fields of a request's params that 2025-11-25 can augment with a task. */
-export const taskFields = { ...requestFields, task: only("2025-11-25", Schema.optionalKey(TaskMetadata)) }
+export const taskFields = { ...requestFields, task: orNull(only("2025-11-25", Schema.optionalKey(TaskMetadata))) }
 
 /** The fields of every result. `resultType` is filled in on both sides: a result without one is complete. */
 export const resultFields = {
@@ -203,7 +203,7 @@ export class NotificationParams extends Schema.Opaque<NotificationParams>()(Sche
 /** The params of a request for a page of a listing. */
 export class PaginatedRequestParams extends Schema.Opaque<PaginatedRequestParams>()(Schema.Struct({
   ...requestFields,
-  cursor: Schema.optionalKey(Cursor)
+  cursor: orNull(Schema.optionalKey(Cursor))
 })) {}
 
 /** A result that says nothing but that it worked. */
@@ -215,7 +215,7 @@ export class EmptyResult extends Schema.Opaque<EmptyResult>()(Schema.Struct(resu
  */
 export const pageFields = {
   ...resultFields,
-  nextCursor: field(Schema.optionalKey(Cursor), { lift: (value) => value === null ? undefined : value as Cursor })
+  nextCursor: orNull(Schema.optionalKey(Cursor))
 }
 
 /** What all pages of listings have. */

@@ -124,9 +124,9 @@ const invalid = (id: unknown, message: string, answer = false): Invalid => ({
 })
 
 /**
- * Reads one JSON value as a message. Some peers write every member that they know, so that a `method` or an `error` of `null`
- * is taken as absent, and so is an `id` of `null` on an error answer, which JSON-RPC uses where the request's id could not be
- * read. Of an answer with both a result and an error, the error counts.
+ * Reads one JSON value as a message. Some peers write every member that they know, so that a `method`, an `error` or `params` of
+ * `null` are taken as absent, and so is an `id` of `null` on an error answer, which JSON-RPC uses where the request's id could not
+ * be read. Of an answer with both a result and an error, the error counts.
  */
 export const parse = (value: unknown): Message | Invalid => {
   if (!isObject(value)) return invalid(undefined, "a message is a JSON object")
@@ -138,7 +138,7 @@ export const parse = (value: unknown): Message | Invalid => {
   if (value["jsonrpc"] !== "2.0") return invalid(id, "\"jsonrpc\" must be \"2.0\"", answer)
   if (method !== undefined) {
     if (typeof method !== "string") return invalid(id, "\"method\" must be a string")
-    const params = value["params"]
+    const params = value["params"] ?? undefined
     if (params !== undefined && !isObject(params)) {
       const refused = invalid(id, "\"params\" must be an object")
       return id === undefined ? { ...refused, notification: true } : refused

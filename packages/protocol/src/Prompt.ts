@@ -2,6 +2,7 @@
  * Prompts: `prompts/list` and `prompts/get`.
  */
 import * as Schema from "effect/Schema"
+import { orNull } from "./Annotate.ts"
 import {
   cacheFields,
   iconFields,
@@ -43,7 +44,7 @@ export class GetPromptRequestParams extends Schema.Opaque<GetPromptRequestParams
   ...requestFields,
   ...inputResponseFields,
   name: Schema.String,
-  arguments: Schema.optionalKey(Schema.Record(Schema.String, Schema.String))
+  arguments: orNull(Schema.optionalKey(Schema.Record(Schema.String, Schema.String)))
 })) {}
 
 /** One message of a prompt. */

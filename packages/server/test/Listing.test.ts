@@ -93,7 +93,7 @@ describe("pages", () => {
         for (const cursor of ["", "x", "null", "1", "=".repeat(10), "A".repeat(100_000), "日本"]) {
           expect(yield* client.error("tools/list", { cursor })).toMatchObject({ code: -32602 })
         }
-        for (const cursor of [1, {}, null]) {
+        for (const cursor of [1, {}, false]) {
           expect(yield* client.error("tools/list", { cursor })).toMatchObject({ code: -32602 })
         }
       }))
