@@ -30,12 +30,15 @@ export const install = <R>(
   // The definitions are there already: the first request looks at them.
   let version = -1
   let selective = false
+  // "If the first page has cacheScope private, all subsequent pages MUST also be private", also when the entry goes meanwhile.
+  let scoped = false
 
   const refresh = (): void => {
     if (version === registry.version) return
     version = registry.version
     written.clear()
     selective = registry.sorted.some(([, { visible }]) => visible !== undefined)
+    scoped ||= selective
   }
 
   const page = (sorted: Sorted, start: number, exchange: Exchange): Answer => {
@@ -45,7 +48,7 @@ export const install = <R>(
       [key]: sorted.slice(start, end).map(([, { definition }]) => definition),
       ...(last !== undefined && end < sorted.length ? { nextCursor: Cursor.encode(key, last[0]) } : undefined),
       // Whatever the hint says: what not everybody may see is not to be shared.
-      ...(selective ? { cacheScope: "private" } : undefined)
+      ...(scoped ? { cacheScope: "private" } : undefined)
     }
     return methods.finish(method, found as R, exchange)
   }
