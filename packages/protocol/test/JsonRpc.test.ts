@@ -240,7 +240,7 @@ describe("reading", () => {
       check(read)
       if (read._tag === "Request" || read._tag === "Notification") {
         assert.strictEqual(read.method, value.method)
-        assert.strictEqual<unknown>(read.params, value.params)
+        assert.strictEqual<unknown>(read.params, value.params ?? undefined)
       }
       if (read._tag === "Success") assert.strictEqual<unknown>(read.result, value.result)
     },
