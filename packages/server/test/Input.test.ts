@@ -317,6 +317,62 @@ describe("a schema that cannot be offered", () => {
         }
       }))
   }
+
+  const isId = (value: unknown): value is string => typeof value === "string" && value.startsWith("tea_")
+
+  for (const member of ["input", "output"] as const) {
+    for (
+      const [what, shape, where] of [
+        ["an instance of a class", { pot: Schema.instanceOf(AbortController) }, " at pot"],
+        ["a function", { f: Schema.declare((value): value is () => void => typeof value === "function") }, " at f"],
+        ["an id without a codec", { ids: Schema.Array(Schema.Struct({ id: Schema.declare(isId) })) }, " at ids.[].id"],
+        ["within an option", { maybe: Schema.Option(Schema.instanceOf(AbortController)) }, " at maybe"],
+        ["within a record", { pots: Schema.Record(Schema.String, Schema.instanceOf(AbortController)) }, " at pots.*"],
+        [
+          "within a union",
+          { a: Schema.Union([Schema.Int, Schema.suspend(() => Schema.instanceOf(AbortController))]) },
+          " at a"
+        ]
+      ] as ReadonlyArray<readonly [string, Tool.Shape, string]>
+    ) {
+      it.effect(`what is no JSON and says no form in it fails the layer, and is not told as anything: ${member}, ${what}`, () =>
+        Effect.gen(function*() {
+          const error = yield* refusal(Tool.make("odd", { [member]: shape }) as never)
+          expect((error as DefinitionError).message).toBe(
+            `The tool "odd" cannot be offered for its ${member} schema: What a declaration is in JSON is not known${where}: ` +
+              "annotate it with toCodecJson"
+          )
+        }))
+    }
+  }
+
+  it.effect("what says its form in JSON is told, whatever it is: classes, options, JSON itself, and an id that is JSON by its word", () =>
+    Effect.gen(function*() {
+      class Order extends Schema.Class<Order>("Order")({
+        tea: Schema.String,
+        next: Schema.optional(Schema.suspend((): Schema.Codec<Order, unknown> => Order as never))
+      }) {}
+      const input = {
+        order: Order,
+        type: Schema.toType(Order),
+        maybe: Schema.Option(Schema.URL),
+        json: Schema.Json,
+        id: Schema.declare(isId, { toCodecJson: () => undefined })
+      }
+      const client = yield* kit.client(kit.server(Tool.layer(
+        Tool.make("fine", { input: input as never }),
+        ({ id }: { readonly id: string }) => Effect.succeed(id)
+      )))
+      const args = {
+        order: { tea: "oolong" },
+        type: { tea: "sencha" },
+        maybe: { _tag: "None" },
+        json: [1],
+        id: "tea_1"
+      }
+      expect(yield* client.call("fine", args)).toMatchObject({ content: [{ text: "tea_1" }] })
+      expect(yield* client.call("fine", { ...args, id: "pot_1" })).toMatchObject({ isError: true })
+    }))
 })
 
 it.effect("law 4 · no schema is compiled per request, and none per listing", () =>

@@ -10,6 +10,7 @@ import * as Schema from "effect/Schema"
 import { DefinitionError } from "../DefinitionError.ts"
 import { annotate, type Definitions, referenced, resolve } from "./annotations.ts"
 import { clip, maxProblem } from "./clip.ts"
+import * as unsaid from "./unsaid.ts"
 
 /**
  * `Schema.Number` allows the numbers that JSON cannot say, and names them as strings. A model is told the number alone:
@@ -36,8 +37,13 @@ interface Document {
   readonly definitions: Definitions
 }
 
-/** The JSON Schema of what a schema reads and writes as JSON, with no reference at its root. */
+/** The JSON Schema of what a schema reads and writes as JSON, with no reference at its root. Throws where that cannot be said. */
 const document = (schema: Schema.Constraint): Document => {
+  const path = unsaid.find(schema.ast)
+  if (path !== undefined) {
+    const where = path.length === 0 ? "" : ` at ${path.join(".")}`
+    throw new TypeError(`What a declaration is in JSON is not known${where}: annotate it with toCodecJson`)
+  }
   const { schema: root, definitions } = Schema.toJsonSchemaDocument(schema)
   const annotated = annotate(schema.ast, root, definitions)
   return { root: resolve(annotated.node, annotated.definitions), definitions: annotated.definitions }

@@ -1,0 +1,36 @@
+/**
+ * What no JSON Schema can tell: a declaration of which nobody has said what it is in JSON. Effect tells that any value will do, and then
+ * takes none, since no value of JSON is an instance of a class, or a function.
+ */
+import * as AST from "effect/SchemaAST"
+
+/** Whether a declaration says what it is in JSON; one that is JSON itself says `toCodecJson: () => undefined`. */
+const isSaid = ({ annotations }: AST.Declaration): boolean =>
+  typeof (annotations?.["toCodecJson"] ?? annotations?.["toCodec"]) === "function"
+
+/** Where there is one in a schema, as a path of names: empty for the schema itself. `undefined` where there is none. */
+export const find = (ast: AST.AST, seen: Set<AST.AST> = new Set()): ReadonlyArray<string> | undefined => {
+  if (seen.has(ast)) return undefined
+  seen.add(ast)
+  for (const [name, inner] of parts(ast)) {
+    const found = find(inner, seen)
+    if (found !== undefined) return name === undefined ? found : [name, ...found]
+  }
+  return AST.isDeclaration(ast) && ast.encoding === undefined && !isSaid(ast) ? [] : undefined
+}
+
+type Part = readonly [name: string | undefined, ast: AST.AST]
+
+const parts = (ast: AST.AST): ReadonlyArray<Part> => {
+  // What is read from something else has the form of that.
+  if (ast.encoding !== undefined) return [[undefined, ast.encoding.at(-1)!.to]]
+  if (AST.isSuspend(ast)) return [[undefined, ast.thunk()]]
+  if (AST.isUnion(ast)) return ast.types.map((type) => [undefined, type])
+  if (AST.isDeclaration(ast)) return ast.typeParameters.map((type) => [undefined, type])
+  if (AST.isArrays(ast)) return [...ast.elements, ...ast.rest].map((type) => ["[]", type])
+  if (!AST.isObjects(ast)) return []
+  return [
+    ...ast.propertySignatures.map(({ name, type }): Part => [String(name), type]),
+    ...ast.indexSignatures.map(({ type }): Part => ["*", type])
+  ]
+}
