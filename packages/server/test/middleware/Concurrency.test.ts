@@ -125,7 +125,7 @@ for (const revision of support.eras) {
       Effect.gen(function*() {
         const bad = Tool.layer(Tool.make("bad", { input: { how: Schema.String } }), ({ how }) => {
           if (how === "throw") throw new Error("thrown")
-          return how === "die" ? Effect.die("dead") : Effect.fail(new Error("failed"))
+          return how === "die" ? Effect.die("dead") : Effect.fail({ message: "failed" })
         })
         const limit = Concurrency.layer({ limit: 1, maxWaiting: 0 })
         const client = yield* kit.client(kit.server(limit, bad), revision)
