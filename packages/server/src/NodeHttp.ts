@@ -6,7 +6,7 @@
  */
 import type { Principal, TransportError } from "@skein/runtime/Connection"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -18,6 +18,7 @@ import { loopback } from "./internal/http/options.ts"
 import * as door from "./internal/nodeDoor.ts"
 import * as server from "./internal/nodeServer.ts"
 import * as main from "./internal/nodeMain.ts"
+import { millis } from "./internal/time.ts"
 import type { McpServer } from "./McpServer.ts"
 
 /** What a host has found out about a request before it gave it away. */
@@ -84,9 +85,6 @@ export class Listening extends Context.Service<Listening, {
   readonly url: string
   readonly endpoint: Http.Endpoint
 }>()("@skein/server/NodeHttp/Listening") {}
-
-const millis = (input: Duration.Input | undefined, fallback: number): number =>
-  input === undefined ? fallback : Duration.toMillis(Duration.fromInputUnsafe(input))
 
 interface Made {
   readonly handler: Handler

@@ -177,7 +177,7 @@ export class RouterAnswer implements HttpAnswer {
   }
 
   also(headers: Headers): void {
-    this.#also = this.#also === undefined ? headers : { ...this.#also, ...headers }
+    this.#also = headers
   }
 
   reply(status: number, headers: Headers, body: string): void {

@@ -154,7 +154,7 @@ export class WebAnswer implements HttpAnswer {
   }
 
   also(headers: Headers): void {
-    this.#also = this.#also === undefined ? headers : { ...this.#also, ...headers }
+    this.#also = headers
   }
 
   reply(status: number, headers: Headers, body: string): void {

@@ -7,7 +7,7 @@ import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
 import type { HttpRequest } from "./door.ts"
-import { because, invalid, type Refused } from "./refusal.ts"
+import { because, invalid, noAnswers, noSession, type Refused } from "./refusal.ts"
 
 /** It carries all that there is to know, and is handled alone. */
 export interface RequestEra {
@@ -30,8 +30,6 @@ const isModern = (version: string): boolean => Revision.is(version) && Revision.
 const unsupported = (supported: ReadonlyArray<string>, requested: string): Refused =>
   because(McpError.unsupportedProtocolVersion({ supported, requested }))
 
-const noSession = invalid(400, "Bad Request: the Mcp-Session-Id header of a session is missing")
-const noAnswers = invalid(400, "Invalid Request: a client posts no responses in this revision")
 const noBatch = invalid(400, "Invalid Request: only a session may be sent a batch")
 const mixed = invalid(400, "Invalid Request: a request that carries its own metadata is posted alone")
 

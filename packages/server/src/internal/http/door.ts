@@ -47,7 +47,7 @@ export interface HttpAnswer {
   readonly over: boolean
   /** Whether the client is slow: what is written now waits in memory. */
   readonly slow: boolean
-  /** Headers that the answer will have beside its own. Before anything is sent. */
+  /** Headers that the answer will have beside its own. Said once at most, before anything is sent. */
   readonly also: (headers: Headers) => void
   /** The whole answer at once. */
   readonly reply: (status: number, headers: Headers, body: string) => void

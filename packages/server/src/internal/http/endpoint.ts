@@ -22,7 +22,7 @@ import { KeepAlive } from "./keepAlive.ts"
 import { Lone } from "./lone.ts"
 import * as mirrored from "./mirrored.ts"
 import type { LegacySse, Resolved } from "./options.ts"
-import { because, busy, invalid, refuse, type Refused } from "./refusal.ts"
+import { because, busy, closing, invalid, malformed, noAnswers, refuse, type Refused } from "./refusal.ts"
 import { Sessions } from "./sessions.ts"
 
 const notFound = invalid(404, "Not Found: there is no such endpoint here")
@@ -33,7 +33,6 @@ const tooMuchAtOnce: Refused = {
   ...busy("Service Unavailable: too many bodies at once"),
   headers: { "retry-after": "1", connection: "close" }
 }
-const ending = busy("Service Unavailable: the server ends")
 
 // Of the values in an `initialize`: two characters of JSON can become sixty bytes in memory.
 const maxValues = 1_000
@@ -62,10 +61,11 @@ export class Endpoint {
     this.#context = context
     this.#guards = new Guards(options)
     const keepAlive = new KeepAlive(options.keepAlive, context)
-    const parts = { host, options, context, keepAlive, gauge: this.#gauge }
+    const limits = Limits.resolve(host.limits)
+    const parts = { host, options, limits, context, keepAlive, gauge: this.#gauge }
     this.#lone = new Lone(parts)
     this.#sessions = new Sessions(parts)
-    this.#maxBatch = Limits.resolve(host.limits).maxBatch
+    this.#maxBatch = limits.maxBatch
     const verbs = host.revisions.some((one) => Revision.era(one) === "session") ? "GET, POST, DELETE" : "POST"
     this.#allow = { allow: options.cors === undefined ? verbs : `${verbs}, OPTIONS` }
   }
@@ -156,7 +156,7 @@ export class Endpoint {
     const classified = classify(request, undefined, this.#host.revisions)
     if (classified._tag === "Refused") return this.#refuse(answer, classified)
     if (request.method === "DELETE") return this.#sessions.delete(request, answer)
-    const refused = this.#guards.acceptStream(request) ?? (this.#closing ? ending : undefined)
+    const refused = this.#guards.acceptStream(request) ?? (this.#closing ? closing : undefined)
     if (refused !== undefined) return this.#refuse(answer, refused)
     this.#sessions.get(request, answer)
   }
@@ -203,11 +203,11 @@ export class Endpoint {
   #posted(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
     // What is in flight may finish, and so its questions may be answered.
     if (this.#closing && (message._tag === "Request" || message._tag === "Batch")) {
-      return this.#refuse(answer, ending, idOf(message))
+      return this.#refuse(answer, closing, idOf(message))
     }
     // What looks like an answer fails the question that it is for, and so goes to its session.
     if (message._tag === "Invalid" && !message.answer) {
-      return this.#refuse(answer, { _tag: "Refused", status: 400, error: message.error }, message.id)
+      return this.#refuse(answer, malformed(message), message.id)
     }
     const { stateless } = this.options.sessions
     const classified = classify(request, message, this.#host.revisions, stateless)
@@ -216,7 +216,7 @@ export class Endpoint {
     if (message._tag === "Request") return this.#lone.start(message, request, answer)
     if (message._tag === "Notification") return this.#notified(message, request, answer)
     // A single response or a malformed one: the classification refuses those of this era.
-    this.#refuse(answer, invalid(400, "Invalid Request: a client posts no responses in this revision"))
+    this.#refuse(answer, noAnswers)
   }
 
   /**

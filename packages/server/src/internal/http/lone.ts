@@ -7,7 +7,6 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import { type Answer, type Caller, type CallOptions, Exchange, type Owner } from "@skein/runtime/Exchange"
-import * as Limits from "@skein/runtime/Limits"
 import { RequestError } from "@skein/runtime/RequestError"
 import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -16,12 +15,14 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import { clip, quoted } from "../clip.ts"
 import type { Host } from "../host.ts"
+import { monotonicMillis } from "../time.ts"
 import type { HttpAnswer, HttpRequest } from "./door.ts"
 import type { Gauge } from "./gauge.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import * as mirrored from "./mirrored.ts"
 import type { Resolved } from "./options.ts"
-import { because, busy, closing, json, refuse, type Refused, tooMany } from "./refusal.ts"
+import type { Parts } from "./parts.ts"
+import { because, closing, json, refuse, type Refused, tooMany, tooManyStreams } from "./refusal.ts"
 import * as sse from "./sse.ts"
 
 /** A lone request in flight. */
@@ -46,17 +47,6 @@ class Turn extends Exchange {
 
 const listen = "subscriptions/listen"
 
-/** What an endpoint shares with its parts. */
-export interface Parts {
-  readonly host: Host
-  readonly options: Resolved
-  readonly context: Context.Context<never>
-  readonly keepAlive: KeepAlive
-  readonly gauge: Gauge
-}
-
-const tooManyStreams = busy("Service Unavailable: too many open streams")
-
 /**
  * The HTTP status of an error that came out of a request. What a handler fails with is a payload like any other, 200. The
  * exceptions are those of the specification: "If the server does not implement the requested RPC method, it MUST respond with
@@ -71,6 +61,7 @@ export class Lone implements Owner {
   readonly #context: Context.Context<never>
   readonly #keepAlive: KeepAlive
   readonly #gauge: Gauge
+  readonly #interruptGrace: number
   readonly #clock: Clock.Clock
   /** Those that did not end at once. */
   readonly #turns = new Set<Turn>()
@@ -78,12 +69,13 @@ export class Lone implements Owner {
   /** Who waits until there are none. */
   readonly #waiting = new Set<() => void>()
 
-  constructor({ context, gauge, host, keepAlive, options }: Parts) {
+  constructor({ context, gauge, host, keepAlive, limits, options }: Parts) {
     this.#host = host
     this.#options = options
     this.#context = context
     this.#keepAlive = keepAlive
     this.#gauge = gauge
+    this.#interruptGrace = limits.interruptGrace
     this.#clock = Context.get(context, Clock.Clock)
   }
 
@@ -117,10 +109,9 @@ export class Lone implements Owner {
     return Effect.suspend(() => {
       this.#closing = true
       for (const turn of this.#turns) turn.release?.()
-      const { interruptGrace } = Limits.resolve(this.#host.limits)
       return Effect.andThen(this.#settled(this.#options.grace), () => {
         for (const turn of this.#turns) turn.cancel()
-        return Effect.andThen(this.#settled(interruptGrace), () => this.#leave())
+        return Effect.andThen(this.#settled(this.#interruptGrace), () => this.#leave())
       })
     })
   }
@@ -192,7 +183,7 @@ export class Lone implements Owner {
 
   suspended(exchange: Exchange): void {
     const turn = exchange as Turn
-    turn.startedAt = Number(this.#clock.monotonicTimeNanosUnsafe() / 1_000_000n)
+    turn.startedAt = monotonicMillis(this.#clock)
     this.#turns.add(turn)
     if (turn.streams) turn.slot = this.#keepAlive.add(turn.to)
     const { size } = turn.from

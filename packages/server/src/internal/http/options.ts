@@ -1,7 +1,8 @@
 /**
  * What an endpoint may be told, its bounds and their defaults. They are filled in once, when the endpoint is made.
  */
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
+import { millis } from "../time.ts"
 
 /** Where and how an endpoint answers, and what bounds it. Every member is optional. */
 export interface Options {
@@ -159,9 +160,6 @@ export interface Resolved {
 
 /** The names of this machine that nobody else can claim. */
 export const loopback: ReadonlyArray<string> = ["localhost", "127.0.0.1", "[::1]"]
-
-const millis = (input: Duration.Input | undefined, fallback: number): number =>
-  input === undefined ? fallback : Duration.toMillis(Duration.fromInputUnsafe(input))
 
 const count = (value: number | undefined, fallback: number): number => Math.max(0, value ?? fallback)
 

@@ -42,6 +42,15 @@ export const closing = busy("Service Unavailable: the server ends")
 /** As many requests are handled as may be. */
 export const tooMany = busy("Service Unavailable: too many requests in flight")
 
+/** As many streams are open as may be. */
+export const tooManyStreams = busy("Service Unavailable: too many open streams")
+
+/** It belongs to a session, and does not say to which. */
+export const noSession = invalid(400, "Bad Request: the Mcp-Session-Id header of a session is missing")
+
+/** It answers a question, in the era in which none is sent. */
+export const noAnswers = invalid(400, "Invalid Request: a client posts no responses in this revision")
+
 /** An error of the protocol, in the words of a revision. */
 export const because = (
   error: McpError.McpError,

@@ -14,7 +14,7 @@ import type { Log } from "./eventLog.ts"
 import { Held, type Keeper } from "./held.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import { Post } from "./post.ts"
-import { busy, closing, invalid, json, malformed } from "./refusal.ts"
+import { closing, invalid, json, malformed, tooManyStreams } from "./refusal.ts"
 import { type Owner, parseId, Stream } from "./stream.ts"
 
 const accepted = {}
@@ -25,7 +25,6 @@ const noBatches = invalid(400, "Invalid Request: only revision 2025-03-26 has ba
 // "The `initialize` request MUST NOT be part of a JSON-RPC batch" (2025-03-26, lifecycle).
 const noInitialize = invalid(400, "Invalid Request: initialize is no part of a batch")
 const unknownEvent = invalid(400, "Bad Request: the events after this Last-Event-ID are not there, or not any more")
-const tooManyStreams = busy("Service Unavailable: too many open streams")
 const over = invalid(404, "Not Found: the session is over")
 
 export class HttpSession extends Held implements Owner {

@@ -4,7 +4,7 @@
 import * as Header from "@skein/protocol/Header"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { Revision } from "@skein/protocol/Revision"
-import * as Limits from "@skein/runtime/Limits"
+import type * as Limits from "@skein/runtime/Limits"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -17,6 +17,7 @@ import * as EventLog from "../../EventLog.ts"
 import { clip } from "../clip.ts"
 import type { Host } from "../host.ts"
 import { ServerSession } from "../session.ts"
+import { monotonicMillis } from "../time.ts"
 import type { HttpAnswer, HttpRequest } from "./door.ts"
 import { Sweeper } from "./expiry.ts"
 import type { Held, Keeper } from "./held.ts"
@@ -24,25 +25,24 @@ import type { Gauge } from "./gauge.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import { LegacySession } from "./legacy.ts"
 import type { Resolved } from "./options.ts"
-import { busy, closing, invalid, malformed, refuse, type Refused, tooMany } from "./refusal.ts"
+import type { Parts } from "./parts.ts"
+import {
+  busy,
+  closing,
+  invalid,
+  malformed,
+  noSession,
+  refuse,
+  type Refused,
+  tooMany,
+  tooManyStreams
+} from "./refusal.ts"
 import { HttpSession } from "./sessionConnection.ts"
 
-/** What the sessions are made of. */
-export interface Parts {
-  readonly host: Host
-  readonly options: Resolved
-  /** The services of the endpoint; an `EventLog` among them is used. */
-  readonly context: Context.Context<never>
-  readonly keepAlive: KeepAlive
-  readonly gauge: Gauge
-}
-
-const noId = invalid(400, "Bad Request: the Mcp-Session-Id header of a session is missing")
 const noLegacyId = invalid(400, "Bad Request: the sessionId of a session is missing")
 // The same for one that never was, that is over, and that is somebody else's.
 const notFound = invalid(404, "Not Found: there is no such session")
 const tooManyOfOne = busy("Service Unavailable: too many sessions of one principal")
-const tooManyStreams = busy("Service Unavailable: too many open streams")
 
 // How often the event log is looked through while there is something in it, in milliseconds.
 const logSweep = 10_000
@@ -73,14 +73,15 @@ export class Sessions implements Keeper {
   // How many POSTs there were that stand alone.
   #posts = 0
 
-  constructor({ context, gauge, host, keepAlive, options }: Parts) {
+  /** An `EventLog` among the services of the endpoint is used. */
+  constructor({ context, gauge, host, keepAlive, limits, options }: Parts) {
     this.options = options
     this.keepAlive = keepAlive
     this.gauge = gauge
     this.log = Option.getOrElse(Context.getOption(context, EventLog.EventLog), () => EventLog.memory())
     this.#host = host
     this.#context = context
-    this.#limits = Limits.resolve(host.limits)
+    this.#limits = limits
     this.#clock = Context.get(context, Clock.Clock)
     this.#run = Effect.runForkWith(context)
     this.#sweeper = new Sweeper(() => this.now(), this.#run, (now) => this.#sweep(now))
@@ -256,7 +257,7 @@ export class Sessions implements Keeper {
   /** The session that a request belongs to, or why it belongs to none. */
   #sessionOf(request: HttpRequest): HttpSession | Refused {
     const id = request.header(Header.keys.sessionId)
-    if (id === undefined || id === "") return noId
+    if (id === undefined || id === "") return noSession
     const session = this.#found.get(id)
     if (!(session instanceof HttpSession) || session.owner !== request.principal?.id) return notFound
     // "If the server receives a request with an invalid or unsupported MCP-Protocol-Version, it MUST respond with 400 Bad
@@ -298,7 +299,7 @@ export class Sessions implements Keeper {
   }
 
   now(): number {
-    return Number(this.#clock.monotonicTimeNanosUnsafe() / 1_000_000n)
+    return monotonicMillis(this.#clock)
   }
 
   fork(effect: Effect.Effect<unknown>): void {
