@@ -30,11 +30,15 @@ export type Rule = (value: unknown, work: Work, seen: Seen | undefined) => boole
 /** A schema, compiled. */
 export class Node {
   /** What it applies to the value; set once all is compiled. */
-  rules: ReadonlyArray<Rule> = []
+  rules: ReadonlyArray<Rule>
   /** Whether it has to know what its parts have looked at. */
   tracks = false
   /** The schemas that it applies to the very same value. */
   readonly same: Array<Node> = []
+
+  constructor(rules: ReadonlyArray<Rule> = []) {
+    this.rules = rules
+  }
 
   check(value: unknown, work: Work, seen?: Seen): boolean {
     work.enter()

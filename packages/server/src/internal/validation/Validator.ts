@@ -42,8 +42,7 @@ const parts: { readonly [D in Dialect]: ReadonlyArray<Part> } = {
 }
 
 const truth: Node = new Node()
-const falsehood: Node = new Node()
-falsehood.rules = [(_, work) => work.refuse("Unexpected value")]
+const falsehood: Node = new Node([(_, work) => work.refuse("Unexpected value")])
 
 /** Compiles the schemas of one document. */
 export class Compiler implements Document {
