@@ -8,8 +8,7 @@
  * and callers fork, by their own scopes. What is answered at once, or refused, leaves nothing behind that could add up; a
  * request whose handler ignores its cancellation counts for as long as it runs.
  */
-import type * as Duration from "effect/Duration"
-import { millis } from "./internal/time.ts"
+import * as Duration from "effect/Duration"
 
 /** What may be bounded. Every member is optional; the defaults stand beside it. */
 export interface Limits {
@@ -71,10 +70,10 @@ const fill = (limits: Limits): Resolved => ({
   maxPending: limits.maxPending ?? 1024,
   maxNotices: limits.maxNotices ?? 256,
   maxBatch: limits.maxBatch ?? 100,
-  timeout: millis(limits.timeout, 60_000),
-  maxTimeout: millis(limits.maxTimeout, 3_600_000),
-  drainGrace: millis(limits.drainGrace, 5_000),
-  interruptGrace: millis(limits.interruptGrace, 5_000)
+  timeout: Duration.toMillis(limits.timeout ?? 60_000),
+  maxTimeout: Duration.toMillis(limits.maxTimeout ?? 3_600_000),
+  drainGrace: Duration.toMillis(limits.drainGrace ?? 5_000),
+  interruptGrace: Duration.toMillis(limits.interruptGrace ?? 5_000)
 })
 
 const defaults = fill({})

@@ -146,7 +146,7 @@ const settings = (
   { listChangedDebounce = 50, subscriptions = {} }: Options,
   logs: Forwarder | undefined
 ): Settings => ({
-  debounce: Duration.toMillis(Duration.fromInputUnsafe(listChangedDebounce)),
+  debounce: Duration.toMillis(listChangedDebounce),
   maxResources: subscriptions.maxResources ?? 1000,
   maxListens: subscriptions.maxListens ?? 20_000,
   maxListensPerPrincipal: subscriptions.maxListensPerPrincipal ?? 1000,

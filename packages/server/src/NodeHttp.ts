@@ -6,7 +6,7 @@
  */
 import type { Principal, TransportError } from "@skein/runtime/Connection"
 import * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -14,11 +14,11 @@ import * as Scope from "effect/Scope"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Http from "./Http.ts"
 import { doorContext } from "./internal/doorContext.ts"
+import { identify } from "./internal/http/identify.ts"
 import { loopback } from "./internal/http/options.ts"
 import * as door from "./internal/nodeDoor.ts"
 import * as server from "./internal/nodeServer.ts"
 import * as main from "./internal/nodeMain.ts"
-import { millis } from "./internal/time.ts"
 import type { McpServer } from "./McpServer.ts"
 
 /** What a host has found out about a request before it gave it away. */
@@ -98,34 +98,30 @@ const prepare = (
   context: Context.Context<never>,
   expects: boolean
 ): Made => {
-  const shared: door.Shared = { closing: false, expects, sendTimeout: millis(options.sendTimeout, 60_000) }
+  const shared: door.Shared = { closing: false, expects, sendTimeout: Duration.toMillis(options.sendTimeout ?? 60_000) }
   const { principal } = options
-  const take = (request: IncomingMessage, response: ServerResponse, given: Given | undefined): void => {
-    endpoint.handle(new door.NodeRequest(request, response, shared, given), new door.NodeAnswer(response, shared))
+  const take = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    answer: door.NodeAnswer,
+    given: Given | undefined
+  ): void => {
+    endpoint.handle(new door.NodeRequest(request, response, shared, given), answer)
   }
   const handler: Handler = (request, response, more) => {
     const given = typeof more === "function" ? undefined : more
-    if (principal === undefined || given?.principal !== undefined) return take(request, response, given)
-    const failed = (defect: unknown): void => {
-      Effect.runForkWith(context)(Effect.logError("Who makes a request could not be found out", defect))
-      new door.NodeAnswer(response, shared).reply(500, { "content-type": "application/json" }, unknownCaller)
-    }
-    let found: ReturnType<typeof principal>
-    try {
-      found = principal(request)
-    } catch (defect) {
-      return failed(defect)
-    }
-    if (!Effect.isEffect(found)) return take(request, response, { ...given, principal: found })
-    Effect.runForkWith(context)(found).addObserver((exit) => {
-      if (Exit.isSuccess(exit)) take(request, response, { ...given, principal: exit.value })
-      else failed(exit.cause)
-    })
+    const answer = new door.NodeAnswer(response, shared)
+    if (principal === undefined || given?.principal !== undefined) return take(request, response, answer, given)
+    identify(
+      principal,
+      context,
+      request,
+      answer,
+      (found) => take(request, response, answer, { ...given, principal: found })
+    )
   }
   return { handler, endpoint, shared }
 }
-
-const unknownCaller = JSON.stringify({ jsonrpc: "2.0", error: { code: -32603, message: "Internal error" } })
 
 /**
  * A handler for a `node:http` server of your own, or for a framework on top of one. What is in flight is ended with the scope.
@@ -158,9 +154,9 @@ export const serve = (
     const context = yield* doorContext
     const { handler, shared } = prepare(endpoint, options, context, true)
     const listener = server.make(handler, {
-      headersTimeout: millis(options.headersTimeout, 15_000),
-      requestTimeout: millis(options.requestTimeout, 60_000),
-      keepAliveTimeout: millis(options.keepAliveTimeout, 65_000),
+      headersTimeout: Duration.toMillis(options.headersTimeout ?? 15_000),
+      requestTimeout: Duration.toMillis(options.requestTimeout ?? 60_000),
+      keepAliveTimeout: Duration.toMillis(options.keepAliveTimeout ?? 65_000),
       maxConnections: options.maxConnections ?? 20_000
     })
     const address = yield* Effect.acquireRelease(
@@ -201,7 +197,7 @@ export const runMain = <E>(mcp: Layer.Layer<McpServer, E>, options: MainOptions 
   const { onListening = announce, ...rest } = options
   const life = Effect.scoped(Effect.flatMap(serve(rest), (at) => Effect.andThen(onListening(at), Effect.never)))
   // What is in flight has the grace, and the finalizers of the server have some time of their own.
-  main.runMain(Effect.provide(life, mcp), { grace: millis(options.grace, 5_000) + 5_000 })
+  main.runMain(Effect.provide(life, mcp), { grace: Duration.toMillis(options.grace ?? 5_000) + 5_000 })
 }
 
 /** A server inside of a host that is not written in Effect. */

@@ -21,8 +21,5 @@ import * as Effect from "effect/Effect"
 export const disconnect = (retry?: Duration.Input): Effect.Effect<void, never, McpRequest> =>
   Effect.flatMap(
     McpRequest,
-    (request) =>
-      request.disconnect(
-        retry === undefined ? undefined : Math.ceil(Duration.toMillis(Duration.fromInputUnsafe(retry)))
-      )
+    (request) => request.disconnect(retry === undefined ? undefined : Math.ceil(Duration.toMillis(retry)))
   )

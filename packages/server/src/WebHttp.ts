@@ -22,15 +22,14 @@
  * // Deno
  * Deno.serve((request) => handler(request))
  */
-import type { Principal } from "@skein/runtime/Connection"
 import * as Cause from "effect/Cause"
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Http from "./Http.ts"
 import { doorContext } from "./internal/doorContext.ts"
+import { type Find, identify } from "./internal/http/identify.ts"
 import * as door from "./internal/web.ts"
 import type { McpServer } from "./McpServer.ts"
 
@@ -43,9 +42,7 @@ export interface Options extends Http.Options {
    * Who makes a request, where the handler is not told with it. What it fails with or throws is logged, and the request answered
    * with 500.
    */
-  readonly principal?:
-    | ((request: Request) => Principal | undefined | Effect.Effect<Principal | undefined, unknown>)
-    | undefined
+  readonly principal?: Find<Request> | undefined
 }
 
 /**
@@ -63,40 +60,16 @@ export const handler = (options: Options = {}): Effect.Effect<Handler, never, Mc
     const endpoint = yield* Http.make(options)
     const context = yield* doorContext
     const { principal } = options
-    const failed = (answer: door.WebAnswer, defect: unknown): void => {
-      Effect.runForkWith(context)(Effect.logError("Who makes a request could not be found out", defect))
-      answer.reply(500, { "content-type": "application/json" }, unknownCaller)
-    }
     const take = (request: Request, answer: door.WebAnswer, given: Given | undefined): void => {
       endpoint.handle(new door.WebRequest(request, answer, given), answer)
-    }
-    const identify = (
-      find: NonNullable<typeof principal>,
-      request: Request,
-      answer: door.WebAnswer,
-      given: Given | undefined
-    ): void => {
-      let found: ReturnType<typeof find>
-      try {
-        found = find(request)
-      } catch (defect) {
-        return failed(answer, defect)
-      }
-      if (!Effect.isEffect(found)) return take(request, answer, { ...given, principal: found })
-      Effect.runForkWith(context)(found).addObserver((exit) => {
-        if (Exit.isSuccess(exit)) take(request, answer, { ...given, principal: exit.value })
-        else failed(answer, exit.cause)
-      })
     }
     return (request, given) =>
       new Promise((settle) => {
         const answer = new door.WebAnswer(request, settle)
-        if (principal === undefined || given?.principal !== undefined) take(request, answer, given)
-        else identify(principal, request, answer, given)
+        if (principal === undefined || given?.principal !== undefined) return take(request, answer, given)
+        identify(principal, context, request, answer, (found) => take(request, answer, { ...given, principal: found }))
       })
   })
-
-const unknownCaller = JSON.stringify({ jsonrpc: "2.0", error: { code: -32603, message: "Internal error" } })
 
 /** A server inside of a host that is not written in Effect. */
 export interface Mounted {
@@ -115,10 +88,7 @@ export const mount = <E>(mcp: Layer.Layer<McpServer, E>, options?: Options): Mou
   let built: Handler | undefined
   const build = async (): Promise<Handler> => {
     const own = Scope.forkUnsafe(scope)
-    const made = Effect.flatMap(
-      Layer.build(mcp),
-      (context) => Effect.provideContext(handler(options), context as Context.Context<McpServer>)
-    )
+    const made = Effect.flatMap(Layer.build(mcp), (context) => Effect.provideContext(handler(options), context))
     const exit = await Effect.runPromiseExit(Scope.provide(made, own))
     if (Exit.isSuccess(exit)) return built = exit.value
     building = undefined

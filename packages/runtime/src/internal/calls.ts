@@ -14,7 +14,6 @@ import type { CallOptions } from "../Exchange.ts"
 import type { Resolved } from "../Limits.ts"
 import { RequestError } from "../RequestError.ts"
 import type { SessionEnd } from "../Session.ts"
-import { millis } from "./time.ts"
 
 export type CallResult = Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError>
 
@@ -84,8 +83,8 @@ export class Calls {
     }
     const id = this.#nextId++
     const startedAt = this.#host.now()
-    const timeout = millis(options.timeout, this.#limits.timeout)
-    const maxTimeout = millis(options.maxTimeout, this.#limits.maxTimeout)
+    const timeout = Duration.toMillis(options.timeout ?? this.#limits.timeout)
+    const maxTimeout = Duration.toMillis(options.maxTimeout ?? this.#limits.maxTimeout)
     const deadline = startedAt + Math.min(timeout, maxTimeout)
     const { onProgress } = options
     const call = {

@@ -18,19 +18,10 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Body, Headers, HttpAnswer, HttpRequest } from "./http/door.ts"
 import { Pieces } from "./http/pieces.ts"
+import { decode } from "./http/utf8.ts"
+import { Waiters } from "./http/waiters.ts"
 
 const services = /* @__PURE__ */ Context.omit(Scope.Scope, Layer.CurrentMemoMap)
-
-// A byte order mark stays, and is no JSON.
-const decoder = /* @__PURE__ */ new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
-
-const decode = (bytes: ArrayBuffer | Uint8Array): Body => {
-  try {
-    return { text: decoder.decode(bytes) }
-  } catch {
-    return { fault: "Encoding" }
-  }
-}
 
 const isTooLarge = (error: HttpServerError): boolean =>
   error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge"
@@ -162,7 +153,7 @@ export class RouterAnswer implements HttpAnswer {
   #aborted = false
   /** Who waits for chunks, and who for there to be room again. */
   #taker: ((chunks: Pulled) => void) | undefined = undefined
-  #waiting: Set<(exit: Effect.Effect<void>) => void> | undefined = undefined
+  #waiting: Waiters | undefined = undefined
 
   constructor(
     scope: Scope.Scope,
@@ -211,14 +202,7 @@ export class RouterAnswer implements HttpAnswer {
   }
 
   get drained(): Effect.Effect<void> {
-    return Effect.callback((resume) => {
-      if (!this.slow) return resume(Effect.void)
-      const waiting = this.#waiting ??= new Set()
-      waiting.add(resume)
-      return Effect.sync(() => {
-        waiting.delete(resume)
-      })
-    })
+    return Effect.suspend(() => (this.#waiting ??= new Waiters()).until(() => !this.slow))
   }
 
   end(): void {
@@ -226,7 +210,7 @@ export class RouterAnswer implements HttpAnswer {
     this.over = true
     this.#onClose = undefined
     this.#give()
-    this.#drain()
+    this.#waiting?.wake()
   }
 
   abort(): void {
@@ -273,7 +257,7 @@ export class RouterAnswer implements HttpAnswer {
     if (chunks.length === 0) return this.over ? Cause.done() : undefined
     this.#chunks = []
     this.#size = 0
-    this.#drain()
+    this.#waiting?.wake()
     return Effect.succeed(chunks as [Uint8Array, ...Array<Uint8Array>])
   }
 
@@ -282,13 +266,6 @@ export class RouterAnswer implements HttpAnswer {
     if (taker === undefined) return
     this.#taker = undefined
     taker(this.#take()!)
-  }
-
-  #drain(): void {
-    const waiting = this.#waiting
-    if (waiting === undefined) return
-    this.#waiting = undefined
-    for (const resume of waiting) resume(Effect.void)
   }
 
   #headers(headers: Headers): Headers {

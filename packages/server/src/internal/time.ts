@@ -1,12 +1,4 @@
-/**
- * Times in milliseconds. Ages and deadlines are measured on the monotonic clock, as timers are: nobody can set it.
- */
 import type * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
 
-/** Whole milliseconds of the monotonic clock. */
+/** Now, in whole milliseconds of the clock that nobody can set: ages and deadlines are measured on it, as timers are. */
 export const monotonicMillis = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
-
-/** A duration that was given, or else the fallback. */
-export const millis = (input: Duration.Input | undefined, fallback: number): number =>
-  input === undefined ? fallback : Duration.toMillis(Duration.fromInputUnsafe(input))

@@ -7,6 +7,8 @@ import type { Principal } from "@skein/runtime/Connection"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Body, Headers, HttpAnswer, HttpRequest } from "./http/door.ts"
+import { decode, strict } from "./http/utf8.ts"
+import { Waiters } from "./http/waiters.ts"
 
 /** What a host has found out about a request before it gave it away. */
 export interface Given {
@@ -24,9 +26,6 @@ export interface Given {
 // The host, the path and the query of an absolute URL. The standard writes that of a request with a path, and without a user.
 const target = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)([^?#]*)(?:\?([^#]*))?/i
 
-// A byte order mark stays, and is no JSON.
-const strict = { fatal: true, ignoreBOM: true }
-
 const encoder = /* @__PURE__ */ new TextEncoder()
 
 /** A body that somebody else has read. */
@@ -36,12 +35,7 @@ const bodyOf = (body: unknown, limit: number): Body => {
     : body instanceof ArrayBuffer
     ? new Uint8Array(body)
     : encoder.encode(typeof body === "string" ? body : JSON.stringify(body))
-  if (bytes.byteLength > limit) return { fault: "TooLarge" }
-  try {
-    return { text: new TextDecoder("utf-8", strict).decode(bytes) }
-  } catch {
-    return { fault: "Encoding" }
-  }
+  return bytes.byteLength > limit ? { fault: "TooLarge" } : decode(bytes)
 }
 
 /** Reads a body to its end, and no further than the limit. Never fails. */
@@ -141,7 +135,7 @@ export class WebAnswer implements HttpAnswer {
   #also: Headers | undefined = undefined
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined = undefined
   #onClose: (() => void) | undefined = undefined
-  #waiting: Set<(exit: Effect.Effect<void>) => void> | undefined = undefined
+  #waiting: Waiters | undefined = undefined
   #watched = false
 
   constructor(request: Request, settle: (response: Response) => void) {
@@ -171,7 +165,7 @@ export class WebAnswer implements HttpAnswer {
         start: (controller) => {
           this.#controller = controller
         },
-        pull: () => this.#drain(),
+        pull: () => this.#waiting?.wake(),
         cancel: () => this.left()
       },
       { highWaterMark: room, size: (chunk) => chunk?.byteLength ?? 0 }
@@ -187,21 +181,14 @@ export class WebAnswer implements HttpAnswer {
   }
 
   get drained(): Effect.Effect<void> {
-    return Effect.callback((resume) => {
-      if (!this.slow) return resume(Effect.void)
-      const waiting = this.#waiting ??= new Set()
-      waiting.add(resume)
-      return Effect.sync(() => {
-        waiting.delete(resume)
-      })
-    })
+    return Effect.suspend(() => (this.#waiting ??= new Waiters()).until(() => !this.slow))
   }
 
   end(): void {
     if (this.over) return
     this.#complete()
     this.#controller?.close()
-    this.#drain()
+    this.#waiting?.wake()
   }
 
   abort(): void {
@@ -209,7 +196,7 @@ export class WebAnswer implements HttpAnswer {
     this.#complete()
     if (this.#controller === undefined) this.#settle(new Response(null, { status: 503 }))
     else this.#controller.error(new Error("The server ended the connection"))
-    this.#drain()
+    this.#waiting?.wake()
   }
 
   onClose(left: () => void): void {
@@ -226,7 +213,7 @@ export class WebAnswer implements HttpAnswer {
     // Nobody reads it; a promise that never settles would be held by whoever waits for it.
     if (this.#controller === undefined) this.#settle(new Response(null, { status: 499 }))
     else this.#close()
-    this.#drain()
+    this.#waiting?.wake()
     onClose?.()
   }
 
@@ -253,13 +240,6 @@ export class WebAnswer implements HttpAnswer {
     this.over = true
     this.#onClose = undefined
     if (this.#watched) this.#request.signal.removeEventListener("abort", this.#left)
-  }
-
-  #drain(): void {
-    const waiting = this.#waiting
-    if (waiting === undefined) return
-    this.#waiting = undefined
-    for (const resume of waiting) resume(Effect.void)
   }
 
   #headers(headers: Headers): Headers {

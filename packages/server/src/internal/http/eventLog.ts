@@ -1,9 +1,8 @@
 /**
  * The events of streams, in memory.
  */
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { millis } from "../time.ts"
 
 /**
  * The events of all streams of all sessions.
@@ -104,7 +103,7 @@ export class MemoryLog implements Log {
     this.#maxEvents = orElse(bounds.maxEvents, 1_000)
     this.#maxPerSession = orElse(bounds.maxPerSession, 1024 * 1024)
     this.#maxTotal = orElse(bounds.maxTotal, 32 * 1024 * 1024)
-    this.#retention = millis(bounds.retention, 300_000)
+    this.#retention = Duration.toMillis(bounds.retention ?? 300_000)
   }
 
   /** Characters of all events that are kept. */

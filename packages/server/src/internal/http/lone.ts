@@ -24,6 +24,7 @@ import type { Resolved } from "./options.ts"
 import type { Parts } from "./parts.ts"
 import { because, closing, json, refuse, type Refused, tooMany, tooManyStreams } from "./refusal.ts"
 import * as sse from "./sse.ts"
+import { Waiters } from "./waiters.ts"
 
 /** A lone request in flight. */
 class Turn extends Exchange {
@@ -67,7 +68,7 @@ export class Lone implements Owner {
   readonly #turns = new Set<Turn>()
   #closing = false
   /** Who waits until there are none. */
-  readonly #waiting = new Set<() => void>()
+  readonly #waiting = new Waiters()
 
   constructor({ context, gauge, host, keepAlive, limits, options }: Parts) {
     this.#host = host
@@ -117,13 +118,7 @@ export class Lone implements Owner {
   }
 
   #settled(millis: number): Effect.Effect<unknown> {
-    const empty = Effect.callback<void>((resume) => {
-      if (this.#turns.size === 0) return resume(Effect.void)
-      const empty = (): void => resume(Effect.void)
-      this.#waiting.add(empty)
-      return Effect.sync(() => void this.#waiting.delete(empty))
-    })
-    return Effect.timeoutOption(empty, millis)
+    return Effect.timeoutOption(this.#waiting.until(() => this.#turns.size === 0), millis)
   }
 
   #leave(): Effect.Effect<void> {
@@ -203,7 +198,7 @@ export class Lone implements Owner {
     if (turn.listens) this.#gauge.left(turn.from.size)
     else this.#gauge.ended(turn.from.size)
     if (turn.slot !== undefined) this.#keepAlive.remove(turn.to, turn.slot)
-    if (this.#turns.size === 0) { for (const empty of this.#waiting) empty() }
+    if (this.#turns.size === 0) this.#waiting.wake()
   }
 
   defect({ method, params }: Exchange, cause: Cause.Cause<unknown>, reference: string): void {

@@ -1,8 +1,7 @@
 /**
  * What an endpoint may be told, its bounds and their defaults. They are filled in once, when the endpoint is made.
  */
-import type * as Duration from "effect/Duration"
-import { millis } from "../time.ts"
+import * as Duration from "effect/Duration"
 
 /** Where and how an endpoint answers, and what bounds it. Every member is optional. */
 export interface Options {
@@ -183,7 +182,7 @@ const fill = (options: Options): Resolved => ({
   maxRequests: count(options.maxRequests, 10_000),
   maxBodies: count(options.maxBodies, 64 * 1024 * 1024),
   maxStreams: count(options.maxStreams, 10_000),
-  keepAlive: millis(options.keepAlive, 15_000),
+  keepAlive: Duration.toMillis(options.keepAlive ?? 15_000),
   alwaysStream: options.alwaysStream ?? false,
   requireMirroredHeaders: options.requireMirroredHeaders ?? false,
   cors: options.cors,
@@ -191,13 +190,13 @@ const fill = (options: Options): Resolved => ({
     max: count(options.sessions?.max, 10_000),
     maxPerPrincipal: count(options.sessions?.maxPerPrincipal, 1_000),
     maxInitialize: count(options.sessions?.maxInitialize, 65_536),
-    idleTimeout: millis(options.sessions?.idleTimeout, 1_800_000),
-    initializeTimeout: millis(options.sessions?.initializeTimeout, 60_000),
+    idleTimeout: Duration.toMillis(options.sessions?.idleTimeout ?? 1_800_000),
+    initializeTimeout: Duration.toMillis(options.sessions?.initializeTimeout ?? 60_000),
     maxQueued: count(options.sessions?.maxQueued, 100),
     stateless: options.sessions?.stateless ?? false
   },
   legacySse: options.legacySse,
   maxUnsent: count(options.maxUnsent, 1024 * 1024),
-  retry: millis(options.retry, 1_000),
-  grace: millis(options.grace, 5_000)
+  retry: Duration.toMillis(options.retry ?? 1_000),
+  grace: Duration.toMillis(options.grace ?? 5_000)
 })
