@@ -18,7 +18,7 @@ import type * as Layer from "effect/Layer"
 import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import * as captured from "./internal/captured.ts"
-import { clip, quoted } from "./internal/clip.ts"
+import { clip, logged } from "./internal/clip.ts"
 import { errorOf, type Outcome, outcomeOf } from "./internal/outcome.ts"
 import { aside } from "./internal/refusal.ts"
 import { namedBy } from "./internal/target.ts"
@@ -124,7 +124,7 @@ const entryOf = (
 }
 
 const log = (entry: Entry): Effect.Effect<void> => {
-  const named = entry.target === undefined ? quoted(entry.method) : `${quoted(entry.method)} ${quoted(entry.target)}`
+  const named = entry.target === undefined ? logged(entry.method) : `${logged(entry.method)} ${logged(entry.target)}`
   const told = Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== undefined))
   return Effect.annotateLogs(Effect.logInfo(`${named}: ${entry.outcome}`), told)
 }

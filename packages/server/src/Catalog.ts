@@ -169,13 +169,13 @@ export type Kind = DefinitionError["kind"]
 const registryOf = (catalog: Catalog["Service"], kind: Kind): Registry<Entry<unknown>> => {
   switch (kind) {
     case "tool":
-      return catalog.tools as unknown as Registry<Entry<unknown>>
+      return catalog.tools
     case "resource":
-      return catalog.resources as unknown as Registry<Entry<unknown>>
+      return catalog.resources
     case "resource template":
-      return catalog.templates as unknown as Registry<Entry<unknown>>
+      return catalog.templates
     case "prompt":
-      return catalog.prompts as unknown as Registry<Entry<unknown>>
+      return catalog.prompts
   }
 }
 
@@ -221,7 +221,7 @@ export const setEnabled = (kind: Kind, name: string, enabled: boolean): Effect.E
 export const lasting = <A, E, R>(
   changes: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, Exclude<R, Scope.Scope> | Catalog> =>
-  Effect.flatMap(Catalog, ({ scope }) => Scope.provide(changes, scope)) as never
+  Effect.flatMap(Catalog, ({ scope }) => Scope.provide(changes, scope))
 
 /**
  * Says that a resource has changed (`notifications/resources/updated`), to those who have subscribed to it and may see it now.

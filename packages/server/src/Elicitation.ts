@@ -43,7 +43,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { AskError } from "./AskError.ts"
-import { clip, maxProblem } from "./internal/clip.ts"
+import { clip, maxProblem, quoted } from "./internal/clip.ts"
 import { formOf } from "./internal/formSchema.ts"
 import { ask, refuse } from "./internal/question.ts"
 import { sessionOf } from "./internal/session.ts"
@@ -215,7 +215,7 @@ export const url = (
     const { elicitationId = globalThis.crypto.randomUUID(), ...rest } = options
     const params = { mode: "url", message, url: String(address), elicitationId } as const
     // "The `url` parameter MUST contain a valid URL."
-    const problem = URL.canParse(params.url) ? undefined : `This is no URL: ${JSON.stringify(clip(params.url))}`
+    const problem = URL.canParse(params.url) ? undefined : `This is no URL: ${quoted(params.url)}`
     return Effect.map(
       ask({ method: Method.Elicit, params, missing: missing("url"), problem }, waiting(rest)),
       ({ action }): Answer<Visit> =>

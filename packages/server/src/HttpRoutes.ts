@@ -91,8 +91,7 @@ const route = (
  * `HttpRouter.serve`, for an application with endpoints in it. When its scope closes they end first, within their grace, while the
  * HTTP server still stands: subscriptions get their result and streams their end. Then nothing is open that it would wait for.
  */
-export const serve: typeof HttpRouter.serve = (app, options) =>
-  Layer.provide(HttpRouter.serve(app, options), ending) as never
+export const serve: typeof HttpRouter.serve = (app, options) => Layer.provide(HttpRouter.serve(app, options), ending)
 
 /** The HTTP server, which ends the endpoints before it ends itself. */
 const ending: Layer.Layer<HttpServer.HttpServer, never, HttpServer.HttpServer> = Layer.effectContext(
@@ -106,6 +105,7 @@ const ending: Layer.Layer<HttpServer.HttpServer, never, HttpServer.HttpServer> =
       // What is added last runs first.
       serve: (effect, middleware) =>
         Effect.andThen(
+          // Its overloads want it said, or not said.
           server.serve(effect, middleware as never),
           Effect.addFinalizer(() => close)
         )

@@ -140,6 +140,7 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
     if (bus !== undefined) yield* bus.subscribe((change) => hub.heard(change))
     yield* Effect.addFinalizer(() => Effect.sync(() => hub.end()))
     return Context.add(provided, McpServer, make(options, catalog, hub, logs))
+    // The definitions are built in a loop, which forgets the types of their errors and services.
   })) as never
 
 const settings = (

@@ -9,7 +9,7 @@ import type { Caller } from "@skein/runtime/Exchange"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { DefinitionError } from "./DefinitionError.ts"
-import { clip } from "./internal/clip.ts"
+import { quoted } from "./internal/clip.ts"
 import * as details from "./internal/details.ts"
 
 /** Whether a caller may see an entry: in lists and, alike, by its name. What one may not see does not exist. */
@@ -88,7 +88,7 @@ class Store<A extends Entry<unknown>> {
 
   fail(reason: "Duplicate" | "Unknown", definition: string): Effect.Effect<never, DefinitionError> {
     const { kind } = this
-    const named = `${kind} with the name ${JSON.stringify(clip(definition))}`
+    const named = `${kind} with the name ${quoted(definition)}`
     const message = reason === "Duplicate" ? `A ${named} is offered already` : `There is no ${named}`
     return Effect.fail(new DefinitionError({ reason, kind, definition, message }))
   }
@@ -204,7 +204,7 @@ export class Registry<A extends Entry<unknown>> {
     const { kind } = this.#store
     const problem = details.problem(entry.definition)
     if (problem === undefined) return this.#change(name, there, (known) => this.#push(known, entry))
-    const message = `The ${kind} ${JSON.stringify(clip(name))} cannot be offered: ${problem}`
+    const message = `The ${kind} ${quoted(name)} cannot be offered: ${problem}`
     return Effect.fail(new DefinitionError({ reason: "Value", kind, definition: name, message }))
   }
 

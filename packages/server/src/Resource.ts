@@ -18,7 +18,7 @@ import type { Catalog } from "./Catalog.ts"
 import { DefinitionError } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import * as captured from "./internal/captured.ts"
-import { clip } from "./internal/clip.ts"
+import { quoted } from "./internal/clip.ts"
 import { type Body, reading } from "./internal/contents.ts"
 import { isUri } from "./internal/uri.ts"
 import type { Visible } from "./Registry.ts"
@@ -93,7 +93,7 @@ const offer = <E extends HandlerError, R>(
 (catalog, provide) => {
   const { uri, options } = resource
   if (!isUri(uri)) {
-    const message = `The resource ${JSON.stringify(clip(uri))} cannot be offered: this is no URI`
+    const message = `The resource ${quoted(uri)} cannot be offered: this is no URI`
     return Effect.fail(new DefinitionError({ reason: "Uri", kind: "resource", definition: uri, message }))
   }
   const { cacheScope: _s, ttlMs: _t, visible, ...said } = options

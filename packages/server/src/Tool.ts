@@ -32,7 +32,7 @@ import type * as Content from "./Content.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import * as captured from "./internal/captured.ts"
-import { clip } from "./internal/clip.ts"
+import { quoted } from "./internal/clip.ts"
 import * as jsonSchema from "./internal/jsonSchema.ts"
 import * as shape from "./internal/shape.ts"
 import * as toolCall from "./internal/toolCall.ts"
@@ -200,7 +200,7 @@ const advise = (name: string): Effect.Effect<void> =>
   /^[\w.-]{1,128}$/.test(name)
     ? Effect.void
     : Effect.logWarning(
-      `The tool name ${JSON.stringify(clip(name))} should be 1 to 128 characters of A-Z a-z 0-9 _ - .`
+      `The tool name ${quoted(name)} should be 1 to 128 characters of A-Z a-z 0-9 _ - .`
     )
 
 /** The tool as `tools/list` shows it, and the arguments that clients mirror into headers. */

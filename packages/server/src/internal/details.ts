@@ -7,7 +7,7 @@ import type * as Common from "@skein/protocol/Common"
 import type * as Wire from "@skein/protocol/Content"
 import { isObject } from "@skein/protocol/JsonRpc"
 import * as MetaKey from "@skein/protocol/MetaKey"
-import { clip } from "./clip.ts"
+import { quoted } from "./clip.ts"
 import { isImageUri, isUri } from "./uri.ts"
 
 /** The values that are looked at, where a definition has them. */
@@ -18,8 +18,6 @@ interface Details {
   readonly websiteUrl?: string
   readonly _meta?: Common.Meta
 }
-
-const quoted = (text: string): string => JSON.stringify(clip(text))
 
 // A date, or a date and a time with its offset.
 const iso8601 = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:Z|[+-]\d{2}(?::?\d{2})?)?)?$/

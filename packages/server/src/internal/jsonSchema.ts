@@ -9,7 +9,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { DefinitionError } from "../DefinitionError.ts"
 import { annotate, type Definitions, referenced, resolve } from "./annotations.ts"
-import { clip, maxProblem } from "./clip.ts"
+import { clip, maxProblem, quoted } from "./clip.ts"
 import * as unsaid from "./unsaid.ts"
 
 /**
@@ -136,7 +136,7 @@ export const attempt = <A>(
         reason: "Schema",
         kind,
         definition,
-        message: `The ${kind} ${JSON.stringify(clip(definition))} cannot be offered for its ${what}: ` +
+        message: `The ${kind} ${quoted(definition)} cannot be offered for its ${what}: ` +
           clip(error instanceof Error ? error.message : String(error), maxProblem)
       })
   })

@@ -4,7 +4,7 @@ import * as McpError from "@skein/protocol/McpError"
 import { type Exchange, McpRequest } from "@skein/runtime/Exchange"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import { quoted } from "./clip.ts"
+import { logged } from "./clip.ts"
 import { namedBy } from "./target.ts"
 
 /** A tool's result that says that it failed. Every revision has it. */
@@ -13,7 +13,7 @@ const toolError = (text: string): JsonRpc.JsonObject => ({ content: [{ type: "te
 /** The request, for people: `tools/call add`. */
 export const describe = (exchange: Exchange): string => {
   const name = namedBy(exchange)
-  return name === undefined ? quoted(exchange.method) : `${quoted(exchange.method)} ${quoted(name)}`
+  return name === undefined ? logged(exchange.method) : `${logged(exchange.method)} ${logged(name)}`
 }
 
 /**

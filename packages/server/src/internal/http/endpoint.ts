@@ -11,7 +11,7 @@ import * as Limits from "@skein/runtime/Limits"
 import type * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import { quoted } from "../clip.ts"
+import { logged } from "../clip.ts"
 import { holdsAtMost } from "../decode.ts"
 import type { Host } from "../host.ts"
 import { classify } from "./classify.ts"
@@ -264,7 +264,7 @@ export class Endpoint {
   #foreign(request: HttpRequest, answer: HttpAnswer, refused: Refused): void {
     const [header, option] = lets(refused)
     const value = request.header(header.toLowerCase())
-    const said = value === undefined ? `without a ${header}` : `with the ${header} ${quoted(value)}`
+    const said = value === undefined ? `without a ${header}` : `with the ${header} ${logged(value)}`
     const text = `HTTP: refused a request ${said}, which is not among the ${option} of the server`
     Effect.runForkWith(this.#context)(Effect.logWithLevel(this.#warned.has(option) ? "Debug" : "Warn")(text))
     this.#warned.add(option)

@@ -13,7 +13,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import { clip, quoted } from "../clip.ts"
+import { logged, quoted } from "../clip.ts"
 import type { Host } from "../host.ts"
 import { monotonicMillis } from "../time.ts"
 import type { HttpAnswer, HttpRequest } from "./door.ts"
@@ -123,7 +123,7 @@ export class Lone implements Owner {
 
   #leave(): Effect.Effect<void> {
     if (this.#turns.size === 0) return Effect.void
-    const names = Array.from(this.#turns, ({ method }) => quoted(method)).slice(0, 10).join(", ")
+    const names = Array.from(this.#turns, ({ method }) => logged(method)).slice(0, 10).join(", ")
     for (const turn of this.#turns) turn.to.abort()
     return Effect.logWarning(`${this.#turns.size} requests did not end when they were interrupted: ${names}`)
   }
@@ -203,7 +203,7 @@ export class Lone implements Owner {
 
   defect({ method, params }: Exchange, cause: Cause.Cause<unknown>, reference: string): void {
     const name = params?.["name"]
-    const about = typeof name === "string" ? `${quoted(method)} ${JSON.stringify(clip(name))}` : quoted(method)
+    const about = typeof name === "string" ? `${logged(method)} ${quoted(name)}` : logged(method)
     Effect.runForkWith(this.#context)(Effect.logError(`${about} failed, reference ${reference}`, cause))
   }
 
