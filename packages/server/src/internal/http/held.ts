@@ -102,9 +102,9 @@ export abstract class Held implements Connection {
     this.receiver.message(message, request)
   }
 
-  /** Something was done. */
+  /** Something was done. The time for initializing is not prolonged by it, however often the client listens meanwhile. */
   protected used(): void {
-    this.#used = this.keeper.now()
+    if (this.#settled) this.#used = this.keeper.now()
   }
 
   /** Ends as soon as nothing is in flight. */

@@ -235,6 +235,23 @@ describe("the end of a session", () => {
       expect(server.endpoint.sessions).toBe(1)
       expect((yield* used.post(request(1, "ping"))).status).toBe(200)
     }))
+
+  it.effect("a session that is never initialized ends after a minute, however often its client listens", () =>
+    Effect.gen(function*() {
+      const server = yield* serve()
+      const client = yield* enter(server, "2025-11-25", { initialized: false })
+      for (let n = 1; n <= 3; n++) {
+        yield* TestClock.adjust("15 seconds")
+        const listening = yield* client.get()
+        listening.leave()
+        yield* until(() => server.endpoint.streams === 0)
+      }
+      expect(server.endpoint.sessions).toBe(1)
+      yield* client.get()
+      yield* TestClock.adjust("15 seconds")
+      expect(server.endpoint.sessions).toBe(0)
+      yield* until(() => server.endpoint.streams === 0)
+    }))
 })
 
 describe("how many sessions", () => {
