@@ -5,8 +5,8 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import { McpServer } from "../McpServer.ts"
-import * as logs from "./logs.ts"
+import { McpServer } from "../../McpServer.ts"
+import * as logs from "../logs.ts"
 
 /** The services around, and those of the server before them. A scope that a request found, it would fill. */
 export const doorContext: Effect.Effect<Context.Context<never>, never, McpServer> = /* @__PURE__ */ Effect.map(

@@ -6,9 +6,9 @@ import * as Header from "@skein/protocol/Header"
 import type { Principal } from "@skein/runtime/Connection"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type { Body, Headers, HttpAnswer, HttpRequest } from "./http/door.ts"
-import { decode, strict } from "./http/utf8.ts"
-import { Waiters } from "./http/waiters.ts"
+import type { Body, Headers, HttpAnswer, HttpRequest } from "../http/door.ts"
+import { decode, strict } from "../http/utf8.ts"
+import { Waiters } from "../http/waiters.ts"
 
 /** What a host has found out about a request before it gave it away. */
 export interface Given {

@@ -16,10 +16,10 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { Body, Headers, HttpAnswer, HttpRequest } from "./http/door.ts"
-import { Pieces } from "./http/pieces.ts"
-import { decode } from "./http/utf8.ts"
-import { Waiters } from "./http/waiters.ts"
+import type { Body, Headers, HttpAnswer, HttpRequest } from "../http/door.ts"
+import { Pieces } from "../http/pieces.ts"
+import { decode } from "../http/utf8.ts"
+import { Waiters } from "../http/waiters.ts"
 
 const services = /* @__PURE__ */ Context.omit(Scope.Scope, Layer.CurrentMemoMap)
 

@@ -6,8 +6,8 @@ import * as Effect from "effect/Effect"
 import { isUtf8 } from "node:buffer"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import type { Body, Headers, HttpAnswer, HttpRequest } from "./http/door.ts"
-import { Pieces } from "./http/pieces.ts"
+import type { Body, Headers, HttpAnswer, HttpRequest } from "../http/door.ts"
+import { Pieces } from "../http/pieces.ts"
 
 /** What the answers of one handler share. */
 export interface Shared {

@@ -5,8 +5,8 @@ import type { Principal } from "@skein/runtime/Connection"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { HttpAnswer } from "./door.ts"
-import { refuse } from "./refusal.ts"
+import type { HttpAnswer } from "../http/door.ts"
+import { refuse } from "../http/refusal.ts"
 
 /** Finds it out. What it fails with or throws is a fault of the host's. */
 export type Find<Request> = (request: Request) => Principal | undefined | Effect.Effect<Principal | undefined, unknown>
