@@ -27,6 +27,10 @@ export const resolve = (node: JsonObject, definitions: Definitions): JsonObject 
   return name === undefined || !Object.hasOwn(definitions, name) ? node : definitions[name]!
 }
 
+/** Whether a node is what Effect writes for the numbers that JSON cannot say. */
+export const isNonFinite = (node: unknown): boolean =>
+  isObject(node) && Array.isArray(node["enum"]) && node["enum"].join() === "Infinity,-Infinity,NaN"
+
 /** What is said of a schema: as a key of a struct, of the whole, before the last of its checks, or of what may be undefined. */
 export const said = (ast: AST.AST, key: "title" | "description"): string | undefined => {
   const text = annotation(ast, key)

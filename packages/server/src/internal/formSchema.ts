@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
-import { annotate, annotation, type Definitions, resolve } from "./annotations.ts"
+import { annotate, annotation, type Definitions, isNonFinite, resolve } from "./annotations.ts"
 
 type Field = Wire.PrimitiveSchemaDefinition
 
@@ -99,9 +99,6 @@ const plain = (node: JsonObject): JsonObject => {
 }
 
 const isNull = (node: unknown): boolean => isObject(node) && node["type"] === "null"
-
-const isNonFinite = (node: unknown): boolean =>
-  isObject(node) && Array.isArray(node["enum"]) && node["enum"].join() === "Infinity,-Infinity,NaN"
 
 /**
  * The least length that a text is checked for. Effect counts UTF-16 units and JSON Schema characters, so that Effect writes about half

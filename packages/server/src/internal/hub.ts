@@ -16,6 +16,7 @@ import { Listen } from "./listen.ts"
 import { Outbox, type Target } from "./outbox.ts"
 import { reader } from "./reader.ts"
 import { ServerSession } from "./session.ts"
+import { Tally } from "./tally.ts"
 
 /** How a hub behaves. What each means stands in `McpServer.Options`. */
 export interface Settings {
@@ -48,7 +49,7 @@ export class Hub implements Listener {
   readonly #bus: ChangeBus["Service"] | undefined
   readonly #outbox: Outbox
   readonly #listens = new Set<Listen>()
-  readonly #listensOf = new Map<string, number>()
+  readonly #listensOf = new Tally()
   // Who has subscribed to a resource, by its URI.
   readonly #subscribers = new Map<string, Set<Subscriber>>()
   // The lists whose changes are being gathered.
@@ -170,28 +171,21 @@ export class Hub implements Listener {
   #refusal({ principal }: Caller): McpError.McpError | undefined {
     const { maxListens, maxListensPerPrincipal } = this.#settings
     if (this.#listens.size >= maxListens) return full(`The server has ${maxListens} subscriptions already`)
-    return principal !== undefined && (this.#listensOf.get(principal.id) ?? 0) >= maxListensPerPrincipal
+    return principal !== undefined && this.#listensOf.of(principal.id) >= maxListensPerPrincipal
       ? full(`One principal may have ${maxListensPerPrincipal} subscriptions at most`)
       : undefined
   }
 
   #add(listen: Listen): void {
     this.#listens.add(listen)
-    this.#count(listen, 1)
+    this.#listensOf.add(listen.caller.principal?.id, 1)
     for (const uri of listen.uris) this.#join(uri, listen)
   }
 
   #remove(listen: Listen): void {
     this.#listens.delete(listen)
-    this.#count(listen, -1)
+    this.#listensOf.add(listen.caller.principal?.id, -1)
     for (const uri of listen.uris) this.#leave(uri, listen)
-  }
-
-  #count({ caller: { principal } }: Listen, more: number): void {
-    if (principal === undefined) return
-    const count = (this.#listensOf.get(principal.id) ?? 0) + more
-    if (count > 0) this.#listensOf.set(principal.id, count)
-    else this.#listensOf.delete(principal.id)
   }
 
   /** The server shuts down: each subscription ends with its result, and so does one that comes from now on. */

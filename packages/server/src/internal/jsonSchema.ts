@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { DefinitionError } from "../DefinitionError.ts"
-import { annotate, type Definitions, referenced, resolve } from "./annotations.ts"
+import { annotate, type Definitions, isNonFinite, referenced, resolve } from "./annotations.ts"
 import { clip, maxProblem, quoted } from "./clip.ts"
 import * as unsaid from "./unsaid.ts"
 
@@ -25,9 +25,6 @@ const withoutNonFinite = (node: unknown): unknown => {
   const others = mapValues(rest, withoutNonFinite)
   return kept.length === 1 ? { ...others, ...kept[0] as JsonObject } : { ...others, anyOf: kept }
 }
-
-const isNonFinite = (node: unknown): boolean =>
-  isObject(node) && Array.isArray(node["enum"]) && node["enum"].join() === "Infinity,-Infinity,NaN"
 
 const mapValues = (node: JsonObject, f: (value: unknown) => unknown): JsonObject =>
   Object.fromEntries(Object.entries(node).map(([key, value]) => [key, f(value)]))

@@ -17,6 +17,7 @@ import * as EventLog from "../../EventLog.ts"
 import { clip } from "../clip.ts"
 import type { Host } from "../host.ts"
 import { ServerSession } from "../session.ts"
+import { Tally } from "../tally.ts"
 import { monotonicMillis } from "../time.ts"
 import type { HttpAnswer, HttpRequest } from "./door.ts"
 import { Sweeper } from "./expiry.ts"
@@ -69,7 +70,7 @@ export class Sessions implements Keeper {
   readonly #found = new Map<string, Held>()
   readonly #ending = new Set<Held>()
   // How many each principal has of those that can be found.
-  readonly #owned = new Map<string, number>()
+  readonly #owned = new Tally()
   // How many POSTs there were that stand alone.
   #posts = 0
 
@@ -224,29 +225,22 @@ export class Sessions implements Keeper {
 
   #add(session: Held): void {
     this.#found.set(session.id, session)
-    this.#count(session.owner, 1)
+    this.#owned.add(session.owner, 1)
     session.peer = this.#host.open(session, this.#context)
   }
 
   /** It is not found any more. Tells whether it was. */
   #remove({ id, owner }: Held): boolean {
     if (!this.#found.delete(id)) return false
-    this.#count(owner, -1)
+    this.#owned.add(owner, -1)
     return true
-  }
-
-  #count(owner: string | undefined, more: number): void {
-    if (owner === undefined) return
-    const count = (this.#owned.get(owner) ?? 0) + more
-    if (count > 0) this.#owned.set(owner, count)
-    else this.#owned.delete(owner)
   }
 
   /** Why there is no room for one more of somebody's. Those that have expired make room. */
   #full(owner: string | undefined): Refused | undefined {
     if (this.closing) return closing
     const { max, maxPerPrincipal } = this.options.sessions
-    if (owner !== undefined && (this.#owned.get(owner) ?? 0) >= maxPerPrincipal) return tooManyOfOne
+    if (owner !== undefined && this.#owned.of(owner) >= maxPerPrincipal) return tooManyOfOne
     if (this.#found.size >= max && this.#sweeper.wakeAt <= this.now()) this.#sweeper.sweep()
     if (this.#found.size < max) return undefined
     const wait = Math.ceil((this.#sweeper.wakeAt - this.now()) / 1_000)
