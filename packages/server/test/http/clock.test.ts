@@ -72,6 +72,39 @@ describe("keep-alive", () => {
     })))
 })
 
+describe("a client that does not read", () => {
+  const flood = Tool.layer(Tool.make("flood"), () =>
+    Effect.andThen(
+      Effect.forEach(
+        Array.from({ length: 100 }, (_, number) => number + 1),
+        (progress) => Effect.forkChild(Progress.report({ progress, message: "x".repeat(1000) })),
+        { discard: true }
+      ),
+      Effect.never
+    ))
+  const call = kit.modern("tools/call", { name: "flood", arguments: {} }, { _meta: { progressToken: 1 } })
+
+  it.effect("2026-07-28 · is cut off with the first message beyond maxUnsent, and its request is cancelled", () =>
+    logged((lines) =>
+      Effect.scoped(Effect.gen(function*() {
+        const { made, send } = yield* endpoint(fixtures.server(flood), { maxUnsent: 10_000 })
+        const slow = new kit.Told()
+        slow.slow = true
+        made.handle(kit.told(call), slow)
+        yield* settle
+        expect(slow.over).toBe(true)
+        // What makes it more than that is the last one.
+        expect(slow.said.slice(0, -1).join("").length).toBeLessThanOrEqual(10_000)
+        expect(slow.said.join("").length).toBeGreaterThan(10_000)
+        expect([...made.exchanges]).toEqual([])
+        expect(lines.filter((line) => line.includes("A client does not read")).length).toBe(1)
+        const good = send(call)
+        yield* settle
+        expect([good.over, good.said.length, [...made.exchanges].length]).toEqual([false, 100, 1])
+      }))
+    ))
+})
+
 describe("the end of an endpoint", () => {
   it.effect("what is in flight may finish within the grace", () =>
     Effect.scoped(Effect.gen(function*() {

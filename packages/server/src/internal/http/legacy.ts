@@ -8,11 +8,12 @@ import type { HttpAnswer, HttpRequest } from "./door.ts"
 import { Held, type Keeper } from "./held.ts"
 import { closing, malformed } from "./refusal.ts"
 import * as sse from "./sse.ts"
+import { Unsent } from "./unsent.ts"
 
 export class LegacySession extends Held {
   readonly #answer: HttpAnswer
   #slot = 0
-  #unsent = 0
+  readonly #unsent: Unsent
   #over = false
   /** The requests in flight, with the lengths of their bodies. */
   readonly #open = new Map<JsonRpc.Id, number>()
@@ -22,6 +23,7 @@ export class LegacySession extends Held {
   constructor(keeper: Keeper, id: string, owner: string | undefined, answer: HttpAnswer) {
     super(keeper, id, owner)
     this.#answer = answer
+    this.#unsent = new Unsent(keeper.options.maxUnsent)
   }
 
   get busy(): boolean {
@@ -62,12 +64,7 @@ export class LegacySession extends Held {
     if ((message._tag === "Success" || message._tag === "Failure") && message.id !== undefined) this.#done(message.id)
     if (this.#over || this.#answer.over) return true
     const text = sse.named("message", JsonRpc.encode(message))
-    if (!this.#answer.slow) this.#unsent = 0
-    // What is large by itself is no sign that nobody reads.
-    if (this.#unsent > this.keeper.options.maxUnsent) return this.#cut()
-    if (this.#answer.write(text)) return true
-    this.#unsent += text.length
-    return false
+    return this.#unsent.write(this.#answer, text) ?? this.#cut()
   }
 
   #done(id: JsonRpc.Id): void {
@@ -80,7 +77,7 @@ export class LegacySession extends Held {
   #cut(): true {
     this.#answer.abort()
     this.keeper.end(this, { _tag: "Closed" })
-    const message = `A client does not read: its session ends, with ${this.#unsent} characters unsent`
+    const message = `A client does not read: its session ends, with ${this.#unsent.size} characters unsent`
     this.keeper.fork(Effect.logWarning(message))
     return true
   }

@@ -24,14 +24,15 @@ import type { Resolved } from "./options.ts"
 import type { Parts } from "./parts.ts"
 import { because, closing, json, refuse, type Refused, tooMany, tooManyStreams } from "./refusal.ts"
 import * as sse from "./sse.ts"
+import { Unsent } from "./unsent.ts"
 import { Waiters } from "./waiters.ts"
 
 /** A lone request in flight. */
 class Turn extends Exchange {
   readonly to: HttpAnswer
   readonly from: HttpRequest
-  /** Whether the answer is a stream, which has begun. */
-  streams = false
+  /** What waits of the answer's stream, once that has begun. */
+  unsent: Unsent | undefined = undefined
   /** Where the stream is kept alive, while the request is suspended. */
   slot: number | undefined = undefined
 
@@ -39,6 +40,11 @@ class Turn extends Exchange {
     super(owner, request, caller, from)
     this.to = to
     this.from = from
+  }
+
+  /** Whether the answer is a stream, which has begun. */
+  get streams(): boolean {
+    return this.unsent !== undefined
   }
 
   get listens(): boolean {
@@ -158,8 +164,18 @@ export class Lone implements Owner {
 
   say(exchange: Exchange, method: string, params: JsonRpc.JsonObject): boolean {
     const text = JsonRpc.encode(JsonRpc.notification(method, params))
-    this.#stream(exchange as Turn)
-    return (exchange as Turn).to.write(sse.message(text))
+    const turn = exchange as Turn
+    this.#stream(turn)
+    return turn.unsent!.write(turn.to, sse.message(text)) ?? this.#cut(turn)
+  }
+
+  /** Who reads nothing is as good as gone. */
+  #cut(turn: Turn): true {
+    turn.to.abort()
+    turn.cancel()
+    const message = `A client does not read: its request was cancelled, with ${turn.unsent!.size} characters unsent`
+    Effect.runForkWith(this.#context)(Effect.logWarning(message))
+    return true
   }
 
   drained(exchange: Exchange): Effect.Effect<void> {
@@ -209,7 +225,7 @@ export class Lone implements Owner {
 
   #stream(turn: Turn): void {
     if (turn.streams) return
-    turn.streams = true
+    turn.unsent = new Unsent(this.#options.maxUnsent)
     turn.to.open(200, sse.headers)
     this.#host.observer?.streamOpened()
     if (turn.startedAt !== undefined) turn.slot = this.#keepAlive.add(turn.to)

@@ -12,8 +12,8 @@ export interface Options {
   readonly path?: string | undefined
   /**
    * The names in the `Host` header that are served: `localhost`, `127.0.0.1` and `[::1]` by default, any other is answered with
-   * 403, of which the log warns once. A name stands for any port, `name:port` for that port alone, and `"any"` in place of the list for every name: then
-   * a web site can reach a server that runs locally (DNS rebinding), unless something before it checks.
+   * 403, of which the log warns once. A name stands for any port, `name:port` for that port alone, and `"any"` in place of the
+   * list for every name: then a web site can reach a server that runs locally (DNS rebinding), unless something before it checks.
    */
   readonly allowedHosts?: ReadonlyArray<string> | "any" | undefined
   /**
@@ -45,7 +45,8 @@ export interface Options {
   readonly maxStreams?: number | undefined
   /**
    * Characters that wait in memory for a client that is slow to read a stream: 1 Mi by default. Handlers wait before that, where
-   * they can; with the next message beyond it the connection is cut. In the session era the stream goes on, and its client can come back for the rest.
+   * they can; with the next message beyond it the connection is cut. In the session era the stream goes on, and its client can
+   * come back for the rest; in the request era the request is cancelled.
    */
   readonly maxUnsent?: number | undefined
   /** How often a quiet stream gets a comment, so that nothing between takes it for dead: 15 seconds by default, 0 for never. */

@@ -12,6 +12,7 @@ import type { HttpAnswer } from "./door.ts"
 import type { Log } from "./eventLog.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import * as sse from "./sse.ts"
+import { Unsent } from "./unsent.ts"
 
 /** What a stream needs of its session. */
 export interface Owner {
@@ -41,7 +42,7 @@ export class Stream {
   // The number of the last event, and whether there will be no more.
   #last = 0
   #complete: boolean
-  #unsent = 0
+  #unsent: Unsent | undefined
   /** The connection that the stream is being resumed on. */
   #resuming: HttpAnswer | undefined
 
@@ -187,7 +188,7 @@ export class Stream {
     if (answer.over) return
     this.#answer = answer
     this.#listening = listening
-    this.#unsent = 0
+    this.#unsent = new Unsent(this.#owner.maxUnsent)
     this.#slot = this.#owner.keepAlive.add(answer)
     this.#owner.attached(this, listening)
     answer.onClose(() => answer === this.#answer && void this.#leave())
@@ -204,18 +205,13 @@ export class Stream {
   }
 
   #write(answer: HttpAnswer, text: string): boolean {
-    if (!answer.slow) this.#unsent = 0
-    // What is large by itself is no sign that nobody reads.
-    if (this.#unsent > this.#owner.maxUnsent) return this.#cut(answer)
-    if (answer.write(text)) return true
-    this.#unsent += text.length
-    return false
+    return this.#unsent!.write(answer, text) ?? this.#cut(answer)
   }
 
   #cut(answer: HttpAnswer): true {
     this.#leave()
     answer.abort()
-    const message = `A client does not read: its connection was cut, with ${this.#unsent} characters unsent`
+    const message = `A client does not read: its connection was cut, with ${this.#unsent!.size} characters unsent`
     this.#owner.fork(Effect.logWarning(message))
     return true
   }
