@@ -12,8 +12,8 @@ import * as Effect from "effect/Effect"
 /**
  * Ends the HTTP connection on which the client waits for this request, and lets the client come back for what is said from then
  * on, the answer included ("the server MAY close the connection (without terminating the SSE stream) at any time", 2025-11-25,
- * transports). The handler goes on. `retry` is how long the client shall wait; the endpoint's own `retry` by default, 1 second. It should be less than
- * the event log keeps the answer: 5 minutes by default.
+ * transports). The handler goes on. `retry` is how long the client shall wait; the endpoint's own `retry` by default, 1 second. It
+ * should be less than the event log keeps the answer: 5 minutes by default.
  *
  * May be called as often as wanted: it ends the connection that the client has come back on. Where there is no such thing, on stdio
  * and in other revisions, it does nothing.

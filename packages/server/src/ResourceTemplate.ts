@@ -108,8 +108,8 @@ export const make = <const T extends string, V extends Variables = never>(
 /**
  * Offers a template with what reads the resources that match it, and with what completes its variables. Those whose schema is of
  * literals complete by themselves. What is no URI by RFC 3986 matches nothing. The reader gets the variables, percent-decoded, and
- * the whole URI; **check them before they name a file or a row**: `..%2F` is decoded too. Resources with their own `Resource.layer` come first, then the templates
- * in the order of their text.
+ * the whole URI; **check them before they name a file or a row**: `..%2F` is decoded too. Resources with their own
+ * `Resource.layer` come first, then the templates in the order of their text.
  *
  * What the reader fails with becomes `-32603` with its message, an `McpError` (`Resource.notFound`) keeps its own code. Fails
  * with `DefinitionError` when the template is malformed or is offered already.

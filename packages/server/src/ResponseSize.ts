@@ -5,8 +5,8 @@
  * can learn to ask for less; everything else with `-32603`. Both say how large it was. The result is written once: what is counted
  * is what is sent.
  *
- * Errors, notifications, and the questions that a handler asks the client, are not counted. Middleware that changes results belongs after this one in the list; to what is
- * before, a result is JSON text.
+ * Errors, notifications, and the questions that a handler asks the client, are not counted. Middleware that changes results
+ * belongs after this one in the list; to what is before, a result is JSON text.
  *
  * @example
  * const limit = ResponseSize.layer({ maxBytes: 256 * 1024 })
