@@ -37,8 +37,8 @@ export type FindPrincipal = {
 export interface HandlerOptions extends Http.Options {
   /**
    * Who makes a request, where the handler is not told with it: read from what the host's own middleware has left on it
-   * (`(request: express.Request) => request.user`), or found out here. What it fails with or throws is logged, and the request
-   * answered with 500.
+   * (`(request: express.Request) => request.user`), or found out here, first of all, before the guards. What it fails with or throws
+   * is logged, and the request answered with 500. It is interrupted when the client leaves.
    */
   readonly principal?: FindPrincipal | undefined
   /**

@@ -39,8 +39,8 @@ export interface Given extends door.Given {}
 /** How requests are taken over from a host. */
 export interface Options extends Http.Options {
   /**
-   * Who makes a request, where the handler is not told with it. What it fails with or throws is logged, and the request answered
-   * with 500.
+   * Who makes a request, where the handler is not told with it: it is asked first of all, before the guards. What it fails with or
+   * throws is logged, and the request answered with 500. It is interrupted when the client leaves.
    */
   readonly principal?: Find<Request> | undefined
 }

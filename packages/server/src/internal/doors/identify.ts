@@ -33,5 +33,11 @@ export const identify = <Request>(
     return failed(defect)
   }
   if (!Effect.isEffect(found)) return then(found)
-  Effect.runForkWith(context)(found).addObserver((exit) => Exit.isSuccess(exit) ? then(exit.value) : failed(exit.cause))
+  const finding = Effect.runForkWith(context)(found)
+  finding.addObserver((exit) => {
+    if (Exit.isSuccess(exit)) then(exit.value)
+    else if (!answer.over) failed(exit.cause)
+  })
+  // Nobody wants to know it any more when the client is gone.
+  if (finding.pollUnsafe() === undefined) answer.onClose(() => finding.interruptUnsafe())
 }

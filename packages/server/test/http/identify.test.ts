@@ -1,0 +1,65 @@
+/** Who makes a request is found out by an effect of the host's, which lives no longer than somebody waits for the answer. */
+import { describe, expect, it } from "@effect/vitest"
+import * as McpServer from "@skein/server/McpServer"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Tool from "@skein/server/Tool"
+import * as WebHttp from "@skein/server/WebHttp"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { modern } from "./kit.ts"
+
+const { body, headers } = modern("tools/call", { name: "t" })
+const init = { method: "POST", headers: headers as Record<string, string>, body: JSON.stringify(body) }
+
+/** A server, and a search for the principal that never ends by itself. */
+const make = () => {
+  const heard: Array<string> = []
+  const [begun, interrupted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const principal = () =>
+    Effect.callback<undefined>(() => {
+      begun.resolve()
+      return Effect.sync(() => interrupted.resolve())
+    })
+  const logger = Logger.make(({ message }) => void heard.push(String(message)))
+  const server = McpServer.layer(
+    { name: "mounted", version: "1" },
+    Tool.layer(Tool.make("t"), () => Effect.succeed("t"))
+  ).pipe(Layer.provide(Logger.layer([logger])))
+  return { begun: begun.promise, heard, interrupted: interrupted.promise, principal, server }
+}
+
+describe("a client that leaves before it is known who it is", () => {
+  it("ends the search behind the web-standard door", async () => {
+    const { begun, heard, interrupted, principal, server } = make()
+    const { close, handler } = WebHttp.mount(server, { principal })
+    const client = new AbortController()
+    const answer = handler(new Request("http://localhost/mcp", { ...init, signal: client.signal }))
+    await begun
+    client.abort()
+    await interrupted
+    expect((await answer).status).toBe(499)
+    expect(heard).toEqual([])
+    await close()
+  })
+
+  it("ends the search behind node:http", async () => {
+    const { begun, heard, interrupted, principal, server } = make()
+    const { close, handler } = await NodeHttp.mount(server, { principal })
+    const host = createServer((request, response) => handler(request, response))
+    await new Promise<void>((resolve) => void host.listen(0, "127.0.0.1", resolve))
+    const client = new AbortController()
+    const url = `http://127.0.0.1:${(host.address() as AddressInfo).port}/mcp`
+    const answer = fetch(url, { ...init, signal: client.signal })
+    await begun
+    client.abort()
+    await expect(answer).rejects.toThrow("aborted")
+    await interrupted
+    expect(heard).toEqual([])
+    await close()
+    host.close()
+    host.closeAllConnections()
+  })
+})
