@@ -38,14 +38,14 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import type { Revision } from "@skein/protocol/Revision"
 import { type CallOptions, type Exchange, McpRequest } from "@skein/runtime/Exchange"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { AskError } from "./AskError.ts"
 import { clip, maxProblem, quoted } from "./internal/clip.ts"
 import { formOf } from "./internal/formSchema.ts"
-import { ask, refuse } from "./internal/question.ts"
+import { ask, patiently, refuse } from "./internal/question.ts"
 import { sessionOf } from "./internal/session.ts"
 
 /** How the user is asked. */
@@ -123,10 +123,6 @@ export const make = <const S extends Shape>(shape: S): Form<TypeOf<S>> =>
     (Schema.isSchema(shape) ? shape : Schema.Struct(shape as unknown as Schema.Struct.Fields)) as never
   )
 
-const tenMinutes = Duration.minutes(10)
-
-const waiting = (options: Options | undefined): Options => ({ timeout: tenMinutes, ...options })
-
 /** What a client must have said to be asked in a mode. Before 2025-11-25 there were forms only, and no word for them. */
 const missing = (mode: "form" | "url") => (capabilities: JsonObject, revision: Revision): JsonObject | undefined => {
   const { elicitation } = capabilities as Capabilities.ClientCapabilities
@@ -163,7 +159,7 @@ const asking = <A>(
     const params = { mode: "form", message, requestedSchema: requestedSchema.success } as const
     const question = { method: Method.Elicit, params, missing: missing("form") }
     return Effect.flatMap(
-      ask(question, waiting(options)),
+      ask(question, patiently(options)),
       ({ action, content }): Effect.Effect<Answer<A>, AskError> => {
         if (action !== "accept") return Effect.succeed({ action })
         const read = decode(content ?? {})
@@ -217,7 +213,7 @@ export const url = (
     // "The `url` parameter MUST contain a valid URL."
     const problem = URL.canParse(params.url) ? undefined : `This is no URL: ${quoted(params.url)}`
     return Effect.map(
-      ask({ method: Method.Elicit, params, missing: missing("url"), problem }, waiting(rest)),
+      ask({ method: Method.Elicit, params, missing: missing("url"), problem }, patiently(rest)),
       ({ action }): Answer<Visit> =>
         action === "accept" ? { action, content: { complete: complete(exchange, elicitationId) } } : { action }
     )

@@ -18,11 +18,11 @@ import * as Method from "@skein/protocol/Method"
 import type { Revision } from "@skein/protocol/Revision"
 import type * as Wire from "@skein/protocol/Sampling"
 import type { CallOptions, McpRequest } from "@skein/runtime/Exchange"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { AskError } from "./AskError.ts"
 import * as Content from "./Content.ts"
-import { ask } from "./internal/question.ts"
+import { ask, patiently } from "./internal/question.ts"
 
 /** One block of what is said to a model, or by it: made by `Content`, or a use of a tool, or its result. */
 export type Block = Wire.SamplingMessageContentBlock
@@ -116,8 +116,6 @@ const hasTools = ({ toolChoice, tools }: Request, messages: ReadonlyArray<Messag
   tools !== undefined || toolChoice !== undefined ||
   messages.some((message) => blocksOf(message).some((block) => isUse(block) || isResult(block)))
 
-const tenMinutes = Duration.minutes(10)
-
 /**
  * Asks the client's model for a message (`sampling/createMessage`).
  *
@@ -148,7 +146,7 @@ export const createMessage = (request: Request, options?: Options): Effect.Effec
     problem: imbalance(messages)
   }
   return Effect.map(
-    ask(question, { timeout: tenMinutes, ...options }),
+    ask(question, patiently(options)),
     (result): Answer => ({ ...result, content: blocksOf(result) })
   )
 }

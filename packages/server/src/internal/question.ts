@@ -9,6 +9,7 @@ import type { Revision } from "@skein/protocol/Revision"
 import { type CallOptions, type Exchange, McpRequest } from "@skein/runtime/Exchange"
 import type { RequestError } from "@skein/runtime/RequestError"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { AskError, type Reason } from "../AskError.ts"
@@ -71,6 +72,15 @@ const write = <P, R>(
     ? Effect.succeed(written.success)
     : refuse(name, revision, "InvalidQuestion", `${name} cannot be asked so: ${read.failure}`)
 }
+
+/** As long as a human may take. */
+const tenMinutes = Duration.minutes(10)
+
+/** The options of a question that a human answers. */
+export const patiently = (options: CallOptions | undefined): CallOptions => ({
+  ...options,
+  timeout: options?.timeout ?? tenMinutes
+})
 
 /** Asks, and reads the answer. */
 export const ask = <P, R>(
