@@ -36,6 +36,10 @@ const mixed = invalid(400, "Invalid Request: a request that carries its own meta
 const carries = (message: JsonRpc.Inbound): boolean =>
   (message._tag === "Request" || message._tag === "Notification") && RequestMeta.isModern(message.params)
 
+/** "An `initialize` request selects legacy semantics" (2026-07-28, versioning). */
+export const isOpening = (message: JsonRpc.Inbound | undefined): message is JsonRpc.Request =>
+  message?._tag === "Request" && message.method === "initialize"
+
 /**
  * Tells the era of an HTTP request; `message` is what it posted, where it did. `supported` are the revisions that the server speaks.
  *
@@ -57,8 +61,7 @@ export const classify = (
   if (message !== undefined && carries(message)) return requestEra
   const sessions = supported.some((one) => Revision.era(one) === "session")
   const id = request.header(Header.keys.sessionId)
-  // "An `initialize` request selects legacy semantics" (2026-07-28, versioning).
-  const opening = message?._tag === "Request" && message.method === "initialize"
+  const opening = isOpening(message)
   if (opening && sessions) return { _tag: "SessionEra", id }
   // "A server that supports only modern versions SHOULD name the protocol versions it supports in any error it returns to an
   // `initialize` request."

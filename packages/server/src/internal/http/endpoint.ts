@@ -14,7 +14,7 @@ import * as Effect from "effect/Effect"
 import { logged } from "../clip.ts"
 import { holdsAtMost } from "../decode.ts"
 import type { Host } from "../host.ts"
-import { classify } from "./classify.ts"
+import { classify, isOpening } from "./classify.ts"
 import type { HttpAnswer, HttpRequest } from "./door.ts"
 import { Gauge } from "./gauge.ts"
 import { Guards, lets } from "./guards.ts"
@@ -22,7 +22,7 @@ import { KeepAlive } from "./keepAlive.ts"
 import { Lone } from "./lone.ts"
 import * as mirrored from "./mirrored.ts"
 import type { LegacySse, Resolved } from "./options.ts"
-import { because, busy, closing, invalid, malformed, noAnswers, refuse, type Refused } from "./refusal.ts"
+import { because, busy, closing, idOf, invalid, malformed, noAnswers, refuse, type Refused } from "./refusal.ts"
 import { Sessions } from "./sessions.ts"
 
 const notFound = invalid(404, "Not Found: there is no such endpoint here")
@@ -195,7 +195,7 @@ export class Endpoint {
     answer: HttpAnswer,
     then: (message: JsonRpc.Inbound) => void
   ): void {
-    if (message._tag !== "Request" || message.method !== "initialize") return then(message)
+    if (!isOpening(message)) return then(message)
     if (size <= this.options.sessions.maxInitialize && holdsAtMost(message.params, maxValues)) return then(message)
     this.#refuse(answer, tooMuch, message.id)
   }
@@ -287,5 +287,3 @@ export class Endpoint {
     }
   }
 }
-
-const idOf = (message: JsonRpc.Inbound): JsonRpc.Id | undefined => message._tag === "Request" ? message.id : undefined

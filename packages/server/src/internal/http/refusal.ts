@@ -58,6 +58,10 @@ export const because = (
   status = 400
 ): Refused => ({ _tag: "Refused", status, error: McpError.toErrorObject(error, revision) })
 
+/** The id that a message is refused with: where there is one, that of a request. */
+export const idOf = (message: JsonRpc.Inbound): JsonRpc.Id | undefined =>
+  message._tag === "Request" ? message.id : undefined
+
 /** Answers with a refusal; the id is the request's, where it had one that could be read. */
 export const refuse = (answer: HttpAnswer, refused: Refused, id?: JsonRpc.Id): void => {
   const headers = refused.headers === undefined ? json : { ...json, ...refused.headers }

@@ -19,6 +19,7 @@ import type { Host } from "../host.ts"
 import { ServerSession } from "../session.ts"
 import { Tally } from "../tally.ts"
 import { monotonicMillis } from "../time.ts"
+import { isOpening } from "./classify.ts"
 import type { HttpAnswer, HttpRequest } from "./door.ts"
 import { Sweeper } from "./expiry.ts"
 import type { Held, Keeper } from "./held.ts"
@@ -30,6 +31,7 @@ import type { Parts } from "./parts.ts"
 import {
   busy,
   closing,
+  idOf,
   invalid,
   malformed,
   noSession,
@@ -95,12 +97,13 @@ export class Sessions implements Keeper {
 
   /** A message by POST. The guards are passed, and the body is parsed: `initialize` is among them, and what belongs to a session. */
   post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
-    const id = message._tag === "Request" ? message.id : undefined
-    const opening = message._tag === "Request" && message.method === "initialize"
+    const id = idOf(message)
     const full = this.#busy(message)
     if (full !== undefined) return this.refuse(answer, full, id)
     if (this.options.sessions.stateless) return this.#alone(message, request, answer)
-    if (opening && request.header(Header.keys.sessionId) === undefined) return this.#open(message, request, answer)
+    if (isOpening(message) && request.header(Header.keys.sessionId) === undefined) {
+      return this.#open(message, request, answer)
+    }
     const session = this.#sessionOf(request)
     if (!(session instanceof HttpSession)) return this.refuse(answer, session, id)
     session.post(message, request, answer)
@@ -157,7 +160,7 @@ export class Sessions implements Keeper {
       return this.refuse(answer, notFound)
     }
     const full = this.#busy(message)
-    if (full !== undefined) return this.refuse(answer, full, message._tag === "Request" ? message.id : undefined)
+    if (full !== undefined) return this.refuse(answer, full, idOf(message))
     session.post(message, request, answer)
   }
 
@@ -203,7 +206,7 @@ export class Sessions implements Keeper {
    * version 2025-03-26" without one), and with a client that can be asked nothing. It is over with the answer.
    */
   #alone(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
-    const id = message._tag === "Request" ? message.id : undefined
+    const id = idOf(message)
     if (id === undefined && message._tag !== "Batch") {
       // Nobody waits for an answer, and what a notification could be about is over.
       if (message._tag === "Invalid") return this.refuse(answer, malformed(message))
@@ -214,9 +217,7 @@ export class Sessions implements Keeper {
     const session = new HttpSession(this, String(++this.#posts), request.principal?.id, this.#limits)
     this.#add(session)
     this.#host.hub.alone.add(session.peer)
-    if (message._tag === "Request" && message.method === "initialize") {
-      return session.initialize(message, request, answer)
-    }
+    if (isOpening(message)) return session.initialize(message, request, answer)
     const revision = (request.header(Header.keys.protocolVersion) ?? "2025-03-26") as Revision
     session.peer.session = new ServerSession(session.peer, revision, undefined, {}, request.principal)
     session.post(message, request, answer)
