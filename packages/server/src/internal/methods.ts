@@ -41,12 +41,14 @@ export class Methods {
     this.hub = hub
   }
 
-  /** A method whose answer is given as it is. */
+  /** A method whose answer is given as it is. Params that are `plain` are valid, and not looked at closer. */
   handle<P>(
     method: Method.RequestMethod<P, unknown>,
-    run: (params: P, exchange: Exchange) => Effect.Effect<Answer, McpError.McpError, McpRequest>
+    run: (params: P, exchange: Exchange) => Effect.Effect<Answer, McpError.McpError, McpRequest>,
+    plain?: (params: JsonObject | undefined) => params is P & JsonObject
   ): void {
     this.handlers.set(method.name, (exchange) => {
+      if (plain?.(exchange.params) === true) return run(exchange.params, exchange)
       const params = Codec.decodeParams(method, exchange.caller.revision, exchange.params)
       return Result.isFailure(params)
         ? Effect.fail(McpError.invalidParams(`Invalid params: ${params.failure}`))
@@ -55,10 +57,15 @@ export class Methods {
   }
 
   /** A method with a result of the model. */
-  on<P, R>(method: Method.RequestMethod<P, R>, run: (params: P, exchange: Exchange) => Handled<R>): void {
+  on<P, R>(
+    method: Method.RequestMethod<P, R>,
+    run: (params: P, exchange: Exchange) => Handled<R>,
+    plain?: (params: JsonObject | undefined) => params is P & JsonObject
+  ): void {
     this.handle(
       method,
-      (params, exchange) => Effect.map(run(params, exchange), (result) => this.finish(method, result, exchange))
+      (params, exchange) => Effect.map(run(params, exchange), (result) => this.finish(method, result, exchange)),
+      plain
     )
   }
 

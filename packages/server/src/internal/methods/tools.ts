@@ -1,4 +1,5 @@
 /** `tools/list` and `tools/call`. */
+import { isPlain } from "@skein/protocol/CallTool"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
@@ -14,5 +15,5 @@ export const install = (methods: Methods): void => {
     return tool === undefined
       ? Effect.fail(McpError.invalidParams(`Unknown tool: ${clip(params.name)}`))
       : tool.call(params.arguments ?? {}, exchange)
-  })
+  }, isPlain)
 }
