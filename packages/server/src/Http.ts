@@ -25,8 +25,12 @@ export interface SessionOptions extends options.SessionOptions {}
 
 /** What answers the requests that a door brings. */
 export interface Endpoint {
-  /** Answers a request, at once or when it is handled. Never throws. */
-  readonly handle: (request: HttpRequest, answer: HttpAnswer) => void
+  /**
+   * Answers a request, at once or when it is handled. Never throws. With `identify` who makes the request is found out once Host,
+   * Origin and path have passed, so that a foreign page costs nothing: it writes the `principal` to the request, and goes on with
+   * `then`; or it answers by itself.
+   */
+  readonly handle: (request: HttpRequest, answer: HttpAnswer, identify?: (then: () => void) => void) => void
   /** The requests of the request era that are being handled; one that ends at once is never seen. */
   readonly exchanges: Iterable<Exchange>
   /** How many sessions there are. */

@@ -37,8 +37,8 @@ export type FindPrincipal = {
 export interface HandlerOptions extends Http.Options {
   /**
    * Who makes a request, where the handler is not told with it: read from what the host's own middleware has left on it
-   * (`(request: express.Request) => request.user`), or found out here, first of all, before the guards. What it fails with or throws
-   * is logged, and the request answered with 500. It is interrupted when the client leaves.
+   * (`(request: express.Request) => request.user`), or found out here, once Host, Origin and path have passed. What it fails
+   * with or throws is logged, and the request answered with 500. It is interrupted when the client leaves.
    */
   readonly principal?: FindPrincipal | undefined
   /**
@@ -100,25 +100,16 @@ const prepare = (
 ): Made => {
   const shared: door.Shared = { closing: false, expects, sendTimeout: Duration.toMillis(options.sendTimeout ?? 60_000) }
   const { principal } = options
-  const take = (
-    request: IncomingMessage,
-    response: ServerResponse,
-    answer: door.NodeAnswer,
-    given: Given | undefined
-  ): void => {
-    endpoint.handle(new door.NodeRequest(request, response, shared, given), answer)
-  }
-  const handler: Handler = (request, response, more) => {
+  const handler: Handler = (message, response, more) => {
     const given = typeof more === "function" ? undefined : more
     const answer = new door.NodeAnswer(response, shared)
-    if (principal === undefined || given?.principal !== undefined) return take(request, response, answer, given)
-    identify(
-      principal,
-      context,
-      request,
-      answer,
-      (found) => take(request, response, answer, { ...given, principal: found })
-    )
+    const request = new door.NodeRequest(message, response, shared, given)
+    if (principal === undefined || given?.principal !== undefined) return endpoint.handle(request, answer)
+    endpoint.handle(request, answer, (then) =>
+      identify(principal, context, message, answer, (found) => {
+        request.principal = found
+        then()
+      }))
   }
   return { handler, endpoint, shared }
 }

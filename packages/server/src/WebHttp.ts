@@ -39,7 +39,7 @@ export interface Given extends door.Given {}
 /** How requests are taken over from a host. */
 export interface Options extends Http.Options {
   /**
-   * Who makes a request, where the handler is not told with it: it is asked first of all, before the guards. What it fails with or
+   * Who makes a request, where the handler is not told with it: it is asked once Host, Origin and path have passed. What it fails with or
    * throws is logged, and the request answered with 500. It is interrupted when the client leaves.
    */
   readonly principal?: Find<Request> | undefined
@@ -60,14 +60,16 @@ export const handler = (options: Options = {}): Effect.Effect<Handler, never, Mc
     const endpoint = yield* Http.make(options)
     const context = yield* doorContext
     const { principal } = options
-    const take = (request: Request, answer: door.WebAnswer, given: Given | undefined): void => {
-      endpoint.handle(new door.WebRequest(request, answer, given), answer)
-    }
-    return (request, given) =>
+    return (message, given) =>
       new Promise((settle) => {
-        const answer = new door.WebAnswer(request, settle)
-        if (principal === undefined || given?.principal !== undefined) return take(request, answer, given)
-        identify(principal, context, request, answer, (found) => take(request, answer, { ...given, principal: found }))
+        const answer = new door.WebAnswer(message, settle)
+        const request = new door.WebRequest(message, answer, given)
+        if (principal === undefined || given?.principal !== undefined) return endpoint.handle(request, answer)
+        endpoint.handle(request, answer, (then) =>
+          identify(principal, context, message, answer, (found) => {
+            request.principal = found
+            then()
+          }))
       })
   })
 

@@ -7,7 +7,7 @@ import * as WebHttp from "@skein/server/WebHttp"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
-import { createServer } from "node:http"
+import { createServer, request } from "node:http"
 import type { AddressInfo } from "node:net"
 import { modern } from "./kit.ts"
 
@@ -62,4 +62,52 @@ describe("a client that leaves before it is known who it is", () => {
     host.close()
     host.closeAllConnections()
   })
+})
+
+describe("who makes a request", () => {
+  const asked = (search: () => undefined) => ({ principal: search, allowedOrigins: ["https://app.example"] })
+
+  const foreign: ReadonlyArray<readonly [name: string, status: number, init: RequestInit, path: string]> = [
+    ["a host that is not served", 403, { ...init, headers: { ...init.headers, host: "evil.example" } }, "/mcp"],
+    [
+      "an origin that is not served",
+      403,
+      { ...init, headers: { ...init.headers, origin: "https://x.example" } },
+      "/mcp"
+    ],
+    ["another path", 404, init, "/else"],
+    ["another verb", 405, { method: "PUT" }, "/mcp"]
+  ]
+
+  for (const [name, status, sent, path] of foreign) {
+    it(`is not looked for before the guards have passed: ${name}`, async () => {
+      let searches = 0
+      const options = asked(() => void searches++)
+      const web = WebHttp.mount(make().server, options)
+      const refused = await web.handler(new Request(`http://localhost${path}`, sent))
+      expect([refused.status, searches]).toEqual([status, 0])
+      expect([(await web.handler(new Request("http://localhost/mcp", init))).status, searches]).toEqual([200, 1])
+      await web.close()
+
+      const { close, handler } = await NodeHttp.mount(make().server, options)
+      const host = createServer((request, response) => handler(request, response))
+      await new Promise<void>((resolve) => void host.listen(0, "127.0.0.1", resolve))
+      const port = (host.address() as AddressInfo).port
+      const send = (path: string, { body, headers = {}, method }: RequestInit) =>
+        new Promise<number>((resolve) => {
+          const sent = request(
+            { port, path, method, headers: { connection: "close", ...headers as object } },
+            (response) => {
+              response.resume()
+              response.on("end", () => resolve(response.statusCode!))
+            }
+          )
+          sent.end(body)
+        })
+      expect([await send(path, sent), searches]).toEqual([status, 1])
+      expect([await send("/mcp", init), searches]).toEqual([200, 2])
+      await close()
+      host.close()
+    })
+  }
 })

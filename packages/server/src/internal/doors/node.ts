@@ -37,7 +37,7 @@ const isParam = (name: string): boolean =>
 /** An `IncomingMessage`. It is the origin of its messages, and found by handlers as such. */
 export class NodeRequest implements HttpRequest {
   size = 0
-  readonly principal: Principal | undefined
+  principal: Principal | undefined
   readonly path: string
   readonly params: ReadonlyArray<string> | undefined
   readonly #message: IncomingMessage

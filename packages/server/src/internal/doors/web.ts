@@ -71,7 +71,7 @@ export class WebRequest implements HttpRequest {
   size = 0
   readonly method: string
   readonly path: string
-  readonly principal: Principal | undefined
+  principal: Principal | undefined
   readonly context: Context.Context<never> | undefined
   readonly #request: Request
   readonly #answer: WebAnswer

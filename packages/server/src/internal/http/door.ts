@@ -4,7 +4,7 @@
  * A door makes one of each per HTTP request. Both are plain objects with methods on their prototypes, since they are on every
  * request's path.
  */
-import type { Origin } from "@skein/runtime/Connection"
+import type { Origin, Principal } from "@skein/runtime/Connection"
 import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 
@@ -21,6 +21,8 @@ export type Body = { readonly text: string } | { readonly fault: BodyFault }
 
 /** An HTTP request, before anything of its body is read. It is the origin of the messages in it. */
 export interface HttpRequest extends Origin {
+  /** Who makes it. Where that has to be found out, it is known from the time that it was. */
+  readonly principal?: Principal | undefined
   readonly method: string
   /** The path without the query, as it came. */
   readonly path: string

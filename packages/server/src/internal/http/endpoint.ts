@@ -37,6 +37,9 @@ const tooMuchAtOnce: Refused = {
 // Of the values in an `initialize`: two characters of JSON can become sixty bytes in memory.
 const maxValues = 1_000
 
+/** Finds out who makes a request, writes it there, and goes on. */
+export type Identify = (then: () => void) => void
+
 /** An endpoint that answers the requests of doors, in both eras. */
 export class Endpoint {
   readonly options: Resolved
@@ -85,10 +88,10 @@ export class Endpoint {
     return this.#sessions.size
   }
 
-  /** Answers a request, at once or when it is handled. Never throws. */
-  handle(request: HttpRequest, answer: HttpAnswer): void {
+  /** Answers a request, at once or when it is handled. Never throws. See `Http.Endpoint`. */
+  handle(request: HttpRequest, answer: HttpAnswer, identify?: Identify): void {
     try {
-      this.#handle(request, answer)
+      this.#handle(request, answer, identify)
     } catch (defect) {
       this.#fault(answer, defect)
     }
@@ -114,7 +117,7 @@ export class Endpoint {
     })
   }
 
-  #handle(request: HttpRequest, answer: HttpAnswer): void {
+  #handle(request: HttpRequest, answer: HttpAnswer, identify: Identify | undefined): void {
     const { method } = request
     const refused = this.#guards.source(request)
     if (refused !== undefined) return this.#foreign(request, answer, refused)
@@ -124,14 +127,26 @@ export class Endpoint {
     const { legacySse } = this.options
     const isLegacy = request.path === legacySse?.path || request.path === legacySse?.messages
     if (request.path !== path && path !== "*" && !isLegacy) return this.#refuse(answer, notFound)
-    if (isLegacy && method !== "OPTIONS") return this.#legacy(legacySse!, request, answer)
-    if (method === "POST") return this.#post(request, answer)
-    if (method === "GET" || method === "DELETE") return this.#open(request, answer)
     const preflight = method === "OPTIONS"
       ? cors?.preflight(request.header("origin"), (name) => request.header(name))
       : undefined
     if (preflight !== undefined) return answer.reply(204, preflight, "")
-    this.#refuse(answer, invalid(405, "Method Not Allowed", this.#allow))
+    const isServed = method === "POST" || method === "GET" || method === "DELETE" || (isLegacy && method !== "OPTIONS")
+    if (!isServed) return this.#refuse(answer, invalid(405, "Method Not Allowed", this.#allow))
+    if (identify === undefined) return this.#route(request, answer, isLegacy)
+    identify(() => {
+      try {
+        this.#route(request, answer, isLegacy)
+      } catch (defect) {
+        this.#fault(answer, defect)
+      }
+    })
+  }
+
+  #route(request: HttpRequest, answer: HttpAnswer, isLegacy: boolean): void {
+    if (isLegacy) return this.#legacy(this.options.legacySse!, request, answer)
+    if (request.method === "POST") return this.#post(request, answer)
+    this.#open(request, answer)
   }
 
   /** The transport of 2024-11-05: GET on one path, POST on another. */
