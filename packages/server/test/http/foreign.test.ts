@@ -59,3 +59,19 @@ describe("a request for another name, or from another origin", () => {
       expect(lines[1]!.length).toBeLessThan(300)
     }))
 })
+
+describe("what is refused before it is handled", () => {
+  it.effect("is told to the log at its level Debug, since no middleware sees it", () =>
+    Effect.gen(function*() {
+      const host = "mcp.example.com"
+      const { answers, lines } = yield* ask(
+        { host },
+        { host, "content-type": "application/json", accept: "text/html" }
+      )
+      expect(answers.map(([status]) => status)).toEqual([415, 406])
+      expect(lines).toEqual([
+        "Debug HTTP: refused a request with 415, \"Unsupported Media Type: the body is application/json\"",
+        "Debug HTTP: refused a request with 406, \"Not Acceptable: accept both application/json and text/event-stream\""
+      ])
+    }))
+})

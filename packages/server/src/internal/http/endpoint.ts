@@ -22,7 +22,8 @@ import { KeepAlive } from "./keepAlive.ts"
 import { Lone } from "./lone.ts"
 import * as mirrored from "./mirrored.ts"
 import type { LegacySse, Resolved } from "./options.ts"
-import { because, busy, closing, idOf, invalid, malformed, noAnswers, refuse, type Refused } from "./refusal.ts"
+import { because, busy, closing, idOf, invalid, malformed, noAnswers, type Refused } from "./refusal.ts"
+import { Refusals } from "./refusals.ts"
 import { Sessions } from "./sessions.ts"
 
 const notFound = invalid(404, "Not Found: there is no such endpoint here")
@@ -47,6 +48,7 @@ export class Endpoint {
   readonly #context: Context.Context<never>
   readonly #guards: Guards
   readonly #gauge = new Gauge()
+  readonly #refusals: Refusals
   readonly #lone: Lone
   readonly #sessions: Sessions
   readonly #maxBatch: number
@@ -65,7 +67,8 @@ export class Endpoint {
     this.#guards = new Guards(options)
     const keepAlive = new KeepAlive(options.keepAlive, context)
     const limits = Limits.resolve(host.limits)
-    const parts = { host, options, limits, context, keepAlive, gauge: this.#gauge }
+    const refusals = this.#refusals = new Refusals(host, context)
+    const parts = { host, options, limits, context, keepAlive, gauge: this.#gauge, refusals }
     this.#lone = new Lone(parts)
     this.#sessions = new Sessions(parts)
     this.#maxBatch = limits.maxBatch
@@ -126,13 +129,13 @@ export class Endpoint {
     if (allowed !== undefined) answer.also(allowed)
     const { legacySse } = this.options
     const isLegacy = request.path === legacySse?.path || request.path === legacySse?.messages
-    if (request.path !== path && path !== "*" && !isLegacy) return this.#refuse(answer, notFound)
+    if (request.path !== path && path !== "*" && !isLegacy) return this.#refusals.refuse(answer, notFound)
     const preflight = method === "OPTIONS"
       ? cors?.preflight(request.header("origin"), (name) => request.header(name))
       : undefined
     if (preflight !== undefined) return answer.reply(204, preflight, "")
     const isServed = method === "POST" || method === "GET" || method === "DELETE" || (isLegacy && method !== "OPTIONS")
-    if (!isServed) return this.#refuse(answer, invalid(405, "Method Not Allowed", this.#allow))
+    if (!isServed) return this.#refusals.refuse(answer, invalid(405, "Method Not Allowed", this.#allow))
     if (identify === undefined) return this.#route(request, answer, isLegacy)
     identify(() => {
       try {
@@ -152,33 +155,35 @@ export class Endpoint {
   /** The transport of 2024-11-05: GET on one path, POST on another. */
   #legacy({ messages, path }: LegacySse, request: HttpRequest, answer: HttpAnswer): void {
     const method = request.path === path ? "GET" : "POST"
-    if (request.method !== method) return this.#refuse(answer, invalid(405, "Method Not Allowed", { allow: method }))
+    if (request.method !== method) {
+      return this.#refusals.refuse(answer, invalid(405, "Method Not Allowed", { allow: method }))
+    }
     const refused = method === "GET" ? this.#guards.acceptStream(request) : this.#guards.content(request)
-    if (refused !== undefined) return this.#refuse(answer, refused)
+    if (refused !== undefined) return this.#refusals.refuse(answer, refused)
     if (method === "GET") return this.#sessions.legacyGet(messages, request, answer)
     this.#read(request, answer, (message) => {
       const wrong = this.#mismatch(message, request, false)
       if (wrong === undefined) this.#sessions.legacyPost(message, request, answer)
-      else this.#refuse(answer, because(McpError.headerMismatch(wrong), Revision.latestSession), idOf(message))
+      else this.#refusals.refuse(answer, because(McpError.headerMismatch(wrong), Revision.latestSession), idOf(message))
     })
   }
 
   /** A stream of a session, or its end. */
   #open(request: HttpRequest, answer: HttpAnswer): void {
     if (this.options.sessions.stateless) {
-      return this.#refuse(answer, invalid(405, `Method Not Allowed: ${request.method}`, { allow: "POST" }))
+      return this.#refusals.refuse(answer, invalid(405, `Method Not Allowed: ${request.method}`, { allow: "POST" }))
     }
     const classified = classify(request, undefined, this.#host.revisions)
-    if (classified._tag === "Refused") return this.#refuse(answer, classified)
+    if (classified._tag === "Refused") return this.#refusals.refuse(answer, classified)
     if (request.method === "DELETE") return this.#sessions.delete(request, answer)
     const refused = this.#guards.acceptStream(request) ?? (this.#closing ? closing : undefined)
-    if (refused !== undefined) return this.#refuse(answer, refused)
+    if (refused !== undefined) return this.#refusals.refuse(answer, refused)
     this.#sessions.get(request, answer)
   }
 
   #post(request: HttpRequest, answer: HttpAnswer): void {
     const refused = this.#guards.content(request) ?? this.#guards.accept(request)
-    if (refused !== undefined) return this.#refuse(answer, refused)
+    if (refused !== undefined) return this.#refusals.refuse(answer, refused)
     this.#read(request, answer, (message) => this.#posted(message, request, answer))
   }
 
@@ -186,7 +191,7 @@ export class Endpoint {
     const { maxBodies, maxBody } = this.options
     // Without a `Content-Length` it may become as large as any.
     const expected = Math.min(Number(request.header("content-length") ?? maxBody), maxBody)
-    if (this.#gauge.bodies + expected > maxBodies) return this.#refuse(answer, tooMuchAtOnce)
+    if (this.#gauge.bodies + expected > maxBodies) return this.#refusals.refuse(answer, tooMuchAtOnce)
     this.#gauge.bodies += expected
     request.read(maxBody, (body) => {
       this.#gauge.bodies -= expected
@@ -195,8 +200,8 @@ export class Endpoint {
           const { text } = body
           request.size = text.length
           this.#parsed(JsonRpc.parseText(text, this.#maxBatch), text.length, answer, then)
-        } else if (body.fault === "TooLarge") this.#refuse(answer, tooLarge)
-        else if (body.fault === "Encoding") this.#refuse(answer, noText)
+        } else if (body.fault === "TooLarge") this.#refusals.refuse(answer, tooLarge)
+        else if (body.fault === "Encoding") this.#refusals.refuse(answer, noText)
       } catch (defect) {
         this.#fault(answer, defect)
       }
@@ -212,26 +217,26 @@ export class Endpoint {
   ): void {
     if (!isOpening(message)) return then(message)
     if (size <= this.options.sessions.maxInitialize && holdsAtMost(message.params, maxValues)) return then(message)
-    this.#refuse(answer, tooMuch, message.id)
+    this.#refusals.refuse(answer, tooMuch, message.id)
   }
 
   #posted(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
     // What is in flight may finish, and so its questions may be answered.
     if (this.#closing && (message._tag === "Request" || message._tag === "Batch")) {
-      return this.#refuse(answer, closing, idOf(message))
+      return this.#refusals.refuse(answer, closing, idOf(message))
     }
     // What looks like an answer fails the question that it is for, and so goes to its session.
     if (message._tag === "Invalid" && !message.answer) {
-      return this.#refuse(answer, malformed(message), message.id)
+      return this.#refusals.refuse(answer, malformed(message), message.id)
     }
     const { stateless } = this.options.sessions
     const classified = classify(request, message, this.#host.revisions, stateless)
-    if (classified._tag === "Refused") return this.#refuse(answer, classified, idOf(message))
+    if (classified._tag === "Refused") return this.#refusals.refuse(answer, classified, idOf(message))
     if (classified._tag === "SessionEra") return this.#inSession(message, request, answer)
     if (message._tag === "Request") return this.#lone.start(message, request, answer)
     if (message._tag === "Notification") return this.#notified(message, request, answer)
     // A single response or a malformed one: the classification refuses those of this era.
-    this.#refuse(answer, noAnswers)
+    this.#refusals.refuse(answer, noAnswers)
   }
 
   /**
@@ -245,10 +250,10 @@ export class Endpoint {
       ? undefined
       : Header.mismatch(Header.names.protocolVersion, stated, version)) ??
       mirrored.mismatch(this.#host.catalog, message, request, undefined, false)
-    if (wrong !== undefined) return this.#refuse(answer, because(McpError.headerMismatch(wrong)))
+    if (wrong !== undefined) return this.#refusals.refuse(answer, because(McpError.headerMismatch(wrong)))
     const { revisions } = this.#host
     if (version !== undefined && !revisions.includes(version as Revision.Revision)) {
-      return this.#refuse(
+      return this.#refusals.refuse(
         answer,
         because(McpError.unsupportedProtocolVersion({ supported: revisions, requested: version }))
       )
@@ -259,7 +264,7 @@ export class Endpoint {
   #inSession(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
     const wrong = this.#mismatch(message, request, this.options.requireMirroredHeaders)
     if (wrong === undefined) return this.#sessions.post(message, request, answer)
-    this.#refuse(answer, because(McpError.headerMismatch(wrong), Revision.latestSession), idOf(message))
+    this.#refusals.refuse(answer, because(McpError.headerMismatch(wrong), Revision.latestSession), idOf(message))
   }
 
   #mismatch(message: JsonRpc.Inbound, request: HttpRequest, demanded: boolean): string | undefined {
@@ -281,14 +286,8 @@ export class Endpoint {
     const value = request.header(header.toLowerCase())
     const said = value === undefined ? `without a ${header}` : `with the ${header} ${logged(value)}`
     const text = `HTTP: refused a request ${said}, which is not among the ${option} of the server`
-    Effect.runForkWith(this.#context)(Effect.logWithLevel(this.#warned.has(option) ? "Debug" : "Warn")(text))
+    this.#refusals.because(text, this.#warned.has(option) ? "Debug" : "Warn", answer, refused)
     this.#warned.add(option)
-    this.#refuse(answer, refused)
-  }
-
-  #refuse(answer: HttpAnswer, refused: Refused, id?: JsonRpc.Id): void {
-    this.#host.observer?.refused(refused.status)
-    refuse(answer, refused, id)
   }
 
   /** Something of this side broke. Its cause reaches the log, and a reference to it the client. */
@@ -296,7 +295,7 @@ export class Endpoint {
     const reference = globalThis.crypto.randomUUID()
     Effect.runForkWith(this.#context)(Effect.logError(`An HTTP request failed, reference ${reference}`, defect))
     try {
-      if (!answer.over) this.#refuse(answer, because(McpError.internal(reference), Revision.latest, 500))
+      if (!answer.over) this.#refusals.refuse(answer, because(McpError.internal(reference), Revision.latest, 500))
     } catch {
       answer.abort()
     }

@@ -22,7 +22,8 @@ import type { KeepAlive } from "./keepAlive.ts"
 import * as mirrored from "./mirrored.ts"
 import type { Resolved } from "./options.ts"
 import type { Parts } from "./parts.ts"
-import { because, closing, json, refuse, type Refused, tooMany, tooManyStreams } from "./refusal.ts"
+import { because, closing, json, tooMany, tooManyStreams } from "./refusal.ts"
+import type { Refusals } from "./refusals.ts"
 import * as sse from "./sse.ts"
 import { Unsent } from "./unsent.ts"
 import { Waiters } from "./waiters.ts"
@@ -68,6 +69,7 @@ export class Lone implements Owner {
   readonly #context: Context.Context<never>
   readonly #keepAlive: KeepAlive
   readonly #gauge: Gauge
+  readonly #refusals: Refusals
   readonly #interruptGrace: number
   readonly #clock: Clock.Clock
   /** Those that did not end at once. */
@@ -76,12 +78,13 @@ export class Lone implements Owner {
   /** Who waits until there are none. */
   readonly #waiting = new Waiters()
 
-  constructor({ context, gauge, host, keepAlive, limits, options }: Parts) {
+  constructor({ context, gauge, host, keepAlive, limits, options, refusals }: Parts) {
     this.#host = host
     this.#options = options
     this.#context = context
     this.#keepAlive = keepAlive
     this.#gauge = gauge
+    this.#refusals = refusals
     this.#interruptGrace = limits.interruptGrace
     this.#clock = Context.get(context, Clock.Clock)
   }
@@ -99,15 +102,17 @@ export class Lone implements Owner {
     // Without `_meta` the header alone makes it one of this era, and `_meta` is what is missing.
     if (stated !== version && (version !== undefined || stated === undefined)) {
       const wrong = Header.mismatch(Header.names.protocolVersion, stated, version ?? "")
-      if (wrong !== undefined) return this.#refuse(to, because(McpError.headerMismatch(wrong)), id)
+      if (wrong !== undefined) return this.#refusals.refuse(to, because(McpError.headerMismatch(wrong)), id)
     }
     const caller = this.#host.identify(message, from)
-    if ("error" in caller) return this.#refuse(to, because(caller.error, caller.revision), id)
+    if ("error" in caller) return this.#refusals.refuse(to, because(caller.error, caller.revision), id)
     const wrong = mirrored.mismatch(this.#host.catalog, message, from, caller, true)
-    if (wrong !== undefined) return this.#refuse(to, because(McpError.headerMismatch(wrong), caller.revision), id)
+    if (wrong !== undefined) {
+      return this.#refusals.refuse(to, because(McpError.headerMismatch(wrong), caller.revision), id)
+    }
     if (message.method === listen) {
-      if (this.#gauge.streams >= this.#options.maxStreams) return this.#refuse(to, tooManyStreams, id)
-    } else if (this.#gauge.requests >= this.#options.maxRequests) return this.#refuse(to, tooMany, id)
+      if (this.#gauge.streams >= this.#options.maxStreams) return this.#refusals.refuse(to, tooManyStreams, id)
+    } else if (this.#gauge.requests >= this.#options.maxRequests) return this.#refusals.refuse(to, tooMany, id)
     new Turn(this, message, caller, from, to).start()
   }
 
@@ -157,7 +162,7 @@ export class Lone implements Owner {
   /** Whoever asked is gone; or they are not, and this side ends. A client that heard of nothing might wait for ever. */
   drop(exchange: Exchange): void {
     const turn = exchange as Turn
-    if (!turn.streams) return turn.to.over ? undefined : this.#refuse(turn.to, closing, turn.id)
+    if (!turn.streams) return turn.to.over ? undefined : this.#refusals.refuse(turn.to, closing, turn.id)
     if (!turn.to.over) turn.to.write(sse.message(JsonRpc.encode(JsonRpc.failure(turn.id, closing.error))))
     this.#end(turn)
   }
@@ -234,10 +239,5 @@ export class Lone implements Owner {
   #end({ to }: Turn): void {
     this.#host.observer?.streamClosed()
     to.end()
-  }
-
-  #refuse(to: HttpAnswer, refused: Refused, id: JsonRpc.Id): void {
-    this.#host.observer?.refused(refused.status)
-    refuse(to, refused, id)
   }
 }

@@ -7,6 +7,7 @@ import type { Host } from "../host.ts"
 import type { Gauge } from "./gauge.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import type { Resolved } from "./options.ts"
+import type { Refusals } from "./refusals.ts"
 
 /** What those of one endpoint have in common. */
 export interface Parts {
@@ -17,4 +18,5 @@ export interface Parts {
   readonly context: Context.Context<never>
   readonly keepAlive: KeepAlive
   readonly gauge: Gauge
+  readonly refusals: Refusals
 }

@@ -28,18 +28,8 @@ import type { KeepAlive } from "./keepAlive.ts"
 import { LegacySession } from "./legacy.ts"
 import type { Resolved } from "./options.ts"
 import type { Parts } from "./parts.ts"
-import {
-  busy,
-  closing,
-  idOf,
-  invalid,
-  malformed,
-  noSession,
-  refuse,
-  type Refused,
-  tooMany,
-  tooManyStreams
-} from "./refusal.ts"
+import { busy, closing, idOf, invalid, malformed, noSession, type Refused, tooMany, tooManyStreams } from "./refusal.ts"
+import type { Refusals } from "./refusals.ts"
 import { HttpSession } from "./sessionConnection.ts"
 
 const noLegacyId = invalid(400, "Bad Request: the sessionId of a session is missing")
@@ -61,6 +51,7 @@ export class Sessions implements Keeper {
   readonly keepAlive: KeepAlive
   closing = false
   readonly gauge: Gauge
+  readonly #refusals: Refusals
   readonly #host: Host
   readonly #context: Context.Context<never>
   readonly #limits: Limits.Resolved
@@ -77,10 +68,11 @@ export class Sessions implements Keeper {
   #posts = 0
 
   /** An `EventLog` among the services of the endpoint is used. */
-  constructor({ context, gauge, host, keepAlive, limits, options }: Parts) {
+  constructor({ context, gauge, host, keepAlive, limits, options, refusals }: Parts) {
     this.options = options
     this.keepAlive = keepAlive
     this.gauge = gauge
+    this.#refusals = refusals
     this.log = Option.getOrElse(Context.getOption(context, EventLog.EventLog), () => EventLog.memory())
     this.#host = host
     this.#context = context
@@ -275,8 +267,7 @@ export class Sessions implements Keeper {
   // ---- what a session needs
 
   refuse(answer: HttpAnswer, refused: Refused, id?: JsonRpc.Id): void {
-    this.#host.observer?.refused(refused.status)
-    refuse(answer, refused, id)
+    this.#refusals.refuse(answer, refused, id)
   }
 
   get crowded(): boolean {
