@@ -60,7 +60,7 @@ describe("a process that serves HTTP", () => {
       expect(["130", "143"]).toContain(String(yield* server.exit))
     })))
 
-  it.live("with 1,000 streams open SIGTERM takes under a second, each ends with its result, and no client sees a reset", () =>
+  it.live("with 1,000 streams open SIGTERM waits for no grace, each ends with its result, and no client sees a reset", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* run()
       const streams = yield* Effect.forEach(Array.from({ length: 1_000 }), () => kit.open(server, listen), {
@@ -71,7 +71,8 @@ describe("a process that serves HTTP", () => {
       const told = performance.now()
       server.kill("SIGTERM")
       expect(yield* server.exit).toBe(143)
-      expect(performance.now() - told).toBeLessThan(1_000)
+      // It takes a tenth of a second, or a second where other tests have the machine. The graces are of 5.
+      expect(performance.now() - told).toBeLessThan(4_000)
       for (const { ended, message } of streams) {
         expect((yield* message).result).toMatchObject({ resultType: "complete" })
         expect(yield* ended).toBe("end")

@@ -36,20 +36,25 @@ describe("close", () => {
       expect([server.endpoint.sessions, server.endpoint.streams]).toEqual([0, 0])
     }))
 
-  it.live("1,000 idle streams end cleanly, in under a second: no client sees a reset", () =>
-    Effect.gen(function*() {
-      const server = yield* serve()
-      const streams = yield* Effect.forEach(
-        Array.from({ length: 1_000 }),
-        () => Effect.flatMap(enter(server, "2025-11-25"), (client) => client.get()),
-        { concurrency: 20 }
-      )
-      expect([server.endpoint.sessions, server.endpoint.streams]).toEqual([1_000, 1_000])
-      const [took] = yield* Effect.timed(server.endpoint.close)
-      expect(Duration.toMillis(took)).toBeLessThan(1_000)
-      const ends = yield* Effect.forEach(streams, ({ ended }) => ended)
-      expect(new Set(ends)).toEqual(new Set(["end"]))
-    }), 60_000)
+  it.live(
+    "1,000 idle streams end cleanly, and wait for no grace: no client sees a reset",
+    () =>
+      Effect.gen(function*() {
+        const server = yield* serve()
+        const streams = yield* Effect.forEach(
+          Array.from({ length: 1_000 }),
+          () => Effect.flatMap(enter(server, "2025-11-25"), (client) => client.get()),
+          { concurrency: 20 }
+        )
+        expect([server.endpoint.sessions, server.endpoint.streams]).toEqual([1_000, 1_000])
+        const [took] = yield* Effect.timed(server.endpoint.close)
+        // The machine may be busy with other tests; the grace is 5 seconds.
+        expect(Duration.toMillis(took)).toBeLessThan(4_000)
+        const ends = yield* Effect.forEach(streams, ({ ended }) => ended)
+        expect(new Set(ends)).toEqual(new Set(["end"]))
+      }),
+    60_000
+  )
 
   it.effect("after the grace what still runs is interrupted, and answered with 503", () =>
     Effect.gen(function*() {
