@@ -15,7 +15,7 @@ import { logged } from "../clip.ts"
 import { holdsAtMost } from "../decode.ts"
 import type { Host } from "../host.ts"
 import { classify, isOpening } from "./classify.ts"
-import type { HttpAnswer, HttpRequest } from "./door.ts"
+import type { Body, HttpAnswer, HttpRequest } from "./door.ts"
 import { Gauge } from "./gauge.ts"
 import { Guards, lets } from "./guards.ts"
 import { KeepAlive } from "./keepAlive.ts"
@@ -189,29 +189,36 @@ export class Endpoint {
 
   #read(request: HttpRequest, answer: HttpAnswer, then: (message: JsonRpc.Inbound) => void): void {
     const { maxBodies, maxBody } = this.options
-    // Without a `Content-Length` it may become as large as any.
-    const expected = Math.min(Number(request.header("content-length") ?? maxBody), maxBody)
+    const declared = Number(request.header("content-length") ?? maxBody)
+    // Without a `Content-Length`, or with one that is none, it may become as large as any.
+    const expected = declared >= 0 ? Math.min(declared, maxBody) : maxBody
     if (this.#gauge.bodies + expected > maxBodies) return this.#refusals.refuse(answer, tooMuchAtOnce)
     this.#gauge.bodies += expected
-    request.read(maxBody, (body) => {
+    const read = (body: Body): void => {
       this.#gauge.bodies -= expected
       try {
         if (!("fault" in body)) {
-          const { text } = body
-          request.size = text.length
-          this.#parsed(JsonRpc.parseText(text, this.#maxBatch), text.length, answer, then)
+          request.size = body.text.length
+          this.#parsed(JsonRpc.parseText(body.text, this.#maxBatch), request, answer, then)
         } else if (body.fault === "TooLarge") this.#refusals.refuse(answer, tooLarge)
         else if (body.fault === "Encoding") this.#refusals.refuse(answer, noText)
       } catch (defect) {
         this.#fault(answer, defect)
       }
-    })
+    }
+    try {
+      request.read(maxBody, read)
+    } catch (defect) {
+      // Somebody else has read it: nothing will call back.
+      this.#gauge.bodies -= expected
+      throw defect
+    }
   }
 
   /** What a client says of itself is kept for as long as its session. */
   #parsed(
     message: JsonRpc.Inbound,
-    size: number,
+    { size }: HttpRequest,
     answer: HttpAnswer,
     then: (message: JsonRpc.Inbound) => void
   ): void {

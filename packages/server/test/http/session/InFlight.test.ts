@@ -1,7 +1,10 @@
 /** What is in flight is bounded over all sessions, and so are the bodies that it came with. */
 import { describe, expect, it } from "@effect/vitest"
 import * as LegacySse from "@skein/server/LegacySse"
+import * as WebHttp from "@skein/server/WebHttp"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import { doors } from "../doors.ts"
 import * as fixtures from "../fixtures.ts"
 import { modern, open, raw, send } from "../kit.ts"
@@ -90,6 +93,38 @@ describe("maxBodies", () => {
         expect(taken.status).toBe(200)
       })))
   }
+
+  it.live("a body that cannot be read, or whose Content-Length is none, leaves nothing that counts", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const quiet = Layer.provideMerge(fixtures.server(fixtures.echo), Logger.layer([]))
+      const context = yield* Effect.orDie(Layer.build(quiet))
+      const handler = yield* Effect.provideContext(WebHttp.handler({ maxBody: 1_000, maxBodies: 2_000 }), context)
+      const { body, headers } = discover
+      const ask = (length?: string) =>
+        new Request("http://localhost/mcp", {
+          method: "POST",
+          headers: {
+            ...headers as Record<string, string>,
+            ...(length === undefined ? {} : { "content-length": length })
+          },
+          body: JSON.stringify(body)
+        })
+      const status = (request: Request) => Effect.promise(async () => (await handler(request)).status)
+      for (let n = 0; n < 5; n++) {
+        const read = ask()
+        yield* Effect.promise(() => read.text())
+        expect(yield* status(read)).toBe(500)
+      }
+      for (const length of ["x", "-5", "Infinity"]) expect(yield* status(ask(length))).toBeOneOf([200, 413])
+      expect(yield* status(ask())).toBe(200)
+      // The bound holds still.
+      const endless = () => new ReadableStream({ pull: () => new Promise(() => {}) })
+      for (let n = 0; n < 2; n++) {
+        const init = { method: "POST", headers: headers as Record<string, string>, body: endless(), duplex: "half" }
+        void handler(new Request("http://localhost/mcp", init as RequestInit))
+      }
+      expect(yield* status(ask())).toBe(503)
+    })))
 
   it.effect("the bodies of requests in flight count in both eras, until these are answered", () =>
     Effect.gen(function*() {
