@@ -7,7 +7,7 @@ import * as ByteSize from "effect/ByteSize"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
+import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import type { HttpServerError } from "effect/http/HttpServerError"
@@ -28,7 +28,7 @@ const isTooLarge = (error: HttpServerError): boolean =>
 
 /**
  * Reads a body whose length nobody has said: `arrayBuffer` would keep its chunks apart until the end. What is beyond the limit is
- * dropped, until the connection is closed.
+ * dropped, until the connection is closed. However that ends, it has called back once.
  */
 const collect = (
   stream: HttpServerRequest["stream"],
@@ -42,9 +42,12 @@ const collect = (
     pieces = undefined
     done({ fault: "TooLarge" })
   }
-  return Effect.map(
+  return Effect.onExit(
     Stream.runForEachArray(stream, (some) => Effect.sync(() => some.forEach(take))),
-    () => pieces === undefined ? undefined : done(decode(pieces.bytes))
+    (exit) =>
+      Effect.sync(() => {
+        if (pieces !== undefined) done(Exit.isSuccess(exit) ? decode(pieces.bytes) : { fault: "Aborted" })
+      })
   )
 }
 
@@ -114,9 +117,8 @@ export class RouterRequest implements HttpRequest {
     if (this.header("transfer-encoding") !== undefined) {
       const reading = Effect.runForkWith(this.#all)(collect(this.#request.stream, limit, done))
       this.#answer.reading = reading
-      reading.addObserver((exit) => {
+      reading.addObserver(() => {
         this.#answer.reading = undefined
-        if (exit._tag === "Failure") done({ fault: "Aborted" })
       })
       return
     }
