@@ -21,7 +21,7 @@ import { ServerCapabilities } from "@skein/protocol/Capabilities"
 import { EmptyResult, Implementation, type LoggingLevel } from "@skein/protocol/Common"
 import * as Codec from "@skein/protocol/Codec"
 import type { CompleteResult, PromptReference, ResourceTemplateReference } from "@skein/protocol/Completion"
-import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import type { GetPromptResult, ListPromptsResult, Prompt } from "@skein/protocol/Prompt"
 import type {
@@ -35,7 +35,6 @@ import * as Revision from "@skein/protocol/Revision"
 import type { ListToolsResult, Tool } from "@skein/protocol/Tool"
 import type { Transport } from "@skein/runtime/Connection"
 import type * as Limits from "@skein/runtime/Limits"
-import type { CallOptions } from "@skein/runtime/Exchange"
 import type { Peer } from "@skein/runtime/Peer"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Context from "effect/Context"
@@ -47,10 +46,17 @@ import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { ClientError } from "./ClientError.ts"
-import { call, type Line, refusal } from "./internal/calls.ts"
-import { connect, type Opened } from "./internal/connect.ts"
+import type { Detection } from "./Detection.ts"
+import * as Answers from "./internal/answers.ts"
+import * as Cache from "./internal/cache.ts"
+import { call, type Desk, refusal } from "./internal/calls.ts"
+import { connect } from "./internal/connect.ts"
+import * as Definitions from "./internal/definitions.ts"
+import * as Keeper from "./internal/keeper.ts"
+import { Notices } from "./internal/notices.ts"
 import * as Output from "./internal/output.ts"
 import { walk } from "./internal/pages.ts"
+import type { RequestOptions } from "./internal/requestOptions.ts"
 import type { Notification } from "./Notification.ts"
 
 /** How a client is made. Every member is optional; the defaults stand beside it. */
@@ -82,13 +88,16 @@ export interface Options {
    * How many notifications wait for each listener of `notifications`: 256 by default. When it is full the oldest is dropped.
    */
   readonly notificationBuffer?: number | undefined
+  /**
+   * How often one request may be answered with questions (`input_required`) before it fails with `Limit`: 10 by default. What
+   * the host answers to them is provided as services.
+   */
+  readonly maxRounds?: number | undefined
+  /** What was found out about the server before; see {@link Client.detection}. */
+  readonly detection?: Detection | undefined
 }
 
-/**
- * How one request is made: `timeout` and `maxTimeout` instead of those of the client's limits (60 seconds and 1 hour), and
- * `onProgress` to ask the server for progress. What `onProgress` throws is logged.
- */
-export interface RequestOptions extends CallOptions {}
+export type { RequestOptions }
 
 /** How one page of a listing is asked for. */
 export interface PageOptions extends RequestOptions {
@@ -125,6 +134,8 @@ export interface CallTool {
 export interface Client {
   /** What was negotiated. */
   readonly revision: Revision.Revision
+  /** What was found out about the server, to be kept and given to the next client of it (`detection`). */
+  readonly detection: Detection
   /** How the negotiated revision converses. */
   readonly era: Revision.Era
   /** Name and version of the server, as it gave them. Not to be trusted. */
@@ -207,7 +218,7 @@ export interface Client {
 export const Client: Context.Service<Client, Client> = Context.Service<Client>("@skein/client/Client")
 
 /** What a server declared, without the members that are malformed: they never hurt. */
-const readCapabilities = (raw: JsonObject, revision: Revision.Revision): ServerCapabilities => {
+const readCapabilities = (raw: JsonRpc.JsonObject, revision: Revision.Revision): ServerCapabilities => {
   const whole = Codec.decode(ServerCapabilities, revision, raw)
   if (Result.isSuccess(whole)) return whole.success
   const sound = Object.entries(raw).filter(([key, value]) =>
@@ -216,20 +227,13 @@ const readCapabilities = (raw: JsonObject, revision: Revision.Revision): ServerC
   return Object.fromEntries(sound)
 }
 
-const assemble = (opened: Opened, options: Options): Client => {
-  const { agreement: { capabilities, info, instructions, revision }, notices, peer, settings, warn } = opened
-  const modern = Revision.era(revision) === "request"
-  const bounds = { maxPages: options.maxPages ?? 1_000, maxItems: options.maxItems ?? 10_000 }
-  let stamp: Line["stamp"] = modern ? settings.stamp(revision) : (params) => params
-  const line: Line = {
-    peer,
-    revision,
-    capabilities,
-    enforceCapabilities: options.enforceCapabilities ?? true,
-    stamp: (params) => stamp(params),
-    warn
-  }
-  const request: Client["request"] = (method, params, options) => call(line, method, params, options)
+const assemble = (
+  desk: Desk,
+  notices: Notices<Notification>,
+  bounds: { readonly maxPages: number; readonly maxItems: number }
+): Client => {
+  const { keeper } = desk
+  const request: Client["request"] = (method, params, options) => call(desk, method, params, options)
 
   const page = <R>(method: Method.RequestMethod<{ readonly cursor?: string }, R>) => (options: PageOptions = {}) =>
     request(method, options.cursor === undefined ? {} : { cursor: options.cursor }, options)
@@ -243,7 +247,7 @@ const assemble = (opened: Opened, options: Options): Client => {
     args?: object,
     options: RequestOptions | TypedCallOptions<A, RD> = {}
   ) => {
-    const params = args === undefined ? { name } : { name, arguments: args as JsonObject }
+    const params = args === undefined ? { name } : { name, arguments: args as JsonRpc.JsonObject }
     const called = request(Method.CallTool, params, options)
     return "output" in options && options.output !== undefined
       ? Effect.flatMap(called, (result) => Output.decode(name, result, options.output))
@@ -251,11 +255,26 @@ const assemble = (opened: Opened, options: Options): Client => {
   }
 
   return {
-    revision,
-    era: Revision.era(revision),
-    server: info === undefined ? undefined : Result.getOrUndefined(Codec.decode(Implementation, revision, info)),
-    capabilities: readCapabilities(capabilities, revision),
-    instructions,
+    get revision() {
+      return keeper.last.revision
+    },
+    get era() {
+      return Revision.era(keeper.last.revision)
+    },
+    get server() {
+      const { agreement: { info }, revision } = keeper.last
+      return info === undefined ? undefined : Result.getOrUndefined(Codec.decode(Implementation, revision, info))
+    },
+    get capabilities() {
+      return readCapabilities(keeper.last.capabilities, keeper.last.revision)
+    },
+    get instructions() {
+      return keeper.last.agreement.instructions
+    },
+    get detection() {
+      const { agreement, connection: { variant } } = keeper.last
+      return { ...agreement, variant }
+    },
     listTools: page(Method.ListTools),
     allTools: all(Method.ListTools, ({ tools }) => tools),
     callTool: callTool as CallTool,
@@ -274,21 +293,27 @@ const assemble = (opened: Opened, options: Options): Client => {
         known === undefined ? { ref, argument } : { ref, argument, context: { arguments: known } },
         options
       ),
-    // Any answer will do: what it says was read in the handshake.
-    ping: Effect.asVoid(request(modern ? { ...Method.Discover, result: EmptyResult } : Method.Ping, {})),
+    ping: Effect.suspend(() =>
+      // Any answer will do: what it says was read in the handshake.
+      Effect.asVoid(
+        request(keeper.last.modern ? { ...Method.Discover, result: EmptyResult } : Method.Ping, {}, { cache: "bypass" })
+      )
+    ),
     setLoggingLevel: (level, options) =>
-      modern
-        ? Effect.suspend(() => {
-          const refused = refusal(line, { ...Method.SetLevel, until: undefined })
-          if (refused !== undefined) return Effect.fail(refused)
-          stamp = settings.stamp(revision, level)
-          return Effect.void
-        })
-        : Effect.asVoid(request(Method.SetLevel, { level }, options)),
+      Effect.suspend(() => {
+        const { last } = keeper
+        if (!last.modern) return Effect.asVoid(request(Method.SetLevel, { level }, options))
+        const refused = refusal(desk, last, { ...Method.SetLevel, until: undefined })
+        if (refused !== undefined) return Effect.fail(refused)
+        last.level(level)
+        return Effect.void
+      }),
     request,
     notifications: notices.stream,
-    ended: peer.ended,
-    peer
+    ended: keeper.ended,
+    get peer() {
+      return keeper.last.peer
+    }
   }
 }
 
@@ -302,7 +327,35 @@ const assemble = (opened: Opened, options: Options): Client => {
  * when they get a request that they do not know.
  */
 export const make = (transport: Transport, options: Options = {}): Effect.Effect<Client, ClientError, Scope.Scope> =>
-  Effect.map(connect(transport, options), (opened) => assemble(opened, options))
+  Effect.gen(function*() {
+    const fork = Effect.runForkWith(yield* Effect.context<never>())
+    const warn: Desk["warn"] = (...message) => void fork(Effect.logWarning(...message))
+    const notices = new Notices<Notification>(options.notificationBuffer ?? 256)
+    const answers = yield* Answers.make
+    const definitions = Definitions.make()
+    const cache = Cache.none
+    const heard = (notification: JsonRpc.Notification): void => {
+      if (notification.method === Method.ToolListChanged.name) definitions.forget()
+      cache.notice(notification)
+    }
+    const bounds = { maxPages: options.maxPages ?? 1_000, maxItems: options.maxItems ?? 10_000 }
+    const relisted = (cursor: string | undefined) =>
+      call(desk, Method.ListTools, cursor === undefined ? {} : { cursor }, { cache: "refresh" })
+    const open = connect(transport, options, { answers, notices, heard, warn })
+    const keeper = yield* Keeper.make(open, answers.opened)
+    const desk: Desk = {
+      keeper,
+      enforceCapabilities: options.enforceCapabilities ?? true,
+      maxRounds: options.maxRounds ?? 10,
+      answers,
+      definitions,
+      cache,
+      relist: Effect.suspend(() => walk(Method.ListTools.name, bounds, relisted, ({ tools }) => tools)),
+      warn
+    }
+    yield* Effect.forkScoped(Effect.ensuring(keeper.ended, Effect.sync(() => notices.end())))
+    return assemble(desk, notices, bounds)
+  })
 
 /** A layer that opens a client, and closes it. See {@link make}. */
 export const layer = (transport: Transport, options: Options = {}): Layer.Layer<Client, ClientError> =>

@@ -10,12 +10,15 @@ import * as Data from "effect/Data"
  * What a host decides on.
  *
  * - `Open`: the transport could not be opened; `cause` is its `TransportError`.
- * - `Closed`: the connection ended before the answer came, or was over already; `end` says how. What a server that was spawned
- *   wrote to its standard error last is in the message, where the transport kept it.
+ * - `Closed`: the connection ended before the answer came, or was over already, and `end` says how; or, without `end`, the answer
+ *   was lost on its way and could not be fetched again. What a server that was spawned wrote to its standard error last is in the
+ *   message, where the transport kept it.
+ * - `Refused`: what answers over HTTP is no answer of the protocol; `status` is the HTTP status, the `cause` a `TransportError`.
+ * - `Unauthorized`: the server wants to know who asks (`status` 401), or does not let them (403).
  * - `TimedOut`: no answer within the timeout of the call. The server was told that it is cancelled.
  * - `Limit`: a bound of this side was met: too many requests wait for an answer, or a listing has too many pages.
  * - `Unsupported`: the negotiated revision or the server does not have it, or it cannot be said in the revision. Nothing was
- *   sent, with one exception: an answer that asks for input (`input_required`).
+ *   sent, with one exception: an answer that asks for input (`input_required`) that this client does not provide.
  * - `Protocol`: the server answered with an error; `error` is it.
  * - `InvalidAnswer`: the server answered with something that is not what the method promises.
  * - `Tool`: a typed call of a tool ended with `isError`; `result` is what it said.
@@ -24,6 +27,8 @@ import * as Data from "effect/Data"
 export type Reason =
   | "Open"
   | "Closed"
+  | "Refused"
+  | "Unauthorized"
   | "TimedOut"
   | "Limit"
   | "Unsupported"
@@ -41,5 +46,9 @@ export class ClientError extends Data.TaggedError("ClientError")<{
   readonly error?: McpError.McpError | undefined
   readonly result?: CallToolResult | undefined
   readonly end?: SessionEnd | undefined
+  /** The HTTP status of a refusal. */
+  readonly status?: number | undefined
+  /** True where the server surely has not begun to handle the request, so that it may be made again whatever it does. */
+  readonly undelivered?: boolean | undefined
   readonly cause?: unknown
 }> {}

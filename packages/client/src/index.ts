@@ -1,4 +1,5 @@
 export * as Client from "./Client.ts"
 export * as ClientError from "./ClientError.ts"
+export * as Detection from "./Detection.ts"
 export * as Notification from "./Notification.ts"
 export * as Stdio from "./Stdio.ts"

@@ -16,11 +16,20 @@ export type End =
   | { readonly _tag: "Ended" }
   | { readonly _tag: "Lost"; readonly cause: TransportError }
 
-/** A transport that could not be opened, or that broke. */
+/** A transport that could not be opened, or that broke, or one message that it could not deliver. */
 export class TransportError extends Data.TaggedError("TransportError")<{
-  /** What went wrong: it could not be started, or it broke after it was. */
-  readonly reason: "Open" | "Lost"
+  /**
+   * What went wrong: it could not be started; it broke after it was; or the other side's transport said no to one message
+   * without an answer of the protocol (an HTTP status, say).
+   */
+  readonly reason: "Open" | "Lost" | "Refused"
   readonly message: string
+  /** The HTTP status of a refusal. */
+  readonly status?: number | undefined
+  /** How long the other side asks to wait before it is tried again, in milliseconds (`Retry-After`). */
+  readonly retryAfter?: number | undefined
+  /** True where the other side surely has not begun to handle the message, so that it may be sent again whatever it does. */
+  readonly undelivered?: boolean | undefined
   readonly cause?: unknown
 }> {}
 
@@ -44,11 +53,18 @@ export interface Origin {
 
 /**
  * What takes the messages in. Calls come one after the other, never nested; `end` comes once, last, and also when this side
- * closes the connection.
+ * closes the connection. `refused` says that one request of this side's will not be answered, while the connection goes on; a
+ * receiver that sends no requests omits it.
  */
 export interface Receiver {
   readonly message: (message: JsonRpc.Inbound, origin?: Origin) => void
+  readonly refused?: ((id: JsonRpc.Id, error: TransportError) => void) | undefined
   readonly end: (end: End) => void
+}
+
+/** HTTP headers that mirror a part of a message, by their names. */
+export interface Headers {
+  readonly [name: string]: string
 }
 
 /**
@@ -61,6 +77,9 @@ export interface Receiver {
  *   still listen (a client that has closed a server's stdin still reads its stdout), so that the answers to what is in flight
  *   get out before `close`. After `Closed` or `Lost` it does nothing and answers `true`. It throws only what
  *   `JsonRpc.encode` throws, and then nothing was sent.
+ * - `mirrors` says that `headers` given to `send` reach the other side beside the message: HTTP. Elsewhere they are ignored.
+ * - `variant` is what the transport found out about how the other side wants to be spoken to, where there is a choice: a name
+ *   that can be kept, and given to `connectAs` the next time. It is settled when the handshake is over.
  * - `drained` succeeds as soon as the transport takes more, or is over; `drainedAbout` as soon as it takes more about a request. A
  *   transport with one stream omits that.
  * - `dropped` hears that nothing more will be said about a request: it was cancelled, or came after the end, and is not answered. A
@@ -73,7 +92,9 @@ export interface Receiver {
  */
 export interface Connection {
   readonly open: (receiver: Receiver) => void
-  readonly send: (message: JsonRpc.Outbound, about?: JsonRpc.Id) => boolean
+  readonly send: (message: JsonRpc.Outbound, about?: JsonRpc.Id, headers?: Headers) => boolean
+  readonly mirrors?: boolean | undefined
+  readonly variant?: string | undefined
   readonly drained: Effect.Effect<void>
   readonly drainedAbout?: ((about: JsonRpc.Id) => Effect.Effect<void>) | undefined
   readonly dropped?: ((about: JsonRpc.Id) => void) | undefined
@@ -87,4 +108,11 @@ export interface Connection {
 export interface Transport {
   /** Opens a connection that the scope closes. */
   readonly connect: Effect.Effect<Connection, TransportError, Scope.Scope>
+  /** Opens a connection to what was found out to be of that `variant` before, without finding it out again. */
+  readonly connectAs?: ((variant: string) => Effect.Effect<Connection, TransportError, Scope.Scope>) | undefined
+  /**
+   * Whether a client opens a connection that was lost anew by itself unless it is told otherwise: over HTTP, where a client "MUST
+   * start a new session" when its own is gone. Off by default.
+   */
+  readonly reconnects?: boolean | undefined
 }

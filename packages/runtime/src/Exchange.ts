@@ -14,7 +14,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
-import type { Origin, Principal } from "./Connection.ts"
+import type { Headers, Origin, Principal } from "./Connection.ts"
 import { RequestError } from "./RequestError.ts"
 
 /** What a request says about who asks, or what its session says for it. */
@@ -48,6 +48,10 @@ export interface CallOptions {
    * throws is logged.
    */
   readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** Hears the notifications of the subscription that the request opens (`subscriptions/listen`). What it throws is logged. */
+  readonly onNotification?: ((notification: JsonRpc.Notification) => void) | undefined
+  /** Headers that mirror a part of the params, for a connection that `mirrors` them. */
+  readonly headers?: Headers | undefined
   /** In the request era: what the question is known by when the handler runs again, instead of a digest of what is asked. */
   readonly key?: string | undefined
   /** In the request era, with a `key`: whether an answer counts that comes under it though nobody has asked yet. */

@@ -14,7 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import type { Connection, Origin, Receiver } from "./Connection.ts"
+import type { Connection, Headers, Origin, Receiver, TransportError } from "./Connection.ts"
 import type { Caller, CallOptions, Dispatcher, Exchange, McpRequest, Refusal } from "./Exchange.ts"
 import { BatchReply } from "./internal/batch.ts"
 import { type CallResult, Calls, closed, type Host as CallsHost } from "./internal/calls.ts"
@@ -40,6 +40,11 @@ export interface Options<R> {
   readonly onNotification?:
     | ((peer: Peer, notification: JsonRpc.Notification) => Effect.Effect<void, never, R> | void)
     | undefined
+  /**
+   * Whether the timeouts of own requests stand still while a request of the other side is handled, up to their `maxTimeout`: for
+   * a client, whose user may be asked by the server before the call is answered. Off by default.
+   */
+  readonly patient?: boolean | undefined
   readonly limits?: Limits.Limits | undefined
 }
 
@@ -187,6 +192,10 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
     this.close(end)
   }
 
+  refused(id: JsonRpc.Id, error: TransportError): void {
+    this.#calls?.fail(id, error)
+  }
+
   message(inbound: JsonRpc.Inbound, origin: Origin | undefined): void {
     switch (inbound._tag) {
       case "Request":
@@ -222,6 +231,7 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
         if (notification.params !== undefined) this.#calls?.progress(notification.params)
         return
       default:
+        this.#calls?.notice(notification)
         return this.#notice(notification)
     }
   }
@@ -301,6 +311,7 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
   }
 
   counted(): void {
+    if (this.#options.patient === true && this.#requests.size === 0) this.#calls?.postpone()
     this.#flow()
     this.#settled()
   }
@@ -312,8 +323,12 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
     this.#settled()
   }
 
-  send(message: JsonRpc.Message, about: JsonRpc.Id | undefined): void {
-    this.#connection.send(message, about)
+  send(message: JsonRpc.Message, about: JsonRpc.Id | undefined, headers?: Headers): void {
+    this.#connection.send(message, about, headers)
+  }
+
+  get held(): boolean {
+    return this.#options.patient === true && this.#requests.size > 0
   }
 
   toError(error: JsonRpc.ErrorObject): McpError.McpError {

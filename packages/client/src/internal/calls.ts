@@ -2,27 +2,34 @@
  * From a method and its params to its result: what may be asked, how it is written, and how the answer is read.
  */
 import * as Codec from "@skein/protocol/Codec"
-import type { InputRequiredResult } from "@skein/protocol/InputRequired"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
-import type { CallOptions } from "@skein/runtime/Exchange"
-import type { Peer } from "@skein/runtime/Peer"
+import type { ListToolsResult } from "@skein/protocol/Tool"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { ClientError } from "../ClientError.ts"
-import { fromRequest } from "./requestFailure.ts"
+import type { Answers } from "./answers.ts"
+import type { Cached, Got } from "./cache.ts"
+import type { Definitions } from "./definitions.ts"
+import type { Keeper } from "./keeper.ts"
+import type { Line } from "./line.ts"
 import { repair } from "./repair.ts"
+import { replayed } from "./replay.ts"
+import { fromRequest } from "./requestFailure.ts"
+import type { RequestOptions } from "./requestOptions.ts"
 
-/** What a call is made with. */
-export interface Line {
-  readonly peer: Peer
-  readonly revision: Revision.Revision
-  /** What the server declared, as it did. */
-  readonly capabilities: JsonObject
+/** What every call of a client goes through. */
+export interface Desk {
+  readonly keeper: Keeper
   readonly enforceCapabilities: boolean
-  /** Adds what each request says about itself in the request era; nothing in the session era. */
-  readonly stamp: (params: JsonObject) => JsonObject
+  /** How often one request may be answered with questions. */
+  readonly maxRounds: number
+  readonly answers: Answers
+  readonly definitions: Definitions
+  readonly cache: Cached
+  /** Lists all tools once more, past the cache. */
+  readonly relist: Effect.Effect<unknown, ClientError>
   /** Logs a warning. */
   readonly warn: (...message: ReadonlyArray<unknown>) => void
 }
@@ -32,76 +39,143 @@ type AnyMethod = Pick<Method.AnyRequest, "name" | "from" | "since" | "until" | "
 const unsupported = (method: string, message: string, cause?: unknown): ClientError =>
   new ClientError({ reason: "Unsupported", method, message, cause })
 
+const invalid = (method: string, message: string): ClientError =>
+  new ClientError({ reason: "InvalidAnswer", method, message })
+
 /** Why a method may not be called, if it may not. */
-export const refusal = (line: Line, { name, from, since, until, capability }: AnyMethod): ClientError | undefined => {
-  const { revision } = line
+export const refusal = (
+  desk: Pick<Desk, "enforceCapabilities">,
+  { capabilities, revision }: Line,
+  { name, from, since, until, capability }: AnyMethod
+): ClientError | undefined => {
   if (from === "server" || !Revision.within(revision, since, until)) {
     return unsupported(name, `A client has no ${name} in ${revision}`)
   }
-  if (!line.enforceCapabilities || capability === undefined || capability.side === "client") return undefined
-  if (Method.has(line.capabilities, capability, revision)) return undefined
+  if (!desk.enforceCapabilities || capability === undefined || capability.side === "client") return undefined
+  if (Method.has(capabilities, capability, revision)) return undefined
   const message = `The server did not declare ${capability.path.join(".")}, which ${name} needs (enforceCapabilities)`
   return unsupported(name, message)
 }
 
-const questions = (result: InputRequiredResult): string => {
-  const asked = Object.values(result.inputRequests ?? {}).map((request) => request.method)
-  return asked.length === 0 ? "to be asked again with its requestState" : [...new Set(asked)].join(", ")
-}
-
 /** Reads an answer; of a listing that is not valid as a whole, the items that are. */
-const decode = <R>(method: Method.RequestMethod<unknown, R>, line: Line, raw: JsonObject) => {
-  const decoded = Codec.decodeAnswer(method, line.revision, raw)
+const decode = <R>(method: Method.RequestMethod<unknown, R>, desk: Desk, { revision }: Line, raw: JsonObject) => {
+  const decoded = Codec.decodeAnswer(method, revision, raw)
   if (Result.isSuccess(decoded)) return decoded
-  const repaired = repair(method.name, raw, line.revision)
+  const repaired = repair(method.name, raw, revision)
   if (repaired === undefined) return decoded
-  const again = Codec.decodeAnswer(method, line.revision, repaired.raw)
-  if (Result.isSuccess(again)) line.warn(`${method.name}: malformed items were left out`, repaired.dropped.slice(0, 8))
+  const again = Codec.decodeAnswer(method, revision, repaired.raw)
+  if (Result.isSuccess(again)) desk.warn(`${method.name}: malformed items were left out`, repaired.dropped.slice(0, 8))
   return again
 }
 
-const read = <R>(
-  method: Method.RequestMethod<unknown, R>,
+const send = (
+  desk: Desk,
   line: Line,
-  raw: JsonObject
-): Effect.Effect<R, ClientError> => {
-  const { name } = method
-  const decoded = decode(method, line, raw)
-  if (Result.isFailure(decoded)) {
-    const message = `The answer to ${name} is not valid: ${decoded.failure}`
-    return Effect.fail(new ClientError({ reason: "InvalidAnswer", method: name, message }))
-  }
-  const answer = decoded.success
-  switch (answer._tag) {
-    case "Complete":
-      return Effect.succeed(answer.result)
-    case "InputRequired":
-      return Effect.fail(unsupported(name, `The server wants ${questions(answer.result)} before it answers ${name}`))
-    default: {
-      const message = `The server answered ${name} with a task, which was not asked for`
-      return Effect.fail(new ClientError({ reason: "InvalidAnswer", method: name, message }))
-    }
-  }
+  method: string,
+  params: JsonObject,
+  options: RequestOptions
+): Effect.Effect<JsonObject, ClientError> => {
+  const headers = line.connection.mirrors === true && line.modern && method === Method.CallTool.name
+    ? desk.definitions.headers(params)
+    : undefined
+  const asked = headers === undefined ? options : { ...options, headers }
+  return Effect.mapError(
+    line.peer.request(method, line.stamp(params), asked),
+    (error) => fromRequest(method, error)
+  )
 }
 
-/** Makes one call. */
-export const call = <P, R>(
-  line: Line,
-  method: Method.RequestMethod<P, R>,
-  params: P,
-  options: CallOptions = {}
-): Effect.Effect<R, ClientError> =>
-  Effect.suspend(() => {
-    const refused = refusal(line, method)
-    if (refused !== undefined) return Effect.fail(refused)
+/**
+ * Sends a call of a tool once more when the server misses headers: "the client SHOULD call `tools/list` to check for changes to the
+ * tool's `inputSchema`, then retry the original request" (2026-07-28, streamable HTTP, client behavior).
+ */
+const sendMirrored: typeof send = (desk, line, method, params, options) => {
+  const sent = send(desk, line, method, params, options)
+  if (method !== Method.CallTool.name || line.connection.mirrors !== true || !line.modern) return sent
+  return Effect.catchIf(
+    sent,
+    ({ error }) => error?.reason === "HeaderMismatch",
+    () => Effect.andThen(desk.relist, send(desk, line, method, params, options))
+  )
+}
+
+/** What an answer that asks for input is answered with: the same request, with what the host says. */
+interface Reply {
+  readonly inputResponses?: unknown
+  readonly requestState?: string
+}
+
+/** A call on its way: what it is, and what it takes to make it. */
+interface Errand<P, R> {
+  readonly desk: Desk
+  readonly method: Method.RequestMethod<P, R>
+  readonly options: RequestOptions
+  readonly repeatable: boolean
+}
+
+/** Writes a request and sends it on the line that is open; again on another one, where that does no harm. */
+const deliver = <P, R>({ desk, method, options, repeatable }: Errand<P, R>, params: P) =>
+  replayed({ keeper: desk.keeper, repeatable }, method, options, (line) => {
     const written = Codec.encodeParams(method, line.revision, params)
     if (Result.isFailure(written)) {
       const { message } = written.failure
       return Effect.fail(unsupported(method.name, `${method.name} cannot be sent: ${message}`, written.failure))
     }
-    const sent = line.peer.request(method.name, line.stamp(written.success), options)
-    return Effect.matchEffect(sent, {
-      onSuccess: (raw) => read(method as Method.RequestMethod<unknown, R>, line, raw),
-      onFailure: (error) => Effect.fail(fromRequest(method.name, error))
+    return Effect.map(sendMirrored(desk, line, method.name, written.success, options), (raw) => ({ line, raw }))
+  })
+
+const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Effect<Got<R>, ClientError> =>
+  Effect.flatMap(deliver(errand, params), ({ line, raw }) => {
+    const { desk, method } = errand
+    const { name } = method
+    const decoded = decode(method as Method.RequestMethod<unknown, R>, desk, line, raw)
+    if (Result.isFailure(decoded)) {
+      return Effect.fail(invalid(name, `The answer to ${name} is not valid: ${decoded.failure}`))
+    }
+    const answer = decoded.success
+    if (answer._tag === "Complete") {
+      return Effect.succeed({ result: listed(desk, line, name, answer.result), keep: rounds === 0 })
+    }
+    if (answer._tag !== "InputRequired") {
+      return Effect.fail(invalid(name, `The server answered ${name} with a task, which was not asked for`))
+    }
+    if (rounds >= desk.maxRounds) {
+      const message = `${name} was answered with questions more than ${desk.maxRounds} times (maxRounds)`
+      return Effect.fail(new ClientError({ reason: "Limit", method: name, message }))
+    }
+    const { inputRequests = {}, requestState } = answer.result
+    return Effect.flatMap(desk.answers.fulfil(line, name, inputRequests), (inputResponses) => {
+      const reply: Reply = {
+        ...(Object.keys(inputResponses).length === 0 ? undefined : { inputResponses }),
+        // "If the InputRequiredResult does not contain a requestState field, the client MUST NOT include one in the retry."
+        ...(requestState === undefined ? undefined : { requestState })
+      }
+      const { inputResponses: _, requestState: __, ...first } = params as P & Reply
+      return round(errand, { ...first, ...reply } as P, rounds + 1)
     })
+  })
+
+/** Remembers the tools of a listing. */
+const listed = <R>(desk: Desk, line: Line, method: string, result: R): R =>
+  method === Method.ListTools.name ? desk.definitions.read(line, result as ListToolsResult) as R : result
+
+const repeatable = (desk: Desk, method: string, params: unknown, options: RequestOptions): boolean =>
+  options.replay ?? (method !== Method.CallTool.name || desk.definitions.repeatable((params as { name: string }).name))
+
+/** Makes one call. */
+export const call = <P, R>(
+  desk: Desk,
+  method: Method.RequestMethod<P, R>,
+  params: P,
+  options: RequestOptions = {}
+): Effect.Effect<R, ClientError> =>
+  Effect.suspend(() => {
+    const refused = refusal(desk, desk.keeper.last, method)
+    if (refused !== undefined) return Effect.fail(refused)
+    const errand = { desk, method, options, repeatable: repeatable(desk, method.name, params, options) }
+    const got = round(errand, params, 0)
+    const mode = method.cacheable ? options.cache ?? "use" : "bypass"
+    return mode === "bypass"
+      ? Effect.map(got, ({ result }) => result)
+      : desk.cache.through(method, params, mode, got)
   })

@@ -1,14 +1,14 @@
 /**
  * Opens a connection to a server and negotiates; once more where the server did not outlive the probe.
  */
+import type { ClientCapabilities } from "@skein/protocol/Capabilities"
 import * as Codec from "@skein/protocol/Codec"
 import type { Implementation } from "@skein/protocol/Common"
-import * as McpError from "@skein/protocol/McpError"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
-import type { Transport } from "@skein/runtime/Connection"
-import type { Dispatcher } from "@skein/runtime/Exchange"
+import type { Connection, Transport } from "@skein/runtime/Connection"
 import type * as Limits from "@skein/runtime/Limits"
 import * as Peer from "@skein/runtime/Peer"
 import type * as Duration from "effect/Duration"
@@ -18,9 +18,11 @@ import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import { ClientError } from "../ClientError.ts"
 import type { Notification } from "../Notification.ts"
+import type { Answers } from "./answers.ts"
 import { guard } from "./guard.ts"
 import { type Agreement, initialize, mayInitialize, probe, probes, type Settings } from "./handshake.ts"
-import { Notices } from "./notices.ts"
+import type { Line } from "./line.ts"
+import type { Notices } from "./notices.ts"
 import { decode } from "./notification.ts"
 
 /** The part of the client's options that matters here. */
@@ -34,19 +36,15 @@ export interface Setup {
 
 const defaultInfo: Implementation = { name: "skein", version: "0.1.0" }
 
-/** Answers the requests of the server. What this client does not declare it does not have. */
-const dispatch: Dispatcher = (exchange) =>
-  exchange.method === "ping" ? Effect.succeed({}) : Effect.fail(McpError.methodNotFound(exchange.method))
-
-const settingsOf = (options: Setup): Settings => {
+const settingsOf = (options: Setup, clientCapabilities: ClientCapabilities): Settings => {
   const clientInfo = options.info ?? defaultInfo
   return {
     revisions: Revision.all.filter((revision) => options.revisions?.includes(revision) ?? true),
     probeTimeout: options.probeTimeout ?? "3 seconds",
     stamp: (protocolVersion, logLevel) =>
-      RequestMeta.stamper({ protocolVersion, clientInfo, clientCapabilities: {}, logLevel }),
+      RequestMeta.stamper({ protocolVersion, clientInfo, clientCapabilities, logLevel }),
     introduction: (protocolVersion) => {
-      const params = { protocolVersion, capabilities: {}, clientInfo }
+      const params = { protocolVersion, capabilities: clientCapabilities, clientInfo }
       return Result.getOrElse(Codec.encodeParams(Method.Initialize, protocolVersion, params), () => params)
     }
   }
@@ -54,31 +52,29 @@ const settingsOf = (options: Setup): Settings => {
 
 type Handshake = (peer: Peer.Peer, settings: Settings) => Effect.Effect<Agreement, ClientError, Scope.Scope>
 
-/** An open connection, and what was agreed on. */
-export interface Opened {
-  readonly peer: Peer.Peer
-  readonly agreement: Agreement
-  readonly settings: Settings
+/** What every connection of a client shares. */
+export interface Shared {
+  readonly answers: Answers
   readonly notices: Notices<Notification>
+  /** Hears every notification, as it came. */
+  readonly heard: (notification: JsonRpc.Notification) => void
   /** Logs a warning, from where no effect runs. */
   readonly warn: (...message: ReadonlyArray<unknown>) => void
 }
 
 /** One connection and its handshake, in a scope of its own, so that a failed one is closed before the next is opened. */
 const attempt = (
-  transport: Transport,
+  { answers, heard, notices, warn }: Shared,
+  connecting: Transport["connect"],
   options: Setup,
   settings: Settings,
   handshake: Handshake
-): Effect.Effect<Opened, ClientError, Scope.Scope> =>
+): Effect.Effect<Line, ClientError, Scope.Scope> =>
   Effect.gen(function*() {
     const scope = yield* Scope.fork(yield* Effect.scope)
-    const fork = Effect.runForkWith(yield* Effect.context<never>())
-    const warn: Opened["warn"] = (...message) => void fork(Effect.logWarning(...message))
-    const notices = new Notices<Notification>(options.notificationBuffer ?? 256)
     let revision: Revision.Revision | undefined
     const opening = Effect.gen(function*() {
-      const connection = yield* Effect.mapError(transport.connect, (cause) =>
+      const connection = yield* Effect.mapError(connecting, (cause) =>
         new ClientError({ reason: "Open", message: cause.message, cause }))
       const peer = yield* Peer.make({
         connection: guard(connection, {
@@ -88,13 +84,15 @@ const attempt = (
           dropped: (what) =>
             warn(`The server sends what it must not, and it is ignored: ${what}`)
         }),
-        dispatch,
+        dispatch: answers.dispatch,
+        patient: true,
         identify: ({ session }) => ({
           revision: session?.revision ?? Revision.latestSession,
           info: session?.info,
           capabilities: session?.capabilities ?? {}
         }),
         onNotification: (_, message) => {
+          heard(message)
           if (revision === undefined || !notices.listened) return
           const decoded = decode(message, revision)
           if (Result.isSuccess(decoded)) return notices.tell(decoded.success)
@@ -104,8 +102,7 @@ const attempt = (
       })
       const agreement = yield* handshake(peer, settings)
       revision = agreement.revision
-      yield* Effect.forkScoped(Effect.ensuring(peer.ended, Effect.sync(() => notices.end())))
-      return { peer, agreement, settings, notices, warn }
+      return lineOf(connection, peer, agreement, settings)
     })
     return yield* opening.pipe(
       Scope.provide(scope),
@@ -113,13 +110,35 @@ const attempt = (
     )
   })
 
+const lineOf = (connection: Connection, peer: Peer.Peer, agreement: Agreement, settings: Settings): Line => {
+  const { capabilities, revision } = agreement
+  const modern = Revision.era(revision) === "request"
+  const line: Line = {
+    peer,
+    connection,
+    agreement,
+    revision,
+    modern,
+    capabilities,
+    stamp: modern ? settings.stamp(revision) : (params) => params,
+    level: (level) => {
+      if (modern) line.stamp = settings.stamp(revision, level)
+    }
+  }
+  return line
+}
+
 /** Opens, and closes with the scope. The errors are those of `Client.make`. */
-export const connect = (transport: Transport, options: Setup): Effect.Effect<Opened, ClientError, Scope.Scope> => {
-  const settings = settingsOf(options)
+export const connect = (
+  transport: Transport,
+  options: Setup,
+  shared: Shared
+): Effect.Effect<Line, ClientError, Scope.Scope> => {
+  const settings = settingsOf(options, shared.answers.capabilities)
   if (settings.revisions.length === 0) {
     return Effect.fail(new ClientError({ reason: "Negotiation", message: "The option `revisions` names no revision" }))
   }
-  const open = (handshake: Handshake) => attempt(transport, options, settings, handshake)
+  const open = (handshake: Handshake) => attempt(shared, transport.connect, options, settings, handshake)
   if (!probes(settings)) return open(initialize)
   if (!mayInitialize(settings)) return open(probe)
   // Some servers of the session era exit when they get a request before `initialize`.

@@ -43,11 +43,11 @@ export const guard = (connection: Connection, watch: Watch): Connection => {
       if (inbound._tag === "Request" && watch.revision === "2026-07-28") return drop("requests of the server")
       receiver.message(inbound)
     }
-    return { message, end: (end) => receiver.end(end) }
+    return { message, refused: (id, error) => receiver.refused?.(id, error), end: (end) => receiver.end(end) }
   }
   return {
     open: (receiver) => connection.open(guarded(receiver)),
-    send: (message, about) => connection.send(message, about),
+    send: (message, about, headers) => connection.send(message, about, headers),
     drained: connection.drained,
     pause: connection.pause === undefined ? undefined : () => connection.pause!(),
     resume: connection.resume === undefined ? undefined : () => connection.resume!(),

@@ -2,6 +2,7 @@
  * What the failure of a request means to a host.
  */
 import * as McpError from "@skein/protocol/McpError"
+import { TransportError } from "@skein/runtime/Connection"
 import type { RequestError } from "@skein/runtime/RequestError"
 import type { SessionEnd } from "@skein/runtime/Session"
 import { ClientError } from "../ClientError.ts"
@@ -26,10 +27,19 @@ export const fromRequest = (method: string, error: McpError.McpError | RequestEr
   if (McpError.isMcpError(error)) {
     return new ClientError({ reason: "Protocol", method, message: `${method}: ${error.message}`, error, cause: error })
   }
-  if (error.reason !== "Closed") {
-    return new ClientError({ reason: error.reason, method, message: error.message, cause: error.cause ?? error })
+  const { end, message, reason, undelivered } = error
+  if (reason === "Closed") {
+    const cause = end?._tag === "Lost" ? end.cause : error.cause ?? error
+    return new ClientError({ reason, method, message: `${message}${endText(end)}`, end, undelivered, cause })
   }
-  const { end } = error
-  const cause = end?._tag === "Lost" ? end.cause : error
-  return new ClientError({ reason: "Closed", method, message: `${error.message}${endText(end)}`, end, cause })
+  const cause = error.cause ?? error
+  const status = cause instanceof TransportError ? cause.status : undefined
+  return new ClientError({
+    reason: status === 401 || status === 403 ? "Unauthorized" : reason,
+    method,
+    message,
+    status,
+    undelivered,
+    cause
+  })
 }

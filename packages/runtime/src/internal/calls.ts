@@ -6,11 +6,13 @@
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
+import { subscriptionId } from "@skein/protocol/RequestMeta"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Duration from "effect/Duration"
 import type * as Fiber from "effect/Fiber"
 import type { CallOptions } from "../Exchange.ts"
+import type { Headers, TransportError } from "../Connection.ts"
 import type { Resolved } from "../Limits.ts"
 import { RequestError } from "../RequestError.ts"
 import type { SessionEnd } from "../Session.ts"
@@ -24,6 +26,7 @@ interface Call {
   readonly timeout: number
   readonly maxTimeout: number
   readonly onProgress: CallOptions["onProgress"]
+  readonly onNotification: CallOptions["onNotification"]
   /** The request of the other side for whose sake it is made. */
   readonly about: JsonRpc.Id | undefined
   readonly startedAt: number
@@ -38,8 +41,10 @@ export interface Host {
   readonly now: () => number
   readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
   /** Sends a message; may throw what `JsonRpc.encode` throws. */
-  readonly send: (message: JsonRpc.Message, about: JsonRpc.Id | undefined) => void
+  readonly send: (message: JsonRpc.Message, about: JsonRpc.Id | undefined, headers?: Headers) => void
   readonly toError: (error: JsonRpc.ErrorObject) => McpError.McpError
+  /** Whether the other side waits for this one, so that the calls' own timeouts stand still. */
+  readonly held: boolean
   /** No call waits any more. */
   readonly quiet: () => void
 }
@@ -86,13 +91,14 @@ export class Calls {
     const timeout = Duration.toMillis(options.timeout ?? this.#limits.timeout)
     const maxTimeout = Duration.toMillis(options.maxTimeout ?? this.#limits.maxTimeout)
     const deadline = startedAt + Math.min(timeout, maxTimeout)
-    const { onProgress } = options
+    const { headers, onNotification, onProgress } = options
     const call = {
       id,
       method,
       timeout,
       maxTimeout,
       onProgress,
+      onNotification,
       about,
       startedAt,
       resume,
@@ -103,7 +109,7 @@ export class Calls {
     this.#pending.set(id, call)
     const sent = onProgress === undefined ? params : withProgressToken(params, id)
     try {
-      this.#host.send(JsonRpc.request(id, method, sent), about)
+      this.#host.send(JsonRpc.request(id, method, sent), about, headers)
     } catch (cause) {
       this.#remove(id)
       const message = `The parameters of ${method} have no JSON form`
@@ -142,6 +148,29 @@ export class Calls {
     call.resume(Effect.fail(new RequestError({ reason: "InvalidAnswer", method: call.method, message })))
   }
 
+  /** The transport says that a request will not be answered. */
+  fail(id: JsonRpc.Id, cause: TransportError): void {
+    const call = this.#pending.get(id)
+    if (call === undefined) return
+    this.#remove(call.id)
+    const { message, undelivered } = cause
+    const reason = cause.reason === "Refused" ? "Refused" : "Closed"
+    call.resume(Effect.fail(new RequestError({ reason, method: call.method, message, undelivered, cause })))
+  }
+
+  /** Hands a notification to the call whose subscription it belongs to, if there is one. */
+  notice(notification: JsonRpc.Notification): void {
+    const meta = notification.params?.["_meta"]
+    if (!JsonRpc.isObject(meta)) return
+    const call = this.#pending.get(meta[subscriptionId] as JsonRpc.Id)
+    if (call?.onNotification === undefined) return
+    try {
+      call.onNotification(notification)
+    } catch (defect) {
+      this.#host.fork(Effect.logError(`${notification.method} was not handled`, Cause.die(defect)))
+    }
+  }
+
   /** Progress came: it must belong to a waiting call that asked for it, and grow. It pushes the deadline back. */
   progress(params: JsonRpc.JsonObject): void {
     const call = this.#pending.get(params["progressToken"] as JsonRpc.Id)
@@ -174,6 +203,14 @@ export class Calls {
     this.#remove(call.id)
     const message = `The other side has ended ${call.method}`
     call.resume(Effect.fail(new RequestError({ reason: "Closed", method: call.method, message })))
+  }
+
+  /** Starts the timeouts anew: the other side was waiting for this one. */
+  postpone(): void {
+    const now = this.#host.now()
+    for (const call of this.#pending.values()) {
+      call.deadline = Math.min(Math.max(call.deadline, now + call.timeout), call.startedAt + call.maxTimeout)
+    }
   }
 
   /** Fails whatever waits. */
@@ -213,6 +250,7 @@ export class Calls {
     this.#wakeAt = Infinity
     const now = this.#host.now()
     let next = Infinity
+    if (this.#host.held) this.postpone()
     for (const call of [...this.#pending.values()]) {
       if (call.deadline > now) {
         next = Math.min(next, call.deadline)

@@ -44,7 +44,13 @@ const unanswered = (error: McpError.McpError | RequestError, method: string, rev
       revision,
       cause: error
     })
-    : new AskError({ reason: error.reason, method, message: error.message, revision, cause: error })
+    : new AskError({
+      reason: error.reason === "Refused" ? "Closed" : error.reason,
+      method,
+      message: error.message,
+      revision,
+      cause: error
+    })
 
 /** What is the matter with a question to a client, or its params as they are written. */
 const write = <P, R>(

@@ -1,0 +1,23 @@
+/**
+ * What a client found out about a server, in a form that can be kept: as JSON, in a file or a database.
+ *
+ * 2026-07-28, versioning: "Clients SHOULD cache the result for the lifetime of the server process (stdio) or origin (HTTP), and MAY
+ * persist it across restarts of the same server configuration, re-probing if the cached assumption later fails." A client that is
+ * given a `Detection` sends no probe; a server of the request era is not asked anything at all before the first call.
+ */
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type * as Revision from "@skein/protocol/Revision"
+
+/** What was found out. See the module's text. */
+export interface Detection {
+  /** The revision that was agreed on. */
+  readonly revision: Revision.Revision
+  /** How the transport reaches the server, where it had a choice: `streamable` or `sse` over HTTP. */
+  readonly variant?: string | undefined
+  /** Name and version of the server, as it gave them. */
+  readonly info?: JsonObject | undefined
+  /** What the server declared. */
+  readonly capabilities: JsonObject
+  /** How to use the server, for a language model. */
+  readonly instructions?: string | undefined
+}

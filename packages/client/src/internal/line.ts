@@ -1,0 +1,25 @@
+/**
+ * One open connection to a server, and what was agreed on there. A client has one at a time.
+ */
+import type { LoggingLevel } from "@skein/protocol/Common"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type * as Revision from "@skein/protocol/Revision"
+import type { Connection } from "@skein/runtime/Connection"
+import type { Peer } from "@skein/runtime/Peer"
+import type { Agreement } from "./handshake.ts"
+
+/** See the module's text. */
+export interface Line {
+  readonly peer: Peer
+  readonly connection: Connection
+  readonly agreement: Agreement
+  readonly revision: Revision.Revision
+  /** Whether it is of the request era. */
+  readonly modern: boolean
+  /** What the server declared, as it did. */
+  readonly capabilities: JsonObject
+  /** Adds what each request says about itself in the request era; nothing in the session era. */
+  stamp: (params: JsonObject) => JsonObject
+  /** Asks for log messages of that level from now on, in the request era; nothing in the session era. */
+  readonly level: (level: LoggingLevel) => void
+}

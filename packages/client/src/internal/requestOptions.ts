@@ -1,0 +1,22 @@
+/**
+ * How one request of a client is made.
+ */
+import type { CallOptions } from "@skein/runtime/Exchange"
+
+/**
+ * How one request is made: `timeout` and `maxTimeout` instead of those of the client's limits (60 seconds and 1 hour), and
+ * `onProgress` to ask the server for progress. What `onProgress` throws is logged.
+ */
+export interface RequestOptions extends Pick<CallOptions, "timeout" | "maxTimeout" | "onProgress" | "onNotification"> {
+  /**
+   * For what a server lets clients keep (lists, resources): `use` a response that is kept while it is fresh (the default), `refresh`
+   * it, or `bypass` the cache and leave it as it is.
+   */
+  readonly cache?: "use" | "refresh" | "bypass" | undefined
+  /**
+   * Whether the request may be made again when its answer was lost, so that it may reach the server twice. By default calls of
+   * tools are not, unless the tool says that it is read-only or idempotent, and everything else is. What surely has not reached the
+   * server is made again in any case.
+   */
+  readonly replay?: boolean | undefined
+}
