@@ -6,6 +6,9 @@ import type { Work } from "./Work.ts"
 /** The dialects that are understood. */
 export type Dialect = "2020-12" | "draft-07"
 
+/** A schema that cannot be used; its message says why. */
+export class Unusable extends Error {}
+
 /** Where in the schema something is, for messages. */
 export type Place = ReadonlyArray<string>
 

@@ -1,11 +1,11 @@
 /**
  * JSON Schema, compiled once into functions; no `eval`. What each keyword does is in `scalars`, `arrays`, `objects` and `logic`.
  */
-import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { isObject, type JsonObject } from "../../JsonRpc.ts"
 import * as arrays from "./arrays.ts"
 import { Keywords, type Part } from "./Keywords.ts"
 import * as logic from "./logic.ts"
-import { type Dialect, type Document, Node, type Place, type Rule } from "./Node.ts"
+import { type Dialect, type Document, Node, type Place, type Rule, Unusable } from "./Node.ts"
 import * as objects from "./objects.ts"
 import * as scalars from "./scalars.ts"
 import { GivenUp, type Problem, Work } from "./Work.ts"
@@ -21,9 +21,6 @@ export interface Limits {
   /** Whether patterns that cannot be run in linear time are run by the engine of JavaScript. */
   readonly nativePatterns: boolean
 }
-
-/** A schema that cannot be used, and why. */
-export class Unusable extends Error {}
 
 const say = (place: Place): string => {
   const pointer = place.map((key) => `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("")
@@ -175,8 +172,6 @@ export class Compiler implements Document {
 
 // Well within the frames that a validation may enter.
 const maxChain = 200
-
-export type { Dialect, Node }
 
 /** What is wrong with a value, or nothing; a validation that is given up is what is wrong. */
 export const problemsOf = (node: Node, value: unknown, { maxSteps }: Limits): ReadonlyArray<Problem> => {

@@ -4,26 +4,21 @@
  * machine proves the same; the times are far above what is measured, and far below what goes on without a bound.
  */
 import { describe, expect, it } from "@effect/vitest"
-import * as JsonSchema from "@skein/server/JsonSchema"
+import * as SchemaValidation from "@skein/protocol/SchemaValidation"
+import * as Result from "effect/Result"
 
-type Schema = Parameters<typeof JsonSchema.make>[0]
+type Schema = object | boolean
 
-const check = (schema: Schema, value: unknown, options?: JsonSchema.Options): string => {
+const check = (schema: Schema, value: unknown, options?: SchemaValidation.Options): string => {
   const started = performance.now()
-  const result = JsonSchema.make<unknown>(schema, options)["~standard"].validate(value)
+  const [problem] = Result.getOrThrow(SchemaValidation.compile(schema, options)).problems(value)
   expect(performance.now() - started).toBeLessThan(5000)
-  if (result instanceof Promise) throw new Error("It validates at once")
-  return result.issues?.[0]?.message ?? "valid"
+  return problem?.message ?? "valid"
 }
 
-const refusal = (schema: Schema, options?: JsonSchema.Options): string => {
-  const { jsonSchema } = JsonSchema.make(schema, options)["~standard"]
-  try {
-    jsonSchema.input({ target: "draft-2020-12" })
-    return "none"
-  } catch (error) {
-    return (error as Error).message
-  }
+const refusal = (schema: Schema, options?: SchemaValidation.Options): string => {
+  const compiled = SchemaValidation.compile(schema, options)
+  return Result.isFailure(compiled) ? compiled.failure.message : "none"
 }
 
 const many = <A>(length: number, make: (index: number) => A): Array<A> =>

@@ -1,7 +1,7 @@
 /**
  * JSON values, as JSON Schema sees them.
  */
-import { isObject } from "@skein/protocol/JsonRpc"
+import { isObject } from "../../JsonRpc.ts"
 import type { Work } from "./Work.ts"
 
 /** What a value is. Integers are numbers here. */

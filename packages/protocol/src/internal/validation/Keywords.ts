@@ -2,7 +2,7 @@
  * Reads the keywords of one schema. "Schemas MUST be valid according to their declared or default dialect" (2026-07-28): one whose
  * value is of a wrong kind is an error.
  */
-import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { isObject, type JsonObject } from "../../JsonRpc.ts"
 import type { Document, Node, Place, Rule } from "./Node.ts"
 import * as Pattern from "./Pattern.ts"
 

@@ -1,7 +1,8 @@
 /** Random schemas, values and patterns: what is found is what other engines find. */
 import { describe, expect, it } from "@effect/vitest"
-import * as JsonSchema from "@skein/server/JsonSchema"
+import * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import { Ajv2020 } from "ajv/dist/2020.js"
+import * as Result from "effect/Result"
 
 /** The same choices in every run. */
 const choices = (seed: number) => {
@@ -84,11 +85,11 @@ describe("what is valid", () => {
       const choose = choices(seed)
       const made = schemaOf(choose, 3)
       const schema = { allOf: [made], $defs: { leaf: { type: ["integer", "object"] } } } as const
-      const mine = JsonSchema.make<unknown>(schema as never)["~standard"]
+      const mine = Result.getOrThrow(SchemaValidation.compile(schema))
       const theirs = ajv.compile(schema)
       for (let i = 0; i < 24; i++) {
         const value = valueOf(choose, 3)
-        const result = mine.validate(value) as { readonly issues?: unknown }
+        const faults = mine.problems(value)
         let valid: boolean
         try {
           valid = theirs(value)
@@ -97,7 +98,7 @@ describe("what is valid", () => {
           continue
         }
         counts[valid ? "valid" : "invalid"]++
-        expect([schema, value, result.issues === undefined]).toEqual([schema, value, valid])
+        expect([schema, value, faults.length === 0]).toEqual([schema, value, valid])
       }
       ajv.removeSchema()
     }
@@ -135,12 +136,12 @@ describe("what a pattern finds", () => {
       } catch {
         continue
       }
-      const mine = JsonSchema.make<unknown>({ pattern: source })["~standard"]
+      const mine = Result.getOrThrow(SchemaValidation.compile({ pattern: source }))
       for (let i = 0; i < 8; i++) {
         const text = Array.from({ length: choose.next(7) }, () => choose.of(["a", "b", "c", "1", "-", "😀", " ", "\n"]))
           .join("")
-        const result = mine.validate(text) as { readonly issues?: unknown }
-        expect([source, text, result.issues === undefined]).toEqual([source, text, native.test(text)])
+        const faults = mine.problems(text)
+        expect([source, text, faults.length === 0]).toEqual([source, text, native.test(text)])
         tried++
         if (native.test(text)) found++
       }

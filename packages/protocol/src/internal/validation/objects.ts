@@ -1,7 +1,7 @@
 /**
  * The keywords for objects.
  */
-import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { isObject, type JsonObject } from "../../JsonRpc.ts"
 import { areTexts, Keywords, type Part } from "./Keywords.ts"
 import type { Node, Rule } from "./Node.ts"
 import { counted } from "./scalars.ts"
