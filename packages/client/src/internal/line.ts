@@ -1,11 +1,13 @@
 /**
  * One open connection to a server, and what was agreed on there. A client has one at a time.
  */
-import type { LoggingLevel } from "@skein/protocol/Common"
+import * as Codec from "@skein/protocol/Codec"
+import { Implementation, type LoggingLevel } from "@skein/protocol/Common"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
 import type { Connection } from "@skein/runtime/Connection"
 import type { Peer } from "@skein/runtime/Peer"
+import * as Result from "effect/Result"
 import type { Agreement } from "./handshake.ts"
 
 /** See the module's text. */
@@ -22,4 +24,13 @@ export interface Line {
   stamp: (params: JsonObject) => JsonObject
   /** Asks for log messages of that level from now on, in the request era; nothing in the session era. */
   readonly level: (level: LoggingLevel) => void
+  /**
+   * True while what was agreed on is only believed: it comes from a detection that was kept, nothing was asked when the line was
+   * opened, and no call has confirmed it yet.
+   */
+  assumed?: boolean | undefined
 }
+
+/** Name and version of the server, as it gave them. */
+export const serverOf = ({ agreement: { info }, revision }: Line): Implementation | undefined =>
+  info === undefined ? undefined : Result.getOrUndefined(Codec.decode(Implementation, revision, info))

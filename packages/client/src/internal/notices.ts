@@ -6,10 +6,12 @@ import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
 
+const everything = () => true
+
 /** Hands what is told to every listener. Nothing is kept, nor made, while nobody listens. */
 export class Notices<A> {
   readonly #bufferSize: number
-  readonly #listeners = new Set<Queue.Queue<A, Cause.Done>>()
+  readonly #listeners = new Map<Queue.Queue<A, Cause.Done>, (notice: A) => boolean>()
   #over = false
 
   constructor(bufferSize: number) {
@@ -22,22 +24,33 @@ export class Notices<A> {
   }
 
   tell(notice: A): void {
-    for (const listener of this.#listeners) Queue.offerUnsafe(listener, notice)
+    for (const [listener, wants] of this.#listeners) {
+      if (wants(notice)) Queue.offerUnsafe(listener, notice)
+    }
   }
 
   end(): void {
     this.#over = true
-    for (const listener of this.#listeners) Queue.endUnsafe(listener)
+    for (const listener of this.#listeners.keys()) Queue.endUnsafe(listener)
     this.#listeners.clear()
   }
 
   /** Each run of the stream is a listener of its own, with a buffer that drops what is oldest when it is full. */
   get stream(): Stream.Stream<A> {
+    return this.#listen(everything)
+  }
+
+  /** The same, of those that are wanted alone: the others take no room in the buffer. */
+  only<B extends A>(wants: (notice: A) => notice is B): Stream.Stream<B> {
+    return this.#listen(wants) as Stream.Stream<B>
+  }
+
+  #listen(wants: (notice: A) => boolean): Stream.Stream<A> {
     return Stream.callback<A>((queue) =>
       Effect.acquireRelease(
         Effect.sync(() => {
           if (this.#over) Queue.endUnsafe(queue)
-          else this.#listeners.add(queue)
+          else this.#listeners.set(queue, wants)
         }),
         () => Effect.sync(() => this.#listeners.delete(queue))
       ), { bufferSize: this.#bufferSize, strategy: "sliding" })
