@@ -23,6 +23,8 @@ import * as Data from "effect/Data"
  * - `InvalidAnswer`: the server answered with something that is not what the method promises.
  * - `Tool`: a typed call of a tool ended with `isError`; `result` is what it said.
  * - `Negotiation`: the two sides share no revision, or the server refused the handshake (`error` is its error, if it gave one).
+ * - `Unknown`: a pool has no server of that name.
+ * - `Taken`: a pool has a server of that name already.
  */
 export type Reason =
   | "Open"
@@ -36,6 +38,8 @@ export type Reason =
   | "InvalidAnswer"
   | "Tool"
   | "Negotiation"
+  | "Unknown"
+  | "Taken"
 
 /** A failure of a client. Which members are there depends on the `reason`; see {@link Reason}. */
 export class ClientError extends Data.TaggedError("ClientError")<{

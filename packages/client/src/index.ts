@@ -1,5 +1,6 @@
 export * as Client from "./Client.ts"
 export * as ClientError from "./ClientError.ts"
+export * as ClientPool from "./ClientPool.ts"
 export * as Detection from "./Detection.ts"
 export * as Notification from "./Notification.ts"
 export * as Reconnect from "./Reconnect.ts"

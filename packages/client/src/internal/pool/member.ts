@@ -1,0 +1,198 @@
+/**
+ * One server of a pool: opened, watched, and tried again, by one fiber in a scope of its own.
+ */
+import type { Transport } from "@skein/runtime/Connection"
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Random from "effect/Random"
+import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
+import type { Semaphore } from "effect/Semaphore"
+import * as Client from "../../Client.ts"
+import { ClientError } from "../../ClientError.ts"
+import * as Reconnect from "../../Reconnect.ts"
+
+/** A server that is being opened, or waits for its turn. */
+export interface Opening {
+  readonly _tag: "Opening"
+  /** Which attempt it is, from 1. */
+  readonly attempt: number
+}
+
+/** A server that is open. */
+export interface Open {
+  readonly _tag: "Open"
+  readonly client: Client.Client
+}
+
+/** A server that could not be opened, or that ended. */
+export interface Broken {
+  readonly _tag: "Broken"
+  readonly error: ClientError
+  /** How many attempts in a row have come to nothing. */
+  readonly attempt: number
+  /** When it is tried again, in milliseconds since 1970; `undefined` when it is not, and waits for `restart`. */
+  readonly retryAt: number | undefined
+}
+
+/** How a server of a pool does. */
+export type State = Opening | Open | Broken
+
+/** How to reach a server. */
+export interface Server {
+  readonly transport: Transport
+  readonly options?: Client.Options | undefined
+  /** How long one attempt to open it may take, instead of the pool's `timeout`. */
+  readonly timeout?: Duration.Input | undefined
+}
+
+/** What all entries of a pool share. */
+export interface Shared {
+  /** One permit for each server that may be opened at the same time. */
+  readonly doors: Semaphore
+  readonly timeout: Duration.Input
+  readonly policy: Reconnect.Resolved
+  /** Some state has changed. */
+  readonly changed: () => void
+}
+
+const ended = (name: string, client: Client.Client): Effect.Effect<ClientError> =>
+  Effect.map(client.ended, (end) => {
+    const why = end._tag === "Lost" ? `: ${end.cause.message}` : end._tag === "Refused" ? `: ${end.message}` : ""
+    return new ClientError({ reason: "Closed", message: `The connection to ${name} has ended${why}`, end })
+  })
+
+/** See the module's text. */
+export class Member {
+  readonly name: string
+  state: State = { _tag: "Opening", attempt: 1 }
+  readonly #server: Server
+  readonly #shared: Shared
+  readonly #scope: Scope.Closeable
+  #fiber: Fiber.Fiber<void> | undefined
+  #settled = Deferred.makeUnsafe<Client.Client, ClientError>()
+  #attempt = 1
+  #turn = 0
+  #left = false
+
+  constructor(name: string, server: Server, shared: Shared, scope: Scope.Closeable) {
+    this.name = name
+    this.#server = server
+    this.#shared = shared
+    this.#scope = scope
+  }
+
+  /** The client: waits while the server is opened, fails with what broke it. */
+  readonly client: Effect.Effect<Client.Client, ClientError> = Effect.suspend(() => {
+    switch (this.state._tag) {
+      case "Opening":
+        return Deferred.await(this.#settled)
+      case "Open":
+        return Effect.succeed(this.state.client)
+      case "Broken":
+        return Effect.fail(this.state.error)
+    }
+  })
+
+  /** Begins to open it. */
+  readonly start: Effect.Effect<void> = Effect.suspend(() =>
+    Effect.andThen(Scope.addFinalizer(this.#scope, Effect.sync(() => this.#leave())), this.#begin)
+  )
+
+  /** Ends it, waits until it has ended, and begins anew. Of several at the same time the last one begins. */
+  readonly restart: Effect.Effect<void> = Effect.uninterruptible(Effect.suspend(() => {
+    const turn = ++this.#turn
+    const last = this.#fiber
+    this.#become({ _tag: "Opening", attempt: 1 })
+    return Effect.andThen(
+      last === undefined ? Effect.void : Fiber.interrupt(last),
+      Effect.suspend(() => turn === this.#turn ? this.#begin : Effect.void)
+    )
+  }))
+
+  /** Ends it for good. Who waits for it hears of that at once. */
+  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    this.#leave()
+    return Scope.close(this.#scope, Exit.void)
+  })
+
+  get #begin(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (this.#left) return Effect.void
+      this.#attempt = 1
+      this.#become({ _tag: "Opening", attempt: 1 })
+      return Effect.map(Effect.forkIn(this.#run, this.#scope), (fiber) => {
+        this.#fiber = fiber
+      })
+    })
+  }
+
+  #leave(): void {
+    if (this.#left) return
+    const error = new ClientError({ reason: "Closed", message: `The pool has let go of ${this.name}` })
+    this.#become({ _tag: "Broken", error, attempt: this.#attempt, retryAt: undefined })
+    this.#left = true
+  }
+
+  #become(state: State): void {
+    if (this.#left) return
+    const before = this.state._tag
+    this.state = state
+    if (state._tag === "Open") Deferred.doneUnsafe(this.#settled, Exit.succeed(state.client))
+    else if (state._tag === "Broken") Deferred.doneUnsafe(this.#settled, Exit.fail(state.error))
+    else if (before !== "Opening") this.#settled = Deferred.makeUnsafe()
+    this.#shared.changed()
+  }
+
+  get #opening(): Effect.Effect<Client.Client, ClientError, Scope.Scope> {
+    const { name } = this
+    const { options, timeout = this.#shared.timeout, transport } = this.#server
+    return this.#shared.doors.withPermit(
+      Client.make(transport, options).pipe(
+        Effect.catchDefect((cause) =>
+          Effect.fail(new ClientError({ reason: "Open", message: `The transport of ${name} failed`, cause }))
+        ),
+        Effect.timeoutOrElse({
+          duration: timeout,
+          orElse: () =>
+            Effect.fail(new ClientError({ reason: "TimedOut", message: `${name} could not be opened in time` }))
+        })
+      )
+    )
+  }
+
+  /** One life: opens, waits for the end, and says what it was. The state is changed before the scope is closed, which may take. */
+  get #life(): Effect.Effect<number | undefined> {
+    const { policy } = this.#shared
+    return Effect.scoped(Effect.gen({ self: this }, function*() {
+      const opened = yield* Effect.result(this.#opening)
+      let error: ClientError
+      if (Result.isSuccess(opened)) {
+        const since = yield* Clock.currentTimeMillis
+        this.#become({ _tag: "Open", client: opened.success })
+        error = yield* ended(this.name, opened.success)
+        if ((yield* Clock.currentTimeMillis) - since >= policy.stableAfter) this.#attempt = 1
+      } else error = opened.failure
+      const wait = Reconnect.delay(policy, this.#attempt, yield* Random.next, Reconnect.retryAfter(error))
+      const retryAt = this.#attempt > policy.maxAttempts ? undefined : (yield* Clock.currentTimeMillis) + wait
+      this.#become({ _tag: "Broken", error, attempt: this.#attempt, retryAt })
+      return retryAt
+    }))
+  }
+
+  get #run(): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function*() {
+      while (true) {
+        const retryAt = yield* this.#life
+        if (retryAt === undefined) return
+        yield* Effect.sleep(Math.max(0, retryAt - (yield* Clock.currentTimeMillis)))
+        this.#attempt++
+        this.#become({ _tag: "Opening", attempt: this.#attempt })
+      }
+    })
+  }
+}
