@@ -11,11 +11,14 @@ const everything = () => true
 /** Hands what is told to every listener. Nothing is kept, nor made, while nobody listens. */
 export class Notices<A> {
   readonly #bufferSize: number
+  readonly #first: (() => A) | undefined
   readonly #listeners = new Map<Queue.Queue<A, Cause.Done>, (notice: A) => boolean>()
   #over = false
 
-  constructor(bufferSize: number) {
+  /** `first` makes what each listener is told when it comes, also after the end. */
+  constructor(bufferSize: number, first?: () => A) {
     this.#bufferSize = bufferSize
+    this.#first = first
   }
 
   /** Whether anyone listens. */
@@ -49,6 +52,7 @@ export class Notices<A> {
     return Stream.callback<A>((queue) =>
       Effect.acquireRelease(
         Effect.sync(() => {
+          if (this.#first !== undefined) Queue.offerUnsafe(queue, this.#first())
           if (this.#over) Queue.endUnsafe(queue)
           else this.#listeners.set(queue, wants)
         }),
