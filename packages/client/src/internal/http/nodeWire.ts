@@ -118,18 +118,24 @@ class NodeReply implements WireReply {
 }
 
 /**
- * Whether the server surely has not begun to handle a request that failed.
+ * Whether a request never left as a whole, though there was a connection: then the server surely has not begun to handle it.
  *
- * It has not where no connection was made, TLS and all, and where a write failed: then at least the last bytes of the request
- * never left, for they are given to the kernel in order, and a request that is not whole is not handled. That is what a
- * connection looks like that the server had closed for good before it was used again.
+ * That is so where a write failed: the bytes go to the kernel in order, so at least the last of them did not, and nobody handles a
+ * request that is not whole. A connection that the server had closed for good before it was used again fails like that.
  *
- * A connection that is used again and ends without a byte of an answer is not enough, though most often the server had closed it
- * for being idle while the request was on its way: it looks the same when the server took the request and died of it. So that it
- * rarely happens, connections are not kept for as long as servers keep them.
+ * A connection that is used again and ends without a byte of an answer is not enough. Most often the server closed it for being
+ * idle while the request was on its way; but it looks the same when the server took the request and died of it. So that it
+ * seldom happens, connections wait for less time than the servers keep them.
  */
-const isUndelivered = (connected: boolean, cause: unknown): boolean =>
-  !connected || (cause as NodeJS.ErrnoException).syscall === "write"
+const isUnfinished = (cause: unknown): boolean | undefined =>
+  (cause as NodeJS.ErrnoException).syscall === "write" || undefined
+
+const unsendable = (cause: unknown): TransportError =>
+  new TransportError({ reason: "Open", message: `The request could not be made: ${text(cause)}`, cause })
+
+/** Where a name has several addresses Node tries them all, and puts no text in the error. */
+const unreachable = (host: string, cause: unknown): string =>
+  `No connection to ${host}: ${text(cause instanceof AggregateError ? cause.errors.at(-1) : cause)}`
 
 /** One request, from the socket to the end of its body. */
 class Exchange {
@@ -155,14 +161,17 @@ class Exchange {
     try {
       request = module.request({ agent, hostname, port, path, method, headers: list })
     } catch (cause) {
-      return resume(Effect.fail(lost(`The request could not be made: ${text(cause)}`, cause)))
+      return resume(Effect.fail(unsendable(cause)))
     }
     this.#request = request
     const fail = (cause: unknown) => {
       // What happens to the body is told to who reads it.
       if (this.#reply !== undefined) return
-      const error = lost(`No answer of ${host}: ${text(cause)}`, cause, isUndelivered(this.#connected, cause))
-      resume(Effect.fail(error))
+      resume(Effect.fail(
+        this.#connected
+          ? lost(`No answer of ${host}: ${text(cause)}`, cause, isUnfinished(cause))
+          : new TransportError({ reason: "Open", message: unreachable(host, cause), cause, undelivered: true })
+      ))
     }
     request.on("socket", (socket) => {
       const { connecting, encrypted, secureConnecting } = socket as typeof socket & {
@@ -170,7 +179,7 @@ class Exchange {
         readonly secureConnecting?: boolean
       }
       if (!connecting && secureConnecting !== true) {
-        this.#connected = true
+        this.#connected = !socket.destroyed
         return
       }
       socket.once(encrypted === true ? "secureConnect" : "connect", () => {
@@ -194,7 +203,7 @@ class Exchange {
       this.#request?.destroy()
     } else if (!reply.readableEnded && !reply.destroyed) {
       // Nothing may be told any more to who reads it.
-      if (reply.listenerCount("data") > 0) reply.destroy()
+      if (reply.listenerCount("data") > 0) reply.removeAllListeners("data").destroy()
       else reply.resume()
       // The headers and the end of a short body come in one piece, but are told one after the other.
       if (!reply.complete && !reply.destroyed) process.nextTick(() => void (reply.complete || reply.destroy()))

@@ -1,0 +1,435 @@
+/** HTTP by node:http, against real sockets. */
+import { assert, describe, it } from "@effect/vitest"
+import type { TransportError } from "@skein/runtime/Connection"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Http from "node:http"
+import * as Https from "node:https"
+import { Duplex } from "node:stream"
+import * as NodeWire from "../../src/internal/http/nodeWire.ts"
+import type { Wire, WireReply, WireRequest } from "../../src/internal/http/wire.ts"
+import { http, tcp } from "./support/rawServer.ts"
+import { certificate, privateKey } from "./support/certificate.ts"
+
+const open = (options?: NodeWire.Options) =>
+  Effect.acquireRelease(Effect.sync(() => NodeWire.make(options)), (wire) => wire.close)
+
+const post = (url: URL, body = "{}"): WireRequest => ({
+  method: "POST",
+  url,
+  headers: { "Content-Type": "application/json", "Mcp-Method": "ping" },
+  body
+})
+
+const read = (reply: WireReply) => reply.text(1_000_000)
+const fetchText = (wire: Wire, url: URL, body?: string) => wire.exchange(post(url, body), read)
+
+const failureOf = (wire: Wire, url: URL): Effect.Effect<TransportError, unknown> =>
+  Effect.flip(fetchText(wire, url)) as Effect.Effect<TransportError, unknown>
+
+const head = (rest: string) => `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n${rest}\r\n\r\n`
+
+/** Every byte is a chunk of its own: `node:http` hands each over by itself. */
+const chunked = (text: string) =>
+  Buffer.concat([
+    Buffer.from(head("Transfer-Encoding: chunked")),
+    ...[...Buffer.from(text)].flatMap((byte) => [Buffer.from("1\r\n"), Buffer.of(byte), Buffer.from("\r\n")]),
+    Buffer.from("0\r\n\r\n")
+  ])
+
+const tricky = "\ufeffaä€😀 end"
+
+describe("the wire of node:http", () => {
+  it.live("sends head and body in one write, with Content-Length in bytes, and nothing of its own but Host and Connection", () =>
+    Effect.gen(function*() {
+      const seen: Array<string> = []
+      const { url } = yield* tcp((socket) =>
+        socket.on("data", (bytes) => {
+          seen.push(bytes.toString())
+          socket.write(`${head("Content-Length: 2")}{}`)
+        })
+      )
+      assert.strictEqual(yield* fetchText(yield* open(), url, `{"a":"é"}`), "{}")
+      assert.deepStrictEqual(seen, [
+        `POST /mcp HTTP/1.1\r\nHost: ${url.host}\r\nContent-Type: application/json\r\nMcp-Method: ping\r\n` +
+        `Content-Length: 10\r\nConnection: keep-alive\r\n\r\n{"a":"é"}`
+      ])
+    }))
+
+  it.live("gives status, headers and text; a header that came twice is one", () =>
+    Effect.gen(function*() {
+      const { url } = yield* http((_, response) => {
+        response.writeHead(404, ["X-A", "1", "X-A", "2", "Set-Cookie", "a=1", "Set-Cookie", "b=2"])
+        response.end("not here")
+      })
+      const seen = yield* (yield* open()).exchange({ method: "GET", url, headers: {} }, (reply) =>
+        Effect.map(read(reply), (text) => [
+          reply.status,
+          reply.header("x-a"),
+          reply.header("set-cookie"),
+          reply.header("x-b"),
+          text
+        ]))
+      assert.deepStrictEqual(seen, [404, "1, 2", "a=1, b=2", undefined, "not here"])
+    }))
+
+  it.live("decodes UTF-8 across the borders of chunks, without a byte order mark: text", () =>
+    Effect.gen(function*() {
+      const { url } = yield* tcp((socket) => socket.once("data", () => socket.write(chunked(tricky))))
+      assert.strictEqual(yield* fetchText(yield* open(), url), tricky.slice(1))
+    }))
+
+  it.live("decodes UTF-8 across the borders of chunks, without a byte order mark: pieces", () =>
+    Effect.gen(function*() {
+      const { url } = yield* tcp((socket) => socket.once("data", () => socket.write(chunked(tricky))))
+      const pieces: Array<string> = []
+      yield* (yield* open()).exchange(post(url), (reply) => reply.pieces((text) => void pieces.push(text)))
+      assert.strictEqual(pieces.join(""), tricky.slice(1))
+      assert.isTrue(pieces.length > 5)
+    }))
+
+  it.live("hands pieces over as they come, before the body ends", () =>
+    Effect.gen(function*() {
+      const first = yield* Deferred.make<void>()
+      const { url } = yield* http(async (_, response) => {
+        response.write("one")
+        await Effect.runPromise(Deferred.await(first))
+        response.end("two")
+      })
+      const pieces: Array<string> = []
+      yield* (yield* open()).exchange(post(url), (reply) =>
+        reply.pieces((text) => {
+          pieces.push(text)
+          Effect.runSync(Deferred.succeed(first, undefined))
+        }))
+      assert.deepStrictEqual(pieces, ["one", "two"])
+    }))
+
+  for (const length of ["declared", "not declared"]) {
+    it.live(`a body of more than maxBytes fails with Lost, and its connection is closed: ${length}`, () =>
+      Effect.gen(function*() {
+        const { closed, url } = yield* http((_, response) => {
+          if (length === "declared") response.setHeader("Content-Length", 101)
+          response.write("x".repeat(60))
+          response.end("x".repeat(41))
+        })
+        const error = yield* Effect.flip((yield* open()).exchange(post(url), (reply) => reply.text(100)))
+        assert.strictEqual(error.reason, "Lost")
+        assert.match(error.message, /longer than 100 bytes/)
+        assert.isUndefined(error.undelivered)
+        yield* closed
+      }))
+  }
+
+  for (const how of ["text", "pieces"] as const) {
+    it.live(`a body that breaks off fails with Lost: ${how}`, () =>
+      Effect.gen(function*() {
+        const { url } = yield* tcp((socket) => socket.once("data", () => socket.end(`${head("Content-Length: 9")}{`)))
+        const error = yield* Effect.flip((yield* open()).exchange(
+          post(url),
+          (reply) => how === "text" ? reply.text(100) : reply.pieces(() => {})
+        ))
+        assert.strictEqual(error.reason, "Lost")
+        assert.isUndefined(error.undelivered)
+      }))
+  }
+
+  it.live("a body that broke off before it was read fails with Lost, and crashes nothing", () =>
+    Effect.gen(function*() {
+      const { sockets, url } = yield* tcp((socket) =>
+        socket.once("data", () => socket.write(`${head("Content-Length: 9")}{`))
+      )
+      const error = yield* Effect.flip((yield* open()).exchange(post(url), (reply) =>
+        Effect.gen(function*() {
+          const gone = new Promise((resolve) => sockets[0]!.once("close", resolve))
+          sockets[0]!.destroy()
+          yield* Effect.promise(() => gone)
+          // The other end hears of it in a later turn.
+          yield* Effect.promise(() => new Promise((resolve) => setImmediate(() => setImmediate(resolve))))
+          return yield* reply.text(100)
+        })))
+      assert.strictEqual(error.reason, "Lost")
+    }))
+
+  it.live("a body in a coding that was not asked for fails, instead of being read as text", () =>
+    Effect.gen(function*() {
+      const { url } = yield* http((_, response) => {
+        response.writeHead(200, { "Content-Encoding": "gzip" })
+        response.end("not read")
+      })
+      assert.match((yield* failureOf(yield* open(), url)).message, /encoded as gzip/)
+    }))
+
+  it.live("what a reader throws is a defect, not lost", () =>
+    Effect.gen(function*() {
+      const { closed, url } = yield* http((_, response) => void response.write("one"))
+      const exit = yield* Effect.exit((yield* open()).exchange(post(url), (reply) =>
+        reply.pieces(() => {
+          throw new Error("a bug")
+        })))
+      assert.match(String(exit), /a bug/)
+      yield* closed
+    }))
+})
+
+describe("what was not delivered", () => {
+  it.live("a connection that is refused: Open, undelivered", () =>
+    Effect.gen(function*() {
+      const { url } = yield* Effect.scoped(tcp(() => {}))
+      const error = yield* failureOf(yield* open(), url)
+      assert.deepInclude(error, { reason: "Open", undelivered: true })
+      assert.match(error.message, /ECONNREFUSED/)
+    }))
+
+  it.live("a name that nobody has, and one whose addresses all refuse: Open, undelivered", () =>
+    Effect.gen(function*() {
+      const { url: { port } } = yield* Effect.scoped(tcp(() => {}))
+      const wire = yield* open({
+        agent: new Http.Agent({
+          lookup: (name, _, answer) =>
+            name === "nobody.test"
+              ? answer(Object.assign(new Error("getaddrinfo ENOTFOUND"), { syscall: "getaddrinfo" }), [])
+              : answer(null, [{ address: "127.0.0.1", family: 4 }, { address: "127.0.0.2", family: 4 }])
+        })
+      })
+      for (const host of ["nobody.test", "two.test"]) {
+        const error = yield* failureOf(wire, new URL(`http://${host}:${port}/`))
+        assert.deepInclude(error, { reason: "Open", undelivered: true })
+        assert.match(error.message, /ENOTFOUND|ECONNREFUSED/)
+      }
+    }))
+
+  it.live("a server that breaks off the TLS handshake: Open, undelivered", () =>
+    Effect.gen(function*() {
+      const { url } = yield* tcp((socket) => socket.once("data", () => socket.destroy()))
+      const error = yield* failureOf(yield* open(), new URL(`https://${url.host}/`))
+      assert.deepInclude(error, { reason: "Open", undelivered: true })
+    }))
+
+  it.live("a connection that takes no write any more: undelivered, for the request never left as a whole", () =>
+    Effect.gen(function*() {
+      const agent = new Http.Agent()
+      agent.createConnection = () =>
+        new Duplex({
+          read() {},
+          write: (_, __, done) => done(Object.assign(new Error("write EPIPE"), { code: "EPIPE", syscall: "write" }))
+        })
+      const error = yield* failureOf(yield* open({ agent }), new URL("http://127.0.0.1:9/"))
+      assert.deepInclude(error, { reason: "Lost", undelivered: true })
+    }))
+
+  it.live("a server that hangs up after it took the request may have done what it says: Lost, and not undelivered", () =>
+    Effect.gen(function*() {
+      const { url } = yield* http((request, response) => {
+        if (request.headers["mcp-method"] === undefined) return response.end()
+        request.socket.destroy()
+      })
+      const wire = yield* open()
+      assert.deepInclude(yield* failureOf(wire, url), { reason: "Lost", undelivered: undefined })
+      // Nor where the connection was used before.
+      yield* wire.exchange({ method: "GET", url, headers: {} }, read)
+      assert.deepInclude(yield* failureOf(wire, url), { reason: "Lost", undelivered: undefined })
+    }))
+
+  it.live("a request that cannot be written fails, and is not to be tried again", () =>
+    Effect.gen(function*() {
+      const wire = yield* open()
+      const request = { ...post(new URL("http://127.0.0.1:9/")), headers: { "X-A": "a\r\nX-B: b" } }
+      const error = yield* Effect.flip(wire.exchange(request, read))
+      assert.strictEqual(error.reason, "Open")
+      assert.isUndefined(error.undelivered)
+    }))
+
+  it.live("a server that switches protocols is lost", () =>
+    Effect.gen(function*() {
+      const { url } = yield* tcp((socket) =>
+        socket.once("data", () => socket.write("HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"))
+      )
+      assert.strictEqual((yield* failureOf(yield* open(), url)).reason, "Lost")
+    }))
+
+  it.live("a server that speaks no HTTP is lost", () =>
+    Effect.gen(function*() {
+      const { url } = yield* tcp((socket) => socket.once("data", () => socket.write("220 mail.test ESMTP\r\n")))
+      assert.strictEqual((yield* failureOf(yield* open(), url)).reason, "Lost")
+    }))
+})
+
+describe("the connections of node:http", () => {
+  it.live("one connection serves request after request, and gathers no listeners", () =>
+    Effect.gen(function*() {
+      const { sockets, url } = yield* http((request, response) => {
+        request.resume()
+        response.end("{}")
+      })
+      const agent = new Http.Agent({ keepAlive: true })
+      const wire = yield* open({ agent })
+      const counts = new Set<number>()
+      for (let i = 0; i < 20; i++) {
+        yield* fetchText(wire, url)
+        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+        const socket = Object.values(agent.freeSockets)[0]![0]!
+        counts.add(socket.eventNames().reduce((sum, name) => sum + socket.listenerCount(name), 0))
+      }
+      assert.strictEqual(counts.size, 1)
+      assert.strictEqual(sockets.length, 1)
+      agent.destroy()
+    }))
+
+  for (const [body, how] of [["no body", "202"], ["an empty chunked body", "202 chunked"], ["a short body", "400"]]) {
+    it.live(`an answer with ${body} that is not read leaves the connection usable`, () =>
+      Effect.gen(function*() {
+        const { sockets, url } = yield* http((request, response) => {
+          request.resume()
+          if (how === "202 chunked") response.writeHead(202).end()
+          else response.writeHead(Number(how)).end(how === "400" ? "a word" : undefined)
+        })
+        const wire = yield* open()
+        for (let i = 0; i < 3; i++) {
+          yield* wire.exchange(post(url), () => Effect.void)
+          yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+        }
+        assert.strictEqual(sockets.length, 1)
+      }))
+  }
+
+  it.live("an answer whose body is still to come, and is not read, is broken off", () =>
+    Effect.gen(function*() {
+      const { closed, url } = yield* http((_, response) => void response.write("so far"))
+      assert.strictEqual(yield* (yield* open()).exchange(post(url), ({ status }) => Effect.succeed(status)), 200)
+      yield* closed
+    }))
+
+  it.live("interrupting before the answer destroys the request", () =>
+    Effect.gen(function*() {
+      const taken = yield* Deferred.make<void>()
+      const { closed, url } = yield* http(() => Effect.runSync(Deferred.succeed(taken, undefined)))
+      const fiber = yield* Effect.forkChild(fetchText(yield* open(), url))
+      yield* Deferred.await(taken)
+      yield* Fiber.interrupt(fiber)
+      yield* closed
+    }))
+
+  it.live("interrupting while the body comes destroys the request, and no piece comes any more", () =>
+    Effect.gen(function*() {
+      const taken = yield* Deferred.make<void>()
+      const { closed, url } = yield* http((_, response) => {
+        response.write("one")
+        response.write("two")
+      })
+      const pieces: Array<string> = []
+      const fiber = yield* Effect.forkChild((yield* open()).exchange(post(url), (reply) =>
+        reply.pieces((piece) => {
+          pieces.push(piece)
+          Effect.runSync(Deferred.succeed(taken, undefined))
+        })))
+      yield* Deferred.await(taken)
+      yield* Fiber.interrupt(fiber)
+      const { length } = pieces
+      yield* closed
+      assert.strictEqual(pieces.length, length)
+    }))
+
+  it.live("maxSockets: a request beyond them waits for one, and is sent then", () =>
+    Effect.gen(function*() {
+      const waiting: Array<Http.ServerResponse> = []
+      const two = yield* Deferred.make<void>()
+      const { sockets, url } = yield* http((request, response) => {
+        request.resume()
+        waiting.push(response)
+        if (waiting.length === 2) Effect.runSync(Deferred.succeed(two, undefined))
+        if (waiting.length > 2) response.end("late")
+      })
+      const wire = yield* open({ maxSockets: 2 })
+      const fibers = yield* Effect.forEach([1, 2, 3], () => Effect.forkChild(fetchText(wire, url)))
+      yield* Deferred.await(two)
+      assert.strictEqual(waiting.length, 2)
+      for (const response of waiting.slice(0, 2)) response.end("first")
+      assert.deepStrictEqual((yield* Effect.forEach(fibers, Fiber.join)).sort(), ["first", "first", "late"])
+      assert.strictEqual(sockets.length, 2)
+    }))
+
+  it.live("idleTimeout: a connection that nobody uses is closed", () =>
+    Effect.gen(function*() {
+      const { closed, url } = yield* http((request, response) => {
+        request.resume()
+        response.end("{}")
+      })
+      yield* fetchText(yield* open({ idleTimeout: "20 millis" }), url)
+      yield* closed
+    }))
+
+  it.live("the server's Keep-Alive counts: a connection that it is about to close is not used again", () =>
+    Effect.gen(function*() {
+      const { sockets, url } = yield* http((request, response) => {
+        request.resume()
+        response.setHeader("Connection", "keep-alive")
+        response.setHeader("Keep-Alive", "timeout=1")
+        response.end("{}")
+      })
+      const wire = yield* open()
+      yield* fetchText(wire, url)
+      yield* fetchText(wire, url)
+      assert.strictEqual(sockets.length, 2)
+    }))
+
+  it.live("a connection that the server closed meanwhile is not used again", () =>
+    Effect.gen(function*() {
+      const { sockets, url } = yield* http((request, response) => {
+        request.resume()
+        response.end("{}")
+      })
+      const agent = new Http.Agent({ keepAlive: true })
+      const wire = yield* open({ agent })
+      yield* fetchText(wire, url)
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      const mine = Object.values(agent.freeSockets)[0]![0]!
+      const gone = new Promise((resolve) => mine.once("close", resolve))
+      sockets[0]!.end()
+      yield* Effect.promise(() => gone)
+      assert.strictEqual(yield* fetchText(wire, url), "{}")
+      assert.strictEqual(sockets.length, 2)
+      agent.destroy()
+    }))
+
+  it.live("close leaves no socket", () =>
+    Effect.gen(function*() {
+      const count = () => process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length
+      const before = count()
+      const raw = yield* http((request, response) => {
+        request.resume()
+        response.end("{}")
+      })
+      const wire = NodeWire.make()
+      yield* Effect.forEach([1, 2, 3], () => fetchText(wire, raw.url), { concurrency: 3 })
+      assert.strictEqual(raw.sockets.length, 3)
+      assert.isTrue(count() > before)
+      yield* wire.close
+      yield* raw.closed
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      assert.isAtMost(count(), before)
+    }))
+
+  it.live("an agent of the user's own makes the connections, TLS and all, and is not closed", () =>
+    Effect.gen(function*() {
+      const server = Https.createServer({ cert: certificate, key: privateKey }, (request, response) => {
+        request.resume()
+        response.end("{}")
+      })
+      yield* Effect.promise(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve())))
+      yield* Effect.addFinalizer(() => Effect.promise(() => new Promise((resolve) => server.close(resolve))))
+      const url = new URL(`https://localhost:${(server.address() as { readonly port: number }).port}/`)
+      const lookup: NonNullable<Https.AgentOptions["lookup"]> = (_, __, answer) =>
+        answer(null, [{ address: "127.0.0.1", family: 4 }])
+      const agent = new Https.Agent({ ca: certificate, keepAlive: true, lookup })
+      const wire = NodeWire.make({ agent })
+      assert.strictEqual(yield* fetchText(wire, url), "{}")
+      yield* wire.close
+      assert.strictEqual(yield* fetchText(wire, url), "{}")
+      agent.destroy()
+      // Without it nobody knows the certificate; nothing is sent then.
+      const strict = new Https.Agent({ lookup })
+      assert.deepInclude(yield* failureOf(NodeWire.make({ agent: strict }), url), { reason: "Open", undelivered: true })
+    }))
+})

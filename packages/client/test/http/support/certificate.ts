@@ -1,0 +1,18 @@
+/** A certificate of its own for `localhost`, and its key: for tests, and worth nothing elsewhere. It is good until 2126. */
+export const certificate = `-----BEGIN CERTIFICATE-----
+MIIBlDCCATugAwIBAgIUBAMdZv8XOqpGeeIb8sb2Sey3FTowCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMDEyNDE0NFoYDzIxMjYxMDI3
+MTI0MTQ0WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAASRbV9VJ0PKK6pokUgwnaLWXNi6mltOwoh3lMzRycZwV8pGgU10oqm7
+0a2D7ldmwSoljjT+PfRxoW1JijgrDZu8o2kwZzAdBgNVHQ4EFgQUd1ELOBDLQ08H
+LmGiUHe/QM4QkjEwHwYDVR0jBBgwFoAUd1ELOBDLQ08HLmGiUHe/QM4QkjEwDwYD
+VR0TAQH/BAUwAwEB/zAUBgNVHREEDTALgglsb2NhbGhvc3QwCgYIKoZIzj0EAwID
+RwAwRAIgXmESkBZQExoog/tSYZccQTDNpFoAhnJ2gZHxWoI3/RQCIAOoS3MPdcPt
+nPoKJuOkViYLMGKwP9uvLTrCYaYFBccZ
+-----END CERTIFICATE-----`
+
+export const privateKey = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgsE9Lrf+gXE4zzGa0
+DRUFk4PzNBE8XHCrpkzqG/tGLl2hRANCAASRbV9VJ0PKK6pokUgwnaLWXNi6mltO
+woh3lMzRycZwV8pGgU10oqm70a2D7ldmwSoljjT+PfRxoW1JijgrDZu8
+-----END PRIVATE KEY-----`
