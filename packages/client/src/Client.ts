@@ -18,7 +18,7 @@
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import { ServerCapabilities } from "@skein/protocol/Capabilities"
-import { EmptyResult, Implementation, type LoggingLevel } from "@skein/protocol/Common"
+import { EmptyResult, type Implementation, type LoggingLevel } from "@skein/protocol/Common"
 import * as Codec from "@skein/protocol/Codec"
 import type { CompleteResult, PromptReference, ResourceTemplateReference } from "@skein/protocol/Completion"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
@@ -32,6 +32,7 @@ import type {
   ResourceTemplate
 } from "@skein/protocol/Resource"
 import * as Revision from "@skein/protocol/Revision"
+import type * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import type { ListToolsResult, Tool } from "@skein/protocol/Tool"
 import type { Transport } from "@skein/runtime/Connection"
 import type * as Limits from "@skein/runtime/Limits"
@@ -53,11 +54,18 @@ import { call, type Desk, refusal } from "./internal/calls.ts"
 import { connect } from "./internal/connect.ts"
 import * as Definitions from "./internal/definitions.ts"
 import * as Keeper from "./internal/keeper.ts"
+import { bounds } from "./internal/keeping/bounds.ts"
+import { type Heartbeat, heartbeat } from "./internal/keeping/heartbeat.ts"
+import { relist } from "./internal/mirror.ts"
+import { serverOf } from "./internal/line.ts"
 import { Notices } from "./internal/notices.ts"
 import * as Output from "./internal/output.ts"
 import { walk } from "./internal/pages.ts"
 import type { RequestOptions } from "./internal/requestOptions.ts"
 import type { Notification } from "./Notification.ts"
+import type * as Toolkit from "./Toolkit.ts"
+import type * as Reconnect from "./Reconnect.ts"
+import type { Status } from "./Status.ts"
 
 /** How a client is made. Every member is optional; the defaults stand beside it. */
 export interface Options {
@@ -93,11 +101,37 @@ export interface Options {
    * the host answers to them is provided as services.
    */
   readonly maxRounds?: number | undefined
+  /**
+   * Whether what a tool answers is checked by its `outputSchema`, where the tool was listed: yes by default ("Clients SHOULD validate
+   * structured results against this schema"), within the given bounds or else those of `SchemaValidation`. What does not fit, or
+   * would take more steps than that, fails with `InvalidAnswer`. A schema that cannot be used checks nothing, and the log says so.
+   */
+  readonly validateOutput?: boolean | SchemaValidation.Options | undefined
+  /**
+   * Of how many tools it is remembered what they were listed with (their `outputSchema`, the parameters that are mirrored into
+   * headers, whether they are repeatable): 10,000 by default. Of more, the one that was listed first is forgotten.
+   */
+  readonly maxTools?: number | undefined
+  /**
+   * Whether a connection that is lost is opened anew, and how: by default as the transport does, with the policy's own defaults. HTTP
+   * does; a process that dies stays dead, unless this is `true` or a policy. The first connection is opened once.
+   */
+  readonly reconnect?: Reconnect.Policy | boolean | undefined
+  /**
+   * How often one request is made again whose answer was lost: 3 times by default, then its failure is told. Only what has not
+   * reached the server or may be repeated is (see {@link RequestOptions}), within the timeouts of the request.
+   */
+  readonly maxReplays?: number | undefined
+  /**
+   * Asks the server every `interval` whether it is there, with `ping` or `server/discover`. When it does not answer within `timeout` the
+   * connection is ended as lost, and `reconnect` decides what follows. Off by default.
+   */
+  readonly heartbeat?: Heartbeat | undefined
   /** What was found out about the server before; see {@link Client.detection}. */
   readonly detection?: Detection | undefined
 }
 
-export type { RequestOptions }
+export type { Heartbeat, RequestOptions }
 
 /** How one page of a listing is asked for. */
 export interface PageOptions extends RequestOptions {
@@ -208,7 +242,12 @@ export interface Client {
    * `notificationBuffer`, and ends with the session. What comes while nobody listens is dropped, and so is what is malformed.
    */
   readonly notifications: Stream.Stream<Notification>
-  /** Waits for the end of the connection, and says why it ended. */
+  /**
+   * How the client stands with its server: the present status first, and each one after that. A watcher that does not keep up
+   * misses what is older than the last 16. Ends when the client has.
+   */
+  readonly status: Stream.Stream<Status>
+  /** Waits for the end of it all, when no connection follows any more, and says why the last one ended. */
   readonly ended: Effect.Effect<SessionEnd>
   /** The actor beneath, for `Inspect`. */
   readonly peer: Peer
@@ -262,8 +301,7 @@ const assemble = (
       return Revision.era(keeper.last.revision)
     },
     get server() {
-      const { agreement: { info }, revision } = keeper.last
-      return info === undefined ? undefined : Result.getOrUndefined(Codec.decode(Implementation, revision, info))
+      return serverOf(keeper.last)
     },
     get capabilities() {
       return readCapabilities(keeper.last.capabilities, keeper.last.revision)
@@ -310,6 +348,7 @@ const assemble = (
       }),
     request,
     notifications: notices.stream,
+    status: keeper.status,
     ended: keeper.ended,
     get peer() {
       return keeper.last.peer
@@ -332,17 +371,26 @@ export const make = (transport: Transport, options: Options = {}): Effect.Effect
     const warn: Desk["warn"] = (...message) => void fork(Effect.logWarning(...message))
     const notices = new Notices<Notification>(options.notificationBuffer ?? 256)
     const answers = yield* Answers.make
-    const definitions = Definitions.make()
+    const definitions = Definitions.make({ ...options, warn })
     const cache = Cache.none
     const heard = (notification: JsonRpc.Notification): void => {
       if (notification.method === Method.ToolListChanged.name) definitions.forget()
       cache.notice(notification)
     }
-    const bounds = { maxPages: options.maxPages ?? 1_000, maxItems: options.maxItems ?? 10_000 }
+    const pages = { maxPages: options.maxPages ?? 1_000, maxItems: options.maxItems ?? 10_000 }
     const relisted = (cursor: string | undefined) =>
       call(desk, Method.ListTools, cursor === undefined ? {} : { cursor }, { cache: "refresh" })
-    const open = connect(transport, options, { answers, notices, heard, warn })
-    const keeper = yield* Keeper.make(open, answers.opened)
+    const shared = { answers, notices, heard, warn }
+    const beats = options.heartbeat === undefined ? undefined : heartbeat(options.heartbeat)
+    const keeper = yield* Keeper.make({
+      open: (fresh) => connect(transport, fresh ? { ...options, detection: undefined } : options, shared),
+      opened: (line) => {
+        // It may be another server than before.
+        definitions.forget()
+        return beats === undefined ? answers.opened(line) : Effect.andThen(answers.opened(line), beats(line))
+      },
+      ...bounds(options, transport)
+    })
     const desk: Desk = {
       keeper,
       enforceCapabilities: options.enforceCapabilities ?? true,
@@ -350,13 +398,29 @@ export const make = (transport: Transport, options: Options = {}): Effect.Effect
       answers,
       definitions,
       cache,
-      relist: Effect.suspend(() => walk(Method.ListTools.name, bounds, relisted, ({ tools }) => tools)),
+      relist: relist(
+        Effect.tap(
+          Effect.suspend(() => walk(Method.ListTools.name, pages, relisted, ({ tools }) => tools)),
+          () => Effect.sync(definitions.relisted)
+        ),
+        yield* Effect.scope
+      ),
       warn
     }
     yield* Effect.forkScoped(Effect.ensuring(keeper.ended, Effect.sync(() => notices.end())))
-    return assemble(desk, notices, bounds)
+    return assemble(desk, notices, pages)
   })
 
 /** A layer that opens a client, and closes it. See {@link make}. */
 export const layer = (transport: Transport, options: Options = {}): Layer.Layer<Client, ClientError> =>
   Layer.effect(Client, make(transport, options))
+
+/**
+ * Gives the tools of a client, of several by name, or of a pool to a language model. See `Toolkit`, which is loaded, and `effect/ai`
+ * with it, when this runs: who does not ask for it does not pay for it.
+ */
+export const toolkit = <Mode extends "error" | "return" = "return">(
+  source: Toolkit.ToolSource,
+  options?: Toolkit.Options<Mode>
+): Effect.Effect<Toolkit.Toolkit<Mode>, ClientError> =>
+  Effect.flatMap(Effect.promise(() => import("./Toolkit.ts")), ({ make }) => make(source, options))

@@ -3,6 +3,7 @@
  */
 import type * as McpError from "@skein/protocol/McpError"
 import type { CallToolResult } from "@skein/protocol/CallTool"
+import type { Problem } from "@skein/protocol/SchemaValidation"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Data from "effect/Data"
 
@@ -20,7 +21,8 @@ import * as Data from "effect/Data"
  * - `Unsupported`: the negotiated revision or the server does not have it, or it cannot be said in the revision. Nothing was
  *   sent, with one exception: an answer that asks for input (`input_required`) that this client does not provide.
  * - `Protocol`: the server answered with an error; `error` is it.
- * - `InvalidAnswer`: the server answered with something that is not what the method promises.
+ * - `InvalidAnswer`: the server answered with something that is not what the method promises. Where a tool's result is not what
+ *   its `outputSchema` promises, `result` is it, and `problems` say why.
  * - `Tool`: a typed call of a tool ended with `isError`; `result` is what it said.
  * - `Negotiation`: the two sides share no revision, or the server refused the handshake (`error` is its error, if it gave one).
  * - `Unknown`: a pool has no server of that name.
@@ -49,6 +51,8 @@ export class ClientError extends Data.TaggedError("ClientError")<{
   readonly message: string
   readonly error?: McpError.McpError | undefined
   readonly result?: CallToolResult | undefined
+  /** What is wrong with the structured content of the `result`, by the tool's `outputSchema`; at most ten faults. */
+  readonly problems?: ReadonlyArray<Problem> | undefined
   readonly end?: SessionEnd | undefined
   /** The HTTP status of a refusal. */
   readonly status?: number | undefined

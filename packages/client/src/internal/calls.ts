@@ -1,11 +1,13 @@
 /**
  * From a method and its params to its result: what may be asked, how it is written, and how the answer is read.
  */
+import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Codec from "@skein/protocol/Codec"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
 import type { ListToolsResult } from "@skein/protocol/Tool"
+import type { CallOptions } from "@skein/runtime/Exchange"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { ClientError } from "../ClientError.ts"
@@ -14,6 +16,7 @@ import type { Cached, Got } from "./cache.ts"
 import type { Definitions } from "./definitions.ts"
 import type { Keeper } from "./keeper.ts"
 import type { Line } from "./line.ts"
+import { mirrored, type Relist } from "./mirror.ts"
 import { repair } from "./repair.ts"
 import { replayed } from "./replay.ts"
 import { fromRequest } from "./requestFailure.ts"
@@ -29,7 +32,7 @@ export interface Desk {
   readonly definitions: Definitions
   readonly cache: Cached
   /** Lists all tools once more, past the cache. */
-  readonly relist: Effect.Effect<unknown, ClientError>
+  readonly relist: Relist
   /** Logs a warning. */
   readonly warn: (...message: ReadonlyArray<unknown>) => void
 }
@@ -68,35 +71,22 @@ const decode = <R>(method: Method.RequestMethod<unknown, R>, desk: Desk, { revis
   return again
 }
 
-const send = (
-  desk: Desk,
-  line: Line,
-  method: string,
-  params: JsonObject,
-  options: RequestOptions
-): Effect.Effect<JsonObject, ClientError> => {
-  const headers = line.connection.mirrors === true && line.modern && method === Method.CallTool.name
-    ? desk.definitions.headers(params)
-    : undefined
-  const asked = headers === undefined ? options : { ...options, headers }
-  return Effect.mapError(
-    line.peer.request(method, line.stamp(params), asked),
-    (error) => fromRequest(method, error)
-  )
-}
+const send = (line: Line, method: string, params: JsonObject, options: CallOptions) =>
+  Effect.mapError(line.peer.request(method, line.stamp(params), options), (error) => fromRequest(method, error))
 
-/**
- * Sends a call of a tool once more when the server misses headers: "the client SHOULD call `tools/list` to check for changes to the
- * tool's `inputSchema`, then retry the original request" (2026-07-28, streamable HTTP, client behavior).
- */
-const sendMirrored: typeof send = (desk, line, method, params, options) => {
-  const sent = send(desk, line, method, params, options)
-  if (method !== Method.CallTool.name || line.connection.mirrors !== true || !line.modern) return sent
-  return Effect.catchIf(
-    sent,
-    ({ error }) => error?.reason === "HeaderMismatch",
-    () => Effect.andThen(desk.relist, send(desk, line, method, params, options))
-  )
+/** Sends a call of a tool with the headers that mirror its arguments. */
+const sendMirrored = (desk: Desk, line: Line, method: string, params: JsonObject, options: CallOptions) => {
+  const attempt = Effect.suspend(() => {
+    const headers = desk.definitions.headers(params)
+    if (Result.isFailure(headers)) return Effect.fail(headers.failure)
+    return send(
+      line,
+      method,
+      params,
+      headers.success === undefined ? options : { ...options, headers: headers.success }
+    )
+  })
+  return mirrored(desk.definitions, desk.relist, params["name"] as string, attempt)
 }
 
 /** What an answer that asks for input is answered with: the same request, with what the host says. */
@@ -115,13 +105,20 @@ interface Errand<P, R> {
 
 /** Writes a request and sends it on the line that is open; again on another one, where that does no harm. */
 const deliver = <P, R>({ desk, method, options, repeatable }: Errand<P, R>, params: P) =>
-  replayed({ keeper: desk.keeper, repeatable }, method, options, (line) => {
+  replayed({ keeper: desk.keeper, repeatable }, method, options, (line, asked) => {
+    // It had to wait, or is made again, and may be for another server.
+    const refused = asked === options ? undefined : refusal(desk, line, method)
+    if (refused !== undefined) return Effect.fail(refused)
     const written = Codec.encodeParams(method, line.revision, params)
     if (Result.isFailure(written)) {
       const { message } = written.failure
       return Effect.fail(unsupported(method.name, `${method.name} cannot be sent: ${message}`, written.failure))
     }
-    return Effect.map(sendMirrored(desk, line, method.name, written.success, options), (raw) => ({ line, raw }))
+    const mirrors = method.name === Method.CallTool.name && line.connection.mirrors === true && line.modern
+    const sent = mirrors
+      ? sendMirrored(desk, line, method.name, written.success, options)
+      : send(line, method.name, written.success, options)
+    return Effect.map(sent, (raw) => ({ line, raw }))
   })
 
 const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Effect<Got<R>, ClientError> =>
@@ -134,7 +131,9 @@ const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Ef
     }
     const answer = decoded.success
     if (answer._tag === "Complete") {
-      return Effect.succeed({ result: listed(desk, line, name, answer.result), keep: rounds === 0 })
+      const got = { result: listed(desk, line, name, answer.result), keep: rounds === 0 }
+      const checked = name === Method.CallTool.name ? check(desk, line, params, answer.result) : undefined
+      return checked === undefined ? Effect.succeed(got) : Effect.as(checked, got)
     }
     if (answer._tag !== "InputRequired") {
       return Effect.fail(invalid(name, `The server answered ${name} with a task, which was not asked for`))
@@ -158,6 +157,10 @@ const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Ef
 /** Remembers the tools of a listing. */
 const listed = <R>(desk: Desk, line: Line, method: string, result: R): R =>
   method === Method.ListTools.name ? desk.definitions.read(line, result as ListToolsResult) as R : result
+
+/** Checks what a tool answers, where there is something to check it by. */
+const check = (desk: Desk, line: Line, params: unknown, result: unknown) =>
+  desk.definitions.check(line, (params as { readonly name: string }).name, result as CallToolResult)
 
 const repeatable = (desk: Desk, method: string, params: unknown, options: RequestOptions): boolean =>
   options.replay ?? (method !== Method.CallTool.name || desk.definitions.repeatable((params as { name: string }).name))

@@ -1,0 +1,66 @@
+/**
+ * Calling a tool whose parameters are mirrored into headers, when what is known of them may be out of date.
+ */
+import type { ClientError } from "../ClientError.ts"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import type * as Scope from "effect/Scope"
+import type { Definitions } from "./definitions.ts"
+
+/** Lists the tools anew. */
+export interface Relist {
+  /** How often that was done. */
+  readonly count: number
+  /** Does it once for all who ask meanwhile. It does not fail: a call that was made wrongly then is answered so again. */
+  readonly run: Effect.Effect<void>
+}
+
+/** Lists in the scope, so that nobody who waits for it loses it by the end of another. */
+export const relist = (list: Effect.Effect<unknown, ClientError>, scope: Scope.Scope): Relist => {
+  let running: Fiber.Fiber<void> | undefined
+  let count = 0
+  const work = Effect.matchEffect(list, {
+    onFailure: ({ message }) => Effect.logWarning(`The tools could not be listed anew: ${message}`),
+    onSuccess: () => Effect.void
+  })
+  const start = Effect.map(Effect.forkIn(work, scope), (fiber) => {
+    running = fiber
+    fiber.addObserver(() => {
+      running = undefined
+      count++
+    })
+    return fiber
+  })
+  return {
+    get count() {
+      return count
+    },
+    run: Effect.suspend(() =>
+      Effect.asVoid(running === undefined ? Effect.flatMap(start, Fiber.await) : Fiber.await(running))
+    )
+  }
+}
+
+const isMismatch = ({ error }: ClientError): boolean => error?.reason === "HeaderMismatch"
+
+/**
+ * Makes a call, and once more when the server misses headers: "the client SHOULD call `tools/list` to check for changes to the tool's
+ * `inputSchema`, then retry the original request with the appropriate headers" (2026-07-28, streamable HTTP, client behavior). Where
+ * the list has changed since the headers were read, it is read again first: they MUST be sent. Either happens once at most.
+ */
+export const mirrored = <A>(
+  definitions: Definitions,
+  relist: Relist,
+  name: string,
+  attempt: Effect.Effect<A, ClientError>
+): Effect.Effect<A, ClientError> =>
+  Effect.suspend(() => {
+    if (definitions.outdated(name)) return Effect.andThen(relist.run, attempt)
+    const { count } = relist
+    return Effect.catchIf(
+      attempt,
+      isMismatch,
+      // Another call may have had the list read since this one was sent.
+      () => relist.count === count ? Effect.andThen(relist.run, attempt) : attempt
+    )
+  })
