@@ -1,0 +1,39 @@
+/**
+ * What a tool answered, as a model reads it.
+ */
+import type { CallToolResult } from "@skein/protocol/CallTool"
+import type { ContentBlock } from "@skein/protocol/Content"
+import * as Prompt from "effect/ai/Prompt"
+
+/** What a model is shown of a block of content. */
+export const partOf = (block: ContentBlock): Prompt.ToolModelOutputPart => {
+  switch (block.type) {
+    case "text":
+      return Prompt.textPart({ text: block.text })
+    case "image":
+    case "audio":
+      return Prompt.filePart({ mediaType: block.mimeType, data: block.data })
+    case "resource_link":
+      return Prompt.textPart({ text: `[resource: ${block.title ?? block.name}] ${block.uri}` })
+    case "resource": {
+      const { resource } = block
+      return "text" in resource
+        ? Prompt.textPart({ text: resource.text })
+        : Prompt.filePart({
+          mediaType: resource.mimeType ?? "application/octet-stream",
+          fileName: resource.uri,
+          data: resource.blob
+        })
+    }
+  }
+}
+
+/**
+ * The content of a result, as it is; and where there is none, the structured content as text: "a tool that returns structured
+ * content SHOULD also return the serialized JSON in a TextContent block" (2025-06-18, tools), so that showing both would say all
+ * things twice.
+ */
+export const partsOf = ({ content, structuredContent }: CallToolResult): ReadonlyArray<Prompt.ToolModelOutputPart> =>
+  content.length > 0 || structuredContent === undefined
+    ? content.map(partOf)
+    : [Prompt.textPart({ text: JSON.stringify(structuredContent) })]

@@ -1,0 +1,77 @@
+/**
+ * Where the tools of a toolkit come from: the parts of a client and of a pool that matters there.
+ */
+import type { CallToolResult } from "@skein/protocol/CallTool"
+import type { Tool } from "@skein/protocol/Tool"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Result from "effect/Result"
+import { ClientError } from "../../ClientError.ts"
+import type { RequestOptions } from "../requestOptions.ts"
+
+/** A client, as far as its tools go. */
+export interface ToolClient {
+  readonly allTools: Effect.Effect<ReadonlyArray<Tool>, ClientError>
+  readonly callTool: (
+    name: string,
+    args?: object,
+    options?: RequestOptions
+  ) => Effect.Effect<CallToolResult, ClientError>
+}
+
+/** A pool of clients, as far as their tools go. */
+export interface ToolPool {
+  readonly tools: Effect.Effect<
+    ReadonlyArray<{ readonly server: string; readonly result: Result.Result<ReadonlyArray<Tool>, ClientError> }>
+  >
+  readonly client: (name: string) => Effect.Effect<ToolClient, ClientError>
+}
+
+/** One client, several by the names that they are to have, or a pool. */
+export type ToolSource = ToolClient | ToolPool | Readonly<Record<string, ToolClient>>
+
+/** A server, the tools that it has, or why they could not be listed. */
+export interface Listed {
+  /** `undefined` for the only client there is. */
+  readonly server: string | undefined
+  /** The client at the time of a call. */
+  readonly client: Effect.Effect<ToolClient, ClientError>
+  readonly tools: Result.Result<ReadonlyArray<Tool>, ClientError>
+}
+
+// A server may be called by the name of any member: what decides is that a client is no function.
+const isClient = (source: ToolSource): source is ToolClient =>
+  "callTool" in source && typeof source.callTool === "function"
+const isPool = (source: ToolSource): source is ToolPool => "client" in source && typeof source.client === "function"
+
+const list = (
+  server: string | undefined,
+  client: ToolClient,
+  timeout: Duration.Input
+): Effect.Effect<Listed> =>
+  client.allTools.pipe(
+    Effect.catchIf(({ reason }) => reason === "Unsupported", () => Effect.succeed<ReadonlyArray<Tool>>([])),
+    Effect.timeoutOrElse({
+      duration: timeout,
+      orElse: () => {
+        const who = server === undefined ? "The server" : `The server ${server}`
+        return Effect.fail(new ClientError({ reason: "TimedOut", message: `${who} did not list its tools in time` }))
+      }
+    }),
+    Effect.result,
+    Effect.map((tools) => ({ server, client: Effect.succeed(client), tools }))
+  )
+
+/** Lists the tools of all servers, in parallel; none waits for another longer than the timeout. */
+export const listAll = (source: ToolSource, timeout: Duration.Input): Effect.Effect<ReadonlyArray<Listed>> => {
+  if (isClient(source)) return Effect.map(list(undefined, source, timeout), (listed) => [listed])
+  if (isPool(source)) {
+    return Effect.map(
+      source.tools,
+      (all) => all.map(({ result, server }) => ({ server, client: source.client(server), tools: result }))
+    )
+  }
+  return Effect.forEach(Object.entries(source), ([server, client]) => list(server, client, timeout), {
+    concurrency: "unbounded"
+  })
+}
