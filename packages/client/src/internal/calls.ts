@@ -71,7 +71,8 @@ const decode = <R>(method: Method.RequestMethod<unknown, R>, desk: Desk, { revis
   return again
 }
 
-const send = (line: Line, method: string, params: JsonObject, options: CallOptions) =>
+/** Sends one request on a line. */
+export const send = (line: Line, method: string, params: JsonObject, options: CallOptions) =>
   Effect.mapError(line.peer.request(method, line.stamp(params), options), (error) => fromRequest(method, error))
 
 /** Sends a call of a tool with the headers that mirror its arguments. */
@@ -121,8 +122,27 @@ const deliver = <P, R>({ desk, method, options, repeatable }: Errand<P, R>, para
     return Effect.map(sent, (raw) => ({ line, raw }))
   })
 
+/**
+ * Makes a call once more that was refused until the user has visited an address, when they have: clients "MAY wait for this
+ * notification to automatically retry requests that received a URLElicitationRequiredError" (2025-11-25, elicitation).
+ */
+const attended: typeof deliver = (errand, params) => {
+  const delivered = deliver(errand, params)
+  const { desk: { answers: { attend }, keeper }, method, options } = errand
+  if (attend === undefined) return delivered
+  return Effect.catchIf(
+    delivered,
+    ({ error }) => error?.reason === "UrlElicitationRequired" && keeper.last.revision === "2025-11-25",
+    (refused) =>
+      attend(keeper.last, method.name, refused.error!, options).pipe(
+        Effect.raceFirst(Effect.as(keeper.ended, false)),
+        Effect.flatMap((complete) => complete ? delivered : Effect.fail(refused))
+      )
+  )
+}
+
 const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Effect<Got<R>, ClientError> =>
-  Effect.flatMap(deliver(errand, params), ({ line, raw }) => {
+  Effect.flatMap(attended(errand, params), ({ line, raw }) => {
     const { desk, method } = errand
     const { name } = method
     const decoded = decode(method as Method.RequestMethod<unknown, R>, desk, line, raw)
@@ -142,8 +162,12 @@ const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Ef
       const message = `${name} was answered with questions more than ${desk.maxRounds} times (maxRounds)`
       return Effect.fail(new ClientError({ reason: "Limit", method: name, message }))
     }
-    const { inputRequests = {}, requestState } = answer.result
-    return Effect.flatMap(desk.answers.fulfil(line, name, inputRequests), (inputResponses) => {
+    const { inputRequests, requestState } = answer.result
+    if (inputRequests === undefined && requestState === undefined) {
+      // "Servers MUST include at least one of `inputRequests` or `requestState` in every `InputRequiredResult` response."
+      return Effect.fail(invalid(name, `The server wants input before it answers ${name}, and does not say which`))
+    }
+    return Effect.flatMap(desk.answers.fulfil(line, name, inputRequests ?? {}), (inputResponses) => {
       const reply: Reply = {
         ...(Object.keys(inputResponses).length === 0 ? undefined : { inputResponses }),
         // "If the InputRequiredResult does not contain a requestState field, the client MUST NOT include one in the retry."

@@ -50,7 +50,7 @@ export class OutputCheck {
     this.#name = name
     this.#schema = schema
     this.#compiling = compiling
-    this.#compiled = before?.#compiled
+    this.#compiled = before === undefined ? undefined : before.#compiled
     this.#inherited = true
   }
 
