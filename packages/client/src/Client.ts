@@ -98,9 +98,16 @@ export interface Options {
   readonly notificationBuffer?: number | undefined
   /**
    * How often one request may be answered with questions (`input_required`) before it fails with `Limit`: 10 by default. What
-   * the host answers to them is provided as services.
+   * the host answers to them is provided as services: `Elicitation`, `Sampling`, `Roots`.
    */
   readonly maxRounds?: number | undefined
+  /**
+   * How many questions one answer may hold: 32 by default. A request that is answered with more fails with `Limit`, and none of
+   * them is put to the host. An error that lists more addresses to visit than that (2025-11-25, `-32042`) is left as it is.
+   */
+  readonly maxQuestions?: number | undefined
+  /** How many questions of one answer are put to the host at the same time: 8 by default. The others wait for one to end. */
+  readonly questionConcurrency?: number | undefined
   /**
    * Whether what a tool answers is checked by its `outputSchema`, where the tool was listed: yes by default ("Clients SHOULD validate
    * structured results against this schema"), within the given bounds or else those of `SchemaValidation`. What does not fit, or
@@ -370,12 +377,13 @@ export const make = (transport: Transport, options: Options = {}): Effect.Effect
     const fork = Effect.runForkWith(yield* Effect.context<never>())
     const warn: Desk["warn"] = (...message) => void fork(Effect.logWarning(...message))
     const notices = new Notices<Notification>(options.notificationBuffer ?? 256)
-    const answers = yield* Answers.make
+    const answers = yield* Answers.make(options)
     const definitions = Definitions.make({ ...options, warn })
     const cache = Cache.none
     const heard = (notification: JsonRpc.Notification): void => {
       if (notification.method === Method.ToolListChanged.name) definitions.forget()
       cache.notice(notification)
+      answers.heard(notification)
     }
     const pages = { maxPages: options.maxPages ?? 1_000, maxItems: options.maxItems ?? 10_000 }
     const relisted = (cursor: string | undefined) =>

@@ -20,6 +20,8 @@ import * as Data from "effect/Data"
  * - `Limit`: a bound of this side was met: too many requests wait for an answer, or a listing has too many pages.
  * - `Unsupported`: the negotiated revision or the server does not have it, or it cannot be said in the revision. Nothing was
  *   sent, with one exception: an answer that asks for input (`input_required`) that this client does not provide.
+ * - `Unanswered`: the server asked this host something before it answers, and got no answer: it was refused, or what answers it
+ *   failed, as `cause` says. The message names the question.
  * - `Protocol`: the server answered with an error; `error` is it.
  * - `InvalidAnswer`: the server answered with something that is not what the method promises. Where a tool's result is not what
  *   its `outputSchema` promises, `result` is it, and `problems` say why.
@@ -36,6 +38,7 @@ export type Reason =
   | "TimedOut"
   | "Limit"
   | "Unsupported"
+  | "Unanswered"
   | "Protocol"
   | "InvalidAnswer"
   | "Tool"

@@ -2,14 +2,24 @@
  * What the host answers when a server asks: in the session era as requests, in the request era inside results.
  */
 import type { ClientCapabilities } from "@skein/protocol/Capabilities"
-import type { InputRequests, InputResponses } from "@skein/protocol/InputRequired"
-import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Codec from "@skein/protocol/Codec"
+import type { InputRequest, InputRequests, InputResponse, InputResponses } from "@skein/protocol/InputRequired"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
-import type { Dispatcher } from "@skein/runtime/Exchange"
+import * as Method from "@skein/protocol/Method"
+import type { Answer, Dispatcher, Exchange } from "@skein/runtime/Exchange"
+import * as Limits from "@skein/runtime/Limits"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import { ClientError } from "../ClientError.ts"
+import { answers as unanswered, askerOf, capabilitiesOf, provided, put, type Services } from "./answering/ask.ts"
+import type { Put, Refusal } from "./answering/services.ts"
+import { type Bounds, Visits } from "./answering/visits.ts"
 import type { Line } from "./line.ts"
+import type { RequestOptions } from "./requestOptions.ts"
 
 /** See the module's text. */
 export interface Answers {
@@ -23,21 +33,144 @@ export interface Answers {
     method: string,
     questions: InputRequests
   ) => Effect.Effect<InputResponses, ClientError>
+  /**
+   * Sees to what a call was refused for until an address has been visited; gives whether the call may be made once more. Absent
+   * where the host has no answer to it.
+   */
+  readonly attend:
+    | ((line: Line, method: string, error: McpError.McpError, options: RequestOptions) => Effect.Effect<boolean>)
+    | undefined
+  /** Hears every notification of the server. */
+  readonly heard: (notification: JsonRpc.Notification) => void
   /** Runs for each connection, once the handshake is over: what has to be told while it lasts. */
   readonly opened: (line: Line) => Effect.Effect<void, never, Scope.Scope>
 }
 
-const unsupported = (method: string, questions: InputRequests): ClientError => {
-  const asked = [...new Set(Object.values(questions).map((question) => question.method))].join(", ")
-  const message = `The server wants ${asked} before it answers ${method}`
-  return new ClientError({ reason: "Unsupported", method, message })
+/** What bounds the answering. */
+export interface Options {
+  readonly maxQuestions?: number | undefined
+  readonly questionConcurrency?: number | undefined
+  readonly limits?: Limits.Limits | undefined
+}
+
+const questions: ReadonlyMap<string, Method.AnyRequest> = new Map(
+  [Method.CreateMessage, Method.ListRoots, Method.Elicit].map((method) => [method.name, method as Method.AnyRequest])
+)
+
+/** Answers one request of the server. */
+const answer = (
+  services: Services,
+  { caller, method: name, params }: Exchange
+): Effect.Effect<Answer, McpError.McpError> => {
+  const { info, revision } = caller
+  const method = Method.request(name, revision) === undefined ? undefined : questions.get(name)
+  if (method === undefined) return Effect.fail(McpError.methodNotFound(name))
+  const refused = unanswered(services, name)
+  if (refused !== undefined) return run(refused)
+  const read = Codec.decodeParams(method, revision, params)
+  if (Result.isFailure(read)) return Effect.fail(McpError.invalidParams(read.failure))
+  const question = { method: name, params: read.success } as InputRequest
+  return Effect.flatMap(run(put(services, question, askerOf(info, revision, undefined))), (result) => {
+    const written = Codec.encodeResult(method, revision, result)
+    return Result.isSuccess(written) ? Effect.succeed(written.success) : Effect.die(written.failure)
+  })
+}
+
+const run = <A>(question: Put<A>): Effect.Effect<A, McpError.McpError> =>
+  Result.isFailure(question)
+    ? Effect.fail(question.failure.error)
+    : Effect.mapError(question.success, ({ error }) => error)
+
+/** A key of the server's in a message, cut short. */
+const quoted = (key: string): string => JSON.stringify(key.slice(0, 64))
+
+interface Asked {
+  readonly key: string
+  readonly question: InputRequest
+  readonly method: string
+}
+
+const failed = ({ key, method, question }: Asked, { cause, error, reason }: Refusal): ClientError => {
+  const asked = `${quoted(key)} (${question.method})`
+  return new ClientError({
+    reason,
+    method,
+    message: `The server asks ${asked} before it answers ${method}: ${error.message}`,
+    cause
+  })
+}
+
+/** Answers one question of a round. What the handler dies of is logged, and fails the call. */
+const reply = (
+  asked: Asked,
+  effect: Effect.Effect<InputResponse, Refusal>
+): Effect.Effect<InputResponse, ClientError> =>
+  effect.pipe(
+    Effect.mapError((refusal) => failed(asked, refusal)),
+    Effect.catchCauseIf(
+      (cause) => !Cause.hasFails(cause),
+      (cause) =>
+        Effect.andThen(
+          Effect.logError(`${asked.question.method} was not answered, for ${asked.method}`, cause),
+          Effect.fail(failed(asked, {
+            reason: "Unanswered",
+            error: McpError.internal(),
+            cause: Cause.squash(cause)
+          }))
+        )
+    )
+  )
+
+const fulfil = (services: Services, { maxQuestions, questionConcurrency }: Bounds): Answers["fulfil"] =>
+(
+  line,
+  method,
+  questions
+) => {
+  const entries = Object.entries(questions)
+  if (entries.length > maxQuestions) {
+    const message = `${method} was answered with ${entries.length} questions, more than ${maxQuestions} (maxQuestions)`
+    return Effect.fail(new ClientError({ reason: "Limit", method, message }))
+  }
+  const asker = askerOf(line.agreement.info, line.revision, method)
+  const replies: Array<Effect.Effect<InputResponse, ClientError>> = []
+  // All of them are looked at before the first is put: nobody is asked in vain.
+  for (const [key, question] of entries) {
+    const asked = { key, question, method }
+    const ready = put(services, question, asker)
+    if (Result.isFailure(ready)) return Effect.fail(failed(asked, ready.failure))
+    replies.push(reply(asked, ready.success))
+  }
+  return Effect.map(
+    Effect.forEach(replies, (effect) => effect, { concurrency: questionConcurrency }),
+    // Entries define own members, so that a key may be `__proto__`.
+    (answers) => Object.fromEntries(entries.map(([key], index) => [key, answers[index]!]))
+  )
 }
 
 /** The answers that the services of the host give. */
-export const make: Effect.Effect<Answers> = Effect.sync(() => ({
-  capabilities: {},
-  dispatch: (exchange): Effect.Effect<JsonObject, McpError.McpError> =>
-    exchange.method === "ping" ? Effect.succeed({}) : Effect.fail(McpError.methodNotFound(exchange.method)),
-  fulfil: (_, method, questions) => Effect.fail(unsupported(method, questions)),
-  opened: () => Effect.void
-}))
+export const make = (
+  { limits, maxQuestions = 32, questionConcurrency = 8 }: Options = {}
+): Effect.Effect<Answers> =>
+  Effect.map(provided, (services) => {
+    const bounds = { maxQuestions, questionConcurrency }
+    const visits = new Visits()
+    const url = services.elicitation?.url
+    const { changes } = services.roots ?? {}
+    const { maxTimeout } = Limits.resolve(limits)
+    return {
+      capabilities: capabilitiesOf(services),
+      dispatch: (exchange) => exchange.method === "ping" ? Effect.succeed({}) : answer(services, exchange),
+      fulfil: fulfil(services, bounds),
+      attend: url && (({ agreement, revision }, method, error, options) =>
+        visits.attend(url, error, askerOf(agreement.info, revision, method), bounds, options.maxTimeout ?? maxTimeout)),
+      heard: (notification) => visits.heard(notification),
+      opened: ({ modern, peer }) =>
+        modern || changes === undefined
+          ? Effect.void
+          : Effect.asVoid(Effect.forkScoped(
+            Stream.runForEach(changes, () => peer.notify(Method.RootsListChanged.name)),
+            { startImmediately: true }
+          ))
+    }
+  })

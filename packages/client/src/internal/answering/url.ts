@@ -1,0 +1,35 @@
+/**
+ * Addresses that a server wants the user to visit. They are read here, and nothing is fetched.
+ */
+import * as Result from "effect/Result"
+
+/**
+ * What a user had better be warned of, before they agree.
+ *
+ * - `punycode`: a part of the host is written in Punycode, and may look like another name ("SHOULD have warnings for
+ *   ambiguous/suspicious URIs (i.e., containing Punycode)").
+ * - `credentials`: something stands before an `@`, which may look like the host.
+ * - `insecure`: it is `http`, and not to this machine.
+ */
+export type Warning = "punycode" | "credentials" | "insecure"
+
+const isLoopback = (host: string): boolean =>
+  host === "localhost" || host.endsWith(".localhost") || host === "[::1]" || /^127(?:\.\d+){3}$/.test(host)
+
+/** Reads an address: `http` or `https`, or a line that says why not. */
+export const read = (text: string): Result.Result<URL, string> => {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined) return Result.fail("The url is not a valid URL")
+  return url.protocol === "https:" || url.protocol === "http:"
+    ? Result.succeed(url)
+    : Result.fail("The url is neither of http nor of https")
+}
+
+/** What is suspicious about it. */
+export const warnings = (url: URL): ReadonlyArray<Warning> => {
+  const found: Array<Warning> = []
+  if (url.hostname.split(".").some((label) => label.startsWith("xn--"))) found.push("punycode")
+  if (url.username !== "" || url.password !== "") found.push("credentials")
+  if (url.protocol === "http:" && !isLoopback(url.hostname)) found.push("insecure")
+  return found
+}
