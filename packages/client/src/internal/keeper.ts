@@ -1,31 +1,331 @@
 /**
- * Keeps one line to the server open, for as long as its scope.
+ * Keeps one line to the server open, for as long as its scope: opens it, waits for its end, and opens the next one under a policy.
+ *
+ * One fiber does it. Lines follow each other: the next one is opened when nothing of the one before is left.
  */
+import { TransportError } from "@skein/runtime/Connection"
 import type { SessionEnd } from "@skein/runtime/Session"
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import type * as Scope from "effect/Scope"
-import type { ClientError } from "../ClientError.ts"
-import type { Line } from "./line.ts"
+import * as Exit from "effect/Exit"
+import * as Random from "effect/Random"
+import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
+import { ClientError } from "../ClientError.ts"
+import * as Reconnect from "../Reconnect.ts"
+import type { Status } from "../Status.ts"
+import { Statuses } from "./keeping/statuses.ts"
+import { type Line, serverOf } from "./line.ts"
+
+/** What runs for a line, in a scope that closes with it. */
+export type Hook = (line: Line) => Effect.Effect<void, never, Scope.Scope>
+
+/** What the calls that wait for a line, and are made again on it, are bounded by. Times in milliseconds. */
+export interface Patience {
+  readonly timeout: number
+  readonly maxTimeout: number
+  readonly maxReplays: number
+  /** How long is waited before a call is made again where no line was lost. */
+  readonly backoff: Reconnect.Resolved
+}
 
 /** See the module's text. */
 export interface Keeper {
   /** The line that is open or, between two, the one that was; what it says about the server stays true until the next. */
   readonly last: Line
-  /** The line, if it is open now. */
+  /** The line, if it is open now. For a moment after its end it may still be here: a call on it fails and was not sent. */
   readonly current: Line | undefined
   /** The line: waits for it while it is opened anew, fails once it was given up or closed. */
   readonly line: Effect.Effect<Line, ClientError>
+  /** The next line after that one, which is about to end or has ended; otherwise as `line`. */
+  readonly after: (line: Line) => Effect.Effect<Line, ClientError>
+  /** Whether another line follows when that one is lost, as far as the policy goes. */
+  readonly follows: (line: Line) => boolean
+  readonly patience: Patience
+  /** Milliseconds of the monotonic clock. */
+  readonly now: () => number
+  /** What was assumed about the server is wrong: ends the line, and opens the next one, once and at once, without assumptions. */
+  readonly doubt: (line: Line) => void
+  /**
+   * Runs for each line but the first, before the calls that wait for it are made, but without making them wait. Its defects
+   * are logged. Gives what takes it away.
+   */
+  readonly onReopened: (hook: Hook) => () => void
+  /** Says the present status first, and ends with the last one. */
+  readonly status: Stream.Stream<Status>
   /** Waits for the end of it all. */
   readonly ended: Effect.Effect<SessionEnd>
 }
 
+/** What a keeper is made with. */
+export interface Settings {
+  /** Opens a line; without what was found out about the server before, where that has turned out to be wrong. */
+  readonly open: (fresh: boolean) => Effect.Effect<Line, ClientError, Scope.Scope>
+  /** Runs for each line, before it is used. */
+  readonly opened: Hook
+  /** How a line that was lost is opened anew; not at all without it. */
+  readonly policy: Reconnect.Resolved | undefined
+  readonly patience: Patience
+}
+
+/** A line, and what owns it. */
+interface Held {
+  readonly line: Line
+  readonly scope: Scope.Closeable
+  readonly since: number
+}
+
+type Unsettled = Exclude<Status, { readonly _tag: "Connected" }>
+
+/** The end that a failure to open a line stands for. */
+const lost = (message: string, cause: unknown): SessionEnd => ({
+  _tag: "Lost",
+  cause: new TransportError({ reason: "Lost", message, cause })
+})
+
+const messageOf = (cause: SessionEnd | ClientError): string => {
+  switch (cause._tag) {
+    case "ClientError":
+    case "Refused":
+      return cause.message
+    case "Lost":
+      return cause.cause.message
+    case "Ended":
+      return "the server ended the connection"
+    case "Closed":
+      return "this side closed the connection"
+    case "Expired":
+      return "the session has expired"
+  }
+}
+
+class KeeperImpl implements Keeper {
+  last!: Line
+  current: Line | undefined = undefined
+  readonly patience: Patience
+  readonly ended: Effect.Effect<SessionEnd>
+  readonly #settings: Settings
+  readonly #clock: Clock.Clock
+  readonly #lines: Scope.Closeable
+  readonly #end = Deferred.makeUnsafe<SessionEnd>()
+  readonly #waiting = new Set<(line: Effect.Effect<Line, ClientError>) => void>()
+  readonly #hooks = new Set<Hook>()
+  readonly #statuses = new Statuses(() => this.#status ?? this.#connected)
+  // The one that is open is described when somebody asks.
+  #status: Unsettled | undefined = undefined
+  #gone: ClientError | undefined = undefined
+  #doubted: Line | undefined = undefined
+  #fresh = false
+
+  constructor(settings: Settings, clock: Clock.Clock, lines: Scope.Closeable) {
+    this.#settings = settings
+    this.#clock = clock
+    this.#lines = lines
+    this.patience = settings.patience
+    this.ended = Deferred.await(this.#end)
+  }
+
+  // ---- what the calls see
+
+  readonly line: Effect.Effect<Line, ClientError> = Effect.suspend(() => {
+    if (this.current !== undefined) return Effect.succeed(this.current)
+    return this.#gone === undefined ? this.#next : Effect.fail(this.#gone)
+  })
+
+  after(line: Line): Effect.Effect<Line, ClientError> {
+    return Effect.suspend(() => this.current === line ? this.#next : this.line)
+  }
+
+  follows(line: Line): boolean {
+    return this.#settings.policy !== undefined || this.#doubted === line
+  }
+
+  readonly now = (): number => Number(this.#clock.monotonicTimeNanosUnsafe() / 1_000_000n)
+
+  doubt(line: Line): void {
+    if (this.current !== line || this.#fresh) return
+    this.#doubted = line
+    line.peer.close(lost("The server is not what it was taken for", undefined))
+  }
+
+  onReopened(hook: Hook): () => void {
+    this.#hooks.add(hook)
+    return () => void this.#hooks.delete(hook)
+  }
+
+  get status(): Stream.Stream<Status> {
+    return this.#statuses.stream
+  }
+
+  // ---- how it goes on
+
+  /** Opens a line in a scope of its own. */
+  get open(): Effect.Effect<Held, ClientError> {
+    return Effect.gen({ self: this }, function*() {
+      const scope = yield* Scope.fork(this.#lines)
+      const opening = Effect.tap(this.#settings.open(this.#fresh), (line) => this.#settings.opened(line))
+      const line = yield* opening.pipe(
+        Scope.provide(scope),
+        Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
+      )
+      return { line, scope, since: this.now() }
+    })
+  }
+
+  /** From now on calls are made on that line. */
+  use(line: Line): void {
+    this.last = line
+    this.current = line
+    this.#become(undefined)
+    this.#wake(Effect.succeed(line))
+  }
+
+  /** Waits for the end of a line, opens the next one, and so on. */
+  run(first: Held): Effect.Effect<void> {
+    const life = Effect.gen({ self: this }, function*() {
+      let held: Held | undefined = first
+      let attempts = 0
+      while (held !== undefined) {
+        const { line, scope, since }: Held = held
+        const end: SessionEnd = yield* line.peer.ended
+        this.current = undefined
+        const { policy } = this.#settings
+        const doubted = this.#doubted === line
+        if (line.assumed === true) this.#fresh = true
+        if (policy !== undefined && this.now() - since >= policy.stableAfter) attempts = 0
+        yield* Effect.uninterruptible(Scope.close(scope, Exit.void))
+        if (!doubted && (policy === undefined || end._tag === "Closed" || end._tag === "Refused")) {
+          return this.finish(end, over(messageOf(end), end))
+        }
+        const again: readonly [Held | undefined, number] = yield* this.#again(end, doubted, attempts)
+        held = again[0]
+        attempts = again[1]
+      }
+    })
+    return Effect.catchCause(life, (cause) =>
+      Effect.andThen(
+        Effect.logError("The connection is not kept any more", cause),
+        Effect.sync(() => this.finish(lost("The connection is not kept any more", cause)))
+      ))
+  }
+
+  /** Opens the next line, or gives up. Gives the line, and how many attempts there were in a row. */
+  #again(end: SessionEnd, doubted: boolean, before: number): Effect.Effect<readonly [Held | undefined, number]> {
+    return Effect.gen({ self: this }, function*() {
+      const { policy } = this.#settings
+      let attempts = before
+      let cause: SessionEnd | ClientError = end
+      let free = doubted
+      while (true) {
+        if (!free && (policy === undefined || attempts >= policy.maxAttempts || isFinal(cause))) {
+          this.#giveUp(attempts, cause)
+          return [undefined, attempts] as const
+        }
+        const delay: number = free
+          ? 0
+          : Reconnect.delay(policy!, ++attempts, yield* Random.next, Reconnect.retryAfter(cause))
+        this.#become({ _tag: "Reconnecting", attempt: Math.max(attempts, 1), delay, cause })
+        if (delay > 0) yield* Effect.sleep(delay)
+        free = false
+        const opened: Result.Result<Held, ClientError> = yield* Effect.result(this.open)
+        if (Result.isSuccess(opened)) {
+          yield* this.#reopened(opened.success)
+          return [opened.success, attempts] as const
+        }
+        cause = opened.failure
+      }
+    })
+  }
+
+  #reopened({ line, scope }: Held): Effect.Effect<void> {
+    const hooks = [...this.#hooks].map((hook) =>
+      Effect.suspend(() => hook(line)).pipe(
+        Scope.provide(scope),
+        Effect.catchCause((cause) => Effect.logError("A line was not set up again", cause)),
+        Effect.forkIn(scope, { startImmediately: true })
+      )
+    )
+    return Effect.andThen(Effect.all(hooks, { discard: true }), Effect.sync(() => this.use(line)))
+  }
+
+  #giveUp(attempts: number, cause: SessionEnd | ClientError): void {
+    const message = `Gave up after ${attempts} ${attempts === 1 ? "attempt" : "attempts"} to reconnect: ${
+      messageOf(cause)
+    }`
+    const gaveUp = new Reconnect.GaveUp({ attempts, message, cause })
+    const end = lost(message, gaveUp)
+    this.finish(end, over(message, end, gaveUp))
+  }
+
+  /** No line will follow. */
+  retire(error: ClientError): void {
+    this.current = undefined
+    this.#gone ??= error
+    this.#wake(Effect.fail(this.#gone))
+  }
+
+  /** Closes the line that is open, and then it is all over. */
+  close(exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> {
+    return Effect.andThen(Scope.close(this.#lines, exit), Effect.sync(() => this.finish(closed)))
+  }
+
+  /** It is all over. */
+  finish(end: SessionEnd, error = over(messageOf(end), end)): void {
+    this.retire(error)
+    if (!Deferred.doneUnsafe(this.#end, Effect.succeed(end))) return
+    this.#become({ _tag: "Ended", end })
+    this.#statuses.end()
+  }
+
+  readonly #next: Effect.Effect<Line, ClientError> = Effect.callback((resume) => {
+    this.#waiting.add(resume)
+    return Effect.sync(() => void this.#waiting.delete(resume))
+  })
+
+  #wake(line: Effect.Effect<Line, ClientError>): void {
+    const waiting = [...this.#waiting]
+    this.#waiting.clear()
+    for (const resume of waiting) resume(line)
+  }
+
+  get #connected(): Status {
+    return { _tag: "Connected", revision: this.last.revision, info: serverOf(this.last) }
+  }
+
+  #become(status: Unsettled | undefined): void {
+    this.#status = status
+    this.#statuses.changed()
+  }
+}
+
+const over = (message: string, end: SessionEnd, cause?: unknown): ClientError =>
+  new ClientError({
+    reason: "Closed",
+    message,
+    end,
+    undelivered: true,
+    cause: cause ?? (end._tag === "Lost" ? end.cause : undefined)
+  })
+
+/** Nothing changes by trying again: the server wants somebody else. */
+const isFinal = (cause: SessionEnd | ClientError): boolean =>
+  cause._tag === "ClientError" && cause.reason === "Unauthorized"
+
+const closed: SessionEnd = { _tag: "Closed" }
+
 /** Opens the first line. What `opened` gives runs for each line, in a scope that closes with it. */
-export const make = (
-  open: Effect.Effect<Line, ClientError, Scope.Scope>,
-  opened: (line: Line) => Effect.Effect<void, never, Scope.Scope>
-): Effect.Effect<Keeper, ClientError, Scope.Scope> =>
+export const make = (settings: Settings): Effect.Effect<Keeper, ClientError, Scope.Scope> =>
   Effect.gen(function*() {
-    const line = yield* open
-    yield* opened(line)
-    return { last: line, current: line, line: Effect.succeed(line), ended: line.peer.ended }
+    const clock = yield* Clock.Clock
+    const made = yield* Effect.acquireRelease(
+      Effect.map(Scope.make(), (lines) => new KeeperImpl(settings, clock, lines)),
+      (keeper, exit) => keeper.close(exit)
+    )
+    const first = yield* made.open
+    made.use(first.line)
+    yield* Effect.forkScoped(made.run(first))
+    yield* Effect.addFinalizer(() => Effect.sync(() => made.retire(over(messageOf(closed), closed))))
+    return made
   })
