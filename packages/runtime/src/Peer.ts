@@ -135,7 +135,7 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
     options: CallOptions = {}
   ): CallResult {
     return Effect.callback((resume) => {
-      if (this.#end !== undefined) return resume(Effect.fail(closed(method, this.#end)))
+      if (this.#end !== undefined) return resume(Effect.fail(closed(method, this.#end, true)))
       const cancel = (this.#calls ??= new Calls(this, this.#limits)).start(method, params, options, about, resume)
       this.#flow()
       return cancel

@@ -117,8 +117,8 @@ const deliver = <P, R>({ desk, method, options, repeatable }: Errand<P, R>, para
     }
     const mirrors = method.name === Method.CallTool.name && line.connection.mirrors === true && line.modern
     const sent = mirrors
-      ? sendMirrored(desk, line, method.name, written.success, options)
-      : send(line, method.name, written.success, options)
+      ? sendMirrored(desk, line, method.name, written.success, asked)
+      : send(line, method.name, written.success, asked)
     return Effect.map(sent, (raw) => ({ line, raw }))
   })
 

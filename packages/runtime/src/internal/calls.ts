@@ -266,8 +266,11 @@ export class Calls {
   }
 }
 
-export const closed = (method: string, end: SessionEnd): RequestError =>
-  new RequestError({ reason: "Closed", method, message: `The connection ended before ${method} was answered`, end })
+/** `undelivered` where it was over before anything was sent. */
+export const closed = (method: string, end: SessionEnd, undelivered?: boolean): RequestError => {
+  const message = `The connection ended before ${method} was ${undelivered === true ? "sent" : "answered"}`
+  return new RequestError({ reason: "Closed", method, message, end, undelivered })
+}
 
 const withProgressToken = (params: JsonRpc.JsonObject | undefined, progressToken: number): JsonRpc.JsonObject => ({
   ...params,
