@@ -12,7 +12,7 @@ import { annotate, type SourceMap } from "./annotate.ts"
 export const root: string = join(import.meta.dirname, "..")
 
 /** The folders of the packages that are published, the lowest room first. */
-export const packages: ReadonlyArray<string> = ["protocol", "runtime", "server", "client"].map((room) =>
+export const packages: ReadonlyArray<string> = ["protocol", "runtime", "server", "client", "testing"].map((room) =>
   join(root, "packages", room)
 )
 

@@ -57,7 +57,8 @@ describe("the linter's rules of the house", () => {
       ["protocol", ["runtime", "server", "client", "tasks"]],
       ["runtime", ["server", "client", "testing"]],
       ["server", ["client", "tasks", "gateway"]],
-      ["client", ["server", "auth", "cli"]]
+      ["client", ["server", "auth", "cli", "testing"]],
+      ["testing", ["tasks", "auth", "gateway", "cli"]]
     ] as const
     for (const [room, above] of direction) {
       for (const other of above) {
@@ -71,6 +72,8 @@ describe("the linter's rules of the house", () => {
       expect(broken(`packages/${room}/src/A.ts`, uses("@skein/protocol/A") + uses("@skein/runtime/A"))).toEqual([])
     }
     expect(broken("packages/runtime/src/A.ts", uses("@skein/protocol/A"))).toEqual([])
+    const below = ["protocol", "runtime", "server", "client"].map((room) => uses(`@skein/${room}/A`)).join("")
+    expect(broken("packages/testing/src/A.ts", below + uses("node:fs"))).toEqual([])
   })
 
   it("an index is never imported, nor another room by path, nor a room by its own name", () => {
@@ -205,7 +208,7 @@ describe("what is left of an unused module", () => {
 })
 
 describe("the packages", () => {
-  for (const room of ["protocol", "runtime", "server", "client"]) {
+  for (const room of ["protocol", "runtime", "server", "client", "testing"]) {
     it(`${room}: the index names each public module once, in order, and each exported name has a comment`, () => {
       const folder = join(root, "packages", room, "src")
       const modules = readdirSync(folder).filter((file) => file.endsWith(".ts") && file !== "index.ts").sort()

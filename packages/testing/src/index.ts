@@ -1,1 +1,2 @@
-export {}
+export * as RudeServer from "./RudeServer.ts"
+export * as Script from "./Script.ts"
