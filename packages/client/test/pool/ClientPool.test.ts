@@ -1,0 +1,335 @@
+import { assert, describe, it } from "@effect/vitest"
+import { type Transport, TransportError } from "@skein/runtime/Connection"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
+import * as ClientPool from "../../src/ClientPool.ts"
+import { ok, type Script, scripted, speaks, unknown } from "../support/scripted.ts"
+
+const inputSchema = { type: "object" }
+
+const offers = (...tools: ReadonlyArray<string>): Script =>
+  speaks("2025-11-25", ({ method }) => {
+    if (method === "tools/list") return ok({ tools: tools.map((name) => ({ name, inputSchema })) })
+    return unknown(method)
+  }, { tools: {} })
+
+const healthy = (...tools: ReadonlyArray<string>) => scripted(offers(...tools))
+
+/** Answers nothing at all. */
+const hanging = () => scripted(() => "silence")
+
+const failing: Transport = {
+  connect: Effect.fail(new TransportError({ reason: "Open", message: "The command was not found" }))
+}
+
+/** A transport that counts what is open, and that may fail. */
+const counted = (transport: Transport, options: { readonly fails?: () => boolean } = {}) => {
+  const count = { open: 0, opened: 0, most: 0 }
+  return {
+    count,
+    transport: {
+      connect: Effect.suspend(() => {
+        if (options.fails?.() === true) return failing.connect
+        return Effect.andThen(
+          Effect.acquireRelease(
+            Effect.sync(() => {
+              count.opened++
+              count.most = Math.max(count.most, ++count.open)
+            }),
+            () => Effect.sync(() => count.open--)
+          ),
+          transport.connect
+        )
+      })
+    } satisfies Transport
+  }
+}
+
+// No chance in these: the waits are 1, 2, 4, … seconds.
+const reconnect = { initialDelay: "1 second", jitter: "none" } as const
+
+const tag = (pool: ClientPool.ClientPool, name: string) => pool.entries.find((entry) => entry.name === name)?.state._tag
+
+/** Lets everybody do what they can do now. */
+const settle = TestClock.adjust(0)
+
+describe("a pool", () => {
+  it.effect("a broken server is a broken entry, and the others are whole", () =>
+    Effect.gen(function*() {
+      const pool = yield* ClientPool.make({
+        a: { transport: healthy("x", "y").transport },
+        gone: { transport: failing },
+        b: { transport: healthy("z").transport }
+      })
+      const tools = yield* pool.tools
+      assert.deepStrictEqual(
+        tools.map(({ result, server }) =>
+          Result.isSuccess(result)
+            ? [server, ...result.success.map(({ name }) => name)]
+            : [server, result.failure.reason]
+        ),
+        [["a", "x", "y"], ["gone", "Open"], ["b", "z"]]
+      )
+      assert.deepStrictEqual(pool.entries.map(({ name, state }) => [name, state._tag]), [
+        ["a", "Open"],
+        ["gone", "Broken"],
+        ["b", "Open"]
+      ])
+      const error = yield* Effect.flip(pool.client("gone"))
+      assert.strictEqual(error.message, "The command was not found")
+    }))
+
+  it.effect("a server that hangs delays nobody else, and is listed with TimedOut", () =>
+    Effect.gen(function*() {
+      const pool = yield* ClientPool.make(
+        { slow: { transport: hanging().transport }, quick: { transport: healthy("x").transport } },
+        { listTimeout: "5 seconds", timeout: "1 hour" }
+      )
+      assert.strictEqual((yield* (yield* pool.client("quick")).allTools).length, 1)
+      const listing = yield* Effect.forkChild(pool.tools, { startImmediately: true })
+      yield* TestClock.adjust("5 seconds")
+      const [slow, quick] = yield* Fiber.join(listing)
+      assert.isTrue(Result.isFailure(slow!.result) && slow!.result.failure.reason === "TimedOut")
+      assert.isTrue(Result.isSuccess(quick!.result))
+      assert.strictEqual(tag(pool, "slow"), "Opening")
+    }))
+
+  it.effect("opening a server takes no longer than `timeout`, and closes what it had opened", () =>
+    Effect.gen(function*() {
+      const { count, transport } = counted(hanging().transport)
+      const pool = yield* ClientPool.make(
+        { slow: { transport, options: { revisions: ["2026-07-28"] } } },
+        { timeout: "10 seconds", reconnect }
+      )
+      const waiting = yield* Effect.forkChild(Effect.flip(pool.client("slow")), { startImmediately: true })
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual((yield* Fiber.join(waiting)).reason, "TimedOut")
+      yield* settle
+      assert.deepStrictEqual([count.opened, count.open], [1, 0])
+    }))
+
+  it.effect("at most `concurrency` servers are opened at the same time, 8 by default", () =>
+    Effect.gen(function*() {
+      for (const concurrency of [undefined, 2]) {
+        let opening = 0
+        let most = 0
+        const gate = yield* Deferred.make<void>()
+        const server = healthy("x")
+        const transport: Transport = {
+          connect: Effect.gen(function*() {
+            most = Math.max(most, ++opening)
+            yield* Deferred.await(gate)
+            opening--
+            return yield* server.transport.connect
+          })
+        }
+        const servers = Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`s${at}`, { transport }]))
+        const pool = yield* ClientPool.make(servers, { concurrency })
+        yield* settle
+        assert.strictEqual(most, concurrency ?? 8)
+        yield* Deferred.succeed(gate, undefined)
+        assert.strictEqual((yield* pool.tools).filter(({ result }) => Result.isSuccess(result)).length, 12)
+        assert.strictEqual(most, concurrency ?? 8)
+      }
+    }))
+
+  it.effect("a broken server is tried again, later each time, and its entry says when", () =>
+    Effect.gen(function*() {
+      let left = 3
+      const { count, transport } = counted(healthy("x").transport, { fails: () => left-- > 0 })
+      const pool = yield* ClientPool.make({ a: { transport } }, { reconnect })
+      const seen: Array<unknown> = []
+      for (const wait of [0, 1_000, 2_000]) {
+        yield* TestClock.adjust(wait)
+        const { state } = pool.entries[0]!
+        seen.push(state._tag === "Broken" ? [state.attempt, state.retryAt] : state._tag)
+      }
+      assert.deepStrictEqual(seen, [[1, 1_000], [2, 3_000], [3, 7_000]])
+      assert.strictEqual((yield* Effect.flip(pool.client("a"))).reason, "Open")
+      yield* TestClock.adjust(4_000)
+      yield* pool.client("a")
+      assert.strictEqual(count.opened, 1)
+    }))
+
+  it.effect("after `maxAttempts` a server is given up, and waits for restart", () =>
+    Effect.gen(function*() {
+      let fails = true
+      const { transport } = counted(healthy("x").transport, { fails: () => fails })
+      const pool = yield* ClientPool.make({ a: { transport } }, { reconnect: { ...reconnect, maxAttempts: 2 } })
+      yield* TestClock.adjust("1 hour")
+      const { state } = pool.entries[0]!
+      assert.isTrue(state._tag === "Broken" && state.attempt === 3 && state.retryAt === undefined)
+      fails = false
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(tag(pool, "a"), "Broken")
+      yield* pool.restart("a")
+      yield* pool.client("a")
+      assert.strictEqual(tag(pool, "a"), "Open")
+    }))
+
+  it.effect("a server that ends is opened anew, and one that ends each time is not opened in a storm", () =>
+    Effect.gen(function*() {
+      const server = healthy("x")
+      const { count, transport } = counted(server.transport)
+      const pool = yield* ClientPool.make(
+        { a: { transport, options: { reconnect: false } } },
+        { reconnect: { ...reconnect, stableAfter: "1 minute" } }
+      )
+      yield* pool.client("a")
+      const attempts: Array<number> = []
+      for (const wait of [1, 2, 4]) {
+        server.hangUp()
+        yield* settle
+        const { state } = pool.entries[0]!
+        attempts.push(state._tag === "Broken" ? state.attempt : 0)
+        yield* TestClock.adjust(wait * 1_000)
+        yield* pool.client("a")
+      }
+      assert.deepStrictEqual(attempts, [1, 2, 3])
+      yield* TestClock.adjust("1 minute")
+      server.hangUp()
+      yield* settle
+      const { state } = pool.entries[0]!
+      assert.isTrue(state._tag === "Broken" && state.attempt === 1 && state.error.reason === "Closed")
+      assert.deepStrictEqual([count.opened, count.open], [4, 0])
+    }))
+
+  it.effect("a transport that throws is a broken entry too", () =>
+    Effect.gen(function*() {
+      const pool = yield* ClientPool.make({ a: { transport: { connect: Effect.die(new Error("a bug")) } } })
+      const error = yield* Effect.flip(pool.client("a"))
+      assert.strictEqual(error.reason, "Open")
+      assert.strictEqual((error.cause as Error).message, "a bug")
+    }))
+
+  it.effect("servers that declare no tools list none", () =>
+    Effect.gen(function*() {
+      const mute = scripted(speaks("2025-11-25", undefined, {}))
+      const pool = yield* ClientPool.make({ mute: { transport: mute.transport } })
+      for (const listing of [pool.tools, pool.resources, pool.resourceTemplates, pool.prompts]) {
+        assert.deepStrictEqual(yield* listing, [{ server: "mute", result: Result.succeed([]) }])
+      }
+    }))
+})
+
+describe("a pool at run time", () => {
+  it.effect("adds, refuses what is there, knows what it does not know", () =>
+    Effect.gen(function*() {
+      const pool = yield* ClientPool.make({ a: { transport: healthy().transport } })
+      yield* pool.add("b", { transport: healthy("x").transport })
+      assert.strictEqual((yield* (yield* pool.client("b")).allTools)[0]!.name, "x")
+      assert.strictEqual((yield* Effect.flip(pool.add("a", { transport: failing }))).reason, "Taken")
+      assert.strictEqual((yield* Effect.flip(pool.client("c"))).reason, "Unknown")
+      assert.strictEqual((yield* Effect.flip(pool.restart("c"))).reason, "Unknown")
+      assert.isFalse(yield* pool.remove("c"))
+    }))
+
+  it.effect("holds `maxServers`, 100 by default; one more fails with Limit", () =>
+    Effect.gen(function*() {
+      const { transport } = healthy()
+      const many = (length: number) => Object.fromEntries(Array.from({ length }, (_, at) => [`s${at}`, { transport }]))
+      assert.strictEqual((yield* Effect.flip(ClientPool.make(many(101)))).reason, "Limit")
+      const pool = yield* ClientPool.make(many(2), { maxServers: 2 })
+      assert.strictEqual((yield* Effect.flip(pool.add("more", { transport }))).reason, "Limit")
+      yield* pool.remove("s0")
+      yield* pool.add("more", { transport })
+      assert.deepStrictEqual(pool.entries.map(({ name }) => name), ["s1", "more"])
+      assert.strictEqual((yield* ClientPool.make(many(100))).entries.length, 100)
+    }))
+
+  it.effect("removing ends the server, and whoever waits for it hears of it", () =>
+    Effect.gen(function*() {
+      const { count, transport } = counted(healthy().transport)
+      const pool = yield* ClientPool.make({ a: { transport }, slow: { transport: hanging().transport } })
+      yield* pool.client("a")
+      const waiting = yield* Effect.forkChild(Effect.flip(pool.client("slow")), { startImmediately: true })
+      assert.isTrue(yield* pool.remove("slow"))
+      assert.strictEqual((yield* Fiber.join(waiting)).reason, "Closed")
+      assert.isTrue(yield* pool.remove("a"))
+      assert.strictEqual(count.open, 0)
+      assert.deepStrictEqual(pool.entries, [])
+    }))
+
+  it.effect("restart ends the old client before the new one is opened; of two at the same time one opens", () =>
+    Effect.gen(function*() {
+      const { count, transport } = counted(healthy().transport)
+      const pool = yield* ClientPool.make({ a: { transport } })
+      const before = yield* pool.client("a")
+      yield* Effect.all([pool.restart("a"), pool.restart("a")], { concurrency: 2 })
+      const after = yield* pool.client("a")
+      yield* settle
+      assert.notStrictEqual(after, before)
+      assert.deepStrictEqual(count, { open: 1, opened: 2, most: 1 })
+    }))
+
+  it.effect("closing ends all servers at the same time, and those who wait", () =>
+    Effect.gen(function*() {
+      const server = healthy()
+      let open = 0
+      // Takes a second to close.
+      const transport: Transport = {
+        connect: Effect.andThen(
+          Effect.acquireRelease(
+            Effect.sync(() => open++),
+            () => Effect.andThen(Effect.sleep("1 second"), Effect.sync(() => open--))
+          ),
+          server.transport.connect
+        )
+      }
+      const scope = yield* Scope.make()
+      const pool = yield* Scope.provide(
+        ClientPool.make({
+          a: { transport },
+          b: { transport },
+          c: { transport },
+          d: { transport: hanging().transport }
+        }),
+        scope
+      )
+      const waiting = yield* Effect.forkChild(Effect.flip(pool.client("d")), { startImmediately: true })
+      for (const name of ["a", "b", "c"]) yield* pool.client(name)
+      const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(closing)
+      assert.strictEqual(open, 0)
+      assert.strictEqual((yield* Fiber.join(waiting)).reason, "Closed")
+    }))
+
+  it.effect("tells its states: the present one first, then the latest after each change, until it is closed", () =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const pool = yield* Scope.provide(ClientPool.make({ a: { transport: healthy().transport } }), scope)
+      const seen: Array<string> = []
+      const watching = yield* Effect.forkChild(
+        Stream.runForEach(
+          pool.states,
+          (entries) =>
+            Effect.sync(() => seen.push(entries.map(({ name, state }) => `${name} ${state._tag}`).join(", ")))
+        ),
+        { startImmediately: true }
+      )
+      yield* settle
+      yield* pool.add("b", { transport: failing })
+      yield* settle
+      yield* pool.remove("b")
+      yield* settle
+      yield* Scope.close(scope, Exit.void)
+      yield* Fiber.join(watching)
+      assert.strictEqual(seen[0], "a Opening")
+      assert.includeMembers(seen, ["a Open", "a Open, b Broken"])
+      assert.isTrue(seen.indexOf("a Open, b Broken") < seen.lastIndexOf("a Open"))
+    }))
+
+  it.effect("a layer holds it", () =>
+    Effect.gen(function*() {
+      const pool = yield* ClientPool.ClientPool
+      assert.strictEqual((yield* (yield* pool.client("a")).allTools).length, 1)
+    }).pipe(Effect.provide(Layer.orDie(ClientPool.layer({ a: { transport: healthy("x").transport } })))))
+})
