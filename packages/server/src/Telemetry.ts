@@ -23,9 +23,11 @@
  *   Layer.provide(FetchHttpClient.layer)
  * )
  */
+import * as Conventions from "@skein/protocol/Conventions"
 import * as McpError from "@skein/protocol/McpError"
 import * as TraceContext from "@skein/protocol/TraceContext"
 import type { Answer, Exchange, McpRequest } from "@skein/runtime/Exchange"
+import * as Trace from "@skein/runtime/Trace"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -37,7 +39,7 @@ import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import * as captured from "./internal/captured.ts"
 import { clip } from "./internal/clip.ts"
-import { type Failure, Measures, named as nameOf, network } from "./internal/measures.ts"
+import { type Failure, Measures, network } from "./internal/measures.ts"
 import { errorOf, type Outcome, outcomeOf } from "./internal/outcome.ts"
 import { methodOf, namedBy, targetOf } from "./internal/target.ts"
 import { spanKey, traceKey } from "./internal/traceKeys.ts"
@@ -66,9 +68,7 @@ export interface Options {
 }
 
 /** What came with the request that is being handled, for whoever calls on: `undefined` outside of one, and without telemetry. */
-export const Remote: Context.Reference<TraceContext.TraceContext | undefined> = Context.Reference<
-  TraceContext.TraceContext | undefined
->("@skein/server/Telemetry/Remote", { defaultValue: () => undefined })
+export const Remote: typeof Trace.Remote = Trace.Remote
 
 /** Records requests, sessions, streams and refusals. */
 export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> =>
@@ -165,12 +165,11 @@ class Recorder {
     target: string | undefined,
     { around, meta, own }: Sources
   ): Effect.Effect<Tracer.Span> {
-    const named = target !== undefined && (method === "tools/call" || method === "prompts/get")
     const linked = this.#options.remote === "link"
     // "SHOULD, by default, use context extracted from `params._meta` as a parent and SHOULD link current ambient context."
     const parent = linked ? (own ? around : undefined) : meta ?? around
     const links = [meta, around].filter((span) => span !== undefined && span !== parent)
-    return Effect.makeSpan(named ? `${method} ${target}` : method, {
+    return Effect.makeSpan(Conventions.spanName(method, target), {
       kind: "server",
       ...(parent === undefined ? { root: true } : { parent }),
       links: links.map((span) => ({ span: span!, attributes: {} })),
@@ -189,9 +188,7 @@ class Recorder {
       ...network(exchange, this.#options.transport),
       ...(name === undefined
         ? undefined
-        : method === "tools/call" || method === "prompts/get"
-        ? nameOf(method, clip(name))
-        : { "mcp.resource.uri": clip(name, maxUri) }),
+        : Conventions.about(method, clip(name, Conventions.isNamed(method) ? undefined : maxUri))),
       ...(session === undefined ? undefined : { "mcp.session.id": clip(session) })
     }
   }

@@ -1,4 +1,5 @@
 /** The metrics of a server, and who hears of what they count. */
+import { isNamed, named, otherMethod } from "@skein/protocol/Conventions"
 import type { Exchange } from "@skein/runtime/Exchange"
 import type { Peer } from "@skein/runtime/Peer"
 import * as Clock from "effect/Clock"
@@ -7,7 +8,6 @@ import * as Metric from "effect/Metric"
 import type { Observer } from "./observer.ts"
 import type { Outcome } from "./outcome.ts"
 import { ServerSession } from "./session.ts"
-import { otherMethod } from "./target.ts"
 
 /** What an operation that failed is known by. */
 export interface Failure {
@@ -24,15 +24,6 @@ export const network = (exchange: Exchange, transport: string | undefined): Metr
     : transport === undefined
     ? {}
     : { "network.transport": transport }
-
-/** The attributes of a tool or a prompt, by its name. */
-export const named = (method: string, target: string): { readonly [key: string]: string } =>
-  method === "tools/call"
-    ? { "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": target }
-    : { "gen_ai.prompt.name": target }
-
-/** Resources are many, and not what a series is for. */
-const isNamed = (method: string): boolean => method === "tools/call" || method === "prompts/get"
 
 // The conventions ask for these, in seconds. Whoever exports a metric takes its unit from the attribute `unit`.
 const boundaries = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]
@@ -104,6 +95,7 @@ export class Measures implements Observer {
     failure: Failure | undefined,
     nanos: bigint
   ): void {
+    // Resources are many, and not what a series is for.
     const { duration, count } = this.#seriesOf(exchange, method, isNamed(method) ? target : undefined, outcome, failure)
     duration.updateUnsafe(Number(nanos) / 1e9, this.#context)
     count.updateUnsafe(1, this.#context)

@@ -1,21 +1,16 @@
 /** What a request is about, as far as the server knows it: names that clients make up are not to fill any table. */
+import * as Conventions from "@skein/protocol/Conventions"
 import * as Method from "@skein/protocol/Method"
 import type { Exchange } from "@skein/runtime/Exchange"
 import type { Catalog } from "../Catalog.ts"
 import type { Entry, Registry } from "../Registry.ts"
 
-/** Stands for every method that there is not. */
-export const otherMethod = "_OTHER"
-
 /** The method of a request, if its revision has it. */
 export const methodOf = ({ caller, method }: Exchange): string =>
-  Method.request(method, caller.revision)?.name ?? otherMethod
+  Method.request(method, caller.revision)?.name ?? Conventions.otherMethod
 
 /** What a request names, as it came: a tool or a prompt by its name, a resource by its URI. */
-export const namedBy = ({ method, params }: Exchange): string | undefined => {
-  const name = method === "tools/call" || method === "prompts/get" ? params?.["name"] : params?.["uri"]
-  return typeof name === "string" ? name : undefined
-}
+export const namedBy = ({ method, params }: Exchange): string | undefined => Conventions.targetOf(method, params)
 
 const registryOf = (catalog: Catalog["Service"], method: string): Registry<Entry<unknown>> | undefined => {
   switch (method) {
