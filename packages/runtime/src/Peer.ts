@@ -41,8 +41,9 @@ export interface Options<R> {
     | ((peer: Peer, notification: JsonRpc.Notification) => Effect.Effect<void, never, R> | void)
     | undefined
   /**
-   * Whether the timeouts of own requests stand still while a request of the other side is handled, up to their `maxTimeout`: for
-   * a client, whose user may be asked by the server before the call is answered. Off by default.
+   * Whether the timeouts of own requests stand still while a request of the other side is handled, up to their `maxTimeout`, and
+   * start anew when it was answered: for a client, whose user may be asked by the server before the call is answered. Off by
+   * default.
    */
   readonly patient?: boolean | undefined
   readonly limits?: Limits.Limits | undefined

@@ -200,6 +200,7 @@ export interface RawOptions {
   readonly dispatch?: Exchange.Dispatcher<Exchange.McpRequest>
   readonly identify?: Peer.Options<never>["identify"]
   readonly onNotification?: Peer.Options<never>["onNotification"]
+  readonly patient?: boolean
 }
 
 const caller = (peer: Peer.Peer, fallback: Revision.Revision): Exchange.Caller => ({
@@ -224,6 +225,7 @@ export const raw = (options: RawOptions = {}): Effect.Effect<
       dispatch: options.dispatch ?? handlers.parked,
       identify: options.identify ?? ((peer) => caller(peer, revision)),
       onNotification: options.onNotification,
+      patient: options.patient,
       limits: options.limits
     })
     if (revision !== "2026-07-28") peer.session = session(revision)
