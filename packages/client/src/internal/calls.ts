@@ -21,6 +21,7 @@ import { repair } from "./repair.ts"
 import { replayed } from "./replay.ts"
 import { fromRequest } from "./requestFailure.ts"
 import type { RequestOptions } from "./requestOptions.ts"
+import { traced } from "./trace.ts"
 
 /** What every call of a client goes through. */
 export interface Desk {
@@ -71,9 +72,24 @@ const decode = <R>(method: Method.RequestMethod<unknown, R>, desk: Desk, { revis
   return again
 }
 
-/** Sends one request on a line. */
-export const send = (line: Line, method: string, params: JsonObject, options: CallOptions) =>
-  Effect.mapError(line.peer.request(method, line.stamp(params), options), (error) => fromRequest(method, error))
+/** Sends one request on a line, and says in it which span it comes from. */
+export const send = (
+  line: Line,
+  method: string,
+  params: JsonObject,
+  options: CallOptions
+): Effect.Effect<JsonObject, ClientError> => {
+  const { connection, peer, revision, telemetry } = line
+  const answer = Effect.withFiber((fiber) =>
+    Effect.mapError(
+      peer.request(method, traced(fiber, line.stamp(params)), options),
+      (error) => fromRequest(method, error)
+    )
+  )
+  return telemetry === undefined
+    ? answer
+    : telemetry.around({ method, params, revision, http: connection.mirrors === true }, answer)
+}
 
 /** Sends a call of a tool with the headers that mirror its arguments. */
 const sendMirrored = (desk: Desk, line: Line, method: string, params: JsonObject, options: CallOptions) => {

@@ -18,6 +18,7 @@ import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import { ClientError } from "../ClientError.ts"
 import type { Notification } from "../Notification.ts"
+import type { Telemetry } from "../Telemetry.ts"
 import type { Answers } from "./answers.ts"
 import { guard } from "./guard.ts"
 import { type Agreement, initialize, mayInitialize, probe, probes, type Settings } from "./handshake.ts"
@@ -32,6 +33,7 @@ export interface Setup {
   readonly probeTimeout?: Duration.Input | undefined
   readonly limits?: Limits.Limits | undefined
   readonly notificationBuffer?: number | undefined
+  readonly telemetry?: Telemetry | undefined
 }
 
 const defaultInfo: Implementation = { name: "skein", version: "0.1.0" }
@@ -102,7 +104,7 @@ const attempt = (
       })
       const agreement = yield* handshake(peer, settings)
       revision = agreement.revision
-      return lineOf(connection, peer, agreement, settings)
+      return lineOf(connection, peer, agreement, settings, options.telemetry)
     })
     return yield* opening.pipe(
       Scope.provide(scope),
@@ -110,7 +112,13 @@ const attempt = (
     )
   })
 
-const lineOf = (connection: Connection, peer: Peer.Peer, agreement: Agreement, settings: Settings): Line => {
+const lineOf = (
+  connection: Connection,
+  peer: Peer.Peer,
+  agreement: Agreement,
+  settings: Settings,
+  telemetry: Telemetry | undefined
+): Line => {
   const { capabilities, revision } = agreement
   const modern = Revision.era(revision) === "request"
   const line: Line = {
@@ -120,6 +128,7 @@ const lineOf = (connection: Connection, peer: Peer.Peer, agreement: Agreement, s
     revision,
     modern,
     capabilities,
+    telemetry,
     stamp: modern ? settings.stamp(revision) : (params) => params,
     level: (level) => {
       if (modern) line.stamp = settings.stamp(revision, level)

@@ -8,6 +8,7 @@ import type * as Revision from "@skein/protocol/Revision"
 import type { Connection } from "@skein/runtime/Connection"
 import type { Peer } from "@skein/runtime/Peer"
 import * as Result from "effect/Result"
+import type { Telemetry } from "../Telemetry.ts"
 import type { Agreement } from "./handshake.ts"
 
 /** See the module's text. */
@@ -24,6 +25,8 @@ export interface Line {
   stamp: (params: JsonObject) => JsonObject
   /** Asks for log messages of that level from now on, in the request era; nothing in the session era. */
   readonly level: (level: LoggingLevel) => void
+  /** What stands around each request. */
+  readonly telemetry: Telemetry | undefined
   /**
    * True while what was agreed on is only believed: it comes from a detection that was kept, nothing was asked when the line was
    * opened, and no call has confirmed it yet.

@@ -7,7 +7,8 @@ import type { RequestError } from "@skein/runtime/RequestError"
 import type { SessionEnd } from "@skein/runtime/Session"
 import { ClientError } from "../ClientError.ts"
 
-const endText = (end: SessionEnd | undefined): string => {
+/** How a session ended, as the end of a sentence. */
+export const endText = (end: SessionEnd | undefined): string => {
   switch (end?._tag) {
     case "Lost":
       return `: ${end.cause.message}`

@@ -1,0 +1,41 @@
+/**
+ * Where a request stands in the trace of its caller, said in its `_meta`.
+ *
+ * "The keys `traceparent`, `tracestate`, and `baggage` are reserved for OpenTelemetry trace context propagation" since 2026-07-28
+ * (basic/index); in the older revisions `_meta` is free for any key, and servers find them there too. What an application keeps in
+ * `baggage` is not handed to servers that it may not trust.
+ */
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { isObject } from "@skein/protocol/JsonRpc"
+import * as TraceContext from "@skein/protocol/TraceContext"
+import { Remote } from "@skein/runtime/Trace"
+import * as Context from "effect/Context"
+import type * as Fiber from "effect/Fiber"
+import * as Tracer from "effect/Tracer"
+
+/** The span that may be told, if there is one: the nearest that is not kept to itself. */
+const propagated = (span: Tracer.AnySpan | undefined): Tracer.AnySpan | undefined => {
+  let at = span
+  while (at !== undefined && Context.get(at.annotations, Tracer.DisablePropagation)) {
+    at = at._tag === "Span" && at.parent._tag === "Some" ? at.parent.value : undefined
+  }
+  return at
+}
+
+/** Adds the span that the fiber is in; costs nothing where there is none. What the caller has put there stays. */
+export const traced = (fiber: Fiber.Fiber<unknown, unknown>, params: JsonObject): JsonObject => {
+  const { span } = fiber.cache
+  return span === undefined ? params : stamp(fiber, span, params)
+}
+
+const stamp = (fiber: Fiber.Fiber<unknown, unknown>, current: Tracer.AnySpan, params: JsonObject): JsonObject => {
+  const meta = isObject(params["_meta"]) ? params["_meta"] : {}
+  const span = fiber.getRef(Tracer.DisablePropagation) ? undefined : propagated(current)
+  if (span === undefined || Object.hasOwn(meta, "traceparent")) return params
+  const traceparent = TraceContext.formatParent(span)
+  // A tracer may have ids that are none: "their values MUST follow W3C Trace Context".
+  if (TraceContext.parseParent(traceparent) === undefined) return params
+  const remote = fiber.getRef(Remote)
+  const tracestate = remote?.parent?.traceId === span.traceId ? remote.tracestate : undefined
+  return { ...params, _meta: { ...meta, traceparent, ...(tracestate === undefined ? undefined : { tracestate }) } }
+}
