@@ -1,6 +1,6 @@
 /** HTTP by node:http, against real sockets. */
 import { assert, describe, it } from "@effect/vitest"
-import type { TransportError } from "@skein/runtime/Connection"
+import { TransportError } from "@skein/runtime/Connection"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -102,6 +102,7 @@ describe("the wire of node:http", () => {
         reply.pieces((text) => {
           pieces.push(text)
           Effect.runSync(Deferred.succeed(first, undefined))
+          return undefined
         }))
       assert.deepStrictEqual(pieces, ["one", "two"])
     }))
@@ -112,7 +113,7 @@ describe("the wire of node:http", () => {
         const { closed, url } = yield* http((_, response) => {
           if (length === "declared") response.setHeader("Content-Length", 101)
           response.write("x".repeat(60))
-          response.end("x".repeat(41))
+          if (length === "not declared") response.write("x".repeat(41))
         })
         const error = yield* Effect.flip((yield* open()).exchange(post(url), (reply) => reply.text(100)))
         assert.strictEqual(error.reason, "Lost")
@@ -128,7 +129,7 @@ describe("the wire of node:http", () => {
         const { url } = yield* tcp((socket) => socket.once("data", () => socket.end(`${head("Content-Length: 9")}{`)))
         const error = yield* Effect.flip((yield* open()).exchange(
           post(url),
-          (reply) => how === "text" ? reply.text(100) : reply.pieces(() => {})
+          (reply) => how === "text" ? reply.text(100) : reply.pieces(() => undefined)
         ))
         assert.strictEqual(error.reason, "Lost")
         assert.isUndefined(error.undelivered)
@@ -159,6 +160,23 @@ describe("the wire of node:http", () => {
         response.end("not read")
       })
       assert.match((yield* failureOf(yield* open(), url)).message, /encoded as gzip/)
+    }))
+
+  it.live("what a reader answers is the error, at once, and nothing more is read", () =>
+    Effect.gen(function*() {
+      const { closed, url } = yield* tcp((socket) =>
+        socket.once("data", () => socket.write(`${head("Transfer-Encoding: chunked")}1\r\na\r\n1\r\nb\r\n`))
+      )
+      const wrong = new TransportError({ reason: "Lost", message: "no more" })
+      const pieces: Array<string> = []
+      const error = yield* Effect.flip((yield* open()).exchange(post(url), (reply) =>
+        reply.pieces((piece) => {
+          pieces.push(piece)
+          return wrong
+        })))
+      assert.strictEqual(error, wrong)
+      yield* closed
+      assert.deepStrictEqual(pieces, ["a"])
     }))
 
   it.live("what a reader throws is a defect, not lost", () =>
@@ -323,6 +341,7 @@ describe("the connections of node:http", () => {
         reply.pieces((piece) => {
           pieces.push(piece)
           Effect.runSync(Deferred.succeed(taken, undefined))
+          return undefined
         })))
       yield* Deferred.await(taken)
       yield* Fiber.interrupt(fiber)

@@ -90,7 +90,7 @@ class NodeReply implements WireReply {
       body.on("error", (cause) => resume(Effect.fail(lost(`The body broke off: ${text(cause)}`, cause))))
     })
 
-  pieces = (onText: (text: string) => void): Effect.Effect<void, TransportError> =>
+  pieces = (onText: (text: string) => TransportError | undefined): Effect.Effect<void, TransportError> =>
     Effect.callback((resume) => {
       const body = this.#body
       const broken = this.#broken
@@ -101,12 +101,16 @@ class NodeReply implements WireReply {
         if (decoded === "") return
         const piece = begun ? decoded : unmarked(decoded)
         begun = true
+        let wrong: Effect.Effect<never, TransportError> | undefined
         try {
-          if (piece !== "") onText(piece)
+          const error = onText(piece)
+          if (error !== undefined) wrong = Effect.fail(error)
         } catch (defect) {
-          body.destroy()
-          resume(Effect.die(defect))
+          wrong = Effect.die(defect)
         }
+        if (wrong === undefined) return
+        body.removeAllListeners("data").removeAllListeners("end")
+        resume(wrong)
       }
       body.on("data", (chunk: Buffer) => take(decoder.write(chunk)))
       body.on("end", () => {
@@ -154,7 +158,7 @@ class Exchange {
     const { agent, host, hostname, module, path, port } = this.#target
     const { body, headers, method } = this.#asked
     // As a list, they are written as they are; otherwise Node keeps a map of them first.
-    const list = ["Host", host]
+    const list = headers["host"] === undefined ? ["Host", host] : []
     for (const name in headers) list.push(name, headers[name]!)
     if (body !== undefined) list.push("Content-Length", String(Buffer.byteLength(body)))
     let request: Http.ClientRequest
