@@ -46,26 +46,30 @@ import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
+import type { Change, Filter, Options as ChangesOptions } from "./Changes.ts"
 import type { ClientError } from "./ClientError.ts"
 import type { Detection } from "./Detection.ts"
 import * as Answers from "./internal/answers.ts"
 import * as Cache from "./internal/cache.ts"
-import { call, type Desk, refusal } from "./internal/calls.ts"
+import { call, type Desk } from "./internal/calls.ts"
+import * as Changes from "./internal/changes/changes.ts"
 import { connect } from "./internal/connect.ts"
 import * as Definitions from "./internal/definitions.ts"
 import * as Keeper from "./internal/keeper.ts"
 import { bounds } from "./internal/keeping/bounds.ts"
 import { type Heartbeat, heartbeat } from "./internal/keeping/heartbeat.ts"
+import * as LogLevel from "./internal/logLevel.ts"
 import { relist } from "./internal/mirror.ts"
 import { serverOf } from "./internal/line.ts"
 import { Notices } from "./internal/notices.ts"
 import * as Output from "./internal/output.ts"
 import { walk } from "./internal/pages.ts"
 import type { RequestOptions } from "./internal/requestOptions.ts"
-import type { Notification } from "./Notification.ts"
+import type { LoggingMessage, Notification } from "./Notification.ts"
 import type * as Toolkit from "./Toolkit.ts"
 import type * as Reconnect from "./Reconnect.ts"
 import type { Status } from "./Status.ts"
+import type { Telemetry } from "./Telemetry.ts"
 
 /** How a client is made. Every member is optional; the defaults stand beside it. */
 export interface Options {
@@ -93,9 +97,12 @@ export interface Options {
   /** How many items `allTools` and its like gather: 10,000 by default. A listing of more fails with `Limit`. */
   readonly maxItems?: number | undefined
   /**
-   * How many notifications wait for each listener of `notifications`: 256 by default. When it is full the oldest is dropped.
+   * How many notifications wait for each listener of `notifications`, `logs` or `changes`: 256 by default. When it is full the
+   * oldest is dropped; of changes a `Gap` tells.
    */
   readonly notificationBuffer?: number | undefined
+  /** Makes a span for each request: `Telemetry.make()`. None by default. */
+  readonly telemetry?: Telemetry | undefined
   /**
    * How often one request may be answered with questions (`input_required`) before it fails with `Limit`: 10 by default. What
    * the host answers to them is provided as services: `Elicitation`, `Sampling`, `Roots`.
@@ -231,7 +238,7 @@ export interface Client {
   readonly ping: Effect.Effect<void, ClientError>
   /**
    * The least severe log messages that the server should send: `logging/setLevel`. In the request era nothing is sent now:
-   * each request from here on asks for that level (`io.modelcontextprotocol/logLevel`).
+   * each request from here on asks for that level (`io.modelcontextprotocol/logLevel`). After a reconnect it is set again.
    */
   readonly setLoggingLevel: (level: LoggingLevel, options?: RequestOptions) => Effect.Effect<void, ClientError>
 
@@ -244,6 +251,14 @@ export interface Client {
     params: P,
     options?: RequestOptions
   ) => Effect.Effect<R, ClientError>
+  /**
+   * What changes on the server, from when the stream is run: see `Changes`. It goes on through reconnects, and ends only with an
+   * error: `Unsupported` where nothing of the filter is told, what the server refuses it with, or `Closed` when the client is closed
+   * or it was given up.
+   */
+  readonly changes: (filter: Filter, options?: ChangesOptions) => Stream.Stream<Change, ClientError>
+  /** The log messages among the notifications, with buffers of their own; see `setLoggingLevel` and `Logs.forward`. */
+  readonly logs: Stream.Stream<LoggingMessage>
   /**
    * The notifications of the server, except for progress and cancellation. Each run is a listener of its own with a buffer of
    * `notificationBuffer`, and ends with the session. What comes while nobody listens is dropped, and so is what is malformed.
@@ -276,6 +291,7 @@ const readCapabilities = (raw: JsonRpc.JsonObject, revision: Revision.Revision):
 const assemble = (
   desk: Desk,
   notices: Notices<Notification>,
+  changes: Changes.Changes,
   bounds: { readonly maxPages: number; readonly maxItems: number }
 ): Client => {
   const { keeper } = desk
@@ -344,16 +360,10 @@ const assemble = (
         request(keeper.last.modern ? { ...Method.Discover, result: EmptyResult } : Method.Ping, {}, { cache: "bypass" })
       )
     ),
-    setLoggingLevel: (level, options) =>
-      Effect.suspend(() => {
-        const { last } = keeper
-        if (!last.modern) return Effect.asVoid(request(Method.SetLevel, { level }, options))
-        const refused = refusal(desk, last, { ...Method.SetLevel, until: undefined })
-        if (refused !== undefined) return Effect.fail(refused)
-        last.level(level)
-        return Effect.void
-      }),
+    setLoggingLevel: LogLevel.make(desk),
     request,
+    changes: changes.stream,
+    logs: notices.only((notice) => notice._tag === "LoggingMessage"),
     notifications: notices.stream,
     status: keeper.status,
     ended: keeper.ended,
@@ -380,7 +390,9 @@ export const make = (transport: Transport, options: Options = {}): Effect.Effect
     const answers = yield* Answers.make(options)
     const definitions = Definitions.make({ ...options, warn })
     const cache = Cache.none
+    let changes: Changes.Changes | undefined
     const heard = (notification: JsonRpc.Notification): void => {
+      changes?.hear(notification)
       if (notification.method === Method.ToolListChanged.name) definitions.forget()
       cache.notice(notification)
       answers.heard(notification)
@@ -415,8 +427,9 @@ export const make = (transport: Transport, options: Options = {}): Effect.Effect
       ),
       warn
     }
+    changes = Changes.make(desk, options.notificationBuffer ?? 256, yield* Effect.scope)
     yield* Effect.forkScoped(Effect.ensuring(keeper.ended, Effect.sync(() => notices.end())))
-    return assemble(desk, notices, pages)
+    return assemble(desk, notices, changes, pages)
   })
 
 /** A layer that opens a client, and closes it. See {@link make}. */

@@ -1,0 +1,61 @@
+/**
+ * The log messages of servers, in the log of the host.
+ *
+ * @example
+ * yield* client.setLoggingLevel("info")
+ * yield* Effect.forkScoped(Logs.forward(client))
+ */
+import type { LoggingLevel } from "@skein/protocol/Common"
+import * as Effect from "effect/Effect"
+import type * as LogLevel from "effect/LogLevel"
+import * as Stream from "effect/Stream"
+import type { Client } from "./Client.ts"
+import { printable } from "./internal/printable.ts"
+import type { LoggingMessage } from "./Notification.ts"
+
+/** How messages are forwarded. */
+export interface Options {
+  /** How long a text of the server's may be, in UTF-16 units: 4,096 by default. The rest is cut off, and a "…" says so. */
+  readonly maxLength?: number | undefined
+}
+
+/** The level of Effect's that a level of syslog (RFC 5424) comes nearest to. */
+export const severity = (level: LoggingLevel): LogLevel.Severity => {
+  switch (level) {
+    case "debug":
+      return "Debug"
+    case "info":
+    case "notice":
+      return "Info"
+    case "warning":
+      return "Warn"
+    case "error":
+      return "Error"
+    case "critical":
+    case "alert":
+    case "emergency":
+      return "Fatal"
+  }
+}
+
+// Names are shorter than texts.
+const maxName = 128
+
+const textOf = (data: unknown): string => typeof data === "string" ? data : JSON.stringify(data) ?? String(data)
+
+const write = (client: Client, { params: { data, level, logger } }: LoggingMessage, maxLength: number) =>
+  Effect.annotateLogs(Effect.logWithLevel(severity(level))(printable(textOf(data), maxLength)), {
+    "mcp.server": printable(client.server?.name ?? "", maxName),
+    "mcp.level": level,
+    ...(logger === undefined ? undefined : { "mcp.logger": printable(logger, maxName) })
+  })
+
+/**
+ * Logs what the server logs, until the client is closed: run it in a fiber that something owns. Lines are annotated with `mcp.server`,
+ * the name that the server gives itself, `mcp.level` and `mcp.logger`. What the server writes is not to be trusted: it is one line of
+ * text, in which what is not printable is escaped, of at most `maxLength`; what is no text is written as JSON.
+ */
+export const forward = (client: Client, options: Options = {}): Effect.Effect<void> => {
+  const maxLength = options.maxLength ?? 4096
+  return Stream.runForEach(client.logs, (message) => write(client, message, maxLength))
+}

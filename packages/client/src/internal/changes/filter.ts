@@ -1,0 +1,68 @@
+/**
+ * What is asked for, what is agreed to, and which notifications that is about.
+ */
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
+import type { SubscriptionFilter } from "@skein/protocol/Subscription"
+import type { Change, Filter, Honoured } from "../../Changes.ts"
+import { ClientError } from "../../ClientError.ts"
+
+/** What a filter asks for: each resource once. */
+export const wantedOf = ({ prompts, resources, tools, uris }: Filter): Honoured => ({
+  tools: tools === true,
+  prompts: prompts === true,
+  resources: resources === true,
+  uris: [...new Set(uris)]
+})
+
+/** Whether there is nothing in it. */
+export const isEmpty = ({ prompts, resources, tools, uris }: Honoured): boolean =>
+  !tools && !prompts && !resources && uris.length === 0
+
+/** The error of a stream that would never say anything. */
+export const nothing = (message: string, cause?: ClientError): ClientError =>
+  new ClientError({ reason: "Unsupported", method: Method.SubscriptionsListen.name, message, cause })
+
+/** A filter as `subscriptions/listen` has it. */
+export const written = ({ prompts, resources, tools, uris }: Honoured): SubscriptionFilter => ({
+  ...(tools ? { toolsListChanged: true } : undefined),
+  ...(prompts ? { promptsListChanged: true } : undefined),
+  ...(resources ? { resourcesListChanged: true } : undefined),
+  ...(uris.length === 0 ? undefined : { resourceSubscriptions: uris })
+})
+
+/**
+ * Reads what an acknowledgment agrees to, as far as it was asked for. By hand, for a member that is malformed is only not agreed to.
+ * A server may write a URI otherwise than it was asked for, but not more of them.
+ */
+export const agreed = (params: JsonRpc.JsonObject | undefined, wanted: Honoured): Honoured => {
+  const raw = params?.["notifications"]
+  const said = JsonRpc.isObject(raw) ? raw : {}
+  const uris = said["resourceSubscriptions"]
+  return {
+    tools: wanted.tools && said["toolsListChanged"] === true,
+    prompts: wanted.prompts && said["promptsListChanged"] === true,
+    resources: wanted.resources && said["resourcesListChanged"] === true,
+    uris: Array.isArray(uris)
+      ? uris.filter((uri) => typeof uri === "string").slice(0, wanted.uris.length)
+      : []
+  }
+}
+
+/** What a notification says has changed, if that was asked for; what is malformed says nothing. */
+export const changeOf = ({ method, params }: JsonRpc.Notification, wanted: Honoured): Change | undefined => {
+  switch (method) {
+    case Method.ToolListChanged.name:
+      return wanted.tools ? { _tag: "ToolListChanged" } : undefined
+    case Method.PromptListChanged.name:
+      return wanted.prompts ? { _tag: "PromptListChanged" } : undefined
+    case Method.ResourceListChanged.name:
+      return wanted.resources ? { _tag: "ResourceListChanged" } : undefined
+    case Method.ResourceUpdated.name: {
+      const uri = params?.["uri"]
+      return wanted.uris.length > 0 && typeof uri === "string" ? { _tag: "ResourceUpdated", uri } : undefined
+    }
+    default:
+      return undefined
+  }
+}

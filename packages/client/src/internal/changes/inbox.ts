@@ -1,0 +1,79 @@
+/**
+ * What waits for one run of a stream of changes. It is bounded, and what it loses it tells: a host that reads slowly gets a `Gap`
+ * instead of silence.
+ */
+import type * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import type { Change, Gap, Subscribed } from "../../Changes.ts"
+import type { ClientError } from "../../ClientError.ts"
+
+const overflow: Gap = { _tag: "Gap", reason: "Overflow", cause: undefined }
+
+/** Gives what waits, all at once. */
+export type Batch = Effect.Effect<readonly [Change, ...Array<Change>], ClientError>
+
+/** See the module's text. */
+export class Inbox {
+  readonly #size: number
+  #waiting: Array<Change> = []
+  /** Whether the oldest were dropped, and the last word about the subscription among them. */
+  #lost = false
+  #subscribed: Subscribed | undefined = undefined
+  #failure: Cause.Cause<ClientError> | undefined = undefined
+  #wake: ((batch: Batch) => void) | undefined = undefined
+
+  constructor(size: number) {
+    this.#size = Math.max(1, size)
+  }
+
+  /** Takes a change; where there is no room the oldest is dropped. */
+  offer(change: Change): void {
+    if (this.#waiting.length >= this.#size) {
+      const dropped = this.#waiting.shift()!
+      if (dropped._tag === "Subscribed") this.#subscribed = dropped
+      this.#lost = true
+    }
+    this.#waiting.push(change)
+    this.#deliver()
+  }
+
+  /** Nothing comes any more: what waits can still be taken, then the failure. */
+  fail(cause: Cause.Cause<ClientError>): void {
+    this.#failure = cause
+    this.#deliver()
+  }
+
+  /** Waits for something to come. One reader at a time. */
+  get batch(): Batch {
+    return Effect.suspend(() => this.#waiting.length > 0 || this.#failure !== undefined ? this.#take() : this.#come)
+  }
+
+  get #come(): Batch {
+    return Effect.callback((resume) => {
+      this.#wake = resume
+      return Effect.sync(() => {
+        this.#wake = undefined
+      })
+    })
+  }
+
+  #deliver(): void {
+    const wake = this.#wake
+    this.#wake = undefined
+    // Taken when the reader runs, so that what comes until then is in the same batch.
+    wake?.(Effect.suspend(() => this.#take()))
+  }
+
+  #take(): Batch {
+    const [first, ...rest] = this.#waiting
+    if (first === undefined) return Effect.failCause(this.#failure!)
+    const told: ReadonlyArray<Change> = this.#subscribed === undefined ? [] : [this.#subscribed]
+    const batch: readonly [Change, ...Array<Change>] = this.#lost
+      ? [overflow, ...told, first, ...rest]
+      : [first, ...rest]
+    this.#waiting = []
+    this.#lost = false
+    this.#subscribed = undefined
+    return Effect.succeed(batch)
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * A subscription in the session era: lists are announced on the connection without being asked, and resources are subscribed to.
+ */
+import type { Notification } from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Honoured } from "../../Changes.ts"
+import { ClientError } from "../../ClientError.ts"
+import type { Desk } from "../calls.ts"
+import { endText } from "../requestFailure.ts"
+import type { Line } from "../line.ts"
+import { changeOf, isEmpty, nothing } from "./filter.ts"
+import type { Over, Run } from "./turn.ts"
+import { isWithin, Watched } from "./watched.ts"
+
+/** Resources that are subscribed to at the same time by one run. */
+const concurrency = 16
+
+interface Listener {
+  readonly wanted: Honoured
+  readonly hears: (notification: Notification) => void
+}
+
+/** Whether an update may be meant for a run: one that names nothing that anybody watches may be of a part of anything. */
+const concerns = (uri: unknown, { wanted: { uris } }: Listener, watched: Watched): boolean =>
+  typeof uri === "string" && (uris.some((whole) => isWithin(uri, whole)) || !watched.covers(uri))
+
+/** The runs that listen on a session, and the resources that they watch together. */
+export class Watchers {
+  readonly #desk: Desk
+  readonly #scope: Scope.Scope
+  readonly #listeners = new Set<Listener>()
+  #watched: Watched | undefined = undefined
+
+  constructor(desk: Desk, scope: Scope.Scope) {
+    this.#desk = desk
+    this.#scope = scope
+  }
+
+  /** Hears every notification of the server. */
+  hear(notification: Notification): void {
+    const watched = this.#watched
+    if (this.#listeners.size === 0 || watched === undefined) return
+    const update = notification.method === Method.ResourceUpdated.name
+    for (const listener of this.#listeners) {
+      if (!update || concerns(notification.params?.["uri"], listener, watched)) listener.hears(notification)
+    }
+  }
+
+  /** What the server declared of what is wanted: the rest will never be told. */
+  #declared({ capabilities, revision }: Line, wanted: Honoured): Honoured {
+    if (!this.#desk.enforceCapabilities) return wanted
+    const has = ({ capability }: Pick<Method.AnyNotification, "capability">) =>
+      Method.has(capabilities, capability!, revision)
+    return {
+      tools: wanted.tools && has(Method.ToolListChanged),
+      prompts: wanted.prompts && has(Method.PromptListChanged),
+      resources: wanted.resources && has(Method.ResourceListChanged),
+      uris: has(Method.ResourceUpdated) ? wanted.uris : []
+    }
+  }
+
+  #of(line: Line): Watched {
+    if (this.#watched?.line !== line) this.#watched = new Watched(line, this.#scope)
+    return this.#watched
+  }
+
+  /** Watches until the session ends, or what was to be subscribed to cannot be. Interrupting it unsubscribes. */
+  watch({ inbox, timeout, wanted }: Run, line: Line): Effect.Effect<Over> {
+    return Effect.suspend(() => {
+      let stood = false
+      const honoured = this.#declared(line, wanted)
+      if (isEmpty(honoured)) {
+        const cause = nothing("The server did not declare anything of what was asked for (enforceCapabilities)")
+        return Effect.succeed<Over>({ stood, reason: "Lost", cause })
+      }
+      const watched = this.#of(line)
+      const listener: Listener = {
+        wanted: honoured,
+        hears: (notification) => {
+          const change = stood ? changeOf(notification, honoured) : undefined
+          if (change !== undefined) inbox.offer(change)
+        }
+      }
+      const listening = Effect.acquireRelease(
+        Effect.sync(() => this.#listeners.add(listener)),
+        () => Effect.sync(() => this.#listeners.delete(listener))
+      )
+      const subscribing = Effect.forEach(honoured.uris, (uri) => watched.hold(uri, { timeout }), {
+        concurrency,
+        discard: true
+      })
+      const begun = Effect.sync(() => {
+        stood = true
+        inbox.offer({ _tag: "Subscribed", honoured })
+      })
+      return listening.pipe(
+        Effect.andThen(subscribing),
+        Effect.andThen(begun),
+        Effect.andThen(line.peer.ended),
+        Effect.scoped,
+        Effect.match({
+          onSuccess: (end): Over => {
+            const message = `The connection ended${endText(end)}`
+            return { stood, reason: "Lost", cause: new ClientError({ reason: "Closed", message, end }) }
+          },
+          onFailure: (cause): Over => ({ stood, reason: "Lost", cause })
+        })
+      )
+    })
+  }
+}
