@@ -180,13 +180,13 @@ export const make = (
     }
     yield* Scope.addFinalizer(scope, Effect.sync(() => watchers.end()))
 
-    const find = (name: string): Effect.Effect<Member, ClientError> => {
-      const member = members.get(name)
-      if (member !== undefined) return Effect.succeed(member)
-      return Effect.fail(
-        new ClientError({ reason: "Unknown", message: `There is no server called ${name} in the pool` })
-      )
-    }
+    const find = (name: string): Effect.Effect<Member, ClientError> =>
+      Effect.suspend(() => {
+        const member = members.get(name)
+        if (member !== undefined) return Effect.succeed(member)
+        const message = `There is no server called ${name} in the pool`
+        return Effect.fail(new ClientError({ reason: "Unknown", message }))
+      })
     const add: ClientPool["add"] = (name, server) =>
       Effect.suspend(() => {
         if (members.has(name)) {

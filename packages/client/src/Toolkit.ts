@@ -161,11 +161,13 @@ export const make = <Mode extends AiTool.FailureMode = "return">(
       offered.map((origin, at) => [names[at]!, handler(origin, failureMode, progress)])
     ))
     const { handle, tools: byName } = yield* Effect.provideContext(kit, handlers)
-    return {
+    const toolkit: Toolkit = {
       tools: byName,
       handle,
       origins: new Map(offered.map(({ server, tool }, at) => [names[at]!, { server, tool }])),
       omitted: omitted.map(({ server, tool }) => ({ server, tool })),
       missing
     }
+    // The mode is a type here only: what a tool does with it was decided above.
+    return toolkit as Toolkit<Mode>
   })
