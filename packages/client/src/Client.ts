@@ -362,7 +362,7 @@ const assemble = (
     ),
     setLoggingLevel: LogLevel.make(desk),
     request,
-    changes: changes.stream,
+    changes: changes.on(desk),
     logs: notices.only((notice) => notice._tag === "LoggingMessage"),
     notifications: notices.stream,
     status: keeper.status,
@@ -390,9 +390,9 @@ export const make = (transport: Transport, options: Options = {}): Effect.Effect
     const answers = yield* Answers.make(options)
     const definitions = Definitions.make({ ...options, warn })
     const cache = Cache.none
-    let changes: Changes.Changes | undefined
+    const changes = Changes.make(options.notificationBuffer ?? 256, yield* Effect.scope)
     const heard = (notification: JsonRpc.Notification): void => {
-      changes?.hear(notification)
+      changes.hear(notification)
       if (notification.method === Method.ToolListChanged.name) definitions.forget()
       cache.notice(notification)
       answers.heard(notification)
@@ -427,7 +427,6 @@ export const make = (transport: Transport, options: Options = {}): Effect.Effect
       ),
       warn
     }
-    changes = Changes.make(desk, options.notificationBuffer ?? 256, yield* Effect.scope)
     yield* Effect.forkScoped(Effect.ensuring(keeper.ended, Effect.sync(() => notices.end())))
     return assemble(desk, notices, changes, pages)
   })

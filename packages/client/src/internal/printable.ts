@@ -2,10 +2,10 @@
  * Texts of the other side's, for a log or a terminal.
  */
 
-// Control characters, line and paragraph separators, what changes the direction of writing, and halves of pairs.
-const unsafe = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]|\p{Surrogate}/gu
+// Control characters, what is invisible or changes the direction of writing, line and paragraph separators, halves of pairs.
+const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
 
-const escape = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`
+const escape = (char: string): string => `\\u{${char.codePointAt(0)!.toString(16)}}`
 
 /** The text in one line, cut off at `max` UTF-16 units of it, with what is not printable escaped. */
 export const printable = (text: string, max: number): string => {

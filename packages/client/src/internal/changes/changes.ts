@@ -18,28 +18,38 @@ import { Watchers } from "./watch.ts"
 
 /** See the module's text. */
 export interface Changes {
-  readonly stream: (filter: Filter, options?: Options) => Stream.Stream<Change, ClientError>
+  /** What changes on the server that a desk calls. */
+  readonly on: (desk: Desk) => (filter: Filter, options?: Options) => Stream.Stream<Change, ClientError>
   /** Hears every notification of the server. */
   readonly hear: (notification: Notification) => void
 }
 
-/** Makes what a client needs; what it sends when runs are over lives in the scope. */
-export const make = (desk: Desk, bufferSize: number, scope: Scope.Scope): Changes => {
-  const watchers = new Watchers(desk, scope)
-  const stream: Changes["stream"] = (filter, options = {}) =>
-    Stream.unwrap(Effect.gen(function*() {
-      const { patience } = desk.keeper
-      const wanted = wantedOf(filter)
-      if (isEmpty(wanted)) return Stream.fail(nothing("The filter asks for nothing"))
-      const inbox = new Inbox(options.bufferSize ?? bufferSize)
-      const run: Run = { desk, wanted, inbox, timeout: options.timeout ?? patience.timeout }
-      const policy = options.reconnect === undefined ? patience.backoff : Reconnect.resolve(options.reconnect)
-      const following = follow(run, policy, (line) => line.modern ? listen(run, line) : watchers.watch(run, line))
-      yield* Effect.forkScoped(
-        Effect.catchCause(following, (cause) => Effect.sync(() => inbox.fail(cause))),
-        { startImmediately: true }
-      )
-      return Stream.fromPull(Effect.succeed(inbox.batch))
-    }))
-  return { stream, hear: (notification) => watchers.hear(notification) }
+const streamOf = (run: Run, options: Options, watchers: Watchers): Stream.Stream<Change, ClientError> => {
+  const { backoff } = run.desk.keeper.patience
+  const policy = options.reconnect === undefined ? backoff : Reconnect.resolve(options.reconnect)
+  const following = follow(run, policy, (line) => line.modern ? listen(run, line) : watchers.watch(run, line))
+  const started = Effect.forkScoped(
+    Effect.catchCause(following, (cause) => Effect.sync(() => run.inbox.fail(cause))),
+    { startImmediately: true }
+  )
+  return Stream.unwrap(Effect.as(started, Stream.fromPull(Effect.succeed(run.inbox.batch))))
+}
+
+/** `bufferSize` is for runs that do not say. What is sent when runs are over lives in the scope. */
+export const make = (bufferSize: number, scope: Scope.Scope): Changes => {
+  const watchers = new Watchers(scope)
+  return {
+    on: (desk) => (filter, options = {}) =>
+      Stream.suspend(() => {
+        const wanted = wantedOf(filter)
+        if (isEmpty(wanted)) return Stream.fail(nothing("The filter asks for nothing"))
+        const inbox = new Inbox(options.bufferSize ?? bufferSize)
+        return streamOf(
+          { desk, wanted, inbox, timeout: options.timeout ?? desk.keeper.patience.timeout },
+          options,
+          watchers
+        )
+      }),
+    hear: (notification) => watchers.hear(notification)
+  }
 }

@@ -7,7 +7,6 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Honoured } from "../../Changes.ts"
 import { ClientError } from "../../ClientError.ts"
-import type { Desk } from "../calls.ts"
 import { endText } from "../requestFailure.ts"
 import type { Line } from "../line.ts"
 import { changeOf, isEmpty, nothing } from "./filter.ts"
@@ -26,15 +25,25 @@ interface Listener {
 const concerns = (uri: unknown, { wanted: { uris } }: Listener, watched: Watched): boolean =>
   typeof uri === "string" && (uris.some((whole) => isWithin(uri, whole)) || !watched.covers(uri))
 
+/** What the server declared of what is wanted: the rest will never be told. */
+const declared = ({ capabilities, revision }: Line, wanted: Honoured): Honoured => {
+  const has = ({ capability }: Pick<Method.AnyNotification, "capability">) =>
+    Method.has(capabilities, capability!, revision)
+  return {
+    tools: wanted.tools && has(Method.ToolListChanged),
+    prompts: wanted.prompts && has(Method.PromptListChanged),
+    resources: wanted.resources && has(Method.ResourceListChanged),
+    uris: has(Method.ResourceUpdated) ? wanted.uris : []
+  }
+}
+
 /** The runs that listen on a session, and the resources that they watch together. */
 export class Watchers {
-  readonly #desk: Desk
   readonly #scope: Scope.Scope
   readonly #listeners = new Set<Listener>()
   #watched: Watched | undefined = undefined
 
-  constructor(desk: Desk, scope: Scope.Scope) {
-    this.#desk = desk
+  constructor(scope: Scope.Scope) {
     this.#scope = scope
   }
 
@@ -48,29 +57,16 @@ export class Watchers {
     }
   }
 
-  /** What the server declared of what is wanted: the rest will never be told. */
-  #declared({ capabilities, revision }: Line, wanted: Honoured): Honoured {
-    if (!this.#desk.enforceCapabilities) return wanted
-    const has = ({ capability }: Pick<Method.AnyNotification, "capability">) =>
-      Method.has(capabilities, capability!, revision)
-    return {
-      tools: wanted.tools && has(Method.ToolListChanged),
-      prompts: wanted.prompts && has(Method.PromptListChanged),
-      resources: wanted.resources && has(Method.ResourceListChanged),
-      uris: has(Method.ResourceUpdated) ? wanted.uris : []
-    }
-  }
-
   #of(line: Line): Watched {
     if (this.#watched?.line !== line) this.#watched = new Watched(line, this.#scope)
     return this.#watched
   }
 
   /** Watches until the session ends, or what was to be subscribed to cannot be. Interrupting it unsubscribes. */
-  watch({ inbox, timeout, wanted }: Run, line: Line): Effect.Effect<Over> {
+  watch({ desk, inbox, timeout, wanted }: Run, line: Line): Effect.Effect<Over> {
     return Effect.suspend(() => {
       let stood = false
-      const honoured = this.#declared(line, wanted)
+      const honoured = desk.enforceCapabilities ? declared(line, wanted) : wanted
       if (isEmpty(honoured)) {
         const cause = nothing("The server did not declare anything of what was asked for (enforceCapabilities)")
         return Effect.succeed<Over>({ stood, reason: "Lost", cause })
