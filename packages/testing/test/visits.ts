@@ -1,0 +1,110 @@
+/** A host's visit to a rude server, and what must be true of it whatever the server does. */
+import * as Client from "@skein/client/Client"
+import type { ClientError } from "@skein/client/ClientError"
+import type { Transport } from "@skein/runtime/Connection"
+import type * as Script from "@skein/testing/Script"
+import { expect } from "@effect/vitest"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Logger from "effect/Logger"
+
+/** How long a call may take, in milliseconds: its deadline, on the real clock. */
+const deadline = 400
+
+/** After this, in milliseconds, whatever should have ended is taken to be stuck. */
+const stuck = 10_000
+
+const options: Client.Options = {
+  probeTimeout: 200,
+  limits: { timeout: deadline, maxTimeout: deadline, drainGrace: 50, interruptGrace: 500 },
+  reconnect: { initialDelay: 1, maxDelay: 20, maxAttempts: 3 },
+  maxReplays: 2
+}
+
+/** What came of one call. */
+export interface Outcome {
+  readonly key: string
+  readonly exit: Exit.Exit<string, ClientError>
+}
+
+const within = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.timeoutOrElse(effect, { duration: stuck, orElse: () => Effect.die(new Error(`${what} is stuck`)) })
+
+const textOf = (content: ReadonlyArray<unknown>): string => {
+  const [first] = content as ReadonlyArray<{ readonly text?: string }>
+  return first?.text ?? ""
+}
+
+let visit = 0
+
+/** The tools that are called, some one after the other and some at the same time. */
+const calls = [
+  ["echo", {}],
+  ["progress", { n: 3 }],
+  ["slow", { ms: 5 }],
+  ["echo", {}],
+  ["add", { a: 1, b: 2 }],
+  ["progress", { n: 20 }]
+] as const
+
+/** Opens a client, calls, and closes it. Every effect must have ended, with a value or with a `ClientError`. */
+export const pay = (transport: Transport): Effect.Effect<ReadonlyArray<Outcome>> =>
+  Effect.gen(function*() {
+    const prefix = `é${visit++}`
+    const outcomes: Array<Outcome> = []
+    const visiting = Effect.scoped(Effect.gen(function*() {
+      const client = yield* within("Opening", Client.make(transport, options))
+      const one = (n: number) => {
+        const [tool, args] = calls[n]!
+        const key = `${prefix}-${n}`
+        const onProgress = tool === "progress" ? () => {} : undefined
+        const called = Effect.map(client.callTool(tool, { ...args, key }, { onProgress }), (result) => {
+          const text = textOf(result.content)
+          return tool === "add" ? text.replace("3", key) : text
+        })
+        return Effect.map(Effect.exit(within(`Call ${n}`, called)), (exit) => void outcomes.push({ key, exit }))
+      }
+      yield* one(0)
+      yield* Effect.all([one(1), one(2), one(3)], { concurrency: "unbounded" })
+      const listed = yield* Effect.exit(within("Listing", client.listTools()))
+      expectTyped(listed)
+      yield* one(4)
+      yield* one(5)
+    }))
+    const exit = yield* Effect.exit(within("The visit", visiting))
+    expectTyped(exit)
+    return outcomes
+  }).pipe(Effect.provide(Logger.layer([])))
+
+/** It ended with a value, or with a failure that is a `ClientError`. */
+const expectTyped = (exit: Exit.Exit<unknown, ClientError>): void => {
+  if (Exit.isSuccess(exit)) return
+  expect(exit.cause.reasons.map((reason) => reason._tag), Cause.pretty(exit.cause)).toEqual(["Fail"])
+  expect(exit.cause.reasons.find(Cause.isFailReason)?.error._tag).toBe("ClientError")
+}
+
+/** Whether the script lies about what was done, so that a client must do it again: a 404 means that nothing was. */
+const lies = (script: Script.Script): boolean =>
+  script.faults.some(({ fault }) =>
+    fault._tag === "Status" && fault.done && ![200, 202, 204, 500, 502, 503, 504].includes(fault.status)
+  )
+
+/** Whether the script answers a call in the name of another, or twice: then over one stream of lines nobody can tell. */
+const mistaken = (script: Script.Script): boolean =>
+  script.faults.some(({ fault }) => fault._tag === "Id" || fault._tag === "Answer")
+
+/** Each call has ended with its one answer or a typed error, and was carried out at most once. */
+export const judge = (
+  script: Script.Script,
+  outcomes: ReadonlyArray<Outcome>,
+  times: (key: string) => number
+): void => {
+  for (const { exit, key } of outcomes) {
+    expectTyped(exit)
+    if (!lies(script)) expect(times(key), `how often ${key} was carried out`).toBeLessThanOrEqual(1)
+    if (Exit.isFailure(exit)) continue
+    if (!mistaken(script)) expect(exit.value).toBe(key)
+    if (!mistaken(script)) expect(times(key)).toBeGreaterThan(0)
+  }
+}
