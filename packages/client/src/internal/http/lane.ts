@@ -8,18 +8,30 @@ import type * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type { WireReply, WireRequest } from "./wire.ts"
 
+/**
+ * Opens another lane, once a server has refused `initialize` in the way that one of 2024-11-05 does (2025-11-25, transports,
+ * backwards compatibility), or where that is known already. Where it fails, the refusal of `initialize` stands. Whoever opens it
+ * sends `initialize` through it next.
+ */
+export type OpenLane = (road: Road) => Effect.Effect<Lane, TransportError>
+
 /** See the module's text. */
 export interface Lane {
   /** Sends a message. Never blocks and never throws: what comes of it is told to the road. */
   readonly send: (message: JsonRpc.Outbound, headers: Headers | undefined) => void
-  /** Says good-bye to the server, within a grace. What is still under way is interrupted with the scope. */
+  /** Says good-bye to the server. It is given a grace; what is still under way then is interrupted. */
   readonly close: Effect.Effect<void>
+  /** Whether the server takes no more just now, and waits until it does: see `Connection`. A lane that never knows omits them. */
+  readonly full?: boolean | undefined
+  readonly drained?: Effect.Effect<void> | undefined
 }
 
 /** What a lane lies on: the connection, as a lane sees it. */
 export interface Road {
   readonly url: URL
-  /** Exchanges with the headers and the credentials of the transport, and with its rule for redirects. */
+  /**
+   * Exchanges with the headers and the credentials of the transport, and with its rule for redirects. `use` sees any other status.
+   */
   readonly exchange: <A, E>(
     request: WireRequest,
     use: (reply: WireReply) => Effect.Effect<A, E>

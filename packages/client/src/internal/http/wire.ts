@@ -19,15 +19,19 @@ export interface WireReply {
   readonly header: (name: string) => string | undefined
   /** The whole body. One of more bytes than that fails with `Lost`. */
   readonly text: (maxBytes: number) => Effect.Effect<string, TransportError>
-  /** Hands the body over piece by piece as it comes, decoded as UTF-8, until it ends. A body that breaks off fails with `Lost`. */
-  readonly pieces: (onText: (text: string) => void) => Effect.Effect<void, TransportError>
+  /**
+   * Hands the body over piece by piece as it comes, decoded as UTF-8, until it ends. A body that breaks off fails with `Lost`; what
+   * `onText` answers is an error of its own, with which it fails at once.
+   */
+  readonly pieces: (onText: (text: string) => TransportError | undefined) => Effect.Effect<void, TransportError>
 }
 
 /** See the module's text. */
 export interface Wire {
   /**
    * Sends a request and hands the reply over. What is left of the exchange when `use` ends, or is interrupted, is aborted, and its
-   * connection is not used again. Where nobody took the request (no connection could be made) the error is `undelivered`.
+   * connection is not used again. Where no connection could be made the error is `Open` and `undelivered`, where one broke it is
+   * `Lost`.
    */
   readonly exchange: <A, E>(
     request: WireRequest,

@@ -1,0 +1,37 @@
+/**
+ * The Streamable HTTP transport, in both eras, wherever there is a `fetch`: browsers, workers, Node (2025-03-26 to 2025-11-25,
+ * transports, Streamable HTTP; 2026-07-28, basic/transports/streamable-http). A server that has only the HTTP+SSE pair of
+ * 2024-11-05 is found out when it refuses `initialize`, and is spoken to in that way.
+ *
+ * The session era: the session's id and revision go with every request; the stream of the server is listened to once the session
+ * is open; a stream that breaks is resumed with the id of its last event (`resumption`), and a session that the server has
+ * forgotten (404) ends the connection, which the client then opens anew. The request era: each request is one exchange, whose
+ * headers mirror it; cancelling it closes that exchange, and a stream that breaks loses its answer.
+ *
+ * **Gotchas.** The `fetch` of Node gives up a response of which nothing comes for 5 minutes, and browsers open 6 connections to an
+ * origin over HTTP/1.1, of which a session holds one: on Node `NodeHttp.transport` has neither limit, and costs less per request.
+ * Redirects are followed to the same origin only, with the statuses 307 and 308, and by `fetch` in browsers not at all.
+ *
+ * ```ts
+ * const program = Effect.gen(function*() {
+ *   const client = yield* Client.make(Http.transport({ url: "https://example.com/mcp" }))
+ *   return yield* client.callTool("add", { a: 1, b: 2 })
+ * }).pipe(Effect.scoped)
+ * ```
+ */
+import type { Transport } from "@skein/runtime/Connection"
+import * as FetchWire from "./internal/http/fetchWire.ts"
+import type { Resumption, Settings } from "./internal/http/settings.ts"
+import { transport as overWire } from "./internal/http/transport.ts"
+
+export type { Resumption, Settings }
+
+/** How the transport is made. */
+export interface Options extends Settings {
+  /** What makes the requests: `globalThis.fetch` by default. */
+  readonly fetch?: typeof globalThis.fetch | undefined
+}
+
+/** The transport. Nothing is sent before the client's first request. */
+export const transport = (options: Options): Transport =>
+  overWire(() => FetchWire.make(options.fetch ?? globalThis.fetch), options)

@@ -1,0 +1,140 @@
+/**
+ * A connection over HTTP: it owns the wire, every fiber that speaks on it, and the lane that says how the server is spoken to.
+ */
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import type { Connection, End, Headers, Receiver, TransportError } from "@skein/runtime/Connection"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { exchanger } from "./exchange.ts"
+import type { Lane, OpenLane, Road } from "./lane.ts"
+import type { Resolved } from "./settings.ts"
+import { Streamable } from "./streamable.ts"
+import type { Wire } from "./wire.ts"
+
+/** How a server is spoken to. */
+export type Variant = "streamable" | "sse"
+
+/** See the module's text. */
+export class HttpConnection implements Connection, Road {
+  readonly mirrors = true
+  readonly url: URL
+  readonly exchange: Road["exchange"]
+  readonly maxMessage: number
+  readonly #settings: Resolved
+  readonly #wire: Wire
+  readonly #legacy: OpenLane
+  readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+  readonly #fibers = new Set<Fiber.Fiber<void>>()
+  #lane: Lane
+  #variant: Variant = "streamable"
+  #receiver: Receiver | undefined
+  #end: End | undefined
+  #closing: Fiber.Fiber<void> | undefined
+  // What is told to the receiver comes one by one, and never while it is told something.
+  #telling = false
+  readonly #untold: Array<(receiver: Receiver) => void> = []
+
+  constructor(wire: Wire, settings: Resolved, context: Context.Context<never>, legacy: OpenLane) {
+    this.url = settings.url
+    this.maxMessage = settings.maxMessage
+    this.exchange = exchanger(wire, settings)
+    this.#settings = settings
+    this.#wire = wire
+    this.#legacy = legacy
+    this.#run = Effect.runForkWith(context)
+    this.#lane = new Streamable(this, settings, (initialize) => this.#takeOver(initialize))
+  }
+
+  get variant(): Variant {
+    return this.#variant
+  }
+
+  // ---- what a peer sees
+
+  open(receiver: Receiver): void {
+    this.#receiver = receiver
+    this.#tell()
+  }
+
+  send(message: JsonRpc.Outbound, _about?: JsonRpc.Id, headers?: Headers): boolean {
+    if (this.#end !== undefined) return true
+    this.#lane.send(message, headers)
+    return this.#lane.full !== true
+  }
+
+  get drained(): Effect.Effect<void> {
+    return this.#end !== undefined ? Effect.void : this.#lane.drained ?? Effect.void
+  }
+
+  /** Ends the connection, with a word to the server within `closeGrace`. */
+  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    this.#closing ??= this.#run(Effect.andThen(
+      this.#end === undefined ? Effect.timeoutOption(this.#lane.close, this.#settings.closeGrace) : Effect.void,
+      Effect.andThen(Effect.sync(() => this.end({ _tag: "Closed" })), this.#wire.close)
+    ))
+    return Effect.asVoid(Fiber.await(this.#closing))
+  })
+
+  // ---- what a lane sees
+
+  fork(effect: Effect.Effect<void>): Fiber.Fiber<void> {
+    const fiber = this.#run(effect)
+    if (fiber.pollUnsafe() !== undefined) return fiber
+    // It may have been what ended the connection.
+    if (this.#end !== undefined) fiber.interruptUnsafe()
+    this.#fibers.add(fiber)
+    fiber.addObserver(() => this.#fibers.delete(fiber))
+    return fiber
+  }
+
+  deliver(message: JsonRpc.Inbound): void {
+    if (this.#end === undefined) this.#tell((receiver) => receiver.message(message))
+  }
+
+  refused(id: JsonRpc.Id, error: TransportError): void {
+    if (this.#end === undefined) this.#tell((receiver) => receiver.refused?.(id, error))
+  }
+
+  end(end: End): void {
+    if (this.#end !== undefined) return
+    this.#end = end
+    for (const fiber of this.#fibers) fiber.interruptUnsafe()
+    this.#tell((receiver) => receiver.end(end))
+  }
+
+  // ---- the legacy pair of endpoints
+
+  /** Speaks to the server as to one of 2024-11-05 from now on. */
+  readonly becomeLegacy: Effect.Effect<void, TransportError> = Effect.suspend(() =>
+    Effect.map(this.#legacy(this), (lane) => {
+      this.#lane = lane
+      this.#variant = "sse"
+    })
+  )
+
+  /** Sends a refused `initialize` once more in the other way, if the server knows that. */
+  #takeOver(initialize: JsonRpc.Request): Effect.Effect<boolean> {
+    return Effect.match(this.becomeLegacy, {
+      onFailure: () => false,
+      onSuccess: () => {
+        this.#lane.send(initialize, undefined)
+        return true
+      }
+    })
+  }
+
+  // ----
+
+  #tell(what?: (receiver: Receiver) => void): void {
+    const receiver = this.#receiver
+    if (what !== undefined) this.#untold.push(what)
+    if (receiver === undefined || this.#telling) return
+    this.#telling = true
+    try {
+      for (let next = this.#untold.shift(); next !== undefined; next = this.#untold.shift()) next(receiver)
+    } finally {
+      this.#telling = false
+    }
+  }
+}

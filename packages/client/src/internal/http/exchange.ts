@@ -1,0 +1,124 @@
+/**
+ * One exchange as the lanes make it: with the headers of the host, its credentials, and a rule for redirects.
+ */
+import { type Headers, TransportError } from "@skein/runtime/Connection"
+import * as Effect from "effect/Effect"
+import type { Challenge, Credentials } from "../../Credentials.ts"
+import type { Road } from "./lane.ts"
+import { ofHost, type Resolved, unsendable } from "./settings.ts"
+import type { Wire, WireReply, WireRequest } from "./wire.ts"
+
+const maxRedirects = 3
+
+/** What makes an exchange begin again. */
+class Again {
+  readonly request: WireRequest
+  readonly redirects: number
+  readonly challenges: number
+  constructor(request: WireRequest, redirects: number, challenges: number) {
+    this.request = request
+    this.redirects = redirects
+    this.challenges = challenges
+  }
+}
+
+const refused = (message: string, status?: number, cause?: unknown): TransportError =>
+  new TransportError({ reason: "Refused", message, status, undelivered: true, cause })
+
+// The cause may quote a secret, and stays out of the message.
+const withheld = (what: string) => (cause: unknown) =>
+  refused(`${what} for the request could not be had`, undefined, cause)
+
+/** Adds headers of the host. None of them is one of the protocol's; of the host's own the last counts. */
+const adding = (request: WireRequest, headers: Headers): Effect.Effect<WireRequest, TransportError> => {
+  const kept = ofHost(headers)
+  const wrong = unsendable(kept)
+  return wrong === undefined
+    ? Effect.succeed({ ...request, headers: { ...request.headers, ...kept } })
+    : Effect.fail(refused(`The header ${JSON.stringify(wrong)} cannot be sent`))
+}
+
+/** Where a redirect leads, if it may be followed: "credentials must not follow to another origin". */
+const redirected = (request: WireRequest, reply: WireReply, redirects: number): URL | TransportError => {
+  const { status } = reply
+  const location = reply.header("location")
+  const where = `${request.url.origin} redirects (${status})`
+  if (status !== 307 && status !== 308) return refused(`${where}, which is followed with 307 and 308 only`, status)
+  if (redirects >= maxRedirects) return refused(`${where} more than ${maxRedirects} times`, status)
+  const url = location === undefined ? null : URL.parse(location, request.url.href)
+  if (url === null) return refused(`${where} to nowhere`, status)
+  if (url.origin !== request.url.origin) return refused(`${where} to another origin`, status)
+  url.hash = ""
+  return url
+}
+
+const challenged = (
+  credentials: Credentials,
+  request: WireRequest,
+  reply: WireReply,
+  status: Challenge["status"],
+  attempt: number
+): Effect.Effect<boolean> =>
+  Effect.catchCause(
+    credentials.refused({ status, wwwAuthenticate: reply.header("www-authenticate"), url: request.url, attempt }),
+    (cause) => Effect.as(Effect.logDebug("The credentials did not hear of a refusal", cause), false)
+  )
+
+/** See the module's text. */
+export const exchanger = (wire: Wire, settings: Resolved): Road["exchange"] => {
+  const { credentials, dynamic, headers: fixed, maxChallenges } = settings
+
+  /** The request as it is sent. */
+  const dressed = (request: WireRequest): Effect.Effect<WireRequest, TransportError> | WireRequest => {
+    const base = fixed === undefined ? request : { ...request, headers: { ...fixed, ...request.headers } }
+    if (dynamic === undefined && credentials === undefined) return base
+    const more = dynamic === undefined
+      ? Effect.succeed(base)
+      : Effect.flatMap(Effect.mapError(dynamic, withheld("The headers")), (headers) => adding(base, headers))
+    if (credentials === undefined) return more
+    return Effect.flatMap(more, (request) =>
+      Effect.flatMap(
+        Effect.mapError(
+          Effect.suspend(() => credentials.headers({ method: request.method, url: request.url })),
+          withheld("The credentials")
+        ),
+        // What the credentials say counts before the headers of the transport.
+        (headers) => adding(request, headers)
+      ))
+  }
+
+  const attempt = <A, E>(
+    request: WireRequest,
+    use: (reply: WireReply) => Effect.Effect<A, E>,
+    redirects: number,
+    challenges: number
+  ): Effect.Effect<A, E | TransportError> => {
+    const watched = (reply: WireReply): Effect.Effect<A | Again, E | TransportError> => {
+      const { status } = reply
+      if (status >= 300 && status < 400) {
+        const url = redirected(request, reply, redirects)
+        return url instanceof TransportError
+          ? Effect.fail(url)
+          : Effect.succeed(new Again({ ...request, url }, redirects + 1, challenges))
+      }
+      if ((status === 401 || status === 403) && credentials !== undefined && challenges < maxChallenges) {
+        return Effect.flatMap(
+          challenged(credentials, request, reply, status, challenges + 1),
+          (again): Effect.Effect<A | Again, E> =>
+            again ? Effect.succeed(new Again(request, redirects, challenges + 1)) : use(reply)
+        )
+      }
+      return use(reply)
+    }
+    const ready = dressed(request)
+    const made = Effect.isEffect(ready)
+      ? Effect.flatMap(ready, (request) => wire.exchange(request, watched))
+      : wire.exchange(ready, watched)
+    return Effect.flatMap(
+      made,
+      (done) =>
+        done instanceof Again ? attempt(done.request, use, done.redirects, done.challenges) : Effect.succeed(done)
+    )
+  }
+  return (request, use) => attempt(request, use, 0, 0)
+}

@@ -1,0 +1,161 @@
+/**
+ * HTTP by `fetch`.
+ */
+import { TransportError } from "@skein/runtime/Connection"
+import * as Effect from "effect/Effect"
+import type { Wire, WireReply, WireRequest } from "./wire.ts"
+
+// How Node names what happens before there is a connection. Elsewhere nothing is told.
+const unreached = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT"
+])
+
+const messageOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  return error.cause instanceof Error && error.cause.message !== "" ? error.cause.message : error.message
+}
+
+const codeOf = (error: unknown): unknown =>
+  error instanceof Error && typeof error.cause === "object" && error.cause !== null && "code" in error.cause
+    ? error.cause.code
+    : undefined
+
+const lost = (request: WireRequest, cause: unknown): TransportError => {
+  const code = codeOf(cause)
+  if (typeof code === "string" && unreached.has(code)) {
+    const message = `${request.url.origin} cannot be reached: ${messageOf(cause) || code}`
+    return new TransportError({ reason: "Open", message, undelivered: true, cause })
+  }
+  return broken(`The request to ${request.url.origin} failed: ${messageOf(cause)}`, cause)
+}
+
+const broken = (message: string, cause?: unknown): TransportError =>
+  new TransportError({ reason: "Lost", message, cause })
+
+const interrupted = (cause: unknown): TransportError => broken(`The response broke off: ${messageOf(cause)}`, cause)
+
+const tooLong = (maxBytes: number): TransportError =>
+  broken(`The response has more than ${maxBytes} bytes (maxMessage)`)
+
+/** A response, and whether anything of it is left. */
+class Reply implements WireReply {
+  readonly status: number
+  readonly #response: Response
+  readonly #aborted: AbortSignal
+  over = false
+
+  constructor(response: Response, aborted: AbortSignal) {
+    this.status = response.status
+    this.#response = response
+    this.#aborted = aborted
+    this.over = response.body === null
+  }
+
+  header(name: string): string | undefined {
+    return this.#response.headers.get(name) ?? undefined
+  }
+
+  text(maxBytes: number): Effect.Effect<string, TransportError> {
+    const { headers, type } = this.#response
+    const length = headers.get("content-length")
+    // What the length says counts where the body comes as it is sent; of another origin's response a page cannot see that.
+    const known = length !== null && type !== "cors" && headers.get("content-encoding") === null
+    if (known && Number(length) > maxBytes) return Effect.fail(tooLong(maxBytes))
+    if (!known) return this.#gather(maxBytes)
+    return Effect.callback((resume) => {
+      this.#response.text().then(
+        (text) => resume(this.#whole(text)),
+        (cause: unknown) => resume(Effect.fail(interrupted(cause)))
+      )
+    })
+  }
+
+  #whole(text: string): Effect.Effect<string> {
+    this.over = true
+    return Effect.succeed(text)
+  }
+
+  #gather(maxBytes: number): Effect.Effect<string, TransportError> {
+    const texts: Array<string> = []
+    let bytes = 0
+    const read = this.#read((text, size) => {
+      bytes += size
+      if (bytes > maxBytes) return tooLong(maxBytes)
+      texts.push(text)
+      return undefined
+    })
+    return Effect.map(read, () => texts.join(""))
+  }
+
+  pieces(onText: (text: string) => TransportError | undefined): Effect.Effect<void, TransportError> {
+    return this.#read(onText)
+  }
+
+  #read(onText: (text: string, bytes: number) => TransportError | undefined): Effect.Effect<void, TransportError> {
+    return Effect.callback((resume) => {
+      const { body } = this.#response
+      if (body === null) return resume(Effect.void)
+      const reader = body.getReader()
+      const decoder = new TextDecoder()
+      const fail = (cause: unknown) => resume(Effect.fail(interrupted(cause)))
+      const next = () => void reader.read().then(take, fail)
+      const take = ({ done, value }: { readonly done: boolean; readonly value?: Uint8Array | undefined }): void => {
+        if (this.#aborted.aborted) return
+        try {
+          const text = done ? decoder.decode() : decoder.decode(value, { stream: true })
+          const refused = text === "" && done ? undefined : onText(text, value?.byteLength ?? 0)
+          if (refused !== undefined) return resume(Effect.fail(refused))
+        } catch (defect) {
+          return resume(Effect.die(defect))
+        }
+        if (!done) return next()
+        this.over = true
+        resume(Effect.void)
+      }
+      next()
+    })
+  }
+}
+
+const replied = (
+  { url }: WireRequest,
+  response: Response,
+  aborted: AbortSignal
+): Effect.Effect<Reply, TransportError> => {
+  if (response.type !== "opaqueredirect") return Effect.succeed(new Reply(response, aborted))
+  // A page may not see where a redirect leads.
+  const message = `${url.origin} redirects, which is not followed here`
+  return Effect.fail(new TransportError({ reason: "Refused", message, undelivered: true }))
+}
+
+/** A wire over a `fetch`. It has no connections of its own to close. */
+export const make = (fetch: typeof globalThis.fetch): Wire => ({
+  exchange: (request, use) =>
+    Effect.suspend(() => {
+      const controller = new AbortController()
+      let taken: Reply | undefined
+      const received = Effect.callback<Reply, TransportError>((resume) => {
+        fetch(request.url, {
+          method: request.method,
+          headers: request.headers,
+          body: request.body ?? null,
+          redirect: "manual",
+          signal: controller.signal
+        }).then(
+          (response) => resume(replied(request, response, controller.signal)),
+          (cause: unknown) => resume(Effect.fail(lost(request, cause)))
+        )
+      })
+      const used = Effect.flatMap(received, (reply) => use(taken = reply))
+      return Effect.onExitPrimitive(used, () => {
+        if (taken?.over !== true) controller.abort()
+        return undefined
+      })
+    }),
+  close: Effect.void
+})

@@ -1,0 +1,89 @@
+/**
+ * What an HTTP response means that is no answer of the protocol.
+ */
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import { TransportError } from "@skein/runtime/Connection"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type { WireReply } from "./wire.ts"
+
+// How much of a body a message quotes, in characters.
+const quoted = 300
+
+// The request was turned away at the door, whatever it was.
+const turnedAway = new Set([
+  401,
+  403,
+  404,
+  405,
+  406,
+  408,
+  411,
+  413,
+  414,
+  415,
+  417,
+  421,
+  425,
+  426,
+  428,
+  429,
+  431,
+  501,
+  503
+])
+
+// Tried again a little later, it may go.
+const passing = new Set([408, 425, 429, 500, 502, 503, 504])
+
+/** Whether a status says that the same request may be answered otherwise a little later. */
+export const mayPass = (status: number): boolean => passing.has(status)
+
+const quote = (text: string): string => {
+  const line = text.slice(0, 4 * quoted).replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim()
+  if (line === "") return ""
+  return `: ${line.length > quoted ? `${line.slice(0, quoted)}…` : line}`
+}
+
+/** `Retry-After` in milliseconds: seconds, or a date. */
+export const retryAfter = (header: string | undefined, now: number): number | undefined => {
+  if (header === undefined) return undefined
+  if (/^\d{1,9}$/.test(header)) return Number(header) * 1_000
+  const date = Date.parse(header)
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
+}
+
+/** The media type of a response, in lower case and without its parameters. */
+export const mediaType = (reply: WireReply): string => {
+  const header = reply.header("content-type") ?? ""
+  const end = header.indexOf(";")
+  return (end === -1 ? header : header.slice(0, end)).trim().toLowerCase()
+}
+
+/** The body of an error, as far as it can be had: a stream may never end. */
+export const errorText = (reply: WireReply, maxMessage: number): Effect.Effect<string> =>
+  mediaType(reply) === "text/event-stream"
+    ? Effect.succeed("")
+    : Effect.orElseSucceed(reply.text(maxMessage), () => "")
+
+/** The error of the protocol that a body holds, if it holds one. */
+export const failureIn = (text: string): JsonRpc.Failure | undefined => {
+  if (text === "") return undefined
+  const parsed = JsonRpc.parseText(text)
+  return parsed._tag === "Failure" ? parsed : undefined
+}
+
+/** The error for a response of a status that is not 2xx. */
+export const refusal = (reply: WireReply, text: string, failure?: JsonRpc.Failure): Effect.Effect<TransportError> =>
+  Effect.map(Clock.currentTimeMillis, (now) =>
+    new TransportError({
+      reason: "Refused",
+      message: `The server answered with status ${reply.status}${quote(failure?.error.message ?? text)}`,
+      status: reply.status,
+      retryAfter: retryAfter(reply.header("retry-after"), now),
+      undelivered: turnedAway.has(reply.status) ? true : undefined
+    }))
+
+/** The error for a response of a status 2xx that does not answer the request. */
+export const unusable = (status: number, what: string, text = ""): TransportError =>
+  new TransportError({ reason: "Refused", message: `The server answered with ${what}${quote(text)}`, status })

@@ -1,0 +1,61 @@
+/**
+ * The headers that the protocol gives a meaning.
+ */
+import * as Header from "@skein/protocol/Header"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
+import * as Revision from "@skein/protocol/Revision"
+import type { Headers } from "@skein/runtime/Connection"
+
+const posted: Headers = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" }
+
+/** The headers of a request of the request era: they mirror it (2026-07-28, streamable HTTP, request metadata). */
+export const ofRequest = (request: JsonRpc.Request, version: string, extra: Headers | undefined): Headers => {
+  const key = Method.request(request.method, Revision.latest)?.nameHeader
+  const name = key === undefined ? undefined : request.params?.[key]
+  return {
+    ...posted,
+    ...Header.standard({
+      protocolVersion: version,
+      method: request.method,
+      name: typeof name === "string" ? name : undefined
+    }),
+    ...extra
+  }
+}
+
+/** The headers of a notification of the request era, for which no revision defines any. */
+export const ofNotification = (notification: JsonRpc.Notification, version: string): Headers => ({
+  ...posted,
+  ...Header.standard({ protocolVersion: version, method: notification.method })
+})
+
+/** The headers of everything in a session (2025-11-25, transports: session management, protocol version header), made once for it. */
+export class SessionHeaders {
+  readonly posted: Headers
+  readonly deleted: Headers
+  readonly #got: Headers
+
+  constructor(sessionId: string | undefined, version: string | undefined) {
+    const own: Record<string, string> = {}
+    if (sessionId !== undefined) own[Header.names.sessionId] = sessionId
+    if (version !== undefined) own[Header.names.protocolVersion] = version
+    this.posted = { ...posted, ...own }
+    this.deleted = own
+    this.#got = { Accept: "text/event-stream", ...own }
+  }
+
+  got(lastId: string | undefined): Headers {
+    return lastId === undefined ? this.#got : { ...this.#got, [Header.names.lastEventId]: lastId }
+  }
+}
+
+// A token of any kind fits; a header of more is refused by most servers.
+const sessionId = /^[\x21-\x7e]{1,4096}$/
+const version = /^[\x21-\x7e]{1,64}$/
+
+/** Whether a session's id is one: "visible ASCII characters (ranging from 0x21 to 0x7E)", and at most 4,096 of them. */
+export const isSessionId = (id: string): boolean => sessionId.test(id)
+
+/** Whether a revision that a server names can stand in a header. */
+export const isVersion = (value: unknown): value is string => typeof value === "string" && version.test(value)

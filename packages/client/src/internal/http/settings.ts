@@ -1,0 +1,162 @@
+/**
+ * What an HTTP transport is made with, and what of it a connection needs.
+ */
+import { type Headers, TransportError } from "@skein/runtime/Connection"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { Credentials } from "../../Credentials.ts"
+
+/**
+ * How a stream of the session era is resumed that broke off, or that the server closed before it was over (2025-11-25,
+ * transports, resumability and redelivery).
+ *
+ * After a stream that said so (`retry`) exactly that many milliseconds pass before it is asked for again. Otherwise, and while it
+ * cannot be had, the delay begins with `initialDelay` and grows by `factor` up to `maxDelay`, of which a random part of up to one
+ * half is taken away; after a failure never less than `retry`.
+ */
+export interface Resumption {
+  /** 1 second by default. */
+  readonly initialDelay?: Duration.Input | undefined
+  /** 2 by default. */
+  readonly factor?: number | undefined
+  /** 30 seconds by default. */
+  readonly maxDelay?: Duration.Input | undefined
+  /**
+   * How many attempts in a row may bring no event: 10 by default. After that the answer is given up as `Lost`. Each attempt
+   * counts, also one that the server answered and then closed without a fault.
+   */
+  readonly maxAttempts?: number | undefined
+  /** How many attempts in a row may bring no message, though they bring events: 1,000 by default. Then as above. */
+  readonly maxReconnects?: number | undefined
+  /** A stream that was open for that long starts both counts anew when it ends: 30 seconds by default. */
+  readonly steady?: Duration.Input | undefined
+  /**
+   * How many ids of events are remembered per stream, so that one that is delivered again is dropped: 1,024 by default. The oldest
+   * is forgotten for the newest.
+   */
+  readonly maxEventIds?: number | undefined
+}
+
+/** What both HTTP transports are made with. */
+export interface Settings {
+  /** The endpoint of the server: `http:` or `https:`. Anything else fails with `Open`. */
+  readonly url: string | URL
+  /**
+   * Headers for every request, or an effect that gives them for each. Those of the protocol (`Accept`, `Content-Type`,
+   * `Last-Event-ID`, `MCP-Protocol-Version`, `Mcp-*`) are not taken from here.
+   */
+  readonly headers?: Headers | Effect.Effect<Headers, unknown> | undefined
+  /** Who asks; the service `Credentials` by default, where there is one. */
+  readonly credentials?: Credentials | undefined
+  /** How often one request may be made again with other credentials: 3 times by default. Then its refusal stands. */
+  readonly maxChallenges?: number | undefined
+  /** The longest answer, and the longest event of a stream, in bytes: 4 MiB by default. What is longer fails its request. */
+  readonly maxMessage?: number | undefined
+  /**
+   * How long the end of the connection may take, in which what was sent last gets out and the session is deleted: 1 second by
+   * default. What takes longer is aborted.
+   */
+  readonly closeGrace?: Duration.Input | undefined
+  /**
+   * How many notifications and answers may be on their way before whoever sends another one has to wait: 64 by default.
+   */
+  readonly maxPosts?: number | undefined
+  /**
+   * How long the server may take to accept a notification or an answer: 30 seconds by default. Then it is taken as not delivered.
+   */
+  readonly postTimeout?: Duration.Input | undefined
+  readonly resumption?: Resumption | undefined
+}
+
+/** The settings, read; times in milliseconds. */
+export interface Resolved {
+  readonly url: URL
+  readonly headers: Headers | undefined
+  /** The effects that give further headers for each request. */
+  readonly dynamic: Effect.Effect<Headers, unknown> | undefined
+  readonly credentials: Credentials | undefined
+  readonly maxChallenges: number
+  readonly maxMessage: number
+  readonly closeGrace: number
+  readonly maxPosts: number
+  readonly postTimeout: number
+  readonly resumption: ResolvedResumption
+}
+
+/** See {@link Resumption}; times in milliseconds. */
+export interface ResolvedResumption {
+  readonly initialDelay: number
+  readonly factor: number
+  readonly maxDelay: number
+  readonly maxAttempts: number
+  readonly maxReconnects: number
+  readonly steady: number
+  readonly maxEventIds: number
+}
+
+const own =
+  /^(?:accept|content-type|content-length|last-event-id|mcp-protocol-version|mcp-method|mcp-name|mcp-session-id|mcp-param-.*)$/
+
+/** Headers of the host's, in lower case, without those that the protocol gives a meaning. */
+export const ofHost = (headers: Headers): Headers => {
+  const kept: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    const key = name.toLowerCase()
+    if (!own.test(key)) kept[key] = value
+  }
+  return kept
+}
+
+const token = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
+// What RFC 9110 allows in a field's value, as far as every client of HTTP can write it.
+const value = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/
+
+/** The header that cannot be sent, by its name: its value may be a secret. */
+export const unsendable = (headers: Headers): string | undefined =>
+  Object.keys(headers).find((name) => !token.test(name) || !value.test(headers[name]!))
+
+const refusal = (message: string, cause?: unknown) => new TransportError({ reason: "Open", message, cause })
+
+const millis = (input: Duration.Input | undefined, otherwise: number): number =>
+  input === undefined ? otherwise : Duration.toMillis(Duration.fromInputUnsafe(input))
+
+const resumptionOf = (resumption: Resumption = {}): ResolvedResumption => ({
+  initialDelay: millis(resumption.initialDelay, 1_000),
+  factor: resumption.factor ?? 2,
+  maxDelay: millis(resumption.maxDelay, 30_000),
+  maxAttempts: resumption.maxAttempts ?? 10,
+  maxReconnects: resumption.maxReconnects ?? 1_000,
+  steady: millis(resumption.steady, 30_000),
+  maxEventIds: resumption.maxEventIds ?? 1_024
+})
+
+/** Reads the settings, or says why no connection can be made with them. */
+export const resolve = (settings: Settings, context: Context.Context<never>): Resolved | TransportError => {
+  const url = URL.parse(String(settings.url))
+  if (url === null) return refusal("The URL of the server is none")
+  if (url.protocol !== "http:" && url.protocol !== "https:") {
+    return refusal(`The URL of the server begins with ${url.protocol}, not with http: or https:`)
+  }
+  if (url.username !== "" || url.password !== "") {
+    return refusal("The URL of the server has a user and a password: they belong in `headers` or `credentials`")
+  }
+  url.hash = ""
+  const given = settings.headers
+  const fixed = given === undefined || Effect.isEffect(given) ? undefined : ofHost(given)
+  const wrong = fixed === undefined ? undefined : unsendable(fixed)
+  if (wrong !== undefined) return refusal(`The header ${JSON.stringify(wrong)} cannot be sent`)
+  return {
+    url,
+    headers: fixed,
+    dynamic: Effect.isEffect(given) ? given as Effect.Effect<Headers, unknown> : undefined,
+    credentials: settings.credentials ?? Option.getOrUndefined(Context.getOption(context, Credentials)),
+    maxChallenges: settings.maxChallenges ?? 3,
+    maxMessage: settings.maxMessage ?? 4 * 1024 * 1024,
+    closeGrace: millis(settings.closeGrace, 1_000),
+    maxPosts: settings.maxPosts ?? 64,
+    postTimeout: millis(settings.postTimeout, 30_000),
+    resumption: resumptionOf(settings.resumption)
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * Reads an event stream (WHATWG HTML, server-sent events), as it comes and in linear time.
+ *
+ * It is our own because the id of an event without data has to be heard: it is what a stream is resumed with (2025-11-25,
+ * transports: the server primes the client with "an event ID and an empty data field").
+ */
+
+/** What a reader tells. */
+export interface Listener {
+  /** An event ended. `id` is the one it gave itself; `data` is empty where it has none. */
+  readonly event: (type: string, data: string, id: string | undefined) => void
+  /** The stream asks to wait that many milliseconds before it is asked for again. */
+  readonly retry: (millis: number) => void
+}
+
+const digits = /^\d{1,15}$/
+
+/** Reads one stream. */
+export class Reader {
+  readonly #listener: Listener
+  readonly #maxEvent: number
+  // The pieces of a line that has not ended.
+  #pieces: Array<string> = []
+  #data: Array<string> = []
+  // Characters of the event so far, fields and all.
+  #size = 0
+  #type = ""
+  #id: string | undefined = undefined
+  #started = false
+  // The last piece ended with CR: an LF that comes next belongs to it.
+  #halfBreak = false
+
+  constructor(listener: Listener, maxEvent: number) {
+    this.#listener = listener
+    this.#maxEvent = maxEvent
+  }
+
+  /** Takes the next piece. Answers `false`, and must not be called again, once an event has more than its bound. */
+  feed(text: string): boolean {
+    if (text === "") return true
+    let at = 0
+    if (!this.#started) {
+      this.#started = true
+      if (text.charCodeAt(0) === 0xfeff) at = 1
+    }
+    if (this.#halfBreak) {
+      this.#halfBreak = false
+      if (text.charCodeAt(at) === 10) at++
+    }
+    // The next of each, so that no part of the text is searched twice.
+    let lf = text.indexOf("\n", at)
+    let cr = text.indexOf("\r", at)
+    while (lf !== -1 || cr !== -1) {
+      const end = cr === -1 || (lf !== -1 && lf < cr) ? lf : cr
+      let line = text.slice(at, end)
+      if (this.#pieces.length > 0) {
+        this.#pieces.push(line)
+        line = this.#pieces.join("")
+        this.#pieces = []
+      }
+      this.#size += end - at + 1
+      at = end + 1
+      if (end === cr) {
+        if (at === text.length) this.#halfBreak = true
+        else if (text.charCodeAt(at) === 10) at++
+        cr = text.indexOf("\r", at)
+      }
+      if (lf !== -1 && lf < at) lf = text.indexOf("\n", at)
+      if (line === "") this.#dispatch()
+      else if (this.#size > this.#maxEvent) return false
+      else this.#field(line)
+    }
+    if (at < text.length) {
+      this.#pieces.push(at === 0 ? text : text.slice(at))
+      this.#size += text.length - at
+    }
+    return this.#size <= this.#maxEvent
+  }
+
+  #field(line: string): void {
+    const colon = line.indexOf(":")
+    // A comment has no part in an event.
+    if (colon === 0) {
+      this.#size -= line.length + 1
+      return
+    }
+    const name = colon === -1 ? line : line.slice(0, colon)
+    const value = colon === -1 ? "" : line.slice(line.charCodeAt(colon + 1) === 32 ? colon + 2 : colon + 1)
+    switch (name) {
+      case "data":
+        this.#data.push(value)
+        return
+      case "event":
+        this.#type = value
+        return
+      case "id":
+        if (!value.includes("\0")) this.#id = value
+        return
+      case "retry":
+        if (digits.test(value)) this.#listener.retry(Number(value))
+    }
+  }
+
+  #dispatch(): void {
+    const data = this.#data.length === 1 ? this.#data[0]! : this.#data.join("\n")
+    const [type, id, spoken] = [this.#type, this.#id, this.#data.length > 0]
+    this.#size = 0
+    if (!spoken && type === "" && id === undefined) return
+    this.#data = []
+    this.#type = ""
+    this.#id = undefined
+    this.#listener.event(type === "" ? "message" : type, data, id)
+  }
+}

@@ -1,0 +1,26 @@
+/**
+ * The HTTP transport over any wire.
+ */
+import { type Transport, TransportError } from "@skein/runtime/Connection"
+import * as Effect from "effect/Effect"
+import { HttpConnection } from "./connection.ts"
+import * as LegacySse from "./legacySse.ts"
+import { resolve, type Settings } from "./settings.ts"
+import type { Wire } from "./wire.ts"
+
+/** One wire for each connection; the connection closes it. */
+export const transport = (makeWire: () => Wire, settings: Settings): Transport => {
+  const connect = Effect.flatMap(Effect.context<never>(), (context) => {
+    const resolved = resolve(settings, context)
+    if (resolved instanceof TransportError) return Effect.fail(resolved)
+    return Effect.acquireRelease(
+      Effect.sync(() => new HttpConnection(makeWire(), resolved, context, LegacySse.open)),
+      (connection) => connection.close
+    )
+  })
+  return {
+    connect,
+    connectAs: (variant) => variant === "sse" ? Effect.tap(connect, (connection) => connection.becomeLegacy) : connect,
+    reconnects: true
+  }
+}
