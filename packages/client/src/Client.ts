@@ -66,6 +66,7 @@ import * as Output from "./internal/output.ts"
 import { walk } from "./internal/pages.ts"
 import type { RequestOptions } from "./internal/requestOptions.ts"
 import type { LoggingMessage, Notification } from "./Notification.ts"
+import type * as ResponseCache from "./ResponseCache.ts"
 import type * as Toolkit from "./Toolkit.ts"
 import type * as Reconnect from "./Reconnect.ts"
 import type { Status } from "./Status.ts"
@@ -141,6 +142,11 @@ export interface Options {
    * connection is ended as lost, and `reconnect` decides what follows. Off by default.
    */
   readonly heartbeat?: Heartbeat | undefined
+  /**
+   * How responses are kept that the server lets be kept: in memory, for this client alone, by default; `false` keeps none. See
+   * `ResponseCache`.
+   */
+  readonly cache?: ResponseCache.Options | false | undefined
   /** What was found out about the server before; see {@link Client.detection}. */
   readonly detection?: Detection | undefined
 }
@@ -260,6 +266,11 @@ export interface Client {
   /** The log messages among the notifications, with buffers of their own; see `setLoggingLevel` and `Logs.forward`. */
   readonly logs: Stream.Stream<LoggingMessage>
   /**
+   * Forgets the responses that are kept of this server, of every partition; what is on its way now is not kept either. Notices of
+   * the server do so by themselves for what they are about.
+   */
+  readonly forgetResponses: Effect.Effect<void>
+  /**
    * The notifications of the server, except for progress and cancellation. Each run is a listener of its own with a buffer of
    * `notificationBuffer`, and ends with the session. What comes while nobody listens is dropped, and so is what is malformed.
    */
@@ -362,6 +373,7 @@ const assemble = (
     ),
     setLoggingLevel: LogLevel.make(desk),
     request,
+    forgetResponses: Effect.sync(desk.cache.forget),
     changes: changes.on(desk),
     logs: notices.only((notice) => notice._tag === "LoggingMessage"),
     notifications: notices.stream,
@@ -389,7 +401,7 @@ export const make = (transport: Transport, options: Options = {}): Effect.Effect
     const notices = new Notices<Notification>(options.notificationBuffer ?? 256)
     const answers = yield* Answers.make(options)
     const definitions = Definitions.make({ ...options, warn })
-    const cache = Cache.none
+    const cache = yield* Cache.make(options.cache)
     const changes = Changes.make(options.notificationBuffer ?? 256, yield* Effect.scope)
     const heard = (notification: JsonRpc.Notification): void => {
       changes.hear(notification)

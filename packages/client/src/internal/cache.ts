@@ -1,10 +1,19 @@
 /**
- * The cache of responses, as the calls see it.
+ * The cache of responses, as the calls see it (2026-07-28, caching).
  */
+import * as Codec from "@skein/protocol/Codec"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import type * as Method from "@skein/protocol/Method"
+import * as Method from "@skein/protocol/Method"
+import * as Revision from "@skein/protocol/Revision"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
 import type { ClientError } from "../ClientError.ts"
+import * as ResponseCache from "../ResponseCache.ts"
+import { Keeping } from "./caching/keeping.ts"
+import { paramsOf, readsOf } from "./caching/key.ts"
 
 /** A result, and whether it may be kept: one that took answers of the host may not. */
 export interface Got<R> {
@@ -23,10 +32,124 @@ export interface Cached {
   ) => Effect.Effect<R, ClientError>
   /** A notice of the server may make stale what is kept. */
   readonly notice: (notification: { readonly method: string; readonly params?: JsonObject | undefined }) => void
+  /** Forgets whatever is kept of the server. */
+  readonly forget: () => void
 }
 
 /** Keeps nothing. */
 export const none: Cached = {
   through: (_method, _params, _mode, get) => Effect.map(get, ({ result }) => result),
-  notice: () => {}
+  notice: () => {},
+  forget: () => {}
 }
+
+/** The listings that a notice makes stale. "The notification invalidates the cached response." */
+const listings: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
+  [Method.ToolListChanged.name, [Method.ListTools.name]],
+  [Method.PromptListChanged.name, [Method.ListPrompts.name]],
+  // Templates have no notice of their own.
+  [Method.ResourceListChanged.name, [Method.ListResources.name, Method.ListResourceTemplates.name]]
+])
+
+/** What the server cannot be blamed for, nor has said: nobody answered. */
+const isOutage = ({ reason }: ClientError): boolean =>
+  reason === "Closed" || reason === "TimedOut" || reason === "Refused" || reason === "Open"
+
+/** What the result says of being kept; on the wire of the newest revision every result of these methods does. */
+interface Hints {
+  readonly ttlMs?: number
+  readonly cacheScope?: "public" | "private"
+}
+
+const ttlOf = ({ ttlMs = 0 }: Hints): number => Number.isFinite(ttlMs) ? ttlMs : 0
+
+/** A result that was kept: read as one that comes, since the store may be anybody's. */
+const resultOf = <P, R>(method: Method.RequestMethod<P, R>, { text }: ResponseCache.Entry): R | undefined => {
+  try {
+    const raw = JSON.parse(text) as JsonObject
+    return Result.getOrUndefined(Codec.decodeResult(method as Method.RequestMethod<unknown, R>, Revision.latest, raw))
+  } catch {
+    return undefined
+  }
+}
+
+/** Keeps responses as the options say. */
+export const make = (
+  options: ResponseCache.Options | false = {}
+): Effect.Effect<Cached, never, Scope.Scope> =>
+  options === false ? Effect.succeed(none) : Effect.gen(function*() {
+    const run = Effect.runForkWith(yield* Effect.context<never>())
+    const scope = yield* Effect.scope
+    const millis = (given: Duration.Input | undefined, otherwise: Duration.Input): number =>
+      Duration.toMillis(Duration.fromInputUnsafe(given ?? otherwise))
+    const maxTtl = millis(options.maxTtl, "24 hours")
+    const staleIfError = millis(options.staleIfError, 0)
+    const shared = options.store === undefined ? undefined : options
+    const keeping = new Keeping({
+      store: shared?.store ?? ResponseCache.memory(options as ResponseCache.OwnOptions),
+      server: shared?.server ?? "",
+      partition: shared === undefined ? "" : shared.partition,
+      timeout: shared === undefined ? undefined : millis(shared.storeTimeout, "1 second"),
+      clock: yield* Clock.Clock,
+      fork: (effect) => void run(Effect.forkIn(effect, scope, { startImmediately: true }))
+    })
+
+    const through: Cached["through"] = (method, params, mode, get) => {
+      const { name } = method
+      const key = paramsOf(params)
+      if (key === undefined) return Effect.map(get, ({ result }) => result)
+
+      const keep = (result: Hints, changes: number): Effect.Effect<void> => {
+        const ttlMs = ttlOf(result)
+        if (ttlMs > 0) {
+          const entry = { text: JSON.stringify(result), receivedAt: keeping.now, ttlMs }
+          return keeping.set(name, key, entry, result.cacheScope === "public", changes)
+        }
+        // What was kept before is older than what is known now.
+        if (mode === "refresh") keeping.stale(name, [key])
+        return Effect.void
+      }
+      const failed = ({ error, reason }: ClientError): void => {
+        if (reason !== "Protocol") return
+        // "If a cursor becomes invalid, the client SHOULD discard all cached pages."
+        const isCursor = (params as { readonly cursor?: unknown }).cursor !== undefined
+        if (error?.reason === "InvalidParams") keeping.stale(name, isCursor ? undefined : [key])
+        if (error?.reason === "ResourceNotFound") keeping.stale(name, [key])
+      }
+      const fetch = Effect.suspend(() => {
+        const changes = keeping.changes(name)
+        return get.pipe(
+          Effect.tapError((error) => Effect.sync(() => failed(error))),
+          Effect.flatMap(({ keep: mayKeep, result }) =>
+            mayKeep ? Effect.as(keep(result as Hints, changes), result) : Effect.succeed(result)
+          )
+        )
+      })
+      if (mode === "refresh") return fetch
+
+      const changes = keeping.changes(name)
+      return Effect.flatMap(keeping.get(name, key), (entry) => {
+        if (entry === undefined || keeping.changes(name) !== changes) return fetch
+        const age = keeping.now - entry.receivedAt
+        const ttl = Math.min(entry.ttlMs, maxTtl)
+        // One from the future was written by another clock, and nobody knows how old it is.
+        if (age < 0 || age >= ttl + staleIfError) return fetch
+        const result = resultOf(method, entry)
+        if (result === undefined) return fetch
+        if (age < ttl) return Effect.succeed(result)
+        return Effect.catchIf(fetch, isOutage, (error) =>
+          // It may have become stale meanwhile in another way than by its age.
+          keeping.changes(name) === changes ? Effect.succeed(result) : Effect.fail(error))
+      })
+    }
+
+    return {
+      through: (method, params, mode, get) => Effect.suspend(() => through(method, params, mode, get)),
+      notice: ({ method, params }) => {
+        for (const listing of listings.get(method) ?? []) keeping.stale(listing)
+        const uri = method === Method.ResourceUpdated.name ? params?.["uri"] : undefined
+        if (typeof uri === "string") keeping.stale(Method.ReadResource.name, readsOf(uri))
+      },
+      forget: () => keeping.stale()
+    }
+  })

@@ -167,7 +167,7 @@ const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Ef
     }
     const answer = decoded.success
     if (answer._tag === "Complete") {
-      const got = { result: listed(desk, line, name, answer.result), keep: rounds === 0 }
+      const got = { result: answer.result, keep: rounds === 0 && line.modern }
       const checked = name === Method.CallTool.name ? check(desk, line, params, answer.result) : undefined
       return checked === undefined ? Effect.succeed(got) : Effect.as(checked, got)
     }
@@ -194,10 +194,6 @@ const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Ef
     })
   })
 
-/** Remembers the tools of a listing. */
-const listed = <R>(desk: Desk, line: Line, method: string, result: R): R =>
-  method === Method.ListTools.name ? desk.definitions.read(line, result as ListToolsResult) as R : result
-
 /** Checks what a tool answers, where there is something to check it by. */
 const check = (desk: Desk, line: Line, params: unknown, result: unknown) =>
   desk.definitions.check(line, (params as { readonly name: string }).name, result as CallToolResult)
@@ -217,8 +213,12 @@ export const call = <P, R>(
     if (refused !== undefined) return Effect.fail(refused)
     const errand = { desk, method, options, repeatable: repeatable(desk, method.name, params, options) }
     const got = round(errand, params, 0)
-    const mode = method.cacheable ? options.cache ?? "use" : "bypass"
-    return mode === "bypass"
+    // Only the request era says for how long a result may be kept.
+    const mode = method.cacheable && desk.keeper.last.modern ? options.cache ?? "use" : "bypass"
+    const answered = mode === "bypass"
       ? Effect.map(got, ({ result }) => result)
       : desk.cache.through(method, params, mode, got)
+    if (method.name !== Method.ListTools.name) return answered
+    const read = (page: ListToolsResult) => desk.definitions.read(desk.keeper.last, page)
+    return Effect.map(answered as Effect.Effect<unknown, ClientError>, (page) => read(page as ListToolsResult) as R)
   })

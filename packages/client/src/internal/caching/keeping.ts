@@ -1,0 +1,172 @@
+/**
+ * A store of responses as one client uses it: it never fails and never takes long, and what became stale is stale at once, even
+ * where the store has not heard of it yet.
+ */
+import * as Cause from "effect/Cause"
+import type * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Semaphore from "effect/Semaphore"
+import type { Entry, Key, Stale, Store } from "../../ResponseCache.ts"
+
+/** What one client knows of its store. */
+export interface Settings {
+  readonly store: Store
+  readonly server: string
+  /** Whose `private` responses are kept; nobody's without it. */
+  readonly partition: string | undefined
+  /** How long the store may take, in milliseconds; `undefined` for one that is sure to answer at once. */
+  readonly timeout: number | undefined
+  readonly clock: Clock.Clock
+  /** Runs in the scope of the client. */
+  readonly fork: (effect: Effect.Effect<void>) => void
+}
+
+// At the bound all responses of the method are told to be stale.
+const maxWaiting = 1_000
+
+/** Compares to what is noted of a whole server. */
+const everything = "*"
+
+/** See the module's text. */
+export class Keeping {
+  readonly #settings: Settings
+  /** So that an entry that became stale while it was written is removed after it was. */
+  readonly #order = Semaphore.makeUnsafe(1)
+  /** What the store has yet to hear of, and since when nothing older than that is given, by the method. */
+  readonly #waiting = new Map<string, Stale>()
+  readonly #since = new Map<string, number>()
+  readonly #changes = new Map<string, number>()
+  #telling = false
+  #restsUntil = 0
+  #used = false
+
+  constructor(settings: Settings) {
+    this.#settings = settings
+    this.#used = settings.timeout !== undefined
+  }
+
+  get now(): number {
+    return this.#settings.clock.currentTimeMillisUnsafe()
+  }
+
+  /** How often responses of a method became stale: an answer that was asked for before the last time is not to be kept. */
+  changes(method: string): number {
+    return (this.#changes.get(method) ?? 0) + (this.#changes.get(everything) ?? 0)
+  }
+
+  /** The newest response that is kept, everybody's or one's own; it need not be fresh. */
+  get(method: string, params: string): Effect.Effect<Entry | undefined> {
+    const { partition, store } = this.#settings
+    if (!this.#used) return Effect.succeed(undefined)
+    this.#tell()
+    const at = (partition: string | undefined) => this.#guarded(store.get(this.#key(method, params, partition)))
+    const shared = Effect.map(at(undefined), (entry) => this.#sound(method, entry))
+    if (partition === undefined) return shared
+    return Effect.zipWith(shared, at(partition), (one, other) => {
+      const own = this.#sound(method, other)
+      return one === undefined || (own !== undefined && own.receivedAt >= one.receivedAt) ? own : one
+    }, { concurrent: this.#settings.timeout !== undefined })
+  }
+
+  /** Keeps a response that is fresh, unless it became stale since `changes` was what it was. */
+  set(method: string, params: string, entry: Entry, isPublic: boolean, changes: number): Effect.Effect<void> {
+    const { partition, store } = this.#settings
+    if (!isPublic && partition === undefined) return Effect.void
+    this.#used = true
+    const key = this.#key(method, params, isPublic ? undefined : partition)
+    return Effect.asVoid(
+      this.#inOrder(Effect.suspend(() => this.changes(method) === changes ? store.set(key, entry) : Effect.void))
+    )
+  }
+
+  /** Responses are stale from now on: all of the server's, or those of a method, or those of these params. */
+  stale(method?: string, params?: ReadonlyArray<string>): void {
+    const name = method ?? everything
+    this.#changes.set(name, (this.#changes.get(name) ?? 0) + 1)
+    if (!this.#used) return
+    this.#since.set(name, this.now)
+    this.#note({ server: this.#settings.server, method, params })
+    this.#tell()
+  }
+
+  #note(stale: Stale): void {
+    const name = stale.method ?? everything
+    this.#waiting.set(`${name} ${stale.params?.[0] ?? ""}`, stale)
+    if (this.#waiting.size <= maxWaiting) return
+    for (const [id, { method }] of this.#waiting) if (method === stale.method) this.#waiting.delete(id)
+    this.#waiting.set(`${name} `, { server: stale.server, method: stale.method })
+  }
+
+  #key(method: string, params: string, partition: string | undefined): Key {
+    return { server: this.#settings.server, method, params, partition }
+  }
+
+  /** An entry as it should be, and not older than what made it stale; the store may be anybody's. */
+  #sound(method: string, entry: Entry | undefined): Entry | undefined {
+    if (
+      entry === undefined || typeof entry.text !== "string" || typeof entry.receivedAt !== "number" ||
+      typeof entry.ttlMs !== "number"
+    ) return undefined
+    const since = Math.max(this.#since.get(method) ?? -1, this.#since.get(everything) ?? -1)
+    return entry.receivedAt <= since ? undefined : entry
+  }
+
+  /** Tells the store what is stale, one after the other. What it does not take it is told again, the next time. */
+  #tell(): void {
+    if (this.#telling || this.#waiting.size === 0 || this.#rests) return
+    this.#telling = true
+    this.#settings.fork(Effect.ensuring(this.#tellAll(), Effect.sync(() => void (this.#telling = false))))
+  }
+
+  #tellAll(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const [next] = this.#waiting
+      if (next === undefined) {
+        this.#since.clear()
+        return Effect.void
+      }
+      const [id, stale] = next
+      this.#waiting.delete(id)
+      return Effect.flatMap(this.#inOrder(this.#settings.store.invalidate(stale)), (told) => {
+        if (told) return this.#tellAll()
+        this.#note(stale)
+        return Effect.void
+      })
+    })
+  }
+
+  get #rests(): boolean {
+    return this.#restsUntil > 0 && this.now < this.#restsUntil
+  }
+
+  /** Whether it was done. */
+  #inOrder(effect: Effect.Effect<void, unknown>): Effect.Effect<boolean> {
+    const done = Effect.map(this.#guarded(Effect.as(effect, true)), (done) => done === true)
+    return this.#settings.timeout === undefined ? done : this.#order.withPermit(done)
+  }
+
+  /** Asks the store, within its time; a store that fails or takes longer gives nothing, and is left alone for a while. */
+  #guarded<A>(effect: Effect.Effect<A, unknown>): Effect.Effect<A | undefined> {
+    const { timeout } = this.#settings
+    if (timeout === undefined) return Effect.orDie(effect)
+    return Effect.suspend(() => {
+      if (this.#rests) return Effect.succeed(undefined)
+      return effect.pipe(
+        Effect.timeoutOption(timeout),
+        Effect.flatMap((given) =>
+          Option.isSome(given) ? Effect.succeed(given.value) : this.#rest(timeout, "it took too long")
+        ),
+        Effect.catchCause((cause) => this.#rest(timeout, Cause.pretty(cause)))
+      )
+    })
+  }
+
+  #rest(timeout: number, why: string): Effect.Effect<undefined> {
+    this.#restsUntil = this.now + 10 * timeout
+    return Effect.as(
+      Effect.logWarning(`The store of responses is not asked for ${10 * timeout} ms: ${why}`),
+      undefined
+    )
+  }
+}
