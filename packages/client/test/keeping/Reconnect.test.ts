@@ -1,0 +1,394 @@
+/** How a connection that is lost is opened anew, and when it is given up. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Revision from "@skein/protocol/Revision"
+import { TransportError } from "@skein/runtime/Connection"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
+import * as Client from "../../src/Client.ts"
+import type { ClientError } from "../../src/ClientError.ts"
+import * as Reconnect from "../../src/Reconnect.ts"
+import { ok, speaks } from "../support/scripted.ts"
+import { endMessage, lostBy, quiet, unsteady, until, watch } from "./support.ts"
+
+const tools = () => ok({ tools: [], resultType: "complete", ttlMs: 0, cacheScope: "private" })
+
+/** Delays that leave nothing to chance. */
+const exact: Reconnect.Policy = { jitter: "none" }
+
+const open = (options: Client.Options = {}, revision: Revision.Revision = "2025-11-25") =>
+  Effect.gen(function*() {
+    const line = unsteady(speaks(revision, tools))
+    const client = yield* Client.make(line.transport, { revisions: [revision], ...options })
+    return { line, client }
+  })
+
+describe("the policy", () => {
+  const policy = Reconnect.resolve({ jitter: "none" })
+
+  it("waits 500 ms, then twice as long each time, and no longer than 30 seconds; 8 attempts, stable after 30 seconds", () => {
+    const delays = [1, 2, 3, 4, 5, 6, 7, 8, 1_000].map((attempt) => Reconnect.delay(policy, attempt, 0))
+    assert.deepStrictEqual(delays, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000])
+    assert.strictEqual(policy.maxAttempts, 8)
+    assert.strictEqual(policy.stableAfter, 30_000)
+    assert.strictEqual(policy.maxRetryAfter, 600_000)
+    assert.strictEqual(Reconnect.resolve().jitter, "half")
+  })
+
+  it("leaves none, half, or all of a wait to chance", () => {
+    const of = (jitter: "none" | "half" | "full", random: number) =>
+      Reconnect.delay(Reconnect.resolve({ jitter, initialDelay: 1_000 }), 1, random)
+    assert.deepStrictEqual([of("none", 0.5), of("none", 0)], [1_000, 1_000])
+    assert.deepStrictEqual([of("half", 0), of("half", 0.5), of("half", 1)], [500, 750, 1_000])
+    assert.deepStrictEqual([of("full", 0), of("full", 0.5), of("full", 1)], [0, 500, 1_000])
+  })
+
+  it("waits as long as the server asks for, if that is longer, and no longer than maxRetryAfter", () => {
+    assert.strictEqual(Reconnect.delay(policy, 1, 0, 60_000), 60_000)
+    assert.strictEqual(Reconnect.delay(policy, 3, 0, 1_000), 2_000)
+    assert.strictEqual(Reconnect.delay(policy, 1, 0, 1e12), 600_000)
+    assert.strictEqual(Reconnect.delay(Reconnect.resolve({ maxRetryAfter: 5, jitter: "none" }), 1, 0, 1e12), 500)
+  })
+
+  it("finds what the server asks for in the cause of a failure, and is not led round in circles", () => {
+    const cause = new TransportError({ reason: "Refused", message: "Busy", retryAfter: 7 })
+    assert.strictEqual(Reconnect.retryAfter({ _tag: "Lost", cause: lostBy("gone", 5) }), 5)
+    assert.strictEqual(Reconnect.retryAfter({ cause: { cause } }), 7)
+    const circle: { cause?: unknown } = {}
+    circle.cause = circle
+    assert.strictEqual(Reconnect.retryAfter(circle), undefined)
+    assert.strictEqual(Reconnect.retryAfter(undefined), undefined)
+  })
+})
+
+describe("a connection that is lost", () => {
+  it.effect("is the end without a policy, as on stdio by default", () =>
+    Effect.gen(function*() {
+      const { client, line } = yield* open()
+      line.lose()
+      assert.strictEqual(endMessage(yield* client.ended), "The wire was cut")
+      const error = yield* Effect.flip(client.listTools())
+      assert.strictEqual(error.reason, "Closed")
+      assert.strictEqual(error.method, "tools/list")
+      assert.strictEqual(error.undelivered, true)
+      assert.strictEqual(error.end?._tag, "Lost")
+      assert.strictEqual(line.attempts, 1)
+    }))
+
+  it.effect("is opened anew by default where the transport reconnects, unless it is told not to", () =>
+    Effect.gen(function*() {
+      for (const [reconnect, attempts] of [[undefined, 2], [true, 2], [false, 1]] as const) {
+        const line = unsteady(speaks("2025-11-25", tools), { reconnects: true })
+        yield* Client.make(line.transport, { revisions: ["2025-11-25"], reconnect })
+        line.lose()
+        yield* quiet
+        yield* TestClock.adjust("1 second")
+        yield* quiet
+        assert.strictEqual(line.attempts, attempts, String(reconnect))
+      }
+    }))
+
+  for (const revision of Revision.all) {
+    it.effect(`${revision} · is opened anew with a handshake of its own, and used by those who waited`, () =>
+      Effect.gen(function*() {
+        const { client, line } = yield* open({ reconnect: exact }, revision)
+        yield* client.ping
+        const handshake = line.server.methods.slice(0, -1)
+        line.lose()
+        yield* until(() => line.live === 0)
+        const fibers = [
+          yield* Effect.forkChild(client.listTools(), { startImmediately: true }),
+          yield* Effect.forkChild(client.ping, { startImmediately: true })
+        ]
+        yield* TestClock.adjust(499)
+        yield* quiet
+        assert.strictEqual(line.attempts, 1)
+        yield* TestClock.adjust(1)
+        for (const fiber of fibers) yield* Fiber.await(fiber)
+        assert.strictEqual(line.attempts, 2)
+        const ping = Revision.era(revision) === "request" ? "server/discover" : "ping"
+        assert.deepStrictEqual(line.server.methods, [...handshake, ping, ...handshake, "tools/list", ping])
+      }))
+  }
+
+  it.effect("is opened anew one at a time: the next one when nothing of the one before is left", () =>
+    Effect.gen(function*() {
+      const { client, line } = yield* open({ reconnect: exact })
+      for (let i = 0; i < 5; i++) {
+        line.lose()
+        yield* until(() => line.live === 0)
+        yield* TestClock.adjust("30 seconds")
+        yield* until(() => line.live === 1)
+        yield* client.ping
+        yield* TestClock.adjust("31 seconds")
+      }
+      assert.strictEqual(line.attempts, 6)
+      assert.strictEqual(line.most, 1)
+    }))
+
+  it.effect("may come back as another server, and the client says so", () =>
+    Effect.gen(function*() {
+      let revision: Revision.Revision = "2025-11-25"
+      const line = unsteady((request, server) =>
+        speaks(revision, tools, revision === "2025-11-25" ? { tools: {} } : {})(request, server)
+      )
+      const client = yield* Client.make(line.transport, { reconnect: exact })
+      assert.deepStrictEqual([client.revision, client.capabilities], ["2025-11-25", { tools: {} }])
+      yield* client.listTools()
+      revision = "2026-07-28"
+      line.lose()
+      yield* until(() => line.live === 0)
+      // What is not known yet stays as it was.
+      assert.strictEqual(client.revision, "2025-11-25")
+      // Judged by the server that was, refused by the one that is.
+      const waiting = yield* Effect.forkChild(Effect.flip(client.listTools()), { startImmediately: true })
+      yield* TestClock.adjust(500)
+      assert.strictEqual((yield* Fiber.join(waiting)).reason, "Unsupported")
+      assert.deepStrictEqual([client.revision, client.era, client.capabilities], ["2026-07-28", "request", {}])
+      assert.strictEqual(line.server.requests("tools/list").length, 1)
+    }))
+
+  it.effect("is given up after maxAttempts in a row, with an error that names them and the last cause", () =>
+    Effect.gen(function*() {
+      const { client, line } = yield* open({ reconnect: exact })
+      const seen = yield* watch(client)
+      line.refuse = (attempt) => new TransportError({ reason: "Open", message: `no ${attempt}` })
+      line.lose()
+      yield* until(() => line.live === 0)
+      const waiting = yield* Effect.forkChild(Effect.flip(client.listTools({ timeout: "1 hour" })), {
+        startImmediately: true
+      })
+      yield* TestClock.adjust("10 minutes")
+      const error = yield* Fiber.join(waiting)
+      assert.strictEqual(error.reason, "Closed")
+      assert.strictEqual(error.undelivered, true)
+      assert.match(error.message, /^tools\/list was not sent: Gave up after 8 attempts to reconnect: no 9$/)
+      assert.instanceOf(error.cause, Reconnect.GaveUp)
+      assert.strictEqual((error.cause as Reconnect.GaveUp).attempts, 8)
+      assert.strictEqual(((error.cause as Reconnect.GaveUp).cause as ClientError).reason, "Open")
+      assert.strictEqual(line.attempts, 9)
+      const end = yield* client.ended
+      assert.strictEqual(endMessage(end), "Gave up after 8 attempts to reconnect: no 9")
+      yield* seen.done
+      const delays = seen.seen.flatMap((status) =>
+        status._tag === "Reconnecting" ? [[status.attempt, status.delay]] : []
+      )
+      assert.deepStrictEqual(delays, [
+        [1, 500],
+        [2, 1_000],
+        [3, 2_000],
+        [4, 4_000],
+        [5, 8_000],
+        [6, 16_000],
+        [7, 30_000],
+        [8, 30_000]
+      ])
+      // And from then on at once.
+      assert.strictEqual((yield* Effect.flip(client.ping)).cause, error.cause)
+    }))
+
+  it.effect("is not opened for ever by a server that closes each connection politely", () =>
+    Effect.gen(function*() {
+      const { client, line } = yield* open({ reconnect: { ...exact, maxAttempts: 5 } })
+      for (let i = 0; i < 6; i++) {
+        yield* client.ping
+        line.server.hangUp()
+        yield* until(() => line.live === 0)
+        yield* TestClock.adjust("29 seconds")
+      }
+      const end = yield* client.ended
+      assert.match(endMessage(end), /^Gave up after 5 attempts to reconnect: the server ended the connection$/)
+      assert.strictEqual(line.attempts, 6)
+      assert.strictEqual(line.live, 0)
+    }))
+
+  it.effect("counts anew after a connection that lived for stableAfter, and not before", () =>
+    Effect.gen(function*() {
+      for (const [lived, expected] of [[30_000, [1, 1, 1]], [29_999, [1, 2, 3]]] as const) {
+        const { client, line } = yield* open({ reconnect: { ...exact, maxDelay: 500 } })
+        const seen = yield* watch(client)
+        // The first one lived for ever.
+        yield* TestClock.adjust("1 minute")
+        for (let i = 0; i < 3; i++) {
+          line.lose()
+          yield* until(() => line.live === 0)
+          yield* TestClock.adjust(500)
+          yield* until(() => line.live === 1)
+          yield* client.ping
+          yield* TestClock.adjust(lived)
+        }
+        const attempts = seen.seen.flatMap((status) => status._tag === "Reconnecting" ? [status.attempt] : [])
+        assert.deepStrictEqual(attempts, [...expected])
+      }
+    }))
+
+  it.effect("waits as long as the server asks for", () =>
+    Effect.gen(function*() {
+      const { client, line } = yield* open({ reconnect: exact })
+      const seen = yield* watch(client)
+      line.refuse = (attempt) =>
+        attempt === 2 ? new TransportError({ reason: "Open", message: "Busy", retryAfter: 90_000 }) : undefined
+      line.lose(lostBy("going down", 45_000))
+      yield* until(() => line.live === 0)
+      yield* TestClock.adjust(44_999)
+      assert.strictEqual(line.attempts, 1)
+      yield* TestClock.adjust(1)
+      assert.strictEqual(line.attempts, 2)
+      yield* TestClock.adjust(89_999)
+      assert.strictEqual(line.attempts, 2)
+      yield* TestClock.adjust(1)
+      yield* until(() => line.live === 1)
+      yield* until(() => seen.seen.length === 4)
+      assert.deepStrictEqual(seen.tags(), ["Connected", "Reconnecting", "Reconnecting", "Connected"])
+    }))
+
+  it.effect("is given up at once when the server does not let this client in any more", () =>
+    Effect.gen(function*() {
+      const { client, line } = yield* open({ reconnect: exact })
+      line.fate = () => new TransportError({ reason: "Refused", message: "Who are you?", status: 401 })
+      line.lose()
+      yield* until(() => line.live === 0)
+      yield* TestClock.adjust("1 hour")
+      assert.match(endMessage(yield* client.ended), /^Gave up after 1 attempt to reconnect: .*Who are you\?$/)
+      assert.strictEqual(line.attempts, 2)
+    }))
+
+  it.effect("is not opened anew when this side closed it", () =>
+    Effect.gen(function*() {
+      const { client, line } = yield* open({ reconnect: true })
+      client.peer.close({ _tag: "Closed" })
+      assert.strictEqual((yield* client.ended)._tag, "Closed")
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(line.attempts, 1)
+    }))
+
+  it.effect("the first one is opened once, whatever the policy", () =>
+    Effect.gen(function*() {
+      const line = unsteady(speaks("2025-11-25"))
+      line.refuse = () => new TransportError({ reason: "Open", message: "nobody there" })
+      const error = yield* Effect.flip(Effect.scoped(Client.make(line.transport, { reconnect: true })))
+      assert.strictEqual(error.reason, "Open")
+      assert.strictEqual(line.attempts, 1)
+    }))
+})
+
+describe("a client that is closed", () => {
+  const scoped = Effect.gen(function*() {
+    const scope = yield* Scope.make()
+    const { client, line } = yield* Scope.provide(open({ reconnect: exact }), scope)
+    return { client, line, close: Scope.close(scope, Exit.void) }
+  })
+
+  it.effect("during a backoff: nothing is opened any more, and who waits fails with Closed", () =>
+    Effect.gen(function*() {
+      const { client, close, line } = yield* scoped
+      const seen = yield* watch(client)
+      line.lose()
+      yield* until(() => line.live === 0)
+      const waiting = yield* Effect.forkChild(Effect.flip(client.listTools()), { startImmediately: true })
+      yield* close
+      const error = yield* Fiber.join(waiting)
+      assert.strictEqual(error.reason, "Closed")
+      assert.deepStrictEqual(error.end, { _tag: "Closed" })
+      assert.deepStrictEqual(yield* client.ended, { _tag: "Closed" })
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(line.attempts, 1)
+      yield* seen.done
+      assert.deepStrictEqual(seen.tags(), ["Connected", "Reconnecting", "Ended"])
+    }))
+
+  it.effect("during a handshake: the connection that is being opened is closed", () =>
+    Effect.gen(function*() {
+      const { client, close, line } = yield* scoped
+      line.fate = () => "nothing"
+      line.lose()
+      yield* until(() => line.live === 0)
+      yield* TestClock.adjust(500)
+      yield* until(() => line.live === 1)
+      yield* close
+      assert.strictEqual(line.live, 0)
+      assert.deepStrictEqual(yield* client.ended, { _tag: "Closed" })
+    }))
+
+  it.effect("while calls are under way: they fail with Closed, and are not made again", () =>
+    Effect.gen(function*() {
+      const { client, close, line } = yield* scoped
+      line.fate = () => "nothing"
+      const waiting = yield* Effect.forkChild(Effect.flip(client.listTools()), { startImmediately: true })
+      yield* close
+      const error = yield* Fiber.join(waiting)
+      assert.strictEqual(error.reason, "Closed")
+      assert.deepStrictEqual(error.end, { _tag: "Closed" })
+      assert.strictEqual(error.undelivered, undefined)
+      assert.strictEqual(line.attempts, 1)
+    }))
+})
+
+describe("the status", () => {
+  it.effect("is the present one first, and ends with the client", () =>
+    Effect.gen(function*() {
+      const { client, line } = yield* open({ reconnect: { ...exact, maxAttempts: 1 } })
+      const early = yield* watch(client)
+      line.lose()
+      yield* until(() => line.live === 0)
+      const between = yield* watch(client)
+      yield* TestClock.adjust(500)
+      yield* until(() => line.live === 1)
+      yield* client.ping
+      line.lose()
+      const end = yield* client.ended
+      const late = yield* watch(client)
+      for (const { done } of [early, between, late]) yield* done
+      const connected = {
+        _tag: "Connected",
+        revision: "2025-11-25",
+        info: { name: "scripted", version: "1.0.0" }
+      } as const
+      const lost = { _tag: "Lost", cause: lostBy() } as const
+      const reconnecting = { _tag: "Reconnecting", attempt: 1, delay: 500, cause: lost } as const
+      assert.deepStrictEqual(early.seen, [connected, reconnecting, connected, { _tag: "Ended", end }])
+      assert.deepStrictEqual(between.seen, [reconnecting, connected, { _tag: "Ended", end }])
+      assert.deepStrictEqual(late.seen, [{ _tag: "Ended", end }])
+    }))
+
+  it.effect("of a watcher that does not keep up is the last 16", () =>
+    Effect.gen(function*() {
+      const { client, line } = yield* open({ reconnect: { ...exact, maxAttempts: 40, maxDelay: 500 } })
+      let held = true
+      const seen: Array<string> = []
+      const gate = until(() => !held, "the gate stayed shut")
+      const fiber = yield* Effect.forkChild(
+        Stream.runForEach(client.status, (status) => {
+          seen.push(status._tag)
+          return seen.length === 1 ? gate : Effect.void
+        }),
+        { startImmediately: true }
+      )
+      yield* until(() => seen.length === 1)
+      line.refuse = () => new TransportError({ reason: "Open", message: "no" })
+      line.lose()
+      yield* until(() => line.live === 0)
+      yield* TestClock.adjust("1 hour")
+      yield* client.ended
+      held = false
+      yield* Fiber.join(fiber)
+      // The first one, and of 40 attempts and the end the last 16.
+      assert.isAtMost(seen.length, 1 + 16 + 1)
+      assert.strictEqual(seen.at(-1), "Ended")
+    }))
+})
+
+describe("a policy that never gives up", () => {
+  it.effect("is maxAttempts: Infinity", () =>
+    Effect.gen(function*() {
+      const { line } = yield* open({ reconnect: { ...exact, maxAttempts: Infinity, maxDelay: 500 } })
+      line.refuse = () => new TransportError({ reason: "Open", message: "no" })
+      line.lose()
+      yield* until(() => line.live === 0)
+      yield* TestClock.adjust("100 seconds")
+      assert.strictEqual(line.attempts, 201)
+    }))
+})
