@@ -95,7 +95,8 @@ export const layer = <R = never>(
     Effect.map(capture<R>(), (provide) => ({
       tools,
       context,
-      put: ({ _meta, includeContext, task: _, ...params }, asker) => {
+      put: (given, asker) => {
+        const { _meta: _, includeContext, task: __, ...params } = given
         // "The client MUST return an error if this field is provided but ClientCapabilities.sampling.tools is not declared."
         if (!tools && (params.tools !== undefined || params.toolChoice !== undefined)) {
           return unasked("The client did not declare sampling.tools")

@@ -1,7 +1,7 @@
 /**
  * From a question of the server's to what the host's services make of it.
  */
-import * as Capabilities from "@skein/protocol/Capabilities"
+import type * as Capabilities from "@skein/protocol/Capabilities"
 import * as Codec from "@skein/protocol/Codec"
 import { Implementation } from "@skein/protocol/Common"
 import type { ElicitRequestParams } from "@skein/protocol/Elicitation"

@@ -1,0 +1,147 @@
+/** What a host provides is what its client declares, in the words of each revision. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Revision from "@skein/protocol/Revision"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import * as Elicitation from "../../src/Elicitation.ts"
+import * as Roots from "../../src/Roots.ts"
+import * as Sampling from "../../src/Sampling.ts"
+import { ask, done, type Json, open, said } from "./kit.ts"
+
+const form = () => Effect.succeed(Elicitation.decline)
+const url = () => Effect.succeed(Elicitation.decline)
+const model = () => Effect.succeed(said("x"))
+const place = Layer.orDie(Roots.layer([]))
+
+const hosts: { readonly [name: string]: Layer.Layer<never> } = {
+  nothing: Layer.empty,
+  form: Elicitation.layer({ form }),
+  url: Elicitation.layer({ url }),
+  both: Elicitation.layer({ form, url }),
+  neither: Elicitation.layer({}),
+  sampling: Sampling.layer(model),
+  tools: Sampling.layer(model, { tools: true }),
+  context: Sampling.layer(model, { context: true }),
+  roots: place,
+  changing: Roots.layerStream(Stream.never),
+  all: Layer.mergeAll(Elicitation.layer({ form, url }), Sampling.layer(model, { tools: true, context: true }), place)
+} as never
+
+/** By host, what is declared since 2025-11-25, in 2025-06-18, and before. */
+const declared: { readonly [name: string]: readonly [Json, Json, Json] } = {
+  nothing: [{}, {}, {}],
+  form: [{ elicitation: { form: {} } }, { elicitation: {} }, {}],
+  // An empty object would mean forms there.
+  url: [{ elicitation: { url: {} } }, {}, {}],
+  both: [{ elicitation: { form: {}, url: {} } }, { elicitation: {} }, {}],
+  neither: [{}, {}, {}],
+  sampling: [{ sampling: {} }, { sampling: {} }, { sampling: {} }],
+  tools: [{ sampling: { tools: {} } }, { sampling: {} }, { sampling: {} }],
+  context: [{ sampling: { context: {} } }, { sampling: {} }, { sampling: {} }],
+  roots: [{ roots: {} }, { roots: {} }, { roots: {} }],
+  changing: [{ roots: { listChanged: true } }, { roots: { listChanged: true } }, { roots: { listChanged: true } }],
+  all: [
+    { elicitation: { form: {}, url: {} }, sampling: { tools: {}, context: {} }, roots: {} },
+    { elicitation: {}, sampling: {}, roots: {} },
+    { sampling: {}, roots: {} }
+  ]
+}
+
+const wordsOf = (revision: Revision.Revision): 0 | 1 | 2 =>
+  revision >= "2025-11-25" ? 0 : revision === "2025-06-18" ? 1 : 2
+
+for (const revision of Revision.all) {
+  describe(revision, () => {
+    for (const [name, host] of Object.entries(hosts)) {
+      it.effect(`Clients that support it MUST declare it, and nothing else · ${name}`, () =>
+        Effect.gen(function*() {
+          const { client, server } = yield* open(revision, host, () => done, { revisions: [revision] })
+          yield* client.callTool("t")
+          const expected = declared[name]![wordsOf(revision)]
+          if (revision !== "2026-07-28") {
+            assert.deepStrictEqual(server.requests("initialize")[0]!.params!["capabilities"], expected)
+            return
+          }
+          for (const { params } of [...server.requests("server/discover"), ...server.requests("tools/call")]) {
+            const { "io.modelcontextprotocol/clientCapabilities": said } = params!["_meta"] as Json
+            assert.deepStrictEqual(said, name === "changing" ? { roots: {} } : expected)
+          }
+        }))
+    }
+  })
+}
+
+const questions: { readonly [method: string]: Json } = {
+  "sampling/createMessage": { messages: [], maxTokens: 1 },
+  "roots/list": {},
+  "elicitation/create": { message: "?", requestedSchema: { type: "object", properties: {} } }
+}
+
+for (const revision of Revision.sessionEra) {
+  describe(revision, () => {
+    it.effect("Client does not support roots: -32601 (Method not found); so for everything that is not provided", () =>
+      Effect.gen(function*() {
+        const { server } = yield* open(revision, Layer.empty)
+        for (const [method, params] of Object.entries({ ...questions, "tools/list": {}, "vendor/thing": {} })) {
+          const { error } = yield* ask(server, method, params, method)
+          assert.deepInclude(error, { code: -32601, message: `Method not found: ${method}` })
+        }
+        const { error } = yield* ask(server, "roots/list", {}, "again")
+        assert.deepStrictEqual(error.data, { reason: "Client does not have roots capability" })
+      }))
+
+    it.effect("what is not provided is refused before its params are looked at, and what is with -32602 if they are wrong", () =>
+      Effect.gen(function*() {
+        const { server } = yield* open(revision, hosts["sampling"]!)
+        assert.strictEqual((yield* ask(server, "elicitation/create", { mode: 7 }, 2)).error.code, -32601)
+        const { error } = yield* ask(server, "sampling/createMessage", { messages: "hi", maxTokens: 1 }, 3)
+        assert.strictEqual(error.code, -32602)
+        assert.include(error.message, "messages")
+      }))
+
+    it.effect("a ping is answered whatever is provided", () =>
+      Effect.gen(function*() {
+        const { server } = yield* open(revision, Layer.empty)
+        assert.deepStrictEqual((yield* ask(server, "ping")).result, {})
+      }))
+  })
+}
+
+describe("before 2025-06-18", () => {
+  for (const revision of ["2024-11-05", "2025-03-26"] as const) {
+    it.effect(`${revision} · there is no elicitation: -32601, also where the host provides it`, () =>
+      Effect.gen(function*() {
+        const { server } = yield* open(revision, hosts["both"]!)
+        const { error } = yield* ask(server, "elicitation/create", questions["elicitation/create"])
+        assert.strictEqual(error.code, -32601)
+      }))
+  }
+})
+
+describe("modes", () => {
+  const address = { mode: "url", message: "?", url: "https://example.com", elicitationId: "1" }
+  it.effect("2025-11-25 · a mode not declared in client capabilities: -32602 (Invalid params)", () =>
+    Effect.gen(function*() {
+      const { server: forms } = yield* open("2025-11-25", hosts["form"]!)
+      const wanted = (yield* ask(forms, "elicitation/create", address, 1)).error
+      assert.deepInclude(wanted, { code: -32602, message: "The client did not declare elicitation.url" })
+      const { server: urls } = yield* open("2025-11-25", hosts["url"]!)
+      const unwanted = (yield* ask(urls, "elicitation/create", questions["elicitation/create"], 1)).error
+      assert.deepInclude(unwanted, { code: -32602, message: "The client did not declare elicitation.form" })
+      const { server } = yield* open("2025-11-25", hosts["both"]!)
+      assert.strictEqual((yield* ask(server, "elicitation/create", { ...address, mode: "fax" }, 1)).error.code, -32602)
+    }))
+
+  it.effect("2025-06-18 · a host that has no form has no elicitation: -32601", () =>
+    Effect.gen(function*() {
+      const { server } = yield* open("2025-06-18", hosts["url"]!)
+      assert.strictEqual((yield* ask(server, "elicitation/create", questions["elicitation/create"])).error.code, -32601)
+    }))
+
+  it.effect("2025-11-25 · a host that provides neither form nor url declares nothing, and is not asked", () =>
+    Effect.gen(function*() {
+      const { server } = yield* open("2025-11-25", hosts["neither"]!)
+      assert.strictEqual((yield* ask(server, "elicitation/create", address)).error.code, -32601)
+    }))
+})

@@ -1,0 +1,148 @@
+/** What the tests of answering share: a host that remembers who asked it what, and clients of scripted servers. */
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import type * as Revision from "@skein/protocol/Revision"
+import type { Transport } from "@skein/runtime/Connection"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import type * as Asker from "../../src/Asker.ts"
+import * as Client from "../../src/Client.ts"
+import type { ClientError } from "../../src/ClientError.ts"
+import * as Elicitation from "../../src/Elicitation.ts"
+import * as Roots from "../../src/Roots.ts"
+import * as Sampling from "../../src/Sampling.ts"
+import { ok, type Reply, type Script, type Scripted, scripted, speaks } from "../support/scripted.ts"
+
+export type Json = any
+
+/** What a host was asked. */
+export interface Seen {
+  readonly kind: "form" | "url" | "sampling"
+  readonly asker: Asker.Asker
+  readonly request: Json
+}
+
+/** A user, a model and a disk, the same for every revision. */
+export class Host {
+  readonly seen: Array<Seen> = []
+
+  readonly elicitation = Elicitation.layer({
+    form: ({ asker, ...request }) => {
+      this.seen.push({ kind: "form", asker, request })
+      const fields = Object.keys(request.requestedSchema.properties)
+      const content = fields.includes("people")
+        ? { people: 3 }
+        : fields.includes("toppings")
+        ? { toppings: ["h", "o"] }
+        : {}
+      return Effect.succeed(Elicitation.accept(content))
+    },
+    url: ({ asker, ...request }) => {
+      this.seen.push({ kind: "url", asker, request })
+      return Effect.succeed(Elicitation.consent())
+    }
+  })
+
+  readonly sampling = Sampling.layer(({ asker, ...request }) => {
+    this.seen.push({ kind: "sampling", asker, request })
+    return Effect.succeed(reply(request))
+  }, { tools: true, context: true })
+
+  readonly roots = Roots.layer([{ uri: "file:///home", name: "home" }])
+
+  get layer() {
+    return Layer.mergeAll(this.elicitation, this.sampling, Layer.orDie(this.roots))
+  }
+}
+
+export const said = (text: string): Sampling.Answer => ({
+  role: "assistant",
+  model: "m",
+  content: { type: "text", text },
+  stopReason: "endTurn"
+})
+
+/** Repeats what it was told last; given tools it uses them, and says what they gave. */
+const reply = ({ messages, tools }: Omit<Sampling.Request, "asker">): Sampling.Answer => {
+  const contentOf = (index: number): Json => messages[index]!.content
+  if (tools === undefined) return said(`re: ${contentOf(0).text}`)
+  if (messages.length > 1) {
+    return said(contentOf(2).map((block: Json) => `${block.toolUseId} ${block.content[0].text}`).join("; "))
+  }
+  const use = (id: string, city: string) => ({ type: "tool_use" as const, id, name: "weather", input: { city } })
+  return { role: "assistant", model: "m", content: [use("1", "Paris"), use("2", "London")], stopReason: "toolUse" }
+}
+
+/** A client of a transport, with what a host provides. */
+export const connect = <A>(transport: Transport, host: Layer.Layer<A, never>, options?: Client.Options) =>
+  Effect.provide(Client.make(transport, options), host)
+
+/** A client of a scripted server. */
+export const open = <A>(
+  revision: Revision.Revision,
+  host: Layer.Layer<A, never>,
+  script: Script = () => ok({ content: [] }),
+  options?: Client.Options
+) =>
+  Effect.gen(function*() {
+    const server = scripted(speaks(revision, script))
+    const client = yield* connect(server.transport, host, options)
+    // The other side has heard of the handshake's end when this is answered.
+    yield* client.ping
+    return { server, client }
+  })
+
+/** A round of the request era: questions, and a state. */
+export const inputRequired = (inputRequests: Json, requestState?: string): Reply =>
+  ok({
+    resultType: "input_required",
+    ...(inputRequests === undefined ? undefined : { inputRequests }),
+    ...(requestState === undefined ? undefined : { requestState })
+  })
+
+export const done = ok({ resultType: "complete", content: [] })
+
+/** Asks in the session era, and gives the message that comes back. */
+export const ask = (server: Scripted, method: string, params?: Json, id: JsonRpc.Id = "q") =>
+  Effect.gen(function*() {
+    server.send({ _tag: "Request", id, method, params })
+    for (let turn = 0; turn < 50; turn++) {
+      const answer = server.received.find((message: Json) => message.id === id && !("method" in message))
+      if (answer !== undefined) return answer as Json
+      yield* turns(1)
+    }
+    return undefined
+  })
+
+/** Lets everything that can run now run. */
+export const turns = (count = 5): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    for (let turn = 0; turn < count; turn++) {
+      yield* Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+    }
+  })
+
+export const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
+
+export const failure = (fiber: Fiber.Fiber<unknown, ClientError>): ClientError | undefined => {
+  const exit = fiber.pollUnsafe()
+  return exit?._tag === "Failure" ? exit.cause.reasons.find(Cause.isFailReason)?.error : undefined
+}
+
+/** Runs an effect with a logger that keeps every line. */
+export const logged = <A, E, R>(f: (lines: ReadonlyArray<string>) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    const lines: Array<string> = []
+    const logger = Logger.make<unknown, void>(({ cause, logLevel, message }) => {
+      lines.push(`${logLevel} ${[message].flat().join(" ")} ${cause.reasons.length === 0 ? "" : Cause.pretty(cause)}`)
+    })
+    return Effect.provide(f(lines), Logger.layer([logger]))
+  })
+
+export const form = (properties: Json, required?: ReadonlyArray<string>): Json => ({
+  mode: "form",
+  message: "Well?",
+  requestedSchema: { type: "object", properties, ...(required === undefined ? undefined : { required }) }
+})
