@@ -17,11 +17,14 @@ import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import { ClientError } from "../ClientError.ts"
+import type { Detection } from "../Detection.ts"
 import type { Notification } from "../Notification.ts"
 import type { Telemetry } from "../Telemetry.ts"
 import type { Answers } from "./answers.ts"
 import { guard } from "./guard.ts"
-import { type Agreement, initialize, mayInitialize, probe, probes, type Settings } from "./handshake.ts"
+import { read } from "./detected.ts"
+import { type Agreement, initialize, mayInitialize, probe, probes, resume, type Settings } from "./handshake.ts"
+import { fromConnect, isRefuted } from "./handshakeFailure.ts"
 import type { Line } from "./line.ts"
 import type { Notices } from "./notices.ts"
 import { decode } from "./notification.ts"
@@ -34,6 +37,7 @@ export interface Setup {
   readonly limits?: Limits.Limits | undefined
   readonly notificationBuffer?: number | undefined
   readonly telemetry?: Telemetry | undefined
+  readonly detection?: Detection | undefined
 }
 
 const defaultInfo: Implementation = { name: "skein", version: "0.1.0" }
@@ -76,15 +80,13 @@ const attempt = (
     const scope = yield* Scope.fork(yield* Effect.scope)
     let revision: Revision.Revision | undefined
     const opening = Effect.gen(function*() {
-      const connection = yield* Effect.mapError(connecting, (cause) =>
-        new ClientError({ reason: "Open", message: cause.message, cause }))
+      const connection = yield* Effect.mapError(connecting, fromConnect)
       const peer = yield* Peer.make({
         connection: guard(connection, {
           get revision() {
             return revision ?? (mayInitialize(settings) ? undefined : Revision.latest)
           },
-          dropped: (what) =>
-            warn(`The server sends what it must not, and it is ignored: ${what}`)
+          dropped: (what) => warn(`The server sends what it must not, and it is ignored: ${what}`)
         }),
         dispatch: answers.dispatch,
         patient: true,
@@ -137,7 +139,39 @@ const lineOf = (
   return line
 }
 
-/** Opens, and closes with the scope. The errors are those of `Client.make`. */
+/** Opens a connection to a server of which nothing is known. */
+const find = (
+  transport: Transport,
+  options: Setup,
+  shared: Shared,
+  settings: Settings
+): Effect.Effect<Line, ClientError, Scope.Scope> => {
+  const open = (handshake: Handshake) => attempt(shared, transport.connect, options, settings, handshake)
+  if (!probes(settings)) return open(initialize)
+  if (!mayInitialize(settings)) return open(probe)
+  // Some servers of the session era exit when they get a request before `initialize`. A request that is lost alone is no such end.
+  return Effect.catchIf(
+    open(probe),
+    ({ end, reason }) => reason === "Closed" && end !== undefined,
+    () => open(initialize)
+  )
+}
+
+/** What was kept about the server, if it can be used. */
+const known = ({ detection }: Setup, { revisions }: Settings, { warn }: Shared): Detection | undefined => {
+  if (detection === undefined || detection === null) return undefined
+  const found = read(detection)
+  if (found === undefined) warn("The detection that was given is malformed, and is ignored")
+  return found !== undefined && revisions.includes(found.revision) ? found : undefined
+}
+
+/**
+ * Opens, and closes with the scope. The errors are those of `Client.make`.
+ *
+ * With a `detection` that can be used, nothing is found out. In the session era a handshake that fails because of it is begun anew
+ * without it. In the request era there is none: the line is `assumed`, and who finds the assumption wrong opens the next line with
+ * the option `detection: undefined`.
+ */
 export const connect = (
   transport: Transport,
   options: Setup,
@@ -147,9 +181,17 @@ export const connect = (
   if (settings.revisions.length === 0) {
     return Effect.fail(new ClientError({ reason: "Negotiation", message: "The option `revisions` names no revision" }))
   }
-  const open = (handshake: Handshake) => attempt(shared, transport.connect, options, settings, handshake)
-  if (!probes(settings)) return open(initialize)
-  if (!mayInitialize(settings)) return open(probe)
-  // Some servers of the session era exit when they get a request before `initialize`.
-  return Effect.catchIf(open(probe), (error) => error.reason === "Closed", () => open(initialize))
+  const found = find(transport, options, shared, settings)
+  const detection = known(options, settings, shared)
+  if (detection === undefined) return found
+  const { variant } = detection
+  const connecting = variant === undefined || transport.connectAs === undefined
+    ? transport.connect
+    : transport.connectAs(variant)
+  const resumed = attempt(shared, connecting, options, settings, resume(detection))
+  const assumed = Effect.map(resumed, (line) => {
+    line.assumed = line.modern
+    return line
+  })
+  return Effect.catchIf(assumed, isRefuted, () => found)
 }

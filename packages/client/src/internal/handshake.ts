@@ -1,8 +1,9 @@
 /**
  * How the two sides find out what they speak: `server/discover`, or `initialize`.
  *
- * 2026-07-28, stdio, backward compatibility: a client that speaks both eras asks `server/discover` first. A `DiscoverResult` or
- * an error that only a server of the request era knows settles it; anything else, or silence, means `initialize`.
+ * 2026-07-28, stdio and Streamable HTTP, backward compatibility: a client that speaks both eras asks `server/discover` first. A
+ * `DiscoverResult` or an error that only a server of the request era knows settles it; anything else, or silence, means
+ * `initialize`. Over HTTP the connection goes on from there to HTTP+SSE, where a server refuses `initialize` as one of 2024-11-05 does.
  */
 import type { LoggingLevel } from "@skein/protocol/Common"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
@@ -18,6 +19,8 @@ import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import { ClientError } from "../ClientError.ts"
+import type { Detection } from "../Detection.ts"
+import { fromHandshake, isTelling } from "./handshakeFailure.ts"
 import { fromRequest } from "./requestFailure.ts"
 
 /** What came out of the handshake. */
@@ -82,9 +85,11 @@ const discovered = (revision: Revision.Revision, result: JsonRpc.JsonObject): Pr
 
 const refused = (error: McpError.McpError | RequestError): Probed => {
   if (!McpError.isMcpError(error)) {
-    return error.reason === "TimedOut" || error.reason === "InvalidAnswer"
+    const failure = fromHandshake("server/discover", error)
+    const { reason, status } = failure
+    return reason === "TimedOut" || reason === "InvalidAnswer" || (reason === "Refused" && isTelling(status))
       ? { _tag: "Legacy", why: error.message }
-      : { _tag: "Failed", error: fromRequest("server/discover", error) }
+      : { _tag: "Failed", error: failure }
   }
   const { code, message, data } = error
   if (code === undefined || !McpError.isRequestEra({ code, message, data })) return { _tag: "Legacy", why: message }
@@ -123,7 +128,7 @@ export const initialize = (
     const result = yield* Effect.mapError(
       peer.request(method, settings.introduction(revision)),
       (failure) => {
-        if (!McpError.isMcpError(failure)) return fromRequest(method, failure)
+        if (!McpError.isMcpError(failure)) return fromHandshake(method, failure)
         // Nothing was negotiated when the peer read it: the data of a refused version is known only in its own era.
         const { code = -32603, message, data } = failure
         const error = McpError.fromErrorObject({ code, message, data }, revision)
@@ -184,6 +189,10 @@ const conclude = (
   }
 }
 
+/** Whether `initialize` was refused as only a server of the request era refuses it. */
+const isOfRequestEra = ({ error }: ClientError): boolean =>
+  error?.code !== undefined && McpError.isRequestEra({ code: error.code, message: error.message })
+
 /** Whether an answer to the probe says that the server is of the request era. */
 const isModern = (exit: Exit.Exit<Probed> | undefined): exit is Exit.Success<Probed> =>
   exit !== undefined && Exit.isSuccess(exit) && (exit.value._tag === "Agreed" || exit.value._tag === "Versions")
@@ -192,8 +201,9 @@ const isModern = (exit: Exit.Exit<Probed> | undefined): exit is Exit.Success<Pro
  * Probes, and falls back.
  *
  * The probe is not withdrawn when its time is up, for a server may be slow to start: if it then refuses `initialize`, and
- * has answered the probe after all, that answer counts. In any other case a late answer is ignored. A server that still owes
- * it when the handshake is over is told that it is cancelled.
+ * has answered the probe after all, that answer counts; and if it refuses as a server of the request era, that answer is waited
+ * for. In any other case a late answer is ignored. A server that still owes it when the handshake is over is told that it is
+ * cancelled.
  */
 export const probe = (peer: Peer, settings: Settings): Effect.Effect<Agreement, ClientError, Scope.Scope> =>
   Effect.gen(function*() {
@@ -205,13 +215,23 @@ export const probe = (peer: Peer, settings: Settings): Effect.Effect<Agreement, 
     const early = yield* Effect.timeoutOption(Fiber.join(fiber), settings.probeTimeout)
     if (early._tag === "Some") return yield* conclude(peer, settings, [first], early.value)
     const opened = yield* Effect.result(initialize(peer, settings))
-    const late = fiber.pollUnsafe()
+    const awaited = Result.isFailure(opened) && isOfRequestEra(opened.failure)
+    const late = awaited ? yield* Fiber.await(fiber) : fiber.pollUnsafe()
     if (Result.isFailure(opened) && opened.failure.reason === "Negotiation" && isModern(late)) {
       return yield* conclude(peer, { ...settings, revisions: requests(settings) }, [first], late.value)
     }
     yield* Fiber.interrupt(fiber)
     return yield* Effect.fromResult(opened)
   })
+
+/** Begins with what is known of the server: with nothing in the request era, in the session era with the session itself. */
+export const resume =
+  (detection: Detection) => (peer: Peer, settings: Settings): Effect.Effect<Agreement, ClientError> => {
+    const { capabilities, info, instructions, revision } = detection
+    return Revision.era(revision) === "session"
+      ? initialize(peer, settings, revision)
+      : Effect.succeed({ revision, info, capabilities, instructions })
+  }
 
 /** Whether the handshake begins with a probe. */
 export const probes = (settings: Settings): boolean => requests(settings).length > 0
