@@ -1,0 +1,370 @@
+/** Subscriptions in the request era, against servers that do what a script says. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import * as Exit from "effect/Exit"
+import * as Stream from "effect/Stream"
+import * as Reconnect from "../../src/Reconnect.ts"
+import { refuse, type Script } from "../support/scripted.ts"
+import * as kit from "./kit.ts"
+
+const revision = "2026-07-28"
+const policy: Reconnect.Policy = { initialDelay: 1000, factor: 2, maxDelay: 4000, jitter: "none", maxAttempts: 3 }
+const reconnect = policy
+
+describe("subscriptions/listen", () => {
+  it.effect("2026-07-28 · the filter is sent as it was given, with what each request says of itself", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      yield* kit.run(client, { tools: true, prompts: false, resources: true, uris: ["a:b", "a:b", "a:c"] })
+      const { params } = server.requests(kit.listen)[0]!
+      assert.deepStrictEqual(params?.["notifications"], {
+        toolsListChanged: true,
+        resourcesListChanged: true,
+        resourceSubscriptions: ["a:b", "a:c"]
+      })
+      assert.strictEqual((params?.["_meta"] as any)["io.modelcontextprotocol/protocolVersion"], revision)
+    }))
+
+  it.effect("2026-07-28 · the server MUST NOT send any notification on the subscription before the acknowledgment: it does not count", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, () => "silence")
+      const seen = yield* kit.run(client, { tools: true, uris: ["a:b"] })
+      kit.tell(server, kit.updated, { uri: "a:b" })
+      kit.tell(server, "notifications/tools/list_changed")
+      yield* kit.settle
+      assert.deepStrictEqual(seen.tags, [])
+      kit.acknowledge(server, server.requests(kit.listen)[0]!)
+      kit.tell(server, kit.updated, { uri: "a:b" })
+      kit.tell(server, "notifications/tools/list_changed")
+      yield* kit.settle
+      assert.deepStrictEqual(seen.tags, ["Subscribed", "a:b", "ToolListChanged"])
+    }))
+
+  it.effect("2026-07-28 · SHOULD check the acknowledged filter: what is not honoured is told, and is no error", () =>
+    Effect.gen(function*() {
+      const script: Script = (request, server) => {
+        kit.acknowledge(server, request, {
+          toolsListChanged: true,
+          promptsListChanged: "yes",
+          resourceSubscriptions: ["a:c", 7]
+        })
+        return "silence"
+      }
+      const { client } = yield* kit.open(revision, script)
+      const seen = yield* kit.run(client, { tools: true, prompts: true, resources: true, uris: ["a:b", "a:c"] })
+      assert.deepStrictEqual(seen.changes, [
+        { _tag: "Subscribed", honoured: { tools: true, prompts: false, resources: false, uris: ["a:c"] } }
+      ])
+    }))
+
+  it.effect("2026-07-28 · what was not asked for is not said to be honoured", () =>
+    Effect.gen(function*() {
+      const script: Script = (request, server) => {
+        kit.acknowledge(server, request, {
+          toolsListChanged: true,
+          promptsListChanged: true,
+          resourceSubscriptions: ["a:b"]
+        })
+        return "silence"
+      }
+      const { client, server } = yield* kit.open(revision, script)
+      const seen = yield* kit.run(client, { tools: true })
+      assert.deepStrictEqual(seen.changes, [
+        { _tag: "Subscribed", honoured: { tools: true, prompts: false, resources: false, uris: [] } }
+      ])
+      kit.tell(server, "notifications/prompts/list_changed")
+      kit.tell(server, kit.updated, { uri: "a:b" })
+      kit.tell(server, "notifications/tools/list_changed")
+      yield* kit.settle
+      assert.deepStrictEqual(seen.tags, ["Subscribed", "ToolListChanged"])
+    }))
+
+  it.effect("a server that honours nothing is Unsupported, and the subscription is cancelled", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, (request, server) => {
+        kit.acknowledge(server, request, {})
+        return "silence"
+      })
+      const seen = yield* kit.run(client, { tools: true })
+      assert.strictEqual((yield* seen.error).reason, "Unsupported")
+      assert.deepStrictEqual(kit.cancelled(server), [server.requests(kit.listen)[0]!.id])
+    }))
+
+  it.effect("a filter that asks for nothing is Unsupported, and nothing is sent", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      for (const filter of [{}, { tools: false, uris: [] }]) {
+        const error = yield* Effect.flip(Stream.runDrain(client.changes(filter)))
+        assert.strictEqual(error.reason, "Unsupported")
+      }
+      assert.strictEqual(server.requests(kit.listen).length, 0)
+    }))
+
+  it.effect("a server without the method is Unsupported; what else it refuses surfaces", () =>
+    Effect.gen(function*() {
+      const errors = [refuse(-32601, "Method not found"), refuse(-32602, "No")]
+      const { client, server } = yield* kit.open(revision, () => errors.shift()!)
+      const first = yield* (yield* kit.run(client, { tools: true })).error
+      assert.strictEqual(first.reason, "Unsupported")
+      const second = yield* (yield* kit.run(client, { tools: true })).error
+      assert.strictEqual(second.reason, "Protocol")
+      assert.strictEqual(second.error?.reason, "InvalidParams")
+      assert.strictEqual(server.requests(kit.listen).length, 2)
+    }))
+
+  it.effect("2026-07-28 · stdio · clients MUST use this field to correlate notifications with their originating subscription", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, () => "silence")
+      const one = yield* kit.run(client, { tools: true, uris: ["a:1"] })
+      const two = yield* kit.run(client, { tools: true, uris: ["a:2"] })
+      const [first, second] = server.requests(kit.listen)
+      // "Messages belonging to other subscriptions MAY be interleaved before it."
+      kit.acknowledge(server, second!)
+      kit.tell(server, kit.updated, { uri: "a:2" }, second!.id)
+      kit.acknowledge(server, first!)
+      kit.tell(server, kit.updated, { uri: "a:1" }, first!.id)
+      kit.tell(server, "notifications/tools/list_changed", {}, second!.id)
+      kit.tell(server, kit.updated, { uri: "a:1/sub" }, first!.id)
+      kit.tell(server, kit.updated, { uri: "a:9" }, 999)
+      server.notify(kit.updated, { uri: "a:1" })
+      yield* kit.settle
+      assert.deepStrictEqual(one.tags, ["Subscribed", "a:1", "a:1/sub"])
+      assert.deepStrictEqual(two.tags, ["Subscribed", "a:2", "ToolListChanged"])
+    }))
+
+  it.effect("2026-07-28 · stdio · the client MUST send notifications/cancelled referencing the request: when the stream ends", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const seen = yield* kit.run(client, { tools: true })
+      assert.deepStrictEqual(kit.cancelled(server), [])
+      yield* seen.stop
+      const [listened] = server.requests(kit.listen)
+      assert.deepStrictEqual(kit.cancelled(server), [listened!.id])
+      // One that has enough by itself, too.
+      yield* Stream.runDrain(Stream.take(client.changes({ tools: true }), 1))
+      yield* kit.settle
+      assert.deepStrictEqual(kit.cancelled(server), server.requests(kit.listen).map(({ id }) => id))
+    }))
+
+  it.effect("the timeouts of requests are not those of a subscription", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, kit.agreeable, {
+        limits: { timeout: 1000, maxTimeout: 2000 }
+      })
+      const seen = yield* kit.run(client, { tools: true })
+      yield* kit.pass("30 days")
+      kit.tell(server, "notifications/tools/list_changed")
+      yield* kit.settle
+      assert.deepStrictEqual(seen.tags, ["Subscribed", "ToolListChanged"])
+      assert.deepStrictEqual(kit.cancelled(server), [])
+    }))
+
+  it.effect("what is malformed never ends the stream", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const seen = yield* kit.run(client, { tools: true, uris: ["a:b"] })
+      for (const params of [{}, { uri: 7 }, { uri: null }, { uri: ["a:b"] }]) kit.tell(server, kit.updated, params)
+      kit.tell(server, "notifications/vendor/thing", { uri: "a:b" })
+      kit.tell(server, kit.acknowledged, { notifications: {} })
+      kit.tell(server, kit.acknowledged, { notifications: 7 })
+      kit.tell(server, kit.updated, { uri: "a:b" })
+      yield* kit.settle
+      assert.deepStrictEqual(seen.tags, ["Subscribed", "a:b"])
+    }))
+})
+
+describe("listening again", () => {
+  it.effect("2026-07-28 · a response that ended the subscription gracefully: a Gap, a wait, and the next one", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const seen = yield* kit.run(client, { tools: true }, { reconnect })
+      kit.end(server)
+      yield* kit.pass(999)
+      assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Ended"])
+      assert.strictEqual(server.requests(kit.listen).length, 1)
+      yield* kit.pass(1)
+      assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Ended", "Subscribed"])
+      kit.tell(server, "notifications/tools/list_changed")
+      yield* kit.settle
+      assert.strictEqual(seen.tags.at(-1), "ToolListChanged")
+      assert.deepStrictEqual(kit.cancelled(server), [])
+    }))
+
+  it.effect("2026-07-28 · cancellation · a server that tears a subscription down with notifications/cancelled", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const seen = yield* kit.run(client, { tools: true }, { reconnect })
+      server.notify("notifications/cancelled", { requestId: server.requests(kit.listen)[0]!.id as number })
+      yield* kit.pass(1000)
+      assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost", "Subscribed"])
+    }))
+
+  it.effect("ends that were graceful count too: the waits grow under their cap, and then it is given up", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, (request, server) => {
+        kit.agreeable(request, server)
+        kit.end(server, request.id)
+        return "silence"
+      })
+      const seen = yield* kit.run(client, { tools: true }, { reconnect: { ...policy, maxAttempts: 4 } })
+      for (const [index, wait] of [1000, 2000, 4000, 4000].entries()) {
+        assert.strictEqual(server.requests(kit.listen).length, index + 1)
+        yield* kit.pass(wait - 1)
+        assert.strictEqual(server.requests(kit.listen).length, index + 1)
+        yield* kit.pass(1)
+      }
+      const error = yield* seen.error
+      assert.strictEqual(error.reason, "Closed")
+      assert.instanceOf(error.cause, Reconnect.GaveUp)
+      assert.strictEqual((error.cause as Reconnect.GaveUp).attempts, 4)
+      assert.strictEqual(server.requests(kit.listen).length, 5)
+    }))
+
+  it.effect("a subscription that stood for stableAfter starts the count anew", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const seen = yield* kit.run(client, { tools: true }, { reconnect: { ...policy, stableAfter: 60_000 } })
+      for (let round = 1; round <= 10; round++) {
+        yield* kit.pass(60_000)
+        kit.end(server)
+        yield* kit.pass(1000)
+        assert.strictEqual(server.requests(kit.listen).length, round + 1)
+      }
+      assert.strictEqual(seen.tags.filter((tag) => tag === "Subscribed").length, 11)
+    }))
+
+  it.effect("a server that does not acknowledge within the timeout is asked again, and given up; no Gap where nothing stood", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, () => "silence")
+      const seen = yield* kit.run(client, { tools: true }, { reconnect: { ...policy, maxAttempts: 1 }, timeout: 5000 })
+      yield* kit.pass(5000)
+      assert.deepStrictEqual(kit.cancelled(server), [server.requests(kit.listen)[0]!.id])
+      yield* kit.pass(1000)
+      assert.strictEqual(server.requests(kit.listen).length, 2)
+      yield* kit.pass(5000)
+      const { cause } = yield* seen.error
+      assert.strictEqual(((cause as Reconnect.GaveUp).cause as any).reason, "TimedOut")
+      assert.deepStrictEqual(seen.tags, [])
+    }))
+
+  it.effect("without a timeout of its own it waits as long as any request of the client", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, () => "silence", { limits: { timeout: 7000 } })
+      yield* kit.run(client, { tools: true }, { reconnect })
+      yield* kit.pass(6999)
+      assert.deepStrictEqual(kit.cancelled(server), [])
+      yield* kit.pass(1)
+      assert.strictEqual(kit.cancelled(server).length, 1)
+    }))
+
+  it.effect("a server that stumbles over what it had agreed to is asked once more; one that refuses it is not", () =>
+    Effect.gen(function*() {
+      const replies: Array<Script> = [
+        kit.agreeable,
+        () => refuse(-32603, "Oops"),
+        kit.agreeable,
+        () => refuse(-32602, "Never again")
+      ]
+      const { client, server } = yield* kit.open(revision, (request, server) => replies.shift()!(request, server))
+      const seen = yield* kit.run(client, { tools: true }, { reconnect })
+      kit.end(server)
+      yield* kit.pass(1000)
+      yield* kit.pass(2000)
+      assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Ended", "Subscribed"])
+      kit.end(server)
+      yield* kit.pass(4000)
+      assert.strictEqual((yield* seen.error).error?.reason, "InvalidParams")
+    }))
+
+  it.effect("2026-07-28 · stdio · after a reconnect the client MUST re-send subscriptions/listen", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, kit.agreeable, { reconnect })
+      const one = yield* kit.run(client, { tools: true })
+      const two = yield* kit.run(client, { uris: ["a:b"] })
+      server.hangUp()
+      yield* kit.pass(1000)
+      assert.strictEqual(server.connections, 2)
+      assert.deepStrictEqual(server.requests(kit.listen).map(({ params }) => params?.["notifications"]), [
+        { toolsListChanged: true },
+        { resourceSubscriptions: ["a:b"] },
+        { toolsListChanged: true },
+        { resourceSubscriptions: ["a:b"] }
+      ])
+      for (const seen of [one, two]) assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost", "Subscribed"])
+      const gap = one.changes[1]
+      assert.strictEqual(gap?._tag === "Gap" ? gap.cause?.reason : undefined, "Closed")
+    }))
+
+  it.effect("a connection that is lost for good ends the stream with Closed", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const seen = yield* kit.run(client, { tools: true })
+      server.hangUp()
+      const error = yield* seen.error
+      assert.strictEqual(error.reason, "Closed")
+      assert.isDefined(error.end)
+      assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost"])
+    }))
+
+  it.effect("so does the host that closes the client, also while it waits to listen again", () =>
+    Effect.gen(function*() {
+      for (const ended of [false, true]) {
+        const scope = yield* Scope.make()
+        const { client, server } = yield* Scope.provide(kit.open(revision, kit.agreeable), scope)
+        const seen = yield* kit.run(client, { tools: true }, { reconnect })
+        if (ended) kit.end(server)
+        yield* kit.settle
+        yield* Scope.close(scope, Exit.void)
+        assert.strictEqual((yield* seen.error).reason, "Closed")
+      }
+    }))
+})
+
+describe("a reader that is slow", () => {
+  it.effect("when bufferSize changes wait the oldest is dropped, and a Gap tells; notificationBuffer by default, 256", () =>
+    Effect.gen(function*() {
+      const bounds = [[{}, {}, 256], [{ notificationBuffer: 3 }, {}, 3], [{}, { bufferSize: 4 }, 4]] as const
+      for (const [options, own, size] of bounds) {
+        const { client, server } = yield* kit.open(revision, kit.agreeable, options)
+        const seen: Array<string> = []
+        const reading = Stream.runForEach(client.changes({ uris: ["a:b"] }, own), (change) =>
+          Effect.gen(function*() {
+            seen.push(change._tag === "ResourceUpdated" ? change.uri : change._tag)
+            // The subscription holds the reader up until all have come.
+            if (change._tag === "Subscribed" && seen.length === 1) yield* Effect.sleep(1000)
+          }))
+        const fiber = yield* Effect.forkChild(reading, { startImmediately: true })
+        yield* kit.settle
+        for (let n = 1; n <= 300; n++) kit.tell(server, kit.updated, { uri: `a:${n}` })
+        yield* kit.pass(1000)
+        const kept = Array.from({ length: size }, (_, index) => `a:${300 - size + 1 + index}`)
+        assert.deepStrictEqual(seen, ["Subscribed", "Gap", ...kept])
+        yield* Fiber.interrupt(fiber)
+      }
+    }))
+
+  it.effect("the last word about the subscription is not lost", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const seen: Array<string> = []
+      const reading = Stream.runForEach(client.changes({ uris: ["a:b"] }, { bufferSize: 2, reconnect }), (change) =>
+        Effect.gen(function*() {
+          seen.push(change._tag === "ResourceUpdated" ? change.uri : change._tag)
+          if (seen.length === 1) {
+            yield* Effect.sleep(2000)
+          }
+        }))
+      const fiber = yield* Effect.forkChild(reading, { startImmediately: true })
+      yield* kit.settle
+      kit.end(server)
+      yield* kit.pass(1000)
+      for (let n = 1; n <= 5; n++) {
+        kit.tell(server, kit.updated, { uri: `a:${n}` })
+      }
+      yield* kit.pass(1000)
+      assert.deepStrictEqual(seen, ["Subscribed", "Gap", "Subscribed", "a:4", "a:5"])
+      yield* Fiber.interrupt(fiber)
+    }))
+})
