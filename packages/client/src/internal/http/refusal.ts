@@ -29,9 +29,12 @@ const turnedAway = new Set([
   428,
   429,
   431,
-  501,
-  503
+  501
 ])
+
+// So was one with 503 that is to come back later. A gateway also says 503 of a server that it lost in the middle of the request.
+const isTurnedAway = (status: number, after: number | undefined): boolean =>
+  turnedAway.has(status) || (status === 503 && after !== undefined)
 
 // Tried again a little later, it may go.
 const passing = new Set([408, 425, 429, 500, 502, 503, 504])
@@ -75,14 +78,16 @@ export const failureIn = (text: string): JsonRpc.Failure | undefined => {
 
 /** The error for a response of a status that is not 2xx. */
 export const refusal = (reply: WireReply, text: string, failure?: JsonRpc.Failure): Effect.Effect<TransportError> =>
-  Effect.map(Clock.currentTimeMillis, (now) =>
-    new TransportError({
+  Effect.map(Clock.currentTimeMillis, (now) => {
+    const after = retryAfter(reply.header("retry-after"), now)
+    return new TransportError({
       reason: "Refused",
       message: `The server answered with status ${reply.status}${quote(failure?.error.message ?? text)}`,
       status: reply.status,
-      retryAfter: retryAfter(reply.header("retry-after"), now),
-      undelivered: turnedAway.has(reply.status) ? true : undefined
-    }))
+      retryAfter: after,
+      undelivered: isTurnedAway(reply.status, after) ? true : undefined
+    })
+  })
 
 /** The error for a response of a status 2xx that does not answer the request. */
 export const unusable = (status: number, what: string, text = ""): TransportError =>
