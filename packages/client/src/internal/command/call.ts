@@ -1,0 +1,87 @@
+/**
+ * One run of `skein-call`: connect, call or list, print.
+ */
+import type { Transport } from "@skein/runtime/Connection"
+import type { Progress } from "@skein/runtime/Exchange"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Client from "../../Client.ts"
+import { ClientError } from "../../ClientError.ts"
+import * as Logs from "../../Logs.ts"
+import type { Invocation } from "./invocation.ts"
+import { resultText, tame, toolLine } from "./words.ts"
+
+/** Where words go. */
+export interface Out {
+  readonly print: (text: string) => Effect.Effect<void>
+  /** On stderr. */
+  readonly tell: (line: string) => void
+}
+
+/** What the exit code says of a failure: nobody was reached in time, or the server would not. */
+export const exitCode = ({ reason }: ClientError): number => {
+  switch (reason) {
+    case "Open":
+    case "Closed":
+    case "Refused":
+    case "Unauthorized":
+    case "TimedOut":
+    case "Negotiation":
+      return 3
+    default:
+      return 4
+  }
+}
+
+const open = (transport: Transport, { timeout }: Invocation) => {
+  const opening = Client.make(transport, { info: { name: "skein-call", version: "0.1.0" } })
+  if (timeout === undefined) return opening
+  return Effect.timeoutOrElse(opening, {
+    duration: timeout,
+    orElse: () =>
+      Effect.fail(new ClientError({ reason: "TimedOut", message: `There was no connection within ${timeout} ms` }))
+  })
+}
+
+const list = (client: Client.Client, { json }: Invocation, { print, tell }: Out) =>
+  Effect.gen(function*() {
+    const tools = yield* client.allTools
+    if (json) yield* print(JSON.stringify(tools, undefined, 2))
+    else if (tools.length === 0) tell("The server has no tools")
+    else yield* print(tools.map(toolLine).join("\n"))
+    return 0
+  })
+
+/** What was heard on the way, told before the result is printed. */
+const overhear = (client: Client.Client) =>
+  Effect.gen(function*() {
+    yield* Effect.ignore(client.setLoggingLevel("debug"))
+    return yield* Effect.forkScoped(Logs.forward(client), { startImmediately: true })
+  })
+
+/** Calls the tool, or lists the tools: the exit code. */
+export const call = (transport: Transport, invocation: Invocation, out: Out) =>
+  Effect.scoped(Effect.gen(function*() {
+    const { args, json, timeout, tool, verbose } = invocation
+    const client = yield* open(transport, invocation)
+    if (verbose) {
+      const { name = "a server without a name", version = "" } = client.server ?? {}
+      out.tell(tame(`Connected to ${name} ${version} in ${client.revision}`))
+    }
+    const hearing = verbose ? yield* overhear(client) : undefined
+    if (tool === undefined) return yield* list(client, invocation, out)
+    const result = yield* client.callTool(tool, args, {
+      timeout,
+      ...(verbose ? { onProgress: (report) => out.tell(progressLine(report)) } : undefined)
+    })
+    if (hearing !== undefined) yield* Effect.andThen(Effect.yieldNow, Fiber.interrupt(hearing))
+    const text = json ? JSON.stringify(result, undefined, 2) : resultText(result)
+    if (result.isError === true && !json) out.tell(tame(text))
+    else yield* out.print(text)
+    return result.isError === true ? 1 : 0
+  }))
+
+const progressLine = ({ message, progress, total }: Progress): string => {
+  const far = total === undefined ? String(progress) : `${progress}/${total}`
+  return tame(message === undefined ? far : `${far} ${message}`)
+}
