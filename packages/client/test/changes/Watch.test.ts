@@ -1,0 +1,282 @@
+/** Changes in the session era, against servers that do what a script says. */
+import { assert, describe, it } from "@effect/vitest"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Revision from "@skein/protocol/Revision"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import type * as Reconnect from "../../src/Reconnect.ts"
+import { ok, refuse, type Script, type Scripted } from "../support/scripted.ts"
+import * as kit from "./kit.ts"
+
+const revision = "2025-11-25"
+const reconnect: Reconnect.Policy = { initialDelay: 1000, jitter: "none" }
+
+const agreeable: Script = () => ok({})
+
+/** What was sent about subscriptions, in order: `+` for subscribed, `-` for unsubscribed. */
+const sent = (server: Scripted): ReadonlyArray<string> =>
+  server.received.flatMap((message) => {
+    if (message._tag !== "Request") return []
+    const uri = message.params?.["uri"] as string
+    return message.method === "resources/subscribe"
+      ? [`+${uri}`]
+      : message.method === "resources/unsubscribe"
+      ? [`-${uri}`]
+      : []
+  })
+
+const answer = (server: Scripted, { id }: JsonRpc.Request) => server.send({ _tag: "Success", id, result: {} })
+
+for (const revision of Revision.sessionEra) {
+  describe(revision, () => {
+    it.effect("lists are announced without being asked; what was not asked for is left out", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* kit.open(revision, agreeable)
+        const seen = yield* kit.run(client, { tools: true, resources: true })
+        for (const kind of ["tools", "prompts", "resources"]) server.notify(`notifications/${kind}/list_changed`)
+        server.notify(kit.updated, { uri: "a:b" })
+        yield* kit.settle
+        assert.deepStrictEqual(seen.changes, [
+          { _tag: "Subscribed", honoured: { tools: true, prompts: false, resources: true, uris: [] } },
+          { _tag: "ToolListChanged" },
+          { _tag: "ResourceListChanged" }
+        ])
+        assert.deepStrictEqual(sent(server), [])
+      }))
+
+    it.effect("each resource is subscribed to once, and unsubscribed from when the last run ends", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* kit.open(revision, agreeable)
+        const one = yield* kit.run(client, { uris: ["a:1", "a:2", "a:1"] })
+        const two = yield* kit.run(client, { uris: ["a:2", "a:3"] })
+        assert.deepStrictEqual(sent(server), ["+a:1", "+a:2", "+a:3"])
+        for (const uri of ["a:1", "a:2", "a:3"]) server.notify(kit.updated, { uri })
+        yield* kit.settle
+        assert.deepStrictEqual(one.tags, ["Subscribed", "a:1", "a:2"])
+        assert.deepStrictEqual(two.tags, ["Subscribed", "a:2", "a:3"])
+        yield* one.stop
+        assert.deepStrictEqual(sent(server).slice(3), ["-a:1"])
+        yield* two.stop
+        assert.deepStrictEqual(sent(server).slice(4).toSorted(), ["-a:2", "-a:3"])
+      }))
+  })
+}
+
+describe("what the server declares", () => {
+  const some = { tools: {}, resources: { subscribe: true } }
+
+  it.effect("what it did not declare is left out of what is honoured", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, agreeable, {}, some)
+      const seen = yield* kit.run(client, { tools: true, prompts: true, resources: true, uris: ["a:b"] })
+      server.notify("notifications/tools/list_changed")
+      yield* kit.settle
+      assert.deepStrictEqual(seen.changes, [
+        { _tag: "Subscribed", honoured: { tools: false, prompts: false, resources: false, uris: ["a:b"] } }
+      ])
+    }))
+
+  it.effect("where nothing is left it is Unsupported, and nothing is sent", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, agreeable, {}, { tools: {}, resources: {} })
+      const seen = yield* kit.run(client, { tools: true, uris: ["a:b"] })
+      assert.strictEqual((yield* seen.error).reason, "Unsupported")
+      assert.deepStrictEqual(sent(server), [])
+    }))
+
+  it.effect("with enforceCapabilities off it is believed to offer more than that", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, agreeable, { enforceCapabilities: false }, {})
+      const seen = yield* kit.run(client, { tools: true, uris: ["a:b"] })
+      server.notify("notifications/tools/list_changed")
+      yield* kit.settle
+      assert.deepStrictEqual(seen.tags, ["Subscribed", "ToolListChanged"])
+      assert.deepStrictEqual(sent(server), ["+a:b"])
+    }))
+})
+
+describe("resources/subscribe", () => {
+  it.effect("a resource that does not exist: the server's error surfaces, and what was subscribed to is given back", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(
+        revision,
+        ({ method, params }) =>
+          method === "resources/subscribe" && params?.["uri"] === "a:2"
+            ? refuse(-32002, "Not found", { uri: "a:2" })
+            : ok({})
+      )
+      const other = yield* kit.run(client, { uris: ["a:3"] })
+      const seen = yield* kit.run(client, { uris: ["a:1", "a:2", "a:3"] })
+      const error = yield* seen.error
+      assert.strictEqual(error.reason, "Protocol")
+      assert.strictEqual(error.error?.reason, "ResourceNotFound")
+      assert.deepStrictEqual(seen.tags, [])
+      yield* kit.settle
+      assert.deepStrictEqual(sent(server).filter((line) => line.startsWith("-")), ["-a:1"])
+      server.notify(kit.updated, { uri: "a:3" })
+      yield* kit.settle
+      assert.deepStrictEqual(other.tags, ["Subscribed", "a:3"])
+    }))
+
+  it.effect("2025-11-25 · an update might be of a sub-resource of the one that the client actually subscribed to", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, agreeable)
+      const folder = yield* kit.run(client, { uris: ["file:///a"] })
+      const file = yield* kit.run(client, { uris: ["file:///a/b", "notes://"] })
+      const lists = yield* kit.run(client, { tools: true })
+      // "file:///abc" is no part of "file:///a", as far as its name says; so it may be a part of anything.
+      for (const uri of ["file:///a", "file:///a/b", "file:///a/b#c", "notes://7", "file:///abc"]) {
+        server.notify(kit.updated, { uri })
+      }
+      yield* kit.settle
+      assert.deepStrictEqual(folder.tags, ["Subscribed", "file:///a", "file:///a/b", "file:///a/b#c", "file:///abc"])
+      assert.deepStrictEqual(file.tags, ["Subscribed", "file:///a/b", "file:///a/b#c", "notes://7", "file:///abc"])
+      assert.deepStrictEqual(lists.tags, ["Subscribed"])
+    }))
+
+  it.effect("what is malformed never ends the stream", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, agreeable)
+      const seen = yield* kit.run(client, { tools: true, uris: ["a:b"] })
+      for (const params of [{}, { uri: 7 }, { uri: null }]) server.notify(kit.updated, params)
+      server.notify(kit.updated, { uri: "a:b" })
+      yield* kit.settle
+      assert.deepStrictEqual(seen.tags, ["Subscribed", "a:b"])
+    }))
+
+  it.effect("what comes before all is agreed to does not count: the host reads after Subscribed", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(
+        revision,
+        ({ method }) => method === "resources/subscribe" ? "silence" : ok({})
+      )
+      const seen = yield* kit.run(client, { tools: true, uris: ["a:1", "a:2"] })
+      const [first, second] = server.requests("resources/subscribe")
+      answer(server, first!)
+      server.notify(kit.updated, { uri: "a:1" })
+      yield* kit.settle
+      assert.deepStrictEqual(seen.tags, [])
+      answer(server, second!)
+      yield* kit.settle
+      server.notify(kit.updated, { uri: "a:1" })
+      yield* kit.settle
+      assert.deepStrictEqual(seen.tags, ["Subscribed", "a:1"])
+    }))
+
+  it.effect("two runs that come at once wait for one answer", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, ({ method }) =>
+        method === "resources/subscribe" ? "silence" : ok({}))
+      const runs = [yield* kit.run(client, { uris: ["a:1"] }), yield* kit.run(client, { uris: ["a:1"] })]
+      assert.deepStrictEqual(sent(server), ["+a:1"])
+      answer(server, server.requests("resources/subscribe")[0]!)
+      yield* kit.settle
+      for (const { tags } of runs) {
+        assert.deepStrictEqual(tags, ["Subscribed"])
+      }
+      assert.deepStrictEqual(sent(server), ["+a:1"])
+    }))
+
+  it.effect("a run that ends before the answer cancels and unsubscribes; one that waits with it subscribes itself", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(
+        revision,
+        ({ method }) => method === "resources/subscribe" ? "silence" : ok({})
+      )
+      const one = yield* kit.run(client, { uris: ["a:1"] })
+      yield* one.stop
+      assert.deepStrictEqual(kit.cancelled(server), [server.requests("resources/subscribe")[0]!.id])
+      assert.deepStrictEqual(sent(server), ["+a:1", "-a:1"])
+      const two = yield* kit.run(client, { uris: ["a:1"] })
+      const three = yield* kit.run(client, { uris: ["a:1"] })
+      yield* two.stop
+      assert.deepStrictEqual(sent(server), ["+a:1", "-a:1", "+a:1", "+a:1"])
+      answer(server, server.requests("resources/subscribe")[2]!)
+      yield* kit.settle
+      assert.deepStrictEqual(three.tags, ["Subscribed"])
+    }))
+
+  it.effect("who comes while it is unsubscribed from waits for its turn, and holds nobody up", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(
+        revision,
+        ({ method }) => method === "resources/unsubscribe" ? "silence" : ok({})
+      )
+      const one = yield* kit.run(client, { uris: ["a:1"] })
+      yield* one.stop
+      const two = yield* kit.run(client, { uris: ["a:1"] })
+      assert.deepStrictEqual(sent(server), ["+a:1", "-a:1"])
+      answer(server, server.requests("resources/unsubscribe")[0]!)
+      yield* kit.settle
+      assert.deepStrictEqual(sent(server), ["+a:1", "-a:1", "+a:1"])
+      assert.deepStrictEqual(two.tags, ["Subscribed"])
+    }))
+
+  it.effect("a server that does not answer within the timeout of the run is asked again after a while", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(
+        revision,
+        ({ method }) => method === "resources/subscribe" ? "silence" : ok({})
+      )
+      const seen = yield* kit.run(client, { uris: ["a:1"] }, {
+        timeout: 3000,
+        reconnect: { ...reconnect, maxAttempts: 1 }
+      })
+      yield* kit.pass(3000)
+      yield* kit.pass(1000)
+      assert.deepStrictEqual(sent(server), ["+a:1", "-a:1", "+a:1"])
+      yield* kit.pass(3000)
+      assert.strictEqual((yield* seen.error).reason, "Closed")
+    }))
+})
+
+describe("another session", () => {
+  it.effect("resources are subscribed to again, once each, and a Gap tells before", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, agreeable, { reconnect })
+      const one = yield* kit.run(client, { tools: true, uris: ["a:1"] })
+      const two = yield* kit.run(client, { uris: ["a:1"] })
+      server.hangUp()
+      yield* kit.settle
+      assert.deepStrictEqual(one.tags, ["Subscribed", "Gap Lost"])
+      yield* kit.pass(1000)
+      assert.strictEqual(server.connections, 2)
+      assert.deepStrictEqual(sent(server), ["+a:1", "+a:1"])
+      server.notify(kit.updated, { uri: "a:1" })
+      yield* kit.settle
+      for (const seen of [one, two]) assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost", "Subscribed", "a:1"])
+      yield* one.stop
+      assert.deepStrictEqual(sent(server), ["+a:1", "+a:1"])
+      yield* two.stop
+      assert.deepStrictEqual(sent(server), ["+a:1", "+a:1", "-a:1"])
+    }))
+
+  it.effect("which has the resource no more: the server's error surfaces", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, (_, server) =>
+        server.connections === 1 ? ok({}) : refuse(-32002, "Gone"), {
+        reconnect
+      })
+      const seen = yield* kit.run(client, { uris: ["a:1"] })
+      server.hangUp()
+      yield* kit.pass(1000)
+      assert.strictEqual((yield* seen.error).error?.reason, "ResourceNotFound")
+      assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost"])
+    }))
+
+  it.effect("a connection that is lost for good, or closed by the host, ends the stream with Closed", () =>
+    Effect.gen(function*() {
+      for (const hangsUp of [true, false]) {
+        const scope = yield* Scope.make()
+        const { client, server } = yield* Scope.provide(kit.open(revision, agreeable), scope)
+        const seen = yield* kit.run(client, { tools: true, uris: ["a:1"] })
+        if (hangsUp) server.hangUp()
+        else yield* Scope.close(scope, Exit.void)
+        const error = yield* seen.error
+        assert.strictEqual(error.reason, "Closed")
+        assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost"])
+        yield* Scope.close(scope, Exit.void)
+      }
+    }))
+})
