@@ -1,0 +1,199 @@
+/** What tools answer, against what they promised. */
+import { assert, describe, it } from "@effect/vitest"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
+import type * as Revision from "@skein/protocol/Revision"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Client from "../../src/Client.ts"
+import { ok } from "../support/scripted.ts"
+import { opened, page, tool, warnings } from "./listed.ts"
+
+const outputSchema = { type: "object", properties: { sum: { type: "integer" } }, required: ["sum"] }
+
+/** A client that has listed a tool with that schema, which answers so. */
+const answering = (
+  revision: Revision.Revision,
+  schema: unknown,
+  answer: JsonObject,
+  options?: Client.Options
+) =>
+  Effect.gen(function*() {
+    const both = yield* opened(
+      revision,
+      ({ method }) =>
+        method === "tools/list"
+          ? page(revision, tool("add", { outputSchema: schema }))
+          : ok({ ...(revision === "2026-07-28" ? { resultType: "complete" } : {}), content: [], ...answer }),
+      options
+    )
+    yield* both.client.listTools()
+    return both
+  })
+
+describe("a result whose tool has an outputSchema", () => {
+  for (const revision of ["2025-06-18", "2025-11-25", "2026-07-28"] as const) {
+    it.effect(`${revision} · Clients SHOULD validate structured results against this schema`, () =>
+      Effect.gen(function*() {
+        const right = yield* answering(revision, outputSchema, { structuredContent: { sum: 3 } })
+        assert.deepStrictEqual((yield* right.client.callTool("add")).structuredContent, { sum: 3 })
+        const wrong = yield* answering(revision, outputSchema, { structuredContent: { sum: "3" } })
+        const error = yield* Effect.flip(wrong.client.callTool("add"))
+        assert.strictEqual(error.reason, "InvalidAnswer")
+        assert.deepStrictEqual(error.problems, [{ message: "Expected integer, got string", path: ["sum"] }])
+        assert.deepStrictEqual(error.result?.structuredContent, { sum: "3" })
+        assert.include(error.message, "Expected integer, got string at [\"sum\"]")
+      }))
+
+    it.effect(`${revision} · Servers MUST provide structured results: none is no answer`, () =>
+      Effect.gen(function*() {
+        const { client } = yield* answering(revision, outputSchema, {
+          content: [{ type: "text", text: "{\"sum\":3}" }]
+        })
+        const error = yield* Effect.flip(client.callTool("add"))
+        assert.deepStrictEqual([error.reason, error.problems], ["InvalidAnswer", []])
+        assert.strictEqual(error.result?.content.length, 1)
+      }))
+
+    it.effect(`${revision} · a tool that fails as tools may (isError) promises nothing`, () =>
+      Effect.gen(function*() {
+        const { client } = yield* answering(revision, outputSchema, { isError: true })
+        assert.isTrue((yield* client.callTool("add")).isError)
+      }))
+  }
+
+  for (const revision of ["2024-11-05", "2025-03-26"] as const) {
+    it.effect(`${revision} · knows neither outputSchema nor structured content: nothing is checked`, () =>
+      Effect.gen(function*() {
+        const { client } = yield* answering(revision, outputSchema, {})
+        assert.deepStrictEqual((yield* client.callTool("add")).content, [])
+      }))
+  }
+
+  it.effect("2026-07-28 · any JSON value that conforms: null, a list, a number", () =>
+    Effect.gen(function*() {
+      for (const [schema, value] of [[{ type: "null" }, null], [{ items: { type: "integer" } }, [1]], [{}, 0]]) {
+        const { client } = yield* answering("2026-07-28", schema, { structuredContent: value })
+        assert.deepStrictEqual((yield* client.callTool("add")).structuredContent, value)
+      }
+    }))
+
+  it.effect("is checked before it is read with a schema of the caller's, and through `request` as well", () =>
+    Effect.gen(function*() {
+      const { client } = yield* answering("2025-11-25", outputSchema, { structuredContent: { sum: "3" } })
+      const output = Schema.Struct({ sum: Schema.NumberFromString })
+      assert.isDefined((yield* Effect.flip(client.callTool("add", {}, { output }))).problems)
+      assert.isDefined((yield* Effect.flip(client.request(Method.CallTool, { name: "add" }))).problems)
+    }))
+
+  it.effect("is not checked where the tool was not listed", () =>
+    Effect.gen(function*() {
+      const { client } = yield* answering("2025-11-25", outputSchema, {})
+      assert.deepStrictEqual((yield* client.callTool("other")).content, [])
+    }))
+
+  it.effect("validateOutput: false checks nothing", () =>
+    Effect.gen(function*() {
+      const { client } = yield* answering("2025-11-25", outputSchema, {}, { validateOutput: false })
+      assert.deepStrictEqual((yield* client.callTool("add")).content, [])
+    }))
+
+  it.effect("validateOutput: the bounds of a check; a result that needs more is refused", () =>
+    Effect.gen(function*() {
+      const schema = { type: "object", properties: { list: { items: { type: "integer" } } } }
+      const structuredContent = { list: Array.from({ length: 100 }, () => 1) }
+      const free = yield* answering("2025-11-25", schema, { structuredContent })
+      assert.isDefined((yield* free.client.callTool("add")).structuredContent)
+      const { client } = yield* answering("2025-11-25", schema, { structuredContent }, {
+        validateOutput: { maxSteps: 50 }
+      })
+      const error = yield* Effect.flip(client.callTool("add"))
+      assert.strictEqual(error.problems?.[0]?.message, "This takes too many steps to validate")
+    }))
+
+  it.effect("list_changed: what was listed is forgotten, and what is listed then counts", () =>
+    Effect.gen(function*() {
+      let schema: JsonObject = outputSchema
+      const { client, server } = yield* opened("2025-11-25", ({ method }) =>
+        method === "tools/list"
+          ? page("2025-11-25", tool("add", { outputSchema: schema }))
+          : ok({ content: [], structuredContent: { total: 3 } }))
+      yield* client.listTools()
+      assert.strictEqual((yield* Effect.flip(client.callTool("add"))).reason, "InvalidAnswer")
+      server.notify("notifications/tools/list_changed")
+      assert.isDefined((yield* Effect.andThen(client.ping, client.callTool("add"))).structuredContent)
+      schema = { type: "object", required: ["total"] }
+      yield* client.listTools()
+      assert.isDefined((yield* client.callTool("add")).structuredContent)
+      schema = { type: "object", required: ["other"] }
+      yield* client.listTools()
+      assert.strictEqual((yield* Effect.flip(client.callTool("add"))).reason, "InvalidAnswer")
+    }))
+
+  it.effect("maxTools: of more tools, the one that was listed first is forgotten", () =>
+    Effect.gen(function*() {
+      const open = (maxTools?: number) =>
+        opened("2025-11-25", ({ method, params }) => {
+          if (method !== "tools/list") return ok({ content: [] })
+          const cursor = params?.["cursor"]
+          const names = cursor === undefined ? ["a"] : Array.from({ length: 9_999 }, (_, index) => `b${index}`)
+          const { result } = page("2025-11-25", ...names.map((name) => tool(name, { outputSchema }))) as {
+            readonly result: JsonObject
+          }
+          return ok(cursor === undefined ? { ...result, nextCursor: "b" } : result)
+        }, { maxTools })
+      const all = yield* open()
+      yield* all.client.allTools
+      assert.strictEqual((yield* Effect.flip(all.client.callTool("a"))).reason, "InvalidAnswer")
+      const { client } = yield* open(9_999)
+      yield* client.allTools
+      assert.deepStrictEqual((yield* client.callTool("a")).content, [])
+      assert.strictEqual((yield* Effect.flip(client.callTool("b9998"))).reason, "InvalidAnswer")
+    }))
+})
+
+describe("an outputSchema that is hostile", () => {
+  const deep = JSON.parse("{\"items\":".repeat(500) + "{}" + "}".repeat(500)) as JsonObject
+  const $defs = Object.fromEntries(
+    Array.from({ length: 31 }, (_, i) => {
+      const $ref = `#/$defs/a${i + 1}`
+      return [`a${i}`, i === 30 ? {} : { allOf: [{ $ref }, { $ref }] }]
+    })
+  )
+  const hostile: ReadonlyArray<readonly [string, JsonObject, string]> = [
+    ["a $ref to a network URI", { $ref: "https://192.0.2.1/schema.json" }, "must lead to a place in the schema itself"],
+    ["alternatives that multiply", { $ref: "#/$defs/a0", $defs }, "schemas would be applied to one value"],
+    ["a schema nested without measure", deep, "nested deeper than 64"],
+    ["a pattern with look-around", { properties: { a: { pattern: "(?=a)*" } } }, "cannot be used"]
+  ]
+  for (const [what, schema, why] of hostile) {
+    it.effect(`2026-07-28 · ${what}: nothing is fetched, no call fails, and one warning says that nothing is checked`, () => {
+      const { layer, told } = warnings()
+      return Effect.gen(function*() {
+        const fetched: Array<unknown> = []
+        const { fetch } = globalThis
+        globalThis.fetch = (...input) => (fetched.push(input), Promise.reject(new Error("not in this test")))
+        yield* Effect.addFinalizer(() => Effect.sync(() => void (globalThis.fetch = fetch)))
+        const { client } = yield* answering("2026-07-28", schema, {})
+        for (let times = 0; times < 3; times++) {
+          assert.deepStrictEqual((yield* client.callTool("add")).content, [])
+          // Listed again, it is the same schema.
+          assert.strictEqual((yield* client.listTools({ cache: "refresh" })).tools.length, 1)
+        }
+        assert.strictEqual(told.length, 1)
+        assert.include(told[0], why)
+        assert.include(told[0], "\"add\"")
+        assert.deepStrictEqual(fetched, [])
+      }).pipe(Effect.scoped, Effect.provide(layer))
+    })
+  }
+
+  it.effect("2026-07-28 · SHOULD apply reasonable bounds: a check that multiplies with its value ends", () =>
+    Effect.gen(function*() {
+      const schema = { items: { allOf: [{ $ref: "#" }, { $ref: "#" }] } }
+      const structuredContent = JSON.parse("[".repeat(100) + "]".repeat(100)) as unknown
+      const { client } = yield* answering("2026-07-28", schema, { structuredContent })
+      const error = yield* Effect.flip(client.callTool("add"))
+      assert.strictEqual(error.problems?.[0]?.message, "This takes too many steps to validate")
+    }))
+})

@@ -1,0 +1,32 @@
+/** Which tools may be called twice, by their annotations. */
+import { assert, describe, it } from "@effect/vitest"
+import type { ToolAnnotations } from "@skein/protocol/Tool"
+import * as Definitions from "../../src/internal/definitions.ts"
+import type { Line } from "../../src/internal/line.ts"
+
+const repeatable = (annotations?: ToolAnnotations): boolean => {
+  const definitions = Definitions.make({ warn: () => {} })
+  const line = { revision: "2025-11-25", modern: false, connection: {} } as Line
+  const inputSchema = { type: "object" } as const
+  definitions.read(line, { tools: [{ name: "t", inputSchema, ...(annotations && { annotations }) }] })
+  assert.isFalse(definitions.repeatable("other"))
+  const is = definitions.repeatable("t")
+  definitions.forget()
+  assert.isFalse(definitions.repeatable("t"))
+  return is
+}
+
+describe("a tool may be called again whose answer was lost", () => {
+  it("if it says that it is read-only or idempotent", () => {
+    assert.isTrue(repeatable({ readOnlyHint: true }))
+    assert.isTrue(repeatable({ idempotentHint: true, destructiveHint: false }))
+  })
+
+  it("and not if it says neither, or that it is destructive", () => {
+    assert.isFalse(repeatable())
+    assert.isFalse(repeatable({}))
+    assert.isFalse(repeatable({ readOnlyHint: false, idempotentHint: false }))
+    assert.isFalse(repeatable({ destructiveHint: true, idempotentHint: true }))
+    assert.isFalse(repeatable({ destructiveHint: true, readOnlyHint: true }))
+  })
+})
