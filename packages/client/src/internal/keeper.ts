@@ -48,6 +48,8 @@ export interface Keeper {
   readonly now: () => number
   /** What was assumed about the server is wrong: ends the line, and opens the next one, once and at once, without assumptions. */
   readonly doubt: (line: Line) => void
+  /** The line of which that was said. */
+  readonly doubted: Line | undefined
   /**
    * Runs for each line but the first, before the calls that wait for it are made, but without making them wait. Its defects
    * are logged. Gives what takes it away.
@@ -104,6 +106,7 @@ const messageOf = (cause: SessionEnd | ClientError): string => {
 class KeeperImpl implements Keeper {
   last!: Line
   current: Line | undefined = undefined
+  doubted: Line | undefined = undefined
   readonly patience: Patience
   readonly ended: Effect.Effect<SessionEnd>
   readonly #settings: Settings
@@ -116,7 +119,6 @@ class KeeperImpl implements Keeper {
   // The one that is open is described when somebody asks.
   #status: Unsettled | undefined = undefined
   #gone: ClientError | undefined = undefined
-  #doubted: Line | undefined = undefined
   #fresh = false
 
   constructor(settings: Settings, clock: Clock.Clock, lines: Scope.Closeable) {
@@ -139,14 +141,14 @@ class KeeperImpl implements Keeper {
   }
 
   follows(line: Line): boolean {
-    return this.#settings.policy !== undefined || this.#doubted === line
+    return this.#settings.policy !== undefined || this.doubted === line
   }
 
   readonly now = (): number => Number(this.#clock.monotonicTimeNanosUnsafe() / 1_000_000n)
 
   doubt(line: Line): void {
     if (this.current !== line || this.#fresh) return
-    this.#doubted = line
+    this.doubted = line
     line.peer.close(lost("The server is not what it was taken for", undefined))
   }
 
@@ -192,7 +194,7 @@ class KeeperImpl implements Keeper {
         const end: SessionEnd = yield* line.peer.ended
         this.current = undefined
         const { policy } = this.#settings
-        const doubted = this.#doubted === line
+        const doubted = this.doubted === line
         if (line.assumed === true) this.#fresh = true
         if (policy !== undefined && this.now() - since >= policy.stableAfter) attempts = 0
         yield* Effect.uninterruptible(Scope.close(scope, Exit.void))

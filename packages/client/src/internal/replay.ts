@@ -94,7 +94,8 @@ class Course<A> {
       const error = result.failure
       if (!isDoubtful(error)) return this.failed(line, error)
       return Effect.flatMap(refutes(line, this.#left), (refuted) => {
-        if (!refuted) return this.failed(line, error)
+        // Another call may have been quicker to find that out.
+        if (!refuted && this.#keeper.doubted !== line) return this.failed(line, error)
         this.#keeper.doubt(line)
         return Effect.flatMap(this.#within(this.#keeper.after(line), error), (next) => this.#send(next))
       })

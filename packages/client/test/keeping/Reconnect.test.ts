@@ -99,15 +99,14 @@ describe("a connection that is lost", () => {
         const handshake = line.server.methods.slice(0, -1)
         line.lose()
         yield* until(() => line.live === 0)
-        const fibers = [
-          yield* Effect.forkChild(client.listTools(), { startImmediately: true }),
-          yield* Effect.forkChild(client.ping, { startImmediately: true })
-        ]
+        const listed = yield* Effect.forkChild(client.listTools(), { startImmediately: true })
+        const pinged = yield* Effect.forkChild(client.ping, { startImmediately: true })
         yield* TestClock.adjust(499)
         yield* quiet
         assert.strictEqual(line.attempts, 1)
         yield* TestClock.adjust(1)
-        for (const fiber of fibers) yield* Fiber.await(fiber)
+        assert.deepStrictEqual((yield* Fiber.join(listed)).tools, [])
+        yield* Fiber.join(pinged)
         assert.strictEqual(line.attempts, 2)
         const ping = Revision.era(revision) === "request" ? "server/discover" : "ping"
         assert.deepStrictEqual(line.server.methods, [...handshake, ping, ...handshake, "tools/list", ping])

@@ -1,0 +1,127 @@
+/** Asking now and then whether the server is still there. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Revision from "@skein/protocol/Revision"
+import { TransportError } from "@skein/runtime/Connection"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
+import * as Client from "../../src/Client.ts"
+import { ok, speaks } from "../support/scripted.ts"
+import { endMessage, type Fate, quiet, unsteady, until } from "./support.ts"
+
+const heartbeat: Client.Heartbeat = { interval: "10 seconds", timeout: "2 seconds" }
+
+const open = (revision: Revision.Revision, options: Client.Options = {}) =>
+  Effect.gen(function*() {
+    const line = unsteady(speaks(revision, () => ok({ tools: [] })))
+    const client = yield* Client.make(line.transport, { revisions: [revision], heartbeat, ...options })
+    yield* client.ping
+    const method = Revision.era(revision) === "request" ? "server/discover" : "ping"
+    const before = line.server.requests(method).length
+    return { client, line, method, beats: () => line.server.requests(method).length - before }
+  })
+
+const refused = (status: number): Fate => new TransportError({ reason: "Refused", message: `HTTP ${status}`, status })
+
+describe("a heartbeat", () => {
+  for (const revision of Revision.all) {
+    it.effect(`${revision} · SHOULD periodically issue pings to detect connection health; at the interval that is configured`, () =>
+      Effect.gen(function*() {
+        const { beats, line } = yield* open(revision)
+        yield* TestClock.adjust(9_999)
+        yield* quiet
+        assert.strictEqual(beats(), 0)
+        for (let beat = 1; beat <= 3; beat++) {
+          yield* TestClock.adjust(beat === 1 ? 1 : 10_000)
+          yield* until(() => beats() === beat)
+          yield* quiet
+        }
+        assert.strictEqual(line.attempts, 1)
+      }))
+
+    it.effect(`${revision} · a server that does not answer in time is lost: the connection is closed and opened anew`, () =>
+      Effect.gen(function*() {
+        const { beats, client, line, method } = yield* open(revision, { reconnect: { jitter: "none" } })
+        const { fate } = line
+        line.fate = (request) => request.method === method && line.attempts === 1 ? "nothing" : fate(request)
+        yield* TestClock.adjust("11 seconds")
+        yield* TestClock.adjust(999)
+        assert.strictEqual(line.live, 1)
+        yield* TestClock.adjust(1)
+        yield* until(() => line.live === 0)
+        yield* TestClock.adjust(500)
+        yield* until(() => line.live === 1)
+        yield* client.ping
+        const answered = beats()
+        // The new one has a heartbeat of its own, and the old one none any more.
+        yield* TestClock.adjust("10 seconds")
+        yield* until(() => beats() === answered + 1)
+        yield* quiet
+        assert.strictEqual(beats(), answered + 1)
+        assert.strictEqual(line.attempts, 2)
+      }))
+  }
+
+  it.effect("is off by default", () =>
+    Effect.gen(function*() {
+      const { beats, line } = yield* open("2025-11-25", { heartbeat: undefined })
+      line.fate = () => "nothing"
+      yield* TestClock.adjust("1 day")
+      yield* quiet
+      assert.deepStrictEqual([beats(), line.live], [0, 1])
+    }))
+
+  it.effect("ends the client where no policy opens another connection, and says why", () =>
+    Effect.gen(function*() {
+      const { client, line } = yield* open("2025-11-25")
+      line.fate = () => "nothing"
+      const called = yield* Effect.forkChild(Effect.flip(client.listTools()), { startImmediately: true })
+      yield* TestClock.adjust("10 seconds")
+      yield* TestClock.adjust("2 seconds")
+      const message = "The server does not answer ping any more: No answer to ping within 2000 ms"
+      assert.strictEqual(endMessage(yield* client.ended), message)
+      const error = yield* Fiber.join(called)
+      assert.strictEqual(error.reason, "Closed")
+      assert.strictEqual(line.live, 0)
+    }))
+
+  it.effect("takes any answer for a sign of life: an error, a refusal that is no fault of the server's", () =>
+    Effect.gen(function*() {
+      for (const fate of [refused(400), refused(401), refused(429), undefined]) {
+        const { beats, line } = yield* open("2025-11-25")
+        let asked = 0
+        line.fate = () => (asked++, fate)
+        for (let beat = 1; beat <= 3; beat++) {
+          yield* TestClock.adjust("10 seconds")
+          yield* until(() => asked === beat)
+          yield* quiet
+        }
+        assert.strictEqual(line.live, 1)
+        assert.strictEqual(beats(), fate === undefined ? 3 : 0)
+      }
+      const rude = unsteady((request, server) =>
+        request.method === "ping"
+          ? { error: { code: -32601, message: "what?" } }
+          : speaks("2025-11-25")(request, server)
+      )
+      yield* Client.make(rude.transport, { revisions: ["2025-11-25"], heartbeat })
+      yield* TestClock.adjust("10 seconds")
+      yield* until(() => rude.server.requests("ping").length === 1)
+      yield* quiet
+      assert.strictEqual(rude.live, 1)
+    }))
+
+  it.effect("takes a gateway that cannot reach the server, or a request that nobody took, for its loss", () =>
+    Effect.gen(function*() {
+      const nobody = new TransportError({ reason: "Lost", message: "ECONNREFUSED", undelivered: true })
+      for (const fate of [refused(500), refused(502), refused(503), nobody]) {
+        const { client, line } = yield* open("2025-11-25")
+        line.fate = () => fate
+        yield* TestClock.adjust("10 seconds")
+        assert.match(
+          endMessage(yield* client.ended),
+          /^The server does not answer ping any more: .*(HTTP 50|ECONNREFUSED)/
+        )
+      }
+    }))
+})

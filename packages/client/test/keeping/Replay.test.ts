@@ -1,0 +1,343 @@
+/** Which requests are made again when their answer was lost, and what bounds it. */
+import { assert, describe, it } from "@effect/vitest"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Revision from "@skein/protocol/Revision"
+import { TransportError } from "@skein/runtime/Connection"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
+import * as Client from "../../src/Client.ts"
+import type * as Reconnect from "../../src/Reconnect.ts"
+import { ok, speaks } from "../support/scripted.ts"
+import { type Fate, lostBy, quiet, unsteady, until } from "./support.ts"
+
+const answer = (request: JsonRpc.Request) =>
+  ok(
+    request.method === "tools/call"
+      ? { content: [], resultType: "complete" }
+      : { tools: [], resultType: "complete", ttlMs: 0, cacheScope: "private" }
+  )
+
+const exact: Reconnect.Policy = { jitter: "none" }
+
+/** A client, and what happens to each sending of a request that is not part of a handshake. */
+const open = (fates: ReadonlyArray<Fate>, options: Client.Options = {}, revision: Revision.Revision = "2025-11-25") =>
+  Effect.gen(function*() {
+    const line = unsteady(speaks(revision, answer))
+    const sent: Array<string> = []
+    line.fate = ({ method }) => {
+      if (!method.startsWith("tools/")) return undefined
+      sent.push(method)
+      return fates[sent.length - 1]
+    }
+    const client = yield* Client.make(line.transport, { revisions: [revision], reconnect: exact, ...options })
+    return { client, line, sent }
+  })
+
+const fork = <A, E>(effect: Effect.Effect<A, E>) => Effect.forkChild(effect, { startImmediately: true })
+
+const refusal = (status: number, more?: { readonly undelivered?: boolean; readonly retryAfter?: number }) =>
+  new TransportError({ reason: "Refused", message: `HTTP ${status}`, status, ...more })
+
+/** Lets the clock run, in steps that leave the event loop its turns. */
+const pass = (seconds: number) =>
+  Effect.gen(function*() {
+    for (let i = 0; i < seconds * 2; i++) {
+      yield* TestClock.adjust(500)
+      yield* quiet
+    }
+  })
+
+describe("a request whose connection is lost before it is answered", () => {
+  for (const revision of Revision.all) {
+    it.effect(`${revision} · is made again on the next one, if it may be repeated`, () =>
+      Effect.gen(function*() {
+        const { client, line, sent } = yield* open(["lose"], {}, revision)
+        const fiber = yield* fork(client.listTools())
+        yield* pass(1)
+        assert.deepStrictEqual((yield* Fiber.join(fiber)).tools, [])
+        assert.deepStrictEqual(sent, ["tools/list", "tools/list"])
+        assert.strictEqual(line.attempts, 2)
+      }))
+  }
+
+  it.effect("is not made again if it may not be repeated: a tool may have been run", () =>
+    Effect.gen(function*() {
+      const { client, sent } = yield* open(["lose"])
+      const error = yield* Effect.flip(client.callTool("pay"))
+      assert.strictEqual(error.reason, "Closed")
+      assert.strictEqual(error.undelivered, undefined)
+      yield* pass(2)
+      assert.deepStrictEqual(sent, ["tools/call"])
+    }))
+
+  it.effect("replay: true says that a call of a tool may be repeated, replay: false that a listing may not", () =>
+    Effect.gen(function*() {
+      const tool = yield* open(["lose"])
+      const called = yield* fork(tool.client.callTool("add", {}, { replay: true }))
+      yield* pass(1)
+      assert.deepStrictEqual((yield* Fiber.join(called)).content, [])
+      assert.deepStrictEqual(tool.sent, ["tools/call", "tools/call"])
+      const list = yield* open(["lose"])
+      assert.strictEqual((yield* Effect.flip(list.client.listTools({ replay: false }))).reason, "Closed")
+      assert.deepStrictEqual(list.sent, ["tools/list"])
+    }))
+
+  it.effect("a tool that says that it is read-only or idempotent may be called again, once it was listed", () =>
+    Effect.gen(function*() {
+      for (
+        const [annotations, times] of [
+          [{ readOnlyHint: true }, 2],
+          [{ idempotentHint: true, readOnlyHint: false }, 2],
+          [{ idempotentHint: false }, 1],
+          [{}, 1]
+        ] as const
+      ) {
+        const tools = [{ name: "look", inputSchema: { type: "object" }, annotations }]
+        const line = unsteady(
+          speaks("2025-11-25", (request) => request.method === "tools/list" ? ok({ tools }) : answer(request))
+        )
+        let calls = 0
+        line.fate = ({ method }) => method === "tools/call" && ++calls === 1 ? "lose" : undefined
+        const client = yield* Client.make(line.transport, { revisions: ["2025-11-25"], reconnect: exact })
+        yield* client.listTools()
+        const fiber = yield* fork(Effect.exit(client.callTool("look")))
+        yield* pass(1)
+        assert.strictEqual((yield* Fiber.join(fiber))._tag, times === 2 ? "Success" : "Failure")
+        assert.strictEqual(calls, times, JSON.stringify(annotations))
+      }
+    }))
+
+  it.effect("is made again 3 times by default, then its failure is told", () =>
+    Effect.gen(function*() {
+      for (const [options, times] of [[{}, 4], [{ maxReplays: 1 }, 2], [{ maxReplays: 0 }, 1]] as const) {
+        const { client, sent } = yield* open(["lose", "lose", "lose", "lose", "lose", "lose"], options)
+        const fiber = yield* fork(Effect.flip(client.listTools()))
+        yield* pass(10)
+        const error = yield* Fiber.join(fiber)
+        assert.strictEqual(error.reason, "Closed")
+        assert.strictEqual(sent.length, times)
+      }
+    }))
+
+  it.effect("has the time that is left of its timeout, waiting included", () =>
+    Effect.gen(function*() {
+      const { client, line, sent } = yield* open(["lose", "nothing"])
+      const fiber = yield* fork(Effect.flip(client.listTools({ timeout: "2 seconds" })))
+      yield* TestClock.adjust(0)
+      yield* until(() => line.live === 0)
+      yield* TestClock.adjust(500)
+      yield* until(() => sent.length === 2)
+      yield* TestClock.adjust(1_499)
+      assert.strictEqual(fiber.pollUnsafe(), undefined)
+      yield* TestClock.adjust(1)
+      const error = yield* Fiber.join(fiber)
+      assert.strictEqual(error.reason, "TimedOut")
+      assert.strictEqual(error.undelivered, undefined)
+    }))
+
+  it.effect("has a whole timeout where progress had kept it alive beyond one, and no more than maxTimeout in all", () =>
+    Effect.gen(function*() {
+      const silent = unsteady(speaks("2025-11-25", () => "silence"))
+      const client = yield* Client.make(silent.transport, { revisions: ["2025-11-25"], reconnect: exact })
+      const fiber = yield* fork(
+        Effect.flip(client.listTools({ timeout: 2_000, maxTimeout: 4_000, onProgress: () => {} }))
+      )
+      yield* until(() => silent.server.requests("tools/list").length === 1)
+      const [request] = silent.server.requests("tools/list")
+      const meta = request!.params!["_meta"] as { readonly progressToken: number }
+      yield* TestClock.adjust(1_500)
+      silent.server.notify("notifications/progress", { progressToken: meta.progressToken, progress: 1 })
+      yield* quiet
+      yield* TestClock.adjust(1_000)
+      silent.lose()
+      yield* until(() => silent.live === 0)
+      yield* TestClock.adjust(500)
+      yield* until(() => silent.server.requests("tools/list").length === 2)
+      yield* TestClock.adjust(999)
+      assert.strictEqual(fiber.pollUnsafe(), undefined)
+      yield* TestClock.adjust(1)
+      assert.strictEqual((yield* Fiber.join(fiber)).reason, "TimedOut")
+      assert.strictEqual(silent.server.requests("tools/list").length, 2)
+    }))
+
+  it.effect("waits for a connection no longer than its timeout", () =>
+    Effect.gen(function*() {
+      const { client, line } = yield* open([])
+      line.refuse = () => new TransportError({ reason: "Open", message: "no" })
+      line.lose()
+      yield* until(() => line.live === 0)
+      const short = yield* fork(Effect.flip(client.callTool("pay", {}, { timeout: "3 seconds" })))
+      const capped = yield* fork(Effect.flip(client.callTool("pay", {}, { maxTimeout: "2 seconds" })))
+      yield* TestClock.adjust(1_999)
+      assert.strictEqual(capped.pollUnsafe(), undefined)
+      yield* TestClock.adjust(1)
+      assert.match((yield* Fiber.join(capped)).message, /^tools\/call has waited for a connection for 2000 ms$/)
+      yield* TestClock.adjust(999)
+      assert.strictEqual(short.pollUnsafe(), undefined)
+      yield* TestClock.adjust(1)
+      const error = yield* Fiber.join(short)
+      assert.strictEqual(error.reason, "TimedOut")
+      assert.strictEqual(error.undelivered, true)
+    }))
+
+  it.effect("is not made again when its caller was interrupted meanwhile", () =>
+    Effect.gen(function*() {
+      const { client, line, sent } = yield* open(["lose"])
+      const fiber = yield* fork(client.listTools())
+      yield* until(() => line.live === 0)
+      yield* Fiber.interrupt(fiber)
+      yield* pass(2)
+      assert.strictEqual(line.live, 1)
+      assert.deepStrictEqual(sent, ["tools/list"])
+    }))
+
+  it.effect("fails with what it failed with first where no policy opens another one", () =>
+    Effect.gen(function*() {
+      const { client, sent } = yield* open(["lose"], { reconnect: false })
+      const error = yield* Effect.flip(client.listTools())
+      assert.match(error.message, /The wire was cut/)
+      assert.strictEqual(error.end?._tag, "Lost")
+      assert.deepStrictEqual(sent, ["tools/list"])
+    }))
+})
+
+describe("a request on a connection that is over", () => {
+  it.effect("was not sent, and is made on the next one whatever it does", () =>
+    Effect.gen(function*() {
+      const { client, line, sent } = yield* open([])
+      line.lose()
+      // The line is over, and nobody has noticed yet.
+      const fibers = [yield* fork(client.callTool("pay")), yield* fork(client.callTool("pay"))]
+      yield* pass(1)
+      for (const fiber of fibers) assert.deepStrictEqual((yield* Fiber.join(fiber)).content, [])
+      assert.deepStrictEqual(sent, ["tools/call", "tools/call"])
+    }))
+})
+
+describe("a request that was refused", () => {
+  it.effect("2025-11-25 · 404 for its session: MUST start a new session, and what was not handled is asked again there", () =>
+    Effect.gen(function*() {
+      const { client, line, sent } = yield* open([refusal(404, { undelivered: true })])
+      const fiber = yield* fork(client.callTool("pay"))
+      yield* until(() => sent.length === 1)
+      yield* quiet
+      // The refusal came first, the end of the line comes now: it is not sent on the line that ends.
+      line.lose(lostBy("The session is gone"))
+      yield* pass(1)
+      assert.deepStrictEqual((yield* Fiber.join(fiber)).content, [])
+      assert.deepStrictEqual(sent, ["tools/call", "tools/call"])
+      assert.strictEqual(line.server.requests("initialize").length, 2)
+      const initialized = line.server.methods.lastIndexOf("notifications/initialized")
+      assert.isBelow(initialized, line.server.methods.lastIndexOf("tools/call"))
+    }))
+
+  it.effect("2025-11-25 · 404 in the same turn as the end of the line, in either order", () =>
+    Effect.gen(function*() {
+      for (const first of ["refused", "lost"] as const) {
+        const { client, line, sent } = yield* open([])
+        const { fate } = line
+        line.fate = (request) => {
+          const usual = fate(request)
+          if (sent.length !== 1 || request.method !== "tools/call") return usual
+          if (first === "lost") line.lose(lostBy("The session is gone"))
+          else queueMicrotask(() => queueMicrotask(() => line.lose(lostBy("The session is gone"))))
+          return refusal(404, { undelivered: true })
+        }
+        const fiber = yield* fork(Effect.exit(client.callTool("pay")))
+        yield* pass(2)
+        const exit = yield* Fiber.join(fiber)
+        // Where the line was lost first, nobody knows whether the request was handled.
+        assert.strictEqual(exit._tag, first === "refused" ? "Success" : "Failure")
+        assert.strictEqual(sent.length, first === "refused" ? 2 : 1)
+        assert.strictEqual(line.server.requests("initialize").length, 2)
+      }
+    }))
+
+  it.effect("2026-07-28 · where no line ends, it is made again on the same one after a backoff, if it was not handled", () =>
+    Effect.gen(function*() {
+      const refused = new TransportError({ reason: "Lost", message: "ECONNREFUSED", undelivered: true })
+      const { client, line, sent } = yield* open([refused, refused], {}, "2026-07-28")
+      const fiber = yield* fork(client.callTool("pay"))
+      yield* until(() => sent.length === 1)
+      yield* TestClock.adjust(499)
+      yield* quiet
+      assert.strictEqual(sent.length, 1)
+      yield* TestClock.adjust(1)
+      yield* until(() => sent.length === 2)
+      yield* TestClock.adjust(999)
+      yield* quiet
+      assert.strictEqual(sent.length, 2)
+      yield* TestClock.adjust(1)
+      yield* Fiber.join(fiber)
+      assert.strictEqual(line.attempts, 1)
+      assert.strictEqual(sent.length, 3)
+    }))
+
+  it.effect("by 429, 502, 503 or 504 is made again if it may be repeated; by anything else it is not", () =>
+    Effect.gen(function*() {
+      for (const status of [429, 502, 503, 504, 400, 404, 405, 500]) {
+        const busy = [429, 502, 503, 504].includes(status)
+        const list = yield* open([refusal(status)], {}, "2026-07-28")
+        const listed = yield* fork(Effect.exit(list.client.listTools()))
+        yield* pass(1)
+        assert.strictEqual((yield* Fiber.join(listed))._tag, busy ? "Success" : "Failure", `tools/list: ${status}`)
+        assert.strictEqual(list.sent.length, busy ? 2 : 1)
+        const tool = yield* open([refusal(status)], {}, "2026-07-28")
+        const called = yield* Effect.flip(tool.client.callTool("pay"))
+        assert.deepStrictEqual([called.reason, called.status], ["Refused", status])
+        yield* pass(1)
+        assert.strictEqual(tool.sent.length, 1)
+      }
+    }))
+
+  it.effect("by 401 is never made again: credentials are not a matter of time", () =>
+    Effect.gen(function*() {
+      const { client, sent } = yield* open([refusal(401)], {}, "2026-07-28")
+      assert.strictEqual((yield* Effect.flip(client.listTools())).reason, "Unauthorized")
+      yield* pass(2)
+      assert.strictEqual(sent.length, 1)
+    }))
+
+  it.effect("waits as long as the server asks for, and fails at once where there is no time for it", () =>
+    Effect.gen(function*() {
+      const patient = yield* open([refusal(503, { retryAfter: 20_000 })], {}, "2026-07-28")
+      const fiber = yield* fork(patient.client.listTools())
+      yield* until(() => patient.sent.length === 1)
+      yield* TestClock.adjust(19_999)
+      yield* quiet
+      assert.strictEqual(patient.sent.length, 1)
+      yield* TestClock.adjust(1)
+      yield* Fiber.join(fiber)
+      const hasty = yield* open([refusal(503, { retryAfter: 20_000 })], {}, "2026-07-28")
+      const error = yield* Effect.flip(hasty.client.listTools({ timeout: "10 seconds" }))
+      assert.deepStrictEqual([error.reason, error.status], ["Refused", 503])
+    }))
+
+  it.effect("says that it was not handled only if no sending of it was", () =>
+    Effect.gen(function*() {
+      const gone = new TransportError({ reason: "Lost", message: "ECONNREFUSED", undelivered: true })
+      const cut = new TransportError({ reason: "Lost", message: "ECONNRESET" })
+      const never = yield* open([gone, gone, gone, gone], {}, "2026-07-28")
+      const unsent = yield* fork(Effect.flip(never.client.callTool("pay")))
+      const once = yield* open([cut, gone, gone, gone], {}, "2026-07-28")
+      const perhaps = yield* fork(Effect.flip(once.client.listTools()))
+      const tool = yield* open([gone, cut], {}, "2026-07-28")
+      const stopped = yield* fork(Effect.flip(tool.client.callTool("pay")))
+      yield* pass(10)
+      assert.deepStrictEqual([(yield* Fiber.join(unsent)).undelivered, never.sent.length], [true, 4])
+      assert.deepStrictEqual([(yield* Fiber.join(perhaps)).undelivered, once.sent.length], [undefined, 4])
+      assert.deepStrictEqual([(yield* Fiber.join(stopped)).undelivered, tool.sent.length], [undefined, 2])
+    }))
+
+  it.effect("stops being made again when its caller is interrupted during the backoff", () =>
+    Effect.gen(function*() {
+      const { client, sent } = yield* open([refusal(503), refusal(503)], {}, "2026-07-28")
+      const fiber = yield* fork(client.listTools())
+      yield* until(() => sent.length === 1)
+      yield* quiet
+      yield* Fiber.interrupt(fiber)
+      yield* pass(5)
+      assert.strictEqual(sent.length, 1)
+    }))
+})
