@@ -416,13 +416,16 @@ export const make = (transport: Transport, options: Options = {}): Effect.Effect
     const beats = options.heartbeat === undefined ? undefined : heartbeat(options.heartbeat)
     const keeper = yield* Keeper.make({
       open: (fresh) => connect(transport, fresh ? { ...options, detection: undefined } : options, shared),
-      opened: (line) => {
-        // It may be another server than before.
-        definitions.forget()
-        return beats === undefined ? answers.opened(line) : Effect.andThen(answers.opened(line), beats(line))
-      },
+      opened: (line) => beats === undefined ? answers.opened(line) : Effect.andThen(answers.opened(line), beats(line)),
       ...bounds(options, transport)
     })
+    // It may be another server than before.
+    keeper.onReopened(() =>
+      Effect.sync(() => {
+        definitions.forget()
+        cache.forget()
+      })
+    )
     const desk: Desk = {
       keeper,
       enforceCapabilities: options.enforceCapabilities ?? true,
