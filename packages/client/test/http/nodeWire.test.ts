@@ -437,7 +437,7 @@ describe("the connections of node:http", () => {
         response.end("{}")
       })
       yield* Effect.promise(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve())))
-      yield* Effect.addFinalizer(() => Effect.promise(() => new Promise((resolve) => server.close(resolve))))
+      yield* Effect.addFinalizer(() => Effect.promise(() => new Promise<void>((resolve) => server.close(() => resolve()))))
       const url = new URL(`https://localhost:${(server.address() as { readonly port: number }).port}/`)
       const lookup: NonNullable<Https.AgentOptions["lookup"]> = (_, __, answer) =>
         answer(null, [{ address: "127.0.0.1", family: 4 }])

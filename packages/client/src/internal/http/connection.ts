@@ -107,7 +107,7 @@ export class HttpConnection implements Connection, Road {
 
   /** Speaks to the server as to one of 2024-11-05 from now on. */
   readonly becomeLegacy: Effect.Effect<void, TransportError> = Effect.suspend(() =>
-    Effect.map(this.#legacy(this), (lane) => {
+    Effect.map(this.#legacy(this, this.#settings), (lane) => {
       this.#lane = lane
       this.#variant = "sse"
     })

@@ -6,6 +6,7 @@ import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { End, Headers, TransportError } from "@skein/runtime/Connection"
 import type * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
+import type { Resolved } from "./settings.ts"
 import type { WireReply, WireRequest } from "./wire.ts"
 
 /**
@@ -13,7 +14,7 @@ import type { WireReply, WireRequest } from "./wire.ts"
  * backwards compatibility), or where that is known already. Where it fails, the refusal of `initialize` stands. Whoever opens it
  * sends `initialize` through it next.
  */
-export type OpenLane = (road: Road) => Effect.Effect<Lane, TransportError>
+export type OpenLane = (road: Road, settings: Resolved) => Effect.Effect<Lane, TransportError>
 
 /** See the module's text. */
 export interface Lane {

@@ -7,13 +7,14 @@
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import { TransportError } from "@skein/runtime/Connection"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import type { Lane, Road } from "./lane.ts"
+import type { Lane, OpenLane, Road } from "./lane.ts"
+import { Posts } from "./posts.ts"
 import { errorText, failureIn, mediaType, refusal, unusable } from "./refusal.ts"
+import type { Resolved } from "./settings.ts"
 import { Reader } from "./sse.ts"
-import type { WireReply } from "./wire.ts"
+import type { WireReply, WireRequest } from "./wire.ts"
 
 const lost = (message: string, cause?: unknown) => new TransportError({ reason: "Lost", message, cause })
 
@@ -37,65 +38,94 @@ const is2xx = ({ status }: WireReply): boolean => status >= 200 && status < 300
 /** Where messages go. */
 class LegacySse implements Lane {
   readonly #road: Road
+  readonly #settings: Resolved
   readonly #endpoint: URL
-  readonly #posts = new Map<JsonRpc.Id, Fiber.Fiber<void>>()
-  /** The last notification that has not been taken yet. */
-  #notice: Fiber.Fiber<void> | undefined
+  readonly #posts: Posts
+  /** The requests that the server has not taken yet. */
+  readonly #asking = new Map<JsonRpc.Id, Fiber.Fiber<void>>()
+  /** What waits until the server has accepted `notifications/initialized`. */
+  #gate: Array<() => void> | undefined
 
-  constructor(road: Road, endpoint: URL) {
+  constructor(road: Road, settings: Resolved, endpoint: URL) {
     this.#road = road
+    this.#settings = settings
     this.#endpoint = endpoint
+    this.#posts = new Posts(road, settings)
   }
 
-  /** The stream goes with the scope, and the session with the stream. */
-  readonly close: Effect.Effect<void> = Effect.void
+  get full(): boolean {
+    return this.#posts.full || (this.#gate !== undefined && this.#gate.length >= this.#settings.maxPosts)
+  }
+
+  get drained(): Effect.Effect<void> {
+    return this.#gate === undefined ? this.#posts.drained : this.#posts.idle
+  }
+
+  /** The stream goes with the connection, and the session with the stream. */
+  get close(): Effect.Effect<void> {
+    return this.#posts.idle
+  }
 
   send(message: JsonRpc.Outbound): void {
-    const body = JsonRpc.encode(message)
-    const id = message._tag === "Request" ? message.id : undefined
-    const before = this.#before(message)
-    const post = this.#post(body, id)
-    const fiber = this.#road.fork(before === undefined ? post : Effect.andThen(Fiber.await(before), post))
-    if (fiber.pollUnsafe() !== undefined) return
-    if (id !== undefined) {
-      this.#posts.set(id, fiber)
-      fiber.addObserver(() => this.#posts.delete(id))
-    } else if (message._tag === "Notification") {
-      this.#notice = fiber
-      fiber.addObserver(() => {
-        if (this.#notice === fiber) this.#notice = undefined
-      })
+    const request = this.#request(JsonRpc.encode(message))
+    if (message._tag === "Request") return this.#enter(() => this.#ask(message.id, request))
+    if (message._tag !== "Notification") return this.#enter(() => this.#post(request, true))
+    switch (message.method) {
+      case "notifications/initialized":
+        this.#gate ??= []
+        return this.#post(request, false, () => this.#open())
+      case "notifications/cancelled":
+        return this.#enter(() => {
+          const asking = this.#asking.get(message.params?.["requestId"] as JsonRpc.Id)
+          // It must not overtake what it cancels.
+          if (asking === undefined) this.#post(request, false)
+          else asking.addObserver(() => this.#post(request, false))
+        })
+      default:
+        this.#enter(() => this.#post(request, false))
     }
   }
 
-  /**
-   * What the server has to take first. Requests may overtake each other, but not `notifications/initialized` and its like, and a
-   * request must not be overtaken by its own cancellation.
-   */
-  #before(message: JsonRpc.Outbound): Fiber.Fiber<void> | undefined {
-    const cancelled = message._tag === "Notification" && message.method === "notifications/cancelled"
-    return (cancelled ? this.#posts.get(message.params?.["requestId"] as JsonRpc.Id) : undefined) ?? this.#notice
+  #enter(go: () => void): void {
+    if (this.#gate === undefined) go()
+    else this.#gate.push(go)
   }
 
-  #post(body: string, id: JsonRpc.Id | undefined): Effect.Effect<void> {
-    const headers = { "content-type": "application/json" }
-    return Effect.catch(
-      this.#road.exchange(
-        { method: "POST", url: this.#endpoint, headers, body },
-        (reply) => is2xx(reply) ? Effect.void : this.#refusal(reply, id)
-      ),
-      (error) =>
-        id === undefined
-          ? Effect.logDebug(`A message did not reach the server: ${error.message}`)
-          : Effect.sync(() => this.#road.refused(id, error))
-    )
+  #open(): void {
+    const waiting = this.#gate ?? []
+    this.#gate = undefined
+    for (const go of waiting) go()
+  }
+
+  #request(body: string): WireRequest {
+    return { method: "POST", url: this.#endpoint, headers: { "content-type": "application/json" }, body }
+  }
+
+  #post(request: WireRequest, answer: boolean, then?: () => void): void {
+    const insist = answer || then !== undefined
+    const done = (error: TransportError | undefined): void => {
+      if (error !== undefined) {
+        this.#road.fork(Effect.logDebug(`A message was not accepted by the server: ${error.message}`))
+      }
+      then?.()
+    }
+    // What the server is told stays in order; its own questions may be answered in any.
+    this.#posts.send(request, { insist, ordered: !answer, done })
+  }
+
+  #ask(id: JsonRpc.Id, request: WireRequest): void {
+    const taken = this.#road.exchange(request, (reply) => is2xx(reply) ? Effect.void : this.#refusal(reply, id))
+    const fiber = this.#road.fork(Effect.catch(taken, (error) => Effect.sync(() => this.#road.refused(id, error))))
+    if (fiber.pollUnsafe() !== undefined) return
+    this.#asking.set(id, fiber)
+    fiber.addObserver(() => this.#asking.delete(id))
   }
 
   /** An error of the protocol may stand in the response, though it should come on the stream. */
-  #refusal(reply: WireReply, id: JsonRpc.Id | undefined): Effect.Effect<void, TransportError> {
+  #refusal(reply: WireReply, id: JsonRpc.Id): Effect.Effect<void, TransportError> {
     return Effect.flatMap(errorText(reply, this.#road.maxMessage), (text) => {
       const failure = failureIn(text)
-      if (failure === undefined || id === undefined || reply.status === 401 || reply.status === 403) {
+      if (failure === undefined || reply.status === 401 || reply.status === 403) {
         return Effect.flatMap(refusal(reply, text, failure), Effect.fail)
       }
       return Effect.sync(() => this.#road.deliver(JsonRpc.failure(id, failure.error)))
@@ -122,12 +152,12 @@ const listen = (
   })
 
 /**
- * Asks the server for the stream, and waits for its `endpoint` event: 10 seconds by default. What comes before that is ignored.
+ * Asks the server for the stream, and waits for its `endpoint` event up to `endpointTimeout`. What comes before that is ignored.
  *
  * Fails with `Refused` where the server answers with something else, or names an endpoint at another origin; with `Lost` where the
  * stream ends first, or the event does not come in time.
  */
-export const open = (road: Road, endpointTimeout: Duration.Input = "10 seconds"): Effect.Effect<Lane, TransportError> =>
+export const open: OpenLane = (road, settings) =>
   Effect.suspend(() => {
     let stream: Fiber.Fiber<void> | undefined
     const opened = Effect.callback<Lane, TransportError>((resume) => {
@@ -149,7 +179,7 @@ export const open = (road: Road, endpointTimeout: Duration.Input = "10 seconds")
         const endpoint = endpointOf(data, road.url)
         if (endpoint instanceof TransportError) return over(endpoint)
         isOpen = true
-        resume(Effect.succeed(new LegacySse(road, endpoint)))
+        resume(Effect.succeed(new LegacySse(road, settings, endpoint)))
       }
       const reader = new Reader({ event, retry: () => {} }, road.maxMessage)
       const take = (text: string): TransportError | undefined =>
@@ -163,8 +193,9 @@ export const open = (road: Road, endpointTimeout: Duration.Input = "10 seconds")
     })
     return opened.pipe(
       Effect.timeoutOrElse({
-        duration: endpointTimeout,
-        orElse: () => Effect.fail(lost("The server named no endpoint in time"))
+        duration: settings.endpointTimeout,
+        orElse: () =>
+          Effect.fail(lost(`The server named no endpoint within ${settings.endpointTimeout} ms (endpointTimeout)`))
       }),
       Effect.onError(() => stream === undefined ? Effect.void : Fiber.interrupt(stream))
     )

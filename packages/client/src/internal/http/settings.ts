@@ -67,6 +67,11 @@ export interface Settings {
    * How long the server may take to accept a notification or an answer: 30 seconds by default. Then it is taken as not delivered.
    */
   readonly postTimeout?: Duration.Input | undefined
+  /**
+   * How long a server that speaks HTTP+SSE (2024-11-05) may take to name its endpoint: 10 seconds by default. Then it counts as one
+   * that does not.
+   */
+  readonly endpointTimeout?: Duration.Input | undefined
   readonly resumption?: Resumption | undefined
 }
 
@@ -82,6 +87,7 @@ export interface Resolved {
   readonly closeGrace: number
   readonly maxPosts: number
   readonly postTimeout: number
+  readonly endpointTimeout: number
   readonly resumption: ResolvedResumption
 }
 
@@ -157,6 +163,7 @@ export const resolve = (settings: Settings, context: Context.Context<never>): Re
     closeGrace: millis(settings.closeGrace, 1_000),
     maxPosts: settings.maxPosts ?? 64,
     postTimeout: millis(settings.postTimeout, 30_000),
+    endpointTimeout: millis(settings.endpointTimeout, 10_000),
     resumption: resumptionOf(settings.resumption)
   }
 }

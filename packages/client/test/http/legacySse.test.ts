@@ -1,0 +1,355 @@
+/** The HTTP+SSE transport of 2024-11-05, lane by lane, against raw servers. */
+import { assert, describe, it } from "@effect/vitest"
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import type { End, TransportError } from "@skein/runtime/Connection"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Lane, Road } from "../../src/internal/http/lane.ts"
+import * as LegacySse from "../../src/internal/http/legacySse.ts"
+import * as NodeWire from "../../src/internal/http/nodeWire.ts"
+import { resolve, type Resolved, type Settings } from "../../src/internal/http/settings.ts"
+import { bodyOf, http } from "./support/rawServer.ts"
+
+type Told =
+  | { readonly delivered: JsonRpc.Inbound }
+  | { readonly refused: JsonRpc.Id; readonly error: TransportError }
+  | { readonly end: End }
+
+/** A road on real sockets; what a lane tells it comes out of `next`, one by one. */
+const road = (url: URL, settings: Resolved) =>
+  Effect.gen(function*() {
+    const wire = yield* Effect.acquireRelease(Effect.sync(() => NodeWire.make()), (wire) => wire.close)
+    const told: Array<Told> = []
+    let wake = () => {}
+    const tell = (what: Told) => {
+      told.push(what)
+      wake()
+    }
+    const fibers = new Set<Fiber.Fiber<void>>()
+    yield* Effect.addFinalizer(() => Fiber.interruptAll(fibers))
+    const made: Road = {
+      url,
+      exchange: wire.exchange,
+      fork: (effect) => {
+        const fiber = Effect.runFork(effect)
+        fibers.add(fiber)
+        return fiber
+      },
+      deliver: (delivered) => tell({ delivered }),
+      refused: (id, error) => tell({ refused: id, error }),
+      end: (end) => tell({ end }),
+      maxMessage: settings.maxMessage
+    }
+    const next = Effect.callback<Told>((resume) => {
+      wake = () => {
+        const first = told.shift()
+        if (first === undefined) return
+        wake = () => {}
+        resume(Effect.succeed(first))
+      }
+      wake()
+    })
+    return { road: made, next }
+  })
+
+type Handler = (request: IncomingMessage, response: ServerResponse, stream: () => ServerResponse) => void
+
+/** A server of 2024-11-05: the stream begins with what is given, POSTs go to the handler. */
+const server = (beginning: string, handler: Handler = (_, response) => response.writeHead(202).end()) => {
+  let stream: ServerResponse | undefined
+  return http((request, response) => {
+    if (request.method !== "GET") return handler(request, response, () => stream!)
+    if (request.headers.accept !== "text/event-stream") return response.writeHead(406).end()
+    stream = response
+    response.writeHead(200, { "Content-Type": "text/event-stream; charset=utf-8" })
+    response.write(beginning)
+  })
+}
+
+const endpoint = (at: string) => `event: endpoint\ndata: ${at}\n\n`
+const open = (url: URL, options: Omit<Settings, "url"> = {}) =>
+  Effect.gen(function*() {
+    const settings = resolve({ url, ...options }, Context.empty()) as Resolved
+    const made = yield* road(url, settings)
+    const lane: Lane = yield* LegacySse.open(made.road, settings)
+    return { ...made, lane }
+  })
+
+describe("2024-11-05 · HTTP with SSE", () => {
+  it.live("client messages MUST be sent as POST requests to the endpoint of the `endpoint` event; answers come as `message` events", () =>
+    Effect.gen(function*() {
+      const seen: Array<unknown> = []
+      const { url } = yield* server(endpoint("/messages?sessionId=1"), async (request, response, stream) => {
+        const body = await bodyOf(request)
+        seen.push([request.method, request.url, request.headers["content-type"], body])
+        response.writeHead(202).end("Accepted")
+        stream().write(`event: message\ndata: {"jsonrpc":"2.0","id":1,"result":{"a":"é"}}\n\n`)
+      })
+      const { lane, next } = yield* open(url)
+      lane.send(JsonRpc.request(1, "ping"), undefined)
+      assert.deepStrictEqual(yield* next, { delivered: JsonRpc.success(1, { a: "é" }) })
+      assert.deepStrictEqual(seen, [
+        ["POST", "/messages?sessionId=1", "application/json", `{"jsonrpc":"2.0","id":1,"method":"ping"}`]
+      ])
+    }))
+
+  for (
+    const [name, at] of [
+      ["a whole URL", (url: URL) => `${url.origin}/messages`],
+      ["a path", () => "/messages"],
+      ["a relative path", () => "messages"]
+    ] as const
+  ) {
+    it.live(`the endpoint may be ${name}`, () =>
+      Effect.gen(function*() {
+        let origin = new URL("http://unknown.test")
+        const { url } = yield* http((request, response) => {
+          if (request.method === "POST") {
+            response.writeHead(request.url === "/messages" ? 202 : 500).end()
+            return void (stream as ServerResponse | undefined)?.write("data: {}\n\n")
+          }
+          stream = response
+          response.writeHead(200, { "Content-Type": "text/event-stream" }).write(endpoint(at(origin)))
+        })
+        let stream: ServerResponse | undefined
+        origin = url
+        const { lane, next } = yield* open(url)
+        lane.send(JsonRpc.request(1, "ping"), undefined)
+        assert.property(yield* next, "delivered")
+      }))
+  }
+
+  for (
+    const [name, at] of [
+      ["another host", "http://evil.test/messages"],
+      ["another port", "http://127.0.0.1:1/messages"],
+      ["another scheme", "https://127.0.0.1/messages"],
+      ["no host at all", "javascript:alert(1)"],
+      ["another host without a scheme", "//evil.test/messages"]
+    ] as const
+  ) {
+    it.live(`an endpoint of ${name} is refused, for it would be sent the credentials; nothing is sent there`, () =>
+      Effect.gen(function*() {
+        const { closed, url } = yield* server(endpoint(at))
+        const error = yield* Effect.flip(open(url))
+        assert.strictEqual(error.reason, "Refused")
+        assert.match(error.message, /endpoint of another origin/)
+        yield* closed
+      }))
+  }
+
+  it.live("an endpoint that is no URL, and one with a password, are refused", () =>
+    Effect.gen(function*() {
+      for (const at of ["http://[", "http://user:secret@HOST/messages"]) {
+        let data = at
+        const { url } = yield* http((_, response) =>
+          void response.writeHead(200, { "Content-Type": "text/event-stream" }).write(endpoint(data))
+        )
+        data = at.replace("HOST", url.host)
+        const error = yield* Effect.flip(open(url))
+        assert.strictEqual(error.reason, "Refused")
+        assert.notInclude(error.message, "secret")
+      }
+    }))
+
+  it.live("what comes before the endpoint is ignored, and so is another endpoint", () =>
+    Effect.gen(function*() {
+      const beginning = `: hello\n\ndata: {}\n\nevent: ping\ndata: 1\n\n${endpoint("/one")}${
+        endpoint("http://evil.test/two")
+      }`
+      const { url } = yield* server(beginning, (request, response, stream) => {
+        response.writeHead(202).end()
+        stream().write(`event: other\ndata: x\n\ndata: {"jsonrpc":"2.0","method":"${request.url}"}\n\n`)
+      })
+      const { lane, next } = yield* open(url)
+      lane.send(JsonRpc.notification("notifications/initialized"), undefined)
+      assert.deepStrictEqual(yield* next, { delivered: JsonRpc.notification("/one") })
+    }))
+
+  it.effect("the endpoint is waited for 10 seconds by default; then the stream is closed", () =>
+    Effect.gen(function*() {
+      const asked = yield* Deferred.make<void>()
+      const { closed, url } = yield* http((_, response) => {
+        response.writeHead(200, { "Content-Type": "text/event-stream" }).write(": wait\n\n")
+        Effect.runSync(Deferred.succeed(asked, undefined))
+      })
+      const fiber = yield* Effect.forkChild(Effect.flip(open(url)), { startImmediately: true })
+      yield* Deferred.await(asked)
+      yield* TestClock.adjust("9999 millis")
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* TestClock.adjust("1 millis")
+      const error = yield* Fiber.join(fiber)
+      assert.strictEqual(error.reason, "Lost")
+      assert.match(error.message, /no endpoint/)
+      yield* closed
+    }))
+
+  it.live("a stream that ends before the endpoint fails with Lost", () =>
+    Effect.gen(function*() {
+      const { url } = yield* http((_, response) =>
+        void response.writeHead(200, { "Content-Type": "text/event-stream" }).end()
+      )
+      assert.strictEqual((yield* Effect.flip(open(url))).reason, "Lost")
+    }))
+
+  for (
+    const [status, type, text] of [[405, "text/plain", "No"], [404, "text/html", "<h1>"], [
+      200,
+      "text/html",
+      "<h1>"
+    ]] as const
+  ) {
+    it.live(`a server that answers ${status} with ${type} has no such stream: Refused`, () =>
+      Effect.gen(function*() {
+        const { url } = yield* http((_, response) =>
+          void response.writeHead(status, { "Content-Type": type }).end(text)
+        )
+        assert.deepInclude(yield* Effect.flip(open(url)), { reason: "Refused", status })
+      }))
+  }
+
+  it.live("the end of the stream is Lost: nothing can be resumed", () =>
+    Effect.gen(function*() {
+      const { url } = yield* server(endpoint("/messages"), (_, response, stream) => {
+        response.writeHead(202).end()
+        stream().end()
+      })
+      const { lane, next } = yield* open(url)
+      lane.send(JsonRpc.notification("notifications/initialized"), undefined)
+      const told = yield* next as Effect.Effect<{ readonly end: End }>
+      assert.strictEqual(told.end._tag, "Lost")
+    }))
+
+  it.live("an event of more than maxMessage ends it with Lost", () =>
+    Effect.gen(function*() {
+      const gone = yield* Deferred.make<void>()
+      const { url } = yield* server(endpoint("/messages"), (_, response, stream) => {
+        response.writeHead(202).end()
+        stream().once("close", () => Effect.runSync(Deferred.succeed(gone, undefined)))
+        stream().write(`data: ${"x".repeat(200)}`)
+      })
+      const { lane, next } = yield* open(url, { maxMessage: 150 })
+      lane.send(JsonRpc.notification("notifications/initialized"), undefined)
+      const told = yield* next as Effect.Effect<{ readonly end: { readonly cause: TransportError } }>
+      assert.match(told.end.cause.message, /more than 150 bytes/)
+      yield* Deferred.await(gone)
+    }))
+
+  it.live("what is no JSON-RPC on the stream is handed over as that, and ends nothing", () =>
+    Effect.gen(function*() {
+      const { url } = yield* server(endpoint("/m") + "data: prose\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"a\"}\n\n")
+      const { next } = yield* open(url)
+      const first = yield* next as Effect.Effect<{ readonly delivered: JsonRpc.Inbound }>
+      assert.strictEqual(first.delivered._tag, "Invalid")
+      assert.deepStrictEqual(yield* next, { delivered: JsonRpc.notification("a") })
+    }))
+
+  for (const status of [401, 403, 404, 500]) {
+    it.live(`a POST that is refused with ${status} fails its request, and no other`, () =>
+      Effect.gen(function*() {
+        const { url } = yield* server(endpoint("/m"), (_, response) => void response.writeHead(status).end("why not"))
+        const { lane, next } = yield* open(url)
+        lane.send(JsonRpc.request(7, "ping"), undefined)
+        const told = yield* next as Effect.Effect<{ readonly refused: JsonRpc.Id; readonly error: TransportError }>
+        assert.strictEqual(told.refused, 7)
+        assert.deepInclude(told.error, { reason: "Refused", status })
+      }))
+  }
+
+  it.live("an error of the protocol in the response of the POST is the answer", () =>
+    Effect.gen(function*() {
+      const { url } = yield* server(endpoint("/m"), (_, response) => {
+        response.writeHead(400, { "Content-Type": "application/json" })
+        response.end(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"No session"}}`)
+      })
+      const { lane, next } = yield* open(url)
+      lane.send(JsonRpc.request(7, "ping"), undefined)
+      assert.deepStrictEqual(yield* next, {
+        delivered: JsonRpc.failure(7, { code: -32600, message: "No session" })
+      })
+    }))
+
+  it.live("a connection that breaks fails the request; nobody there: undelivered", () =>
+    Effect.gen(function*() {
+      const { url } = yield* server(endpoint("/m"), (request) => request.socket.destroy())
+      const { lane, next } = yield* open(url)
+      lane.send(JsonRpc.request(7, "ping"), undefined)
+      const told = yield* next as Effect.Effect<{ readonly refused: JsonRpc.Id; readonly error: TransportError }>
+      assert.deepInclude(told.error, { reason: "Lost" })
+    }))
+
+  it.live("nothing overtakes notifications/initialized, and no cancellation overtakes its request", () =>
+    Effect.gen(function*() {
+      const order: Array<string> = []
+      const held: Array<ServerResponse> = []
+      const { url } = yield* server(endpoint("/m"), async (request, response, stream) => {
+        const { method } = JSON.parse(await bodyOf(request)) as { readonly method: string }
+        order.push(method)
+        held.push(response)
+        stream().write(`data: {"jsonrpc":"2.0","method":"took/${method}"}\n\n`)
+      })
+      const { lane, next } = yield* open(url)
+      lane.send(JsonRpc.notification("notifications/initialized"), undefined)
+      lane.send(JsonRpc.request(1, "tools/call"), undefined)
+      lane.send(JsonRpc.notification("notifications/cancelled", { requestId: 1 }), undefined)
+      yield* next
+      assert.deepStrictEqual(order, ["notifications/initialized"])
+      held[0]!.writeHead(202).end()
+      yield* next
+      assert.deepStrictEqual(order, ["notifications/initialized", "tools/call"])
+      held[1]!.writeHead(202).end()
+      yield* next
+      assert.deepStrictEqual(order, ["notifications/initialized", "tools/call", "notifications/cancelled"])
+    }))
+
+  it.effect("endpointTimeout says otherwise", () =>
+    Effect.gen(function*() {
+      const asked = yield* Deferred.make<void>()
+      const { url } = yield* http(() => Effect.runSync(Deferred.succeed(asked, undefined)))
+      const fiber = yield* Effect.forkChild(Effect.flip(open(url, { endpointTimeout: "1 second" })), {
+        startImmediately: true
+      })
+      yield* Deferred.await(asked)
+      yield* TestClock.adjust("1 second")
+      assert.match((yield* Fiber.join(fiber)).message, /within 1000 ms \(endpointTimeout\)/)
+    }))
+
+  it.live("maxPosts: more notifications than that are not waited with; who sends one is told to", () =>
+    Effect.gen(function*() {
+      const held: Array<ServerResponse> = []
+      const { url } = yield* server(endpoint("/m"), (_, response, stream) => {
+        held.push(response)
+        stream().write(`data: {"jsonrpc":"2.0","method":"taken"}\n\n`)
+      })
+      const { lane, next } = yield* open(url, { maxPosts: 2 })
+      lane.send(JsonRpc.notification("notifications/progress"), undefined)
+      assert.isFalse(lane.full)
+      lane.send(JsonRpc.success(1, {}), undefined)
+      assert.isTrue(lane.full)
+      yield* next
+      yield* next
+      held[0]!.writeHead(202).end()
+      yield* lane.drained!
+      assert.isFalse(lane.full)
+      held[1]!.writeHead(202).end()
+      yield* lane.close
+    }))
+
+  it.live("requests overtake each other: one that the server is slow to take holds up no other", () =>
+    Effect.gen(function*() {
+      const { url } = yield* server(endpoint("/m"), async (request, response, stream) => {
+        const { id } = JSON.parse(await bodyOf(request)) as { readonly id: number }
+        if (id === 1) return
+        response.writeHead(202).end()
+        stream().write(`data: {"jsonrpc":"2.0","id":${id},"result":{}}\n\n`)
+      })
+      const { lane, next } = yield* open(url)
+      lane.send(JsonRpc.request(1, "tools/call"), undefined)
+      lane.send(JsonRpc.request(2, "tools/call"), undefined)
+      assert.deepStrictEqual(yield* next, { delivered: JsonRpc.success(2, {}) })
+    }))
+})
