@@ -3,6 +3,7 @@ import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
 import type { Transport } from "@skein/runtime/Connection"
 import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
@@ -76,13 +77,16 @@ const reply = ({ messages, tools }: Omit<Sampling.Request, "asker">): Sampling.A
 }
 
 /** A client of a transport, with what a host provides. */
-export const connect = <A>(transport: Transport, host: Layer.Layer<A, never>, options?: Client.Options) =>
-  Effect.provide(Client.make(transport, options), host)
+export const connect = <A>(transport: Transport, host: Layer.Layer<A>, options?: Client.Options) =>
+  Effect.map(
+    Layer.build(Layer.provide(Client.layer(transport, options), host)),
+    (context) => Context.get(context, Client.Client)
+  )
 
 /** A client of a scripted server. */
 export const open = <A>(
   revision: Revision.Revision,
-  host: Layer.Layer<A, never>,
+  host: Layer.Layer<A>,
   script: Script = () => ok({ content: [] }),
   options?: Client.Options
 ) =>
