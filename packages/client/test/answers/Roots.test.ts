@@ -26,7 +26,8 @@ const roots = (revision: Revision.Revision, host: Layer.Layer<Roots.Roots>) =>
     return (server.requests("tools/call")[1]!.params as Json).inputResponses.q
   })
 
-const told = (server: Scripted) => server.methods.filter((method) => method === "notifications/roots/list_changed").length
+const told = (server: Scripted) =>
+  server.methods.filter((method) => method === "notifications/roots/list_changed").length
 
 for (const revision of Revision.all) {
   describe(revision, () => {

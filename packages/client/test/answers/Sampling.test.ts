@@ -71,10 +71,12 @@ for (const revision of Revision.all) {
 
     it.effect("User rejected sampling request: -1; in the request era the call fails, and the server hears nothing", () =>
       Effect.gen(function*() {
-        for (const [refused, message] of [
-          [new Sampling.SamplingRefused({}), "User rejected sampling request"],
-          [new Sampling.SamplingRefused({ message: "Not today" }), "Not today"]
-        ] as const) {
+        for (
+          const [refused, message] of [
+            [new Sampling.SamplingRefused({}), "User rejected sampling request"],
+            [new Sampling.SamplingRefused({ message: "Not today" }), "Not today"]
+          ] as const
+        ) {
           const { error, failed } = yield* asked(revision, () => Effect.fail(refused), question())
           if (revision === "2026-07-28") {
             assert.deepInclude(failed, { reason: "Unanswered", method: "tools/call", cause: refused })
@@ -87,8 +89,7 @@ for (const revision of Revision.all) {
     it.effect("`includeContext`: the client MAY modify or ignore this field, and does unless the host provides context", () =>
       Effect.gen(function*() {
         const seen: Array<unknown> = []
-        const handler: Sampling.Handler = (request) =>
-          Effect.sync(() => (seen.push(request.includeContext), said("x")))
+        const handler: Sampling.Handler = (request) => Effect.sync(() => (seen.push(request.includeContext), said("x")))
         const params = question(undefined, { includeContext: "allServers" })
         yield* asked(revision, handler, params)
         yield* asked(revision, handler, params, { context: true })
@@ -167,7 +168,12 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
       "results in any order": [assistant([use("1"), use("2")]), user([result("2"), result("1")])],
       "a text beside the use": [assistant([text("Well"), use("1")]), user([result("1")]), assistant(text("18"))],
       "two turns": [assistant([use("1")]), user([result("1")]), assistant([use("2")]), user([result("2")])],
-      "the same id in two turns": [assistant([use("1")]), user([result("1")]), assistant([use("1")]), user([result("1")])],
+      "the same id in two turns": [
+        assistant([use("1")]),
+        user([result("1")]),
+        assistant([use("1")]),
+        user([result("1")])
+      ],
       "no tools at all": [user([text("a"), text("b")]), user(text("c"))]
     }
     const unbalanced: { readonly [name: string]: Json } = {

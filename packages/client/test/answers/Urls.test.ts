@@ -81,7 +81,15 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         const shown: Array<unknown> = []
         const handler: Handler = (request) => Effect.sync(() => (shown.push(request), Elicitation.consent()))
         for (
-          const url of ["", "example.com", "/x", "javascript:alert(1)", "file:///etc/passwd", "data:text/html,x", "ftp://a"]
+          const url of [
+            "",
+            "example.com",
+            "/x",
+            "javascript:alert(1)",
+            "file:///etc/passwd",
+            "data:text/html,x",
+            "ftp://a"
+          ]
         ) {
           const { error } = yield* asked(revision, handler, url)
           if (revision === "2025-11-25") assert.strictEqual((error as Json)?.code, -32602, url)
@@ -102,7 +110,12 @@ const requires = (elicitations: Json, times = 1): Script => {
 }
 
 const setup = (handler: Handler | undefined, script: Script, options?: Client.Options) =>
-  open("2025-11-25", Elicitation.layer({ form: () => Effect.succeed(Elicitation.cancel), url: handler }), script, options)
+  open(
+    "2025-11-25",
+    Elicitation.layer({ form: () => Effect.succeed(Elicitation.cancel), url: handler }),
+    script,
+    options
+  )
 
 const complete = (server: Scripted, elicitationId: unknown) =>
   server.notify("notifications/elicitation/complete", { elicitationId } as Json)
@@ -205,7 +218,10 @@ describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
 
   it.effect("one that is refused again surfaces: the call is made once more, and not for ever", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* setup(() => Effect.succeed(Elicitation.consent(Effect.void)), requires([one], 9))
+      const { client, server } = yield* setup(
+        () => Effect.succeed(Elicitation.consent(Effect.void)),
+        requires([one], 9)
+      )
       assert.deepInclude(yield* Effect.flip(client.callTool("t")), surfaced)
       assert.strictEqual(server.requests("tools/call").length, 2)
     }))
@@ -218,7 +234,10 @@ describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
       const bad = [undefined, [], {}, "x", [form], [anonymous], [one, { ...two, url: "javascript:1" }], many]
       for (const elicitations of bad) {
         let asked = 0
-        const { client } = yield* setup(() => Effect.sync(() => (asked++, Elicitation.consent())), requires(elicitations))
+        const { client } = yield* setup(
+          () => Effect.sync(() => (asked++, Elicitation.consent())),
+          requires(elicitations)
+        )
         assert.deepInclude(yield* Effect.flip(client.callTool("t")), surfaced, JSON.stringify(elicitations))
         assert.strictEqual(asked, 0)
       }
