@@ -9,8 +9,11 @@ import type * as Client from "../../src/Client.ts"
 import type { Status } from "../../src/Status.ts"
 import { type Script, type Scripted, scripted } from "../support/scripted.ts"
 
-/** What happens to a request on its way, instead of being delivered: `undefined` lets it through. */
-export type Fate = TransportError | "lose" | "nothing" | undefined
+/**
+ * What happens to a request on its way, instead of being delivered: it is refused, the connection is lost, or nothing at all.
+ * With `after` it is delivered, and then that happens. `undefined` lets it through.
+ */
+export type Fate = TransportError | "lose" | "nothing" | { readonly after: TransportError | "lose" } | undefined
 
 export interface Unsteady {
   readonly server: Scripted
@@ -61,8 +64,17 @@ export const unsteady = (script: Script, more?: Partial<Transport>): Unsteady =>
       send: (message) => {
         const fate = message._tag === "Request" ? it.fate(message) : undefined
         if (fate === undefined) return inner.send(message)
-        if (fate === "lose") queueMicrotask(() => mine(lostBy()))
-        else if (fate !== "nothing") queueMicrotask(() => receiver!.refused!((message as JsonRpc.Request).id, fate))
+        if (fate === "nothing") return true
+        let what = fate
+        if (typeof what === "object" && "after" in what) {
+          what = what.after
+          inner.send(message)
+        }
+        const cause = what
+        queueMicrotask(() => {
+          if (cause === "lose") mine(lostBy())
+          else receiver!.refused!((message as JsonRpc.Request).id, cause)
+        })
         return true
       },
       get drained() {
@@ -88,7 +100,12 @@ export const unsteady = (script: Script, more?: Partial<Transport>): Unsteady =>
         if (refused !== undefined) return Effect.fail(refused)
         const counted = Effect.acquireRelease(
           Effect.sync(() => it.most = Math.max(it.most, ++it.live)),
-          () => Effect.sync(() => it.live--)
+          () =>
+            Effect.sync(() => {
+              it.live--
+              // What is over is not held on to.
+              end = undefined
+            })
         )
         return Effect.andThen(counted, Effect.map(server.transport.connect, wrap))
       })

@@ -1,0 +1,143 @@
+/** A host that loses its server again and again ends with what it began with. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
+import { readFileSync } from "node:fs"
+import { queryObjects } from "node:v8"
+import * as Client from "../../src/Client.ts"
+import * as Stdio from "../../src/Stdio.ts"
+import { ok, speaks } from "../support/scripted.ts"
+import { turn, unsteady, until } from "./support.ts"
+
+/** The class of fibers, which nobody exports. */
+const FiberClass = (() => {
+  const fiber = Effect.runFork(Effect.never)
+  Effect.runFork(Fiber.interrupt(fiber))
+  return fiber.constructor
+})()
+
+/** The fibers that the heap has, once nothing more goes, and what keeps the process alive. */
+const census = Effect.gen(function*() {
+  let fibers = Infinity
+  for (let round = 0; round < 8; round++) {
+    for (let turns = 0; turns < 5; turns++) yield* turn
+    fibers = Math.min(fibers, queryObjects(FiberClass, { format: "count" }))
+  }
+  const resources = process.getActiveResourcesInfo().filter((name) => /Process|Pipe|Socket|TCP|Timeout/.test(name))
+  const listeners = process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0)
+  return { fibers, resources: resources.toSorted(), listeners }
+})
+
+describe("a host that loses its server 1,000 times", () => {
+  for (const revision of ["2025-11-25", "2026-07-28"] as const) {
+    it.effect(`${revision} · ends with the fibers that it began with`, () =>
+      Effect.gen(function*() {
+        const line = unsteady(speaks(revision, (request) =>
+          request.method === "tools/list"
+            ? ok({ tools: [], resultType: "complete", ttlMs: 0, cacheScope: "private" })
+            : "silence"))
+        const before = yield* census
+        const counts = yield* Effect.scoped(Effect.gen(function*() {
+          const client = yield* Client.make(line.transport, {
+            revisions: [revision],
+            reconnect: { jitter: "none", initialDelay: 10, maxDelay: 10, stableAfter: 0 },
+            heartbeat: { interval: "1 hour", timeout: "1 minute" }
+          })
+          const fork = <A, E>(effect: Effect.Effect<A, E>) => Effect.forkScoped(effect, { startImmediately: true })
+          yield* fork(Stream.runDrain(client.status))
+          yield* fork(Stream.runDrain(client.notifications))
+          const counts: Array<number> = []
+          for (let losses = 0; losses <= 1_000; losses++) {
+            yield* client.listTools()
+            if (losses === 10 || losses === 1_000) counts.push((yield* census).fibers)
+            if (losses === 1_000) break
+            // One that is never answered, one that waits, and one that nobody waits for any more.
+            const lost = yield* Effect.forkChild(Effect.exit(client.callTool("slow")), { startImmediately: true })
+            if (losses % 2 === 0) line.lose()
+            else line.server.hangUp()
+            const waiting = yield* Effect.forkChild(client.listTools(), { startImmediately: true })
+            const gone = yield* Effect.forkChild(client.listTools(), { startImmediately: true })
+            yield* until(() => line.live === 0)
+            yield* Fiber.interrupt(gone)
+            yield* TestClock.adjust(10)
+            yield* Fiber.join(waiting)
+            assert.strictEqual((yield* Fiber.join(lost))._tag, "Failure")
+          }
+          return counts
+        }))
+        assert.deepStrictEqual([line.attempts, line.live, line.most], [1_001, 0, 1])
+        assert.isAtMost(counts[1]!, counts[0]!)
+        const after = yield* census
+        assert.isAtMost(after.fibers, before.fibers)
+        assert.deepStrictEqual([after.resources, after.listeners], [before.resources, before.listeners])
+      }), 60_000)
+  }
+})
+
+/** Whether a process is gone: not there, or dead and only waiting to be reaped by somebody else. */
+const gone = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return process.platform === "linux" && /\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"))
+  } catch {
+    return true
+  }
+}
+
+/** A server of the session era that says who it is, and dies in one way or the other when it is told to. */
+const mortal = `
+  const answer = (id, result) => console.log(JSON.stringify({ jsonrpc: "2.0", id, result }))
+  require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+    const { id, method, params } = JSON.parse(line)
+    const serverInfo = { name: "mortal", version: "1" }
+    if (method === "initialize") answer(id, { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo })
+    else if (method === "tools/call" && params.name === "pid") answer(id, { content: [{ type: "text", text: String(process.pid) }] })
+    else if (method === "tools/call" && params.name === "exit") process.exit(params.arguments.code)
+    else if (method === "tools/call" && params.name === "kill") process.kill(process.pid, "SIGKILL")
+  })`
+
+describe("2026-07-28 · stdio · if the server process exits unexpectedly, the client SHOULD restart it", () => {
+  it.live(
+    "under a policy: 20 deaths, 21 processes, one at a time, and none of them is left",
+    () =>
+      Effect.gen(function*() {
+        const transport = Stdio.transport({ command: process.execPath, args: ["-e", mortal], stderr: "ignore" })
+        const before = yield* census
+        const pids: Array<number> = []
+        yield* Effect.scoped(Effect.gen(function*() {
+          const client = yield* Client.make(transport, {
+            revisions: ["2025-11-25"],
+            reconnect: { initialDelay: 1, maxDelay: 1, maxAttempts: 1, stableAfter: 0 }
+          })
+          for (let deaths = 0; deaths <= 20; deaths++) {
+            const { content } = yield* client.callTool("pid")
+            pids.push(Number((content[0] as { readonly text: string }).text))
+            assert.isTrue(pids.slice(0, -1).every(gone), "one before is still there")
+            if (deaths === 20) break
+            const dies = deaths % 3 === 0 ? client.callTool("kill") : client.callTool("exit", { code: deaths % 3 - 1 })
+            const error = yield* Effect.flip(dies)
+            assert.strictEqual(error.reason, "Closed")
+          }
+        }))
+        assert.strictEqual(new Set(pids).size, 21)
+        assert.isTrue(pids.every(gone))
+        const after = yield* census
+        assert.isAtMost(after.fibers, before.fibers)
+        assert.deepStrictEqual([after.resources, after.listeners], [before.resources, before.listeners])
+      }),
+    60_000
+  )
+
+  it.live("not without one: a process that dies stays dead", () =>
+    Effect.gen(function*() {
+      const transport = Stdio.transport({ command: process.execPath, args: ["-e", mortal], stderr: "ignore" })
+      const client = yield* Client.make(transport, { revisions: ["2025-11-25"] })
+      yield* Effect.flip(client.callTool("exit", { code: 3 }))
+      const end = yield* client.ended
+      assert.strictEqual(end._tag, "Lost")
+      const error = yield* Effect.flip(client.callTool("pid"))
+      assert.match(error.message, /^tools\/call was not sent: The server exited with code 3/)
+    }))
+})
