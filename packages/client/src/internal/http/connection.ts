@@ -70,7 +70,9 @@ export class HttpConnection implements Connection, Road {
   /** Ends the connection, with a word to the server within `closeGrace`. */
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
     this.#closing ??= this.#run(Effect.andThen(
-      this.#end === undefined ? Effect.timeoutOption(this.#lane.close, this.#settings.closeGrace) : Effect.void,
+      this.#end === undefined && this.#settings.closeGrace > 0
+        ? Effect.timeoutOption(this.#lane.close, this.#settings.closeGrace) :
+        Effect.void,
       Effect.andThen(Effect.sync(() => this.end({ _tag: "Closed" })), this.#wire.close)
     ))
     return Effect.asVoid(Fiber.await(this.#closing))
@@ -115,11 +117,15 @@ export class HttpConnection implements Connection, Road {
 
   /** Sends a refused `initialize` once more in the other way, if the server knows that. */
   #takeOver(initialize: JsonRpc.Request): Effect.Effect<boolean> {
-    return Effect.match(this.becomeLegacy, {
-      onFailure: () => false,
+    return Effect.matchEffect(this.becomeLegacy, {
+      onFailure: ({ message, status }) => {
+        // It has no such stream; or it has one, and something is wrong with it.
+        const log = status !== undefined && status >= 400 ? Effect.logDebug : Effect.logWarning
+        return Effect.as(log(`HTTP+SSE cannot be spoken to the server either: ${message}`), false)
+      },
       onSuccess: () => {
         this.#lane.send(initialize, undefined)
-        return true
+        return Effect.succeed(true)
       }
     })
   }

@@ -1,0 +1,242 @@
+/** What was found out about a server, kept and given back: what it spares, and what happens when it is not true any more. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Logger from "effect/Logger"
+import * as TestClock from "effect/testing/TestClock"
+import * as Client from "../../src/Client.ts"
+import type { Detection } from "../../src/Detection.ts"
+import * as NodeHttp from "../../src/NodeHttp.ts"
+import { scripted, speaks } from "../support/scripted.ts"
+import { tcp } from "./support/rawServer.ts"
+import { served, until } from "./support/script.ts"
+import * as Servers from "./support/servers.ts"
+
+const { asked, capabilities, serverInfo } = Servers
+
+const discover = "POST server/discover"
+const initialize = "POST initialize"
+const call = "POST tools/call"
+
+const kept = (revision: Detection["revision"], variant?: string): Detection => ({ revision, capabilities, variant })
+const open = (url: URL, detection: unknown, options: Client.Options = {}) =>
+  Client.make(NodeHttp.transport({ url }), { ...options, detection: detection as Detection })
+
+const text = (client: Client.Client) =>
+  Effect.map(client.callTool("echo", {}), ({ content }) => (content[0] as { readonly text: string }).text)
+
+/** What a program keeps in a file. */
+const stored = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+
+describe("a detection that was kept", () => {
+  for (
+    const [name, script, first, again] of [
+      ["of the request era: nothing is sent before the first call", Servers.modern, [discover], []],
+      [
+        "of sessions: `initialize` at once",
+        Servers.stateless(true),
+        [discover, initialize],
+        [initialize]
+      ],
+      [
+        "of HTTP+SSE: its stream at once",
+        Servers.sseOnly(),
+        [discover, initialize, "GET", initialize],
+        ["GET", initialize]
+      ]
+    ] as ReadonlyArray<readonly [string, Servers.Script, Array<string>, Array<string>]>
+  ) {
+    it.live(`2026-07-28 · Clients MAY persist the result across restarts · ${name}`, () =>
+      Effect.gen(function*() {
+        const { hits, url } = yield* served(script)
+        const posts = () => asked(hits).filter((what) => what !== "POST notifications/initialized" && what !== "DELETE")
+        const before = yield* Effect.scoped(Effect.gen(function*() {
+          const client = yield* open(url, undefined)
+          assert.deepStrictEqual(posts().slice(0, first.length), first)
+          return stored(client.detection)
+        }))
+        assert.deepInclude(before, { info: serverInfo, capabilities, instructions: "Be kind." })
+        const count = hits.length
+        const client = yield* open(url, before)
+        assert.deepStrictEqual(asked(hits.slice(count)).filter((what) => what === discover), [])
+        assert.deepStrictEqual(
+          posts().slice(first.length).filter((what) => what !== "GET" || again[0] === "GET"),
+          again
+        )
+        assert.deepStrictEqual(stored(client.detection), before)
+        assert.deepStrictEqual(client.server, serverInfo)
+        assert.strictEqual(client.instructions, "Be kind.")
+        assert.strictEqual(yield* text(client), "echo")
+      }))
+  }
+
+  it.live("the revision of a session that was agreed on is what `initialize` asks for", () =>
+    Effect.gen(function*() {
+      const { hits, url } = yield* served(Servers.stateful)
+      yield* open(url, kept("2025-06-18", "streamable"))
+      assert.strictEqual(hits[0]!.json.params.protocolVersion, "2025-06-18")
+    }))
+
+  it.live("on stdio and in memory nothing is probed either", () =>
+    Effect.gen(function*() {
+      const session = scripted(speaks("2025-03-26"))
+      const client = yield* Client.make(session.transport, { detection: kept("2025-03-26") })
+      yield* client.ping
+      assert.deepStrictEqual(session.methods, ["initialize", "notifications/initialized", "ping"])
+      const request = scripted(speaks("2026-07-28"))
+      assert.strictEqual((yield* Client.make(request.transport, { detection: kept("2026-07-28") })).era, "request")
+      assert.deepStrictEqual(request.methods, [])
+    }))
+})
+
+describe("2026-07-28 · re-probing if the cached assumption later fails", () => {
+  it.live("a server of sessions that is of the request era now", () =>
+    Effect.gen(function*() {
+      const { hits, url } = yield* served(Servers.modern)
+      const client = yield* open(url, kept("2025-11-25", "streamable"))
+      assert.strictEqual(client.revision, "2026-07-28")
+      assert.deepStrictEqual(asked(hits), [initialize, discover])
+    }))
+
+  it.live("a server of HTTP+SSE that has Streamable HTTP now", () =>
+    Effect.gen(function*() {
+      const { hits, url } = yield* served(Servers.stateful)
+      const client = yield* open(url, kept("2024-11-05", "sse"))
+      assert.strictEqual(client.detection.variant, "streamable")
+      assert.strictEqual(yield* text(client), "echo")
+      assert.deepStrictEqual(asked(hits).slice(0, 3), ["GET", discover, initialize])
+    }))
+
+  it.live("a server of Streamable HTTP that has HTTP+SSE only: found on the way, without a probe", () =>
+    Effect.gen(function*() {
+      const { hits, url } = yield* served(Servers.sseOnly())
+      const client = yield* open(url, kept("2025-11-25", "streamable"))
+      assert.deepInclude(stored(client.detection), { revision: "2024-11-05", variant: "sse" })
+      assert.deepStrictEqual(asked(hits).slice(0, 3), [initialize, "GET", initialize])
+    }))
+
+  it.live("a server of the request era that has sessions now: found out by the first call", () =>
+    Effect.gen(function*() {
+      const { hits, url } = yield* served(Servers.stateful)
+      const client = yield* open(url, kept("2026-07-28", "streamable"))
+      assert.deepStrictEqual(asked(hits), [])
+      assert.strictEqual(yield* text(client), "echo")
+      assert.strictEqual(client.revision, "2025-06-18")
+      // The call was made once in a way that could be understood.
+      assert.strictEqual(
+        hits.filter((hit) => asked([hit])[0] === call && hit.headers["mcp-session-id"] === "s-1").length,
+        1
+      )
+    }))
+
+  it.effect("a stream that names no endpoint in time", () =>
+    Effect.gen(function*() {
+      const { hits, url } = yield* served((hit) =>
+        hit.method === "GET" ? void hit.stream(": wait\n\n") : Servers.modern(hit)
+      )
+      const fiber = yield* Effect.forkChild(open(url, kept("2024-11-05", "sse")), { startImmediately: true })
+      yield* until(() => hits.length === 1)
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual((yield* Fiber.join(fiber)).revision, "2026-07-28")
+      yield* until(() => hits[0]!.left)
+    }))
+
+  for (const status of [401, 403, 429, 503]) {
+    for (const [variant, what] of [["streamable", initialize], ["sse", "GET"]] as const) {
+      it.live(`${status} has nothing to do with it: it surfaces, and nothing else is tried (${variant})`, () =>
+        Effect.gen(function*() {
+          const { hits, url } = yield* served(Servers.always(status, "no"))
+          const error = yield* Effect.flip(open(url, kept("2025-03-26", variant)))
+          assert.deepInclude(error, { reason: status < 404 ? "Unauthorized" : "Refused", status })
+          assert.deepStrictEqual(asked(hits), [what])
+        }))
+    }
+  }
+
+  it.live("nor has a network that fails", () =>
+    Effect.gen(function*() {
+      const { url } = yield* Effect.scoped(tcp(() => {}))
+      for (const variant of ["streamable", "sse"]) {
+        assert.strictEqual((yield* Effect.flip(open(url, kept("2025-03-26", variant)))).reason, "Open")
+      }
+      const { hits, url: rude } = yield* served((hit) => hit.cut())
+      assert.strictEqual((yield* Effect.flip(open(rude, kept("2025-03-26", "streamable")))).reason, "Closed")
+      assert.deepStrictEqual(asked(hits), [initialize])
+    }))
+
+  it.live("the connection of the failed attempt is closed before the next is opened", () =>
+    Effect.gen(function*() {
+      const { closed, sockets, url } = yield* tcp((socket) =>
+        socket.on("data", (bytes) => {
+          if (String(bytes).startsWith("GET")) socket.write("HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n")
+        })
+      )
+      const patient = NodeHttp.transport({ url, idleTimeout: "1 hour" })
+      const fiber = yield* Effect.forkChild(Client.make(patient, { detection: kept("2024-11-05", "sse") }))
+      yield* until(() => sockets.length === 2)
+      yield* until(() => sockets[0]!.destroyed)
+      yield* Fiber.interrupt(fiber)
+      yield* closed
+    }))
+})
+
+describe("a detection that cannot be used", () => {
+  for (
+    const malformed of [
+      {},
+      [],
+      "2026-07-28",
+      7,
+      true,
+      { revision: "2026-07-28" },
+      { revision: "1999-01-01", capabilities: {} },
+      { revision: 7, capabilities: {} },
+      { revision: "2025-11-25", capabilities: [] },
+      { revision: "2025-11-25", capabilities: {}, variant: 7 },
+      { capabilities: {}, variant: "sse" }
+    ]
+  ) {
+    it.live(`is ignored, and the log says so: ${JSON.stringify(malformed)}`, () =>
+      Effect.gen(function*() {
+        const lines: Array<string> = []
+        const logger = Logger.make<unknown, void>(({ message }) => void lines.push(String(message)))
+        const { hits, url } = yield* served(Servers.modern)
+        const client = yield* Effect.provide(open(url, malformed), Logger.layer([logger]))
+        assert.strictEqual(client.revision, "2026-07-28")
+        assert.deepStrictEqual(asked(hits), [discover])
+        assert.deepStrictEqual(lines, ["The detection that was given is malformed, and is ignored"])
+      }))
+  }
+
+  it.live("what can be missed is missed: a malformed name, instructions that are no text, members that nobody knows", () =>
+    Effect.gen(function*() {
+      const { hits, url } = yield* served(Servers.modern)
+      const detection = { ...kept("2026-07-28"), variant: null, info: 7, instructions: {}, more: 1 }
+      const client = yield* open(url, detection)
+      assert.deepStrictEqual(stored(client.detection), { revision: "2026-07-28", capabilities, variant: "streamable" })
+      assert.isUndefined(client.server)
+      assert.deepStrictEqual(asked(hits), [])
+    }))
+
+  it.live("null is none, as in JSON", () =>
+    Effect.gen(function*() {
+      const { hits, url } = yield* served(Servers.modern)
+      yield* open(url, null)
+      assert.deepStrictEqual(asked(hits), [discover])
+    }))
+
+  it.live("one of a revision that may not be spoken is left aside", () =>
+    Effect.gen(function*() {
+      const { hits, url } = yield* served(Servers.stateful)
+      const client = yield* open(url, kept("2026-07-28"), { revisions: ["2025-06-18"] })
+      assert.strictEqual(client.revision, "2025-06-18")
+      assert.strictEqual(asked(hits)[0], initialize)
+    }))
+
+  it.live("one of a variant that the transport does not know is found out anew", () =>
+    Effect.gen(function*() {
+      const { url } = yield* served(Servers.sseOnly())
+      const client = yield* open(url, kept("2024-11-05", "carrier pigeon"))
+      assert.strictEqual(client.detection.variant, "sse")
+    }))
+})
