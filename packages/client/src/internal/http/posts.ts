@@ -4,6 +4,7 @@
  */
 import { TransportError } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import type { Road } from "./lane.ts"
 import { errorText, refusal } from "./refusal.ts"
 import type { Resolved } from "./settings.ts"
@@ -17,6 +18,8 @@ const maxTries = 3
 export interface Posting {
   /** Whether it is sent again when the network fails, so that it may arrive twice. */
   readonly insist: boolean
+  /** Whether it waits until what was sent so before has arrived, or has not: what a server is told stays in order. */
+  readonly ordered: boolean
   /** Hears what became of it. */
   readonly done: (error: TransportError | undefined) => void
 }
@@ -26,6 +29,8 @@ export class Posts {
   readonly #road: Road
   readonly #settings: Resolved
   #count = 0
+  // The last of those that stay in order, while it is on its way.
+  #last: Fiber.Fiber<void> | undefined
   // Each goes on when the count is at most its own.
   #waiting: Array<{ readonly count: number; readonly resume: (effect: Effect.Effect<void>) => void }> = []
 
@@ -48,15 +53,22 @@ export class Posts {
     return this.#below(0)
   }
 
-  send(request: WireRequest, { done, insist }: Posting): void {
+  send(request: WireRequest, { done, insist, ordered }: Posting): void {
     this.#count++
-    this.#road.fork(Effect.map(
+    const sending = Effect.map(
       Effect.match(this.#deliver(request, insist ? maxTries : 1, 0), {
         onFailure: (error) => done(error),
         onSuccess: () => done(undefined)
       }),
       () => this.#over()
-    ))
+    )
+    const before = ordered ? this.#last : undefined
+    const fiber = this.#road.fork(before === undefined ? sending : Effect.andThen(Fiber.await(before), sending))
+    if (!ordered || fiber.pollUnsafe() !== undefined) return
+    this.#last = fiber
+    fiber.addObserver(() => {
+      if (this.#last === fiber) this.#last = undefined
+    })
   }
 
   #deliver(request: WireRequest, tries: number, tried: number): Effect.Effect<void, TransportError> {

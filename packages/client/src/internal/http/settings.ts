@@ -56,7 +56,7 @@ export interface Settings {
   readonly maxMessage?: number | undefined
   /**
    * How long the end of the connection may take, in which what was sent last gets out and the session is deleted: 1 second by
-   * default. What takes longer is aborted.
+   * default. What takes longer is aborted; with 0 nothing is said any more.
    */
   readonly closeGrace?: Duration.Input | undefined
   /**

@@ -289,7 +289,10 @@ export class Streamable implements Lane {
     switch (notification.method) {
       case "notifications/cancelled": {
         const pending = this.#requests.get(notification.params?.["requestId"] as JsonRpc.Id)
-        if (pending === undefined) break
+        if (pending === undefined) {
+          if (this.#modern === undefined) break
+          return
+        }
         const { fiber, modern } = pending
         this.#forget(pending)
         fiber?.interruptUnsafe()
@@ -301,6 +304,7 @@ export class Streamable implements Lane {
         this.#gate ??= []
         return this.#posts.send(this.#posting(body, this.#session.posted), {
           insist: true,
+          ordered: false,
           done: (error) => {
             this.#accepted(notification.method, error)
             if (this.#gone) return
@@ -313,17 +317,17 @@ export class Streamable implements Lane {
       }
     }
     const headers = this.#modern === undefined ? this.#session.posted : ofNotification(notification, this.#modern)
-    this.#post(body, headers, false)
+    this.#post(body, headers, false, notification.method !== "notifications/cancelled")
   }
 
   #posting(body: string, headers: Headers): WireRequest {
     return { method: "POST", url: this.#road.url, headers, body }
   }
 
-  #post(body: string, headers: Headers, insist: boolean): void {
+  #post(body: string, headers: Headers, insist: boolean, ordered = false): void {
     const what = insist ? "An answer" : "A notification"
     const go = () =>
-      this.#posts.send(this.#posting(body, headers), { insist, done: (error) => this.#accepted(what, error) })
+      this.#posts.send(this.#posting(body, headers), { insist, ordered, done: (error) => this.#accepted(what, error) })
     if (this.#gate === undefined) go()
     else this.#gate.push(go)
   }

@@ -1,0 +1,289 @@
+/** One request and what answers it, over `fetch`, in both eras. */
+import { describe, expect, it } from "@effect/vitest"
+import type { TransportError } from "@skein/runtime/Connection"
+import * as Effect from "effect/Effect"
+import * as TestClock from "effect/testing/TestClock"
+import { answer, connected, entered, event, modern, note, served, session, settle, until } from "./support/script.ts"
+
+/** Lost, and not known to have reached nobody. */
+const maybeDelivered = (error: TransportError): boolean => error.reason === "Lost" && error.undelivered === undefined
+
+const call = modern({ name: "añadir", arguments: { a: 1 } })
+
+describe("a request of the request era", () => {
+  it.effect("2026-07-28 · MUST include the request metadata headers, and an Accept header listing both content types", () =>
+    Effect.gen(function*() {
+      const server = yield* served((hit) => hit.result())
+      const { connection, request, told } = yield* connected({ url: server.url })
+      request(1, "tools/call", call)
+      request(2, "resources/read", modern({ uri: "file:///a" }))
+      request(3, "tools/list", modern())
+      connection.send(
+        { _tag: "Request", id: 4, method: "tools/call", params: modern({ name: "plain" }) },
+        undefined,
+        { "Mcp-Param-Region": "west" }
+      )
+      yield* until(() => told.messages.length === 4)
+      const of = (id: number) => server.hits.find(({ json }) => json.id === id)!.headers
+      expect(of(1)).toMatchObject({
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "tools/call",
+        "mcp-name": "=?base64?YcOxYWRpcg==?=",
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream"
+      })
+      expect(of(2)["mcp-name"]).toBe("file:///a")
+      expect(of(3)["mcp-name"]).toBeUndefined()
+      expect(of(4)).toMatchObject({ "mcp-name": "plain", "mcp-param-region": "west" })
+      expect(server.hits.every(({ headers, method }) => method === "POST" && headers["mcp-session-id"] === undefined))
+        .toBe(true)
+    }))
+
+  it.effect("2026-07-28 · the client MUST support an SSE response stream: comments are ignored, what comes is handed over", () =>
+    Effect.gen(function*() {
+      const server = yield* served((hit) => hit.stream(`: hello\n\n${event(note(1))}:\r\n`))
+      const { request, told } = yield* connected({ url: server.url })
+      request(1, "tools/call", call)
+      yield* until(() => told.messages.length === 1)
+      server.hits[0]!.end(event(answer(1, { ok: true })))
+      yield* until(() => told.messages.length === 2)
+      expect(told.messages[1]).toEqual({ _tag: "Success", id: 1, result: { ok: true } })
+      yield* settle
+      expect(told.refusals).toEqual([])
+    }))
+
+  it.effect("2026-07-28 · a subscription's stream stays open as long as it likes", () =>
+    Effect.gen(function*() {
+      const server = yield* served((hit) => hit.stream(event(note(1))))
+      const { request, told } = yield* connected({ url: server.url })
+      request(1, "subscriptions/listen", modern({ notifications: {} }))
+      yield* until(() => told.messages.length === 1)
+      yield* TestClock.adjust("1 day")
+      server.hits[0]!.write(event(note(2)))
+      yield* until(() => told.messages.length === 2)
+      expect(told.refusals).toEqual([])
+    }))
+
+  for (const broken of [false, true]) {
+    it.effect(`2026-07-28 · resumable SSE streams are not supported: one that ${broken ? "breaks" : "ends"} loses its answer`, () =>
+      Effect.gen(function*() {
+        const server = yield* served((hit) => hit.stream(`id: 1\ndata:\n\n${event(note(1))}`))
+        const { request, told } = yield* connected({ url: server.url })
+        request(1, "tools/call", call)
+        yield* until(() => told.messages.length === 1)
+        if (broken) server.hits[0]!.cut()
+        else server.hits[0]!.end()
+        yield* until(() => told.refusals.length === 1)
+        expect(told.error(1)).toSatisfy(maybeDelivered)
+        yield* TestClock.adjust("1 hour")
+        yield* settle
+        expect(server.hits.length).toBe(1)
+      }))
+  }
+
+  it.effect("2026-07-28 · closing the SSE response stream MUST be treated as cancellation: nothing else is sent", () =>
+    Effect.gen(function*() {
+      const server = yield* served((hit) => hit.stream(event(note(1))))
+      const { notify, request, told } = yield* connected({ url: server.url })
+      request(1, "tools/call", call)
+      yield* until(() => told.messages.length === 1)
+      notify("notifications/cancelled", { requestId: 1 })
+      yield* until(() => server.hits[0]!.left)
+      notify("notifications/cancelled", { requestId: 1 })
+      yield* settle
+      expect(server.hits.length).toBe(1)
+      expect(told.refusals).toEqual([])
+    }))
+
+  it.effect("2026-07-28 · the client MUST NOT send JSON-RPC responses", () =>
+    Effect.gen(function*() {
+      const server = yield* served((hit) => hit.result())
+      const { connection, request, told } = yield* connected({ url: server.url })
+      request(1, "tools/list", modern())
+      yield* until(() => told.messages.length === 1)
+      connection.send({ _tag: "Success", id: "q", result: {} })
+      yield* settle
+      expect(server.hits.length).toBe(1)
+    }))
+})
+
+describe("an answer that is none", () => {
+  const failure = (id: unknown, code = -32602) => ({ jsonrpc: "2.0", id, error: { code, message: "No" } })
+
+  for (const status of [400, 404, 500]) {
+    it.effect(`an error of JSON-RPC with status ${status} is the answer, with our id or with none`, () =>
+      Effect.gen(function*() {
+        const server = yield* served((hit, count) =>
+          hit.say(failure([hit.json.id, null, undefined][count - 1]), {}, status)
+        )
+        const { request, told } = yield* connected({ url: server.url })
+        for (const id of [1, 2, 3]) {
+          request(id, "tools/list", modern())
+          yield* until(() => told.messages.length === id)
+          expect(told.messages[id - 1]).toEqual({ _tag: "Failure", id, error: { code: -32602, message: "No" } })
+        }
+      }))
+  }
+
+  const cases: ReadonlyArray<readonly [string, number, string, string, object]> = [
+    ["202 to a request", 202, "", "", { status: 202, message: expect.stringContaining("empty body") }],
+    ["an empty 200", 200, "", "application/json", { status: 200, message: expect.stringContaining("empty body") }],
+    ["a page of HTML", 200, "<html>hi</html>", "text/html", {
+      status: 200,
+      message: expect.stringContaining("text/html")
+    }],
+    ["broken JSON", 200, "{\"json", "application/json", {
+      status: 200,
+      message: expect.stringContaining("no JSON-RPC")
+    }],
+    ["JSON of another kind", 200, "{}", "application/json", {
+      status: 200,
+      message: expect.stringContaining("no JSON-RPC")
+    }],
+    ["the answer to something else", 200, JSON.stringify(answer(99)), "application/json", {
+      status: 200,
+      message: expect.stringContaining("does not answer")
+    }],
+    ["401", 401, JSON.stringify(failure(1)), "application/json", { status: 401, undelivered: true }],
+    ["403 without an id", 403, JSON.stringify(failure(null)), "application/json", {
+      status: 403,
+      undelivered: true,
+      message: expect.stringContaining("No")
+    }],
+    ["404 with a page", 404, "Cannot POST /mcp", "text/html", {
+      status: 404,
+      undelivered: true,
+      message: expect.stringContaining("Cannot POST /mcp")
+    }],
+    ["500", 500, "oh", "text/plain", { status: 500, undelivered: undefined }]
+  ]
+  for (const [what, status, body, type, expected] of cases) {
+    it.effect(`${what} is a typed error of that call, never a hang`, () =>
+      Effect.gen(function*() {
+        const server = yield* served((hit) => hit.reply(status, body, type === "" ? {} : { "content-type": type }))
+        const { request, told } = yield* connected({ url: server.url })
+        request(1, "tools/list", modern())
+        yield* until(() => told.refusals.length === 1)
+        expect(told.error(1)).toMatchObject({ _tag: "TransportError", reason: "Refused", ...expected })
+        expect(told.ends).toEqual([])
+      }))
+  }
+
+  it.effect("Retry-After is told, as seconds or as a date; a long body is quoted in part", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(Date.UTC(2026, 0, 1))
+      const after = ["7", "Thu, 01 Jan 2026 00:01:00 GMT", "soon"]
+      const server = yield* served((hit, count) =>
+        hit.reply(503, "x".repeat(5_000), { "retry-after": after[count - 1]!, "content-type": "text/plain" })
+      )
+      const { request, told } = yield* connected({ url: server.url })
+      for (const id of [1, 2, 3]) {
+        request(id, "tools/list", modern())
+        yield* until(() => told.refusals.length === id)
+      }
+      expect(told.refusals.map(([, error]) => [error.retryAfter, error.undelivered])).toEqual([
+        [7_000, true],
+        [60_000, true],
+        // A gateway says 503 too, of a server that it lost in the middle of the request.
+        [undefined, undefined]
+      ])
+      expect(told.error(1)!.message.length).toBeLessThan(400)
+    }))
+
+  for (const [how, maxMessage] of [["with a length", 1_000], ["in chunks", 1_000]] as const) {
+    it.effect(`maxMessage: a body ${how} of more bytes than that fails its request`, () =>
+      Effect.gen(function*() {
+        const text = JSON.stringify(answer(1, { text: "x".repeat(2_000) }))
+        const server = yield* served((hit) =>
+          how === "in chunks"
+            ? void hit.response.writeHead(200, { "content-type": "application/json" }).write(text)
+            : hit.reply(200, text, { "content-type": "application/json" })
+        )
+        const { request, told } = yield* connected({ url: server.url, maxMessage })
+        request(1, "tools/list", modern())
+        yield* until(() => told.refusals.length === 1)
+        expect(told.error(1)).toMatchObject({ reason: "Lost", message: expect.stringContaining("maxMessage") })
+      }))
+  }
+
+  it.effect("maxMessage: so does an event of a stream, and the session's stream is not asked for again", () =>
+    Effect.gen(function*() {
+      const server = yield* served(
+        session((hit) => hit.stream(`id: 1\ndata: ${"x".repeat(500)}\ndata: ${"y".repeat(600)}`))
+      )
+      const { request, told } = yield* entered({ url: server.url, maxMessage: 1_000 })
+      request(1, "tools/list")
+      yield* until(() => told.refusals.length === 1)
+      expect(told.error(1)).toMatchObject({ reason: "Lost", message: expect.stringContaining("maxMessage") })
+      yield* until(() => server.hits.at(-1)!.left)
+    }))
+
+  it.effect("a server that is not there is `Open`, and nothing was delivered", () =>
+    Effect.gen(function*() {
+      const server = yield* served((hit) => hit.result())
+      server.close()
+      const { request, told } = yield* connected({ url: server.url })
+      request(1, "tools/list", modern())
+      yield* until(() => told.refusals.length === 1)
+      expect(told.error(1)).toMatchObject({ reason: "Open", undelivered: true })
+    }))
+
+  it.effect("a connection that breaks before the response is `Lost`, and may have been delivered", () =>
+    Effect.gen(function*() {
+      const server = yield* served((hit) => hit.cut())
+      const { request, told } = yield* connected({ url: server.url })
+      request(1, "tools/list", modern())
+      yield* until(() => told.refusals.length === 1)
+      expect(told.error(1)).toSatisfy(maybeDelivered)
+    }))
+})
+
+describe("the transport", () => {
+  const wrong = ["no url", "ftp://example.com/", "file:///etc", "http://user:secret@example.com/"]
+  for (const url of wrong) {
+    it.effect(`a URL such as ${url} is refused with Open`, () =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(connected({ url }))
+        expect(error).toMatchObject({ _tag: "TransportError", reason: "Open" })
+        expect(error.message).not.toContain("secret")
+      }))
+  }
+
+  it.effect("the host's headers go with everything, save those of the protocol; a bad one is refused without its value", () =>
+    Effect.gen(function*() {
+      const server = yield* served(session((hit) => hit.result()))
+      const headers = { "X-Team": "a", "MCP-Session-Id": "forged", Accept: "text/html" }
+      yield* Effect.scoped(Effect.gen(function*() {
+        const { request, told } = yield* entered({ url: server.url, headers, closeGrace: "1 second" })
+        request(1, "ping")
+        yield* until(() => told.answer(1) !== undefined)
+      }))
+      expect(server.hits.map(({ method }) => method).sort()).toEqual(["DELETE", "GET", "POST", "POST", "POST"])
+      for (const hit of server.hits) {
+        expect(hit.headers["x-team"]).toBe("a")
+        expect(hit.headers["mcp-session-id"]).not.toBe("forged")
+        expect(hit.headers.accept).not.toBe("text/html")
+      }
+      let n = 0
+      const counted = yield* connected({ url: server.url, headers: Effect.sync(() => ({ "x-count": String(++n) })) })
+      for (const id of [1, 2]) {
+        counted.request(id, "ping", modern())
+        yield* until(() => counted.told.messages.length === id)
+      }
+      expect(server.hits.slice(-2).map(({ headers }) => headers["x-count"])).toEqual(["1", "2"])
+      const error = yield* Effect.flip(connected({ url: server.url, headers: { "x-key": "sec\nret" } }))
+      expect(error.message).toContain("x-key")
+      expect(error.message).not.toContain("sec")
+    }))
+
+  it.effect("2025-03-26 · the members of a batch are handed over one by one", () =>
+    Effect.gen(function*() {
+      const server = yield* served(
+        session((hit) => hit.say([note(1), answer(hit.json.id, { n: 2 })]), { revision: "2025-03-26" })
+      )
+      const { request, told } = yield* entered({ url: server.url })
+      request(1, "tools/list")
+      yield* until(() => told.messages.length === 3)
+      expect(told.messages.slice(1).map(({ _tag }) => _tag)).toEqual(["Notification", "Success"])
+    }))
+})

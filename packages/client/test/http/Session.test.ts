@@ -1,0 +1,325 @@
+/** A session over Streamable HTTP: its id, its revision, its gate, its own stream, and its end. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
+import { connected, entered, event, type Hit, modern, note, served, session, settle, until } from "./support/script.ts"
+
+const initialize = { protocolVersion: "2025-11-25", capabilities: {} }
+
+describe("the session", () => {
+  it.effect("2025-11-25 · clients MUST include MCP-Session-Id, and MCP-Protocol-Version, on all subsequent requests", () =>
+    Effect.gen(function*() {
+      const server = yield* served(session((hit) => hit.result()))
+      yield* Effect.scoped(Effect.gen(function*() {
+        const { connection, request, told } = yield* entered({ url: server.url, closeGrace: "1 second" })
+        request(1, "tools/list")
+        connection.send({ _tag: "Success", id: "q", result: {} })
+        yield* until(() => told.answer(1) !== undefined && server.hits.length === 5)
+      }))
+      const [first, ...rest] = server.hits
+      expect(first!.headers).not.toHaveProperty("mcp-session-id")
+      expect(first!.headers).not.toHaveProperty("mcp-protocol-version")
+      expect(rest.map(({ method }) => method).sort()).toEqual(["DELETE", "GET", "POST", "POST", "POST"])
+      for (const hit of rest) {
+        expect(hit.headers).toMatchObject({ "mcp-session-id": "s-1", "mcp-protocol-version": "2025-11-25" })
+      }
+      expect(server.by("GET")[0]!.headers.accept).toBe("text/event-stream")
+    }))
+
+  it.effect("a server without sessions gets none, and no DELETE", () =>
+    Effect.gen(function*() {
+      const server = yield* served(session((hit) => hit.result(), { id: null }))
+      yield* Effect.scoped(Effect.gen(function*() {
+        const { request, told } = yield* entered({ url: server.url, closeGrace: "1 second" })
+        request(1, "tools/list")
+        yield* until(() => told.answer(1) !== undefined && server.by("GET").length === 1)
+      }))
+      expect(server.by("DELETE")).toEqual([])
+      expect(server.hits.some(({ headers }) => "mcp-session-id" in headers)).toBe(false)
+    }))
+
+  for (
+    const [what, id] of [["a space", "a b"], ["nothing", ""], [
+      "more than 4,096 characters",
+      "x".repeat(4_097)
+    ]] as const
+  ) {
+    it.effect(`2025-11-25 · the session ID MUST only contain visible ASCII characters: ${what} is refused`, () =>
+      Effect.gen(function*() {
+        const server = yield* served((hit) => hit.result({ protocolVersion: "2025-11-25" }, { "mcp-session-id": id }))
+        const { request, told } = yield* connected({ url: server.url })
+        request("init", "initialize", initialize)
+        yield* until(() => told.refusals.length === 1)
+        expect(told.error("init")!.message).toContain("session id")
+        if (id !== "") expect(told.error("init")!.message).not.toContain(id)
+      }))
+  }
+
+  it.effect("2025-11-25 · nothing overtakes `notifications/initialized`: what comes after it waits until it is accepted", () =>
+    Effect.gen(function*() {
+      let initialized: Hit | undefined
+      const script = session((hit) => hit.result())
+      const server = yield* served((hit) => {
+        if (hit.json?.method !== "notifications/initialized") return script(hit)
+        initialized = hit
+      })
+      const { notify, request, told } = yield* entered({ url: server.url })
+      request(1, "tools/list")
+      request(2, "tools/list")
+      notify("notifications/cancelled", { requestId: 2 })
+      notify("notifications/roots/list_changed")
+      yield* until(() => initialized !== undefined)
+      yield* settle
+      expect(server.hits.map(({ json }) => json.method)).toEqual(["initialize", "notifications/initialized"])
+      initialized!.reply(202)
+      yield* until(() => told.answer(1) !== undefined && server.hits.length === 5)
+      yield* settle
+      expect(server.by("GET").length).toBe(1)
+      // What was cancelled before it was sent never is, and nor is its cancellation.
+      expect(server.by("POST").slice(2).map(({ json }) => json.method).sort()).toEqual([
+        "notifications/roots/list_changed",
+        "tools/list"
+      ])
+    }))
+
+  it.effect("notifications arrive in order, each after the one before was accepted; answers wait for none", () =>
+    Effect.gen(function*() {
+      const held: Array<Hit> = []
+      const server = yield* served(session((hit) => void held.push(hit)))
+      const { connection, notify } = yield* entered({ url: server.url })
+      yield* until(() => server.by("GET").length === 1)
+      for (const n of [1, 2, 3]) notify("notifications/test", { n })
+      connection.send({ _tag: "Success", id: "q", result: {} })
+      yield* until(() => held.length === 2)
+      yield* settle
+      expect(held.map(({ json }) => json.params?.n ?? json.id).sort()).toEqual([1, "q"])
+      for (const hit of held) hit.reply(202)
+      yield* until(() => held.length === 3)
+      expect(held[2]!.json.params.n).toBe(2)
+    }))
+
+  it.effect("2025-11-25 · to cancel, the client SHOULD explicitly send a CancelledNotification", () =>
+    Effect.gen(function*() {
+      const server = yield* served(
+        session((hit) => hit.json.id === 1 ? void hit.stream(event(note(1))) : hit.reply(202))
+      )
+      const { notify, request, told } = yield* entered({ url: server.url })
+      request(1, "tools/call", { name: "x" })
+      yield* until(() => told.messages.length === 2)
+      notify("notifications/cancelled", { requestId: 1 })
+      yield* until(() => server.hits.some(({ json }) => json?.method === "notifications/cancelled"))
+      yield* until(() => server.hits.find(({ json }) => json?.id === 1)!.left)
+      expect(told.refusals).toEqual([])
+    }))
+
+  it.effect("an answer to the server is sent again when the network fails, three times in all; a notification is not", () =>
+    Effect.gen(function*() {
+      const server = yield* served(session((hit) => hit.cut()))
+      const { connection, notify } = yield* entered({ url: server.url })
+      yield* until(() => server.by("GET").length === 1)
+      const posts = (match: (hit: Hit) => boolean) => server.by("POST").filter(match).length
+      notify("notifications/test")
+      connection.send({ _tag: "Success", id: "q", result: {} })
+      for (const [n, wait] of [[1, 1_000], [2, 2_000], [3, 60_000]] as const) {
+        yield* until(() => posts(({ json }) => json.id === "q") === n)
+        yield* settle
+        yield* TestClock.adjust(wait)
+      }
+      yield* settle
+      expect([posts(({ json }) => json.id === "q"), posts(({ json }) => json.method === "notifications/test")]).toEqual(
+        [3, 1]
+      )
+    }))
+
+  it.effect("maxPosts: whoever sends more notifications than that has to wait; postTimeout ends the wait", () =>
+    Effect.gen(function*() {
+      const server = yield* served(session(() => {}))
+      const { connection } = yield* entered({ url: server.url, maxPosts: 3, postTimeout: "10 seconds" })
+      yield* until(() => server.by("GET").length === 1)
+      const note = { _tag: "Notification", method: "notifications/test", params: {} } as const
+      expect([1, 2, 3].map(() => connection.send(note))).toEqual([true, true, false])
+      const drained = yield* Effect.forkChild(connection.drained, { startImmediately: true })
+      yield* settle
+      expect(drained.pollUnsafe()).toBeUndefined()
+      yield* TestClock.adjust("10 seconds")
+      yield* Fiber.join(drained)
+      expect(connection.send(note)).toBe(false)
+    }))
+})
+
+describe("the end of a session", () => {
+  it.effect("2025-11-25 · on 404 the client MUST start a new session: the request was not delivered, the connection is over", () =>
+    Effect.gen(function*() {
+      const held: Array<Hit> = []
+      const server = yield* served(session((hit) => void held.push(hit)))
+      const { connection, request, told } = yield* entered({ url: server.url, closeGrace: "1 second" })
+      request(1, "tools/list")
+      request(2, "tools/list")
+      yield* until(() => held.length === 2)
+      held[0]!.say({ jsonrpc: "2.0", id: null, error: { code: -32001, message: "Session not found" } }, {}, 404)
+      yield* until(() => told.ends.length === 1)
+      expect(told.refusals.map(([id]) => id)).toEqual([held[0]!.json.id])
+      expect(told.refusals[0]![1]).toMatchObject({ reason: "Refused", status: 404, undelivered: true })
+      expect(told.ends[0]).toMatchObject({
+        _tag: "Lost",
+        cause: { message: expect.stringContaining("session is gone") }
+      })
+      yield* until(() => held[1]!.left)
+      yield* connection.close
+      expect([server.by("DELETE").length, told.ends.length]).toEqual([0, 1])
+    }))
+
+  it.effect("404 to a notification ends it too; 404 without a session is the refusal of that request", () =>
+    Effect.gen(function*() {
+      const server = yield* served(session((hit) => hit.reply(404)))
+      const { notify, told } = yield* entered({ url: server.url, closeGrace: "1 second" })
+      notify("notifications/roots/list_changed")
+      yield* until(() => told.ends.length === 1)
+      const stateless = yield* served(session((hit) => hit.reply(404), { id: null }))
+      const other = yield* entered({ url: stateless.url })
+      other.request(1, "tools/list")
+      yield* until(() => other.told.refusals.length === 1)
+      expect(other.told.ends).toEqual([])
+    }))
+
+  it.effect("2025-11-25 · clients SHOULD send an HTTP DELETE, after what was said last has arrived", () =>
+    Effect.gen(function*() {
+      let last: Hit | undefined
+      const server = yield* served(session((hit) => {
+        last = hit
+      }))
+      const { connection, told } = yield* entered({ url: server.url, closeGrace: "1 second" })
+      connection.send({ _tag: "Success", id: "q", result: {} })
+      yield* until(() => last !== undefined)
+      const closing = yield* Effect.forkChild(Effect.all([connection.close, connection.close], { concurrency: 2 }))
+      yield* settle
+      expect(server.by("DELETE")).toEqual([])
+      last!.reply(202)
+      yield* Fiber.join(closing)
+      expect(server.by("DELETE").length).toBe(1)
+      expect(told.ends).toEqual([{ _tag: "Closed" }])
+    }))
+
+  for (const status of [405, 500]) {
+    it.effect(`2025-11-25 · the server MAY respond to it with 405: ${status} does not matter`, () =>
+      Effect.gen(function*() {
+        const script = session((hit) => hit.result())
+        const server = yield* served((hit) => hit.method === "DELETE" ? hit.reply(status) : script(hit))
+        const { connection, told } = yield* entered({ url: server.url, closeGrace: "1 second" })
+        yield* connection.close
+        expect(told.ends).toEqual([{ _tag: "Closed" }])
+      }))
+  }
+
+  it.effect("closeGrace: a server that does not answer DELETE is left; what is under way is aborted", () =>
+    Effect.gen(function*() {
+      const script = session((hit) => void hit.stream(event(note(1))))
+      const server = yield* served((hit) => hit.method === "DELETE" ? undefined : script(hit))
+      const { connection, request, told } = yield* entered({ url: server.url, closeGrace: "3 seconds" })
+      request(1, "tools/list")
+      yield* until(() => told.messages.length === 2)
+      const closing = yield* Effect.forkChild(connection.close)
+      yield* until(() => server.by("DELETE").length === 1)
+      yield* TestClock.adjust("2999 millis")
+      expect(told.ends).toEqual([])
+      yield* TestClock.adjust("1 millis")
+      yield* Fiber.join(closing)
+      expect(told.ends).toEqual([{ _tag: "Closed" }])
+      yield* until(() => server.hits.filter(({ left }) => left).length === 2)
+      expect(connection.send({ _tag: "Notification", method: "x", params: {} })).toBe(true)
+    }))
+})
+
+describe("the stream of the server", () => {
+  for (const status of [400, 404, 405, 501]) {
+    it.effect(`2025-11-25 · 405 says that there is none: so do others (${status}), and nothing is asked again`, () =>
+      Effect.gen(function*() {
+        const server = yield* served(session((hit) => hit.result(), { listen: (hit) => hit.reply(status) }))
+        const { request, told } = yield* entered({ url: server.url })
+        yield* until(() => server.by("GET").length === 1)
+        yield* settle
+        yield* TestClock.adjust("1 hour")
+        yield* settle
+        expect(server.by("GET").length).toBe(1)
+        request(1, "tools/list")
+        yield* until(() => told.answer(1) !== undefined)
+        expect(told.ends).toEqual([])
+      }))
+  }
+
+  it.effect("2025-11-25 · the server MAY send requests and notifications on it; it is asked for again with its last id", () =>
+    Effect.gen(function*() {
+      const server = yield* served(session((hit) => hit.stream(), { listen: (hit) => hit.stream("retry: 700\n\n") }))
+      const { told } = yield* entered({ url: server.url })
+      yield* until(() => server.by("GET").length === 1)
+      const [first] = server.by("GET")
+      first!.end(event(note(1), "e1") + event({ jsonrpc: "2.0", id: "q", method: "ping" }, "e2"))
+      yield* until(() => told.messages.length === 3)
+      yield* settle
+      yield* TestClock.adjust(699)
+      yield* settle
+      expect(server.by("GET").length).toBe(1)
+      yield* TestClock.adjust(1)
+      yield* until(() => server.by("GET").length === 2)
+      expect(server.by("GET")[1]!.headers["last-event-id"]).toBe("e2")
+      expect(told.messages.slice(1).map(({ _tag }) => _tag)).toEqual(["Notification", "Request"])
+    }))
+
+  it.effect("2025-11-25 · 404 to a stream that was there before says that the session is gone", () =>
+    Effect.gen(function*() {
+      const server = yield* served(
+        session((hit) => hit.reply(404), { listen: (hit) => hit.stream("id: 1\nretry: 0\ndata:\n\n") })
+      )
+      const { told } = yield* entered({ url: server.url })
+      yield* until(() => server.by("GET").length === 1)
+      server.by("GET")[0]!.end()
+      // A delay of nothing is a turn of the clock too.
+      yield* settle
+      yield* TestClock.adjust(0)
+      yield* until(() => told.ends.length === 1)
+      expect(told.ends[0]).toMatchObject({ _tag: "Lost", cause: { status: 404 } })
+    }))
+
+  it.effect("a server that cannot be reached any more ends the connection, after maxAttempts", () =>
+    Effect.gen(function*() {
+      const server = yield* served(session((hit) => hit.result(), { listen: (hit) => hit.stream(":\n\n") }))
+      const { told } = yield* entered({ url: server.url, resumption: { maxAttempts: 3 } })
+      yield* until(() => server.by("GET").length === 1)
+      server.close()
+      for (let n = 0; n < 40 && told.ends.length === 0; n++) {
+        yield* settle
+        yield* TestClock.adjust("5 seconds")
+      }
+      expect(told.ends[0]).toMatchObject({ _tag: "Lost", cause: { message: expect.stringContaining("3 attempts") } })
+    }))
+
+  it.effect("a server that closes it over and over is not listened to any more, and the connection goes on", () =>
+    Effect.gen(function*() {
+      const server = yield* served(session((hit) => hit.result(), { listen: (hit) => hit.stream().end() }))
+      const { request, told } = yield* entered({ url: server.url, resumption: { maxAttempts: 4 } })
+      for (let n = 0; n < 8; n++) {
+        yield* settle
+        yield* TestClock.adjust("5 minutes")
+      }
+      yield* settle
+      expect(server.by("GET").length).toBe(5)
+      request(1, "tools/list")
+      yield* until(() => told.answer(1) !== undefined)
+      expect(told.ends).toEqual([])
+    }))
+
+  it.effect("2026-07-28 · removal of the GET stream endpoint and of sessions: neither is used", () =>
+    Effect.gen(function*() {
+      const server = yield* served((hit) => hit.result({}, { "mcp-session-id": "s-1" }))
+      yield* Effect.scoped(Effect.gen(function*() {
+        const { request, told } = yield* connected({ url: server.url, closeGrace: "1 second" })
+        for (const id of [1, 2]) request(id, "tools/list", modern())
+        yield* until(() => told.messages.length === 2)
+      }))
+      expect(server.hits.map(({ headers, method }) => [method, headers["mcp-session-id"]])).toEqual([
+        ["POST", undefined],
+        ["POST", undefined]
+      ])
+    }))
+})
