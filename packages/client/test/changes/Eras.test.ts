@@ -1,0 +1,105 @@
+/** The same program hears of changes in all five revisions, from a server of ours. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Revision from "@skein/protocol/Revision"
+import * as Link from "@skein/runtime/Link"
+import * as Catalog from "@skein/server/Catalog"
+import * as McpServer from "@skein/server/McpServer"
+import * as Prompt from "@skein/server/Prompt"
+import * as Resource from "@skein/server/Resource"
+import * as Tool from "@skein/server/Tool"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as Exit from "effect/Exit"
+import * as Client from "../../src/Client.ts"
+import * as kit from "./kit.ts"
+
+const tool = (name: string) => Tool.layer(Tool.make(name), () => Effect.succeed("ok"))
+
+const layer = McpServer.layer(
+  { name: "changing", version: "1.0.0", listChangedDebounce: 0 },
+  tool("t"),
+  Prompt.layer(Prompt.make("p"), () => Effect.succeed("ok")),
+  Resource.layer(Resource.make("r://1"), Effect.succeed("one")),
+  Resource.layer(Resource.make("r://2"), Effect.succeed("two"))
+)
+
+const open = (revision: Revision.Revision) =>
+  Effect.gen(function*() {
+    const scope = yield* Scope.fork(yield* Effect.scope)
+    const context = yield* Scope.provide(Layer.build(layer), scope)
+    const { host: { hub }, serve } = Context.get(context, McpServer.McpServer)
+    const client = yield* Client.make(Link.transport(serve), { revisions: [revision] })
+    return {
+      client,
+      hub,
+      close: Scope.close(scope, Exit.void),
+      changed: (uri: string) => Effect.andThen(Effect.provide(Catalog.updated(uri), context), kit.settle),
+      offer: (definition: McpServer.Definitions) =>
+        Effect.andThen(
+          Layer.build(Layer.provide(definition as Layer.Layer<never>, Layer.succeedContext(context))),
+          kit.pass(1)
+        )
+    }
+  })
+
+for (const revision of Revision.all) {
+  const modern = revision === "2026-07-28"
+
+  describe(revision, () => {
+    it.effect("what has changed is told, to those who asked, and to nobody after they have left", () =>
+      Effect.gen(function*() {
+        const { changed, client, hub, offer } = yield* open(revision)
+        const lists = yield* kit.run(client, { tools: true, prompts: true, resources: true })
+        const one = yield* kit.run(client, { uris: ["r://1"] })
+        const both = yield* kit.run(client, { tools: true, uris: ["r://1", "r://2"] })
+        yield* changed("r://1")
+        yield* changed("r://2")
+        yield* offer(tool("more"))
+        assert.deepStrictEqual(lists.tags, ["Subscribed", "ToolListChanged"])
+        assert.deepStrictEqual(one.tags, ["Subscribed", "r://1"])
+        assert.deepStrictEqual(both.tags, ["Subscribed", "r://1", "r://2", "ToolListChanged"])
+        assert.strictEqual(hub.watched, 2)
+        assert.strictEqual([...hub.listens].length, modern ? 3 : 0)
+
+        yield* both.stop
+        assert.strictEqual(hub.watched, 1)
+        assert.strictEqual([...hub.listens].length, modern ? 2 : 0)
+        yield* changed("r://2")
+        yield* changed("r://1")
+        yield* one.stop
+        yield* lists.stop
+        assert.strictEqual(hub.watched, 0)
+        assert.strictEqual([...hub.listens].length, 0)
+        assert.deepStrictEqual(one.tags, ["Subscribed", "r://1", "r://1"])
+        assert.strictEqual(both.tags.length, 4)
+        assert.deepStrictEqual([...client.peer.calls], [])
+      }))
+
+    it.effect("a resource that does not exist: refused by a session, and not honoured in the request era", () =>
+      Effect.gen(function*() {
+        const { client } = yield* open(revision)
+        const seen = yield* kit.run(client, { tools: true, uris: ["r://1", "r://9"] })
+        if (modern) {
+          assert.deepStrictEqual(seen.changes, [
+            { _tag: "Subscribed", honoured: { tools: true, prompts: false, resources: false, uris: ["r://1"] } }
+          ])
+        } else {
+          assert.strictEqual((yield* seen.error).error?.reason, "ResourceNotFound")
+        }
+      }))
+  })
+}
+
+describe("2026-07-28", () => {
+  it.effect("a server that shuts down SHOULD respond to the original request: a Gap, and the stream goes on trying", () =>
+    Effect.gen(function*() {
+      const { client, close, hub } = yield* open("2026-07-28")
+      const seen = yield* kit.run(client, { tools: true }, { reconnect: { initialDelay: 1000, jitter: "none" } })
+      yield* Effect.forkChild(close)
+      yield* kit.settle
+      assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Ended"])
+      assert.strictEqual([...hub.listens].length, 0)
+    }))
+})

@@ -1,0 +1,143 @@
+/** Progress as a stream. */
+import { assert, describe, it } from "@effect/vitest"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Revision from "@skein/protocol/Revision"
+import * as Link from "@skein/runtime/Link"
+import * as McpServer from "@skein/server/McpServer"
+import * as ServerProgress from "@skein/server/Progress"
+import * as Tool from "@skein/server/Tool"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import * as Client from "../../src/Client.ts"
+import * as Progress from "../../src/Progress.ts"
+import { cancelled, open, pass, settle } from "../changes/kit.ts"
+import { ok, type Scripted } from "../support/scripted.ts"
+
+const steps = (...progress: ReadonlyArray<number>) => progress.map((progress) => ({ _tag: "Progress", progress }))
+
+const tell = (server: Scripted, { params }: JsonRpc.Request, progress: unknown, more: JsonRpc.JsonObject = {}) =>
+  server.notify("notifications/progress", {
+    progressToken: (params?.["_meta"] as JsonRpc.JsonObject)["progressToken"],
+    progress,
+    ...more
+  })
+
+const call = (client: Client.Client, options?: Progress.Options) =>
+  Progress.stream((onProgress) => client.callTool("t", {}, { onProgress }), options)
+
+for (const revision of Revision.all) {
+  describe(revision, () => {
+    it.effect("what a server of ours reports comes in order, and the result last", () =>
+      Effect.gen(function*() {
+        const work = Tool.layer(Tool.make("work"), () =>
+          Effect.gen(function*() {
+            for (let n = 1; n <= 3; n++) yield* ServerProgress.report({ progress: n, total: 3, message: `step ${n}` })
+            return "done"
+          }))
+        const layer = McpServer.layer({ name: "working", version: "1.0.0" }, work)
+        const { serve } = Context.get(yield* Layer.build(layer), McpServer.McpServer)
+        const client = yield* Client.make(Link.transport(serve), { revisions: [revision] })
+        const updates = yield* Stream.runCollect(
+          Progress.stream((onProgress) => client.callTool("work", {}, { onProgress }))
+        )
+        const text = (n: number) => revision === "2024-11-05" ? {} : { message: `step ${n}` }
+        assert.deepStrictEqual(
+          updates.slice(0, 3) as ReadonlyArray<unknown>,
+          [1, 2, 3].map((progress) => ({
+            _tag: "Progress",
+            progress,
+            total: 3,
+            ...text(progress)
+          }))
+        )
+        assert.strictEqual(updates.length, 4)
+        const [last] = updates.slice(3)
+        assert.deepStrictEqual(last?._tag === "Result" ? last.result.content : undefined, [{
+          type: "text",
+          text: "done"
+        }])
+      }))
+
+    it.effect("Progress notifications MUST stop after completion: none comes after the result", () =>
+      Effect.gen(function*() {
+        const { client } = yield* open(revision, (request, server) => {
+          for (const progress of [1, 1, 0.5, "2", null, 2]) tell(server, request, progress)
+          // What comes after the answer, in the same turn.
+          server.send({ _tag: "Success", id: request.id, result: { content: [] } })
+          tell(server, request, 3)
+          return "silence"
+        })
+        const updates = yield* Stream.runCollect(call(client))
+        assert.deepStrictEqual(updates.slice(0, -1) as ReadonlyArray<unknown>, steps(1, 2))
+        assert.strictEqual(updates.at(-1)?._tag, "Result")
+      }))
+  })
+}
+
+describe("a stream of progress", () => {
+  it.effect("fails as the call does, after the progress that was told", () =>
+    Effect.gen(function*() {
+      const { client } = yield* open("2025-11-25", (request, server) => {
+        tell(server, request, 1)
+        return { error: { code: -32603, message: "Oops" } }
+      })
+      const seen: Array<unknown> = []
+      const error = yield* Effect.flip(
+        Stream.runForEach(call(client), (update) => Effect.sync(() => seen.push(update)))
+      )
+      assert.strictEqual(error.error?.reason, "InternalError")
+      assert.deepStrictEqual(seen, steps(1))
+    }))
+
+  it.effect("when bufferSize updates wait the oldest is dropped, never the result; 64 by default", () =>
+    Effect.gen(function*() {
+      for (const [options, size] of [[{}, 64], [{ bufferSize: 3 }, 3], [{ bufferSize: 0 }, 1]] as const) {
+        const { client } = yield* open("2025-11-25", (request, server) => {
+          for (let n = 0; n < 100; n++) tell(server, request, n)
+          return ok({ content: [] })
+        })
+        const seen: Array<unknown> = []
+        const reading = Stream.runForEach(call(client, options), (update) =>
+          Effect.gen(function*() {
+            seen.push(update._tag === "Progress" ? update.progress : "result")
+            if (seen.length === 1) yield* Effect.sleep(1000)
+          }))
+        const fiber = yield* Effect.forkChild(reading, { startImmediately: true })
+        yield* pass(1000)
+        yield* Fiber.join(fiber)
+        assert.strictEqual(seen.at(-1), "result")
+        // Whatever was taken before the rest came is not in the buffer.
+        assert.isAtMost(seen.length, size + 1)
+        assert.isAtLeast(seen.length, size)
+        const told = seen.slice(0, -1) as Array<number>
+        assert.deepStrictEqual(told, told.toSorted((a, b) => a - b))
+        if (size > 1) assert.strictEqual(told.at(-1), 99)
+      }
+    }))
+
+  it.effect("ending it early cancels the call on the wire", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* open("2025-11-25", (request, server) => {
+        tell(server, request, 1)
+        return "silence"
+      })
+      const first = yield* Stream.runCollect(Stream.take(call(client), 1))
+      assert.deepStrictEqual(first as ReadonlyArray<unknown>, steps(1))
+      yield* settle
+      assert.deepStrictEqual(cancelled(server), [server.requests("tools/call")[0]!.id])
+    }))
+
+  it.effect("each run makes the call anew, with a token of its own", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* open("2025-11-25", () => ok({ content: [] }))
+      const stream = call(client)
+      for (let n = 0; n < 2; n++) {
+        assert.deepStrictEqual((yield* Stream.runCollect(stream)).map(({ _tag }) => _tag), ["Result"])
+      }
+      const tokens = server.requests("tools/call").map(({ params }) => (params?.["_meta"] as any).progressToken)
+      assert.strictEqual(new Set(tokens).size, 2)
+    }))
+})
