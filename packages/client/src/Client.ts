@@ -114,7 +114,10 @@ export interface Options {
    * them is put to the host. An error that lists more addresses to visit than that (2025-11-25, `-32042`) is left as it is.
    */
   readonly maxQuestions?: number | undefined
-  /** How many questions of one answer are put to the host at the same time: 8 by default. The others wait for one to end. */
+  /**
+   * How many questions of one answer are put to the host at the same time: 8 by default. The others wait for one to end. What a
+   * server asks with requests of its own, in the session era, is bounded by `limits.maxInFlight`.
+   */
   readonly questionConcurrency?: number | undefined
   /**
    * Whether what a tool answers is checked by its `outputSchema`, where the tool was listed: yes by default ("Clients SHOULD validate

@@ -27,7 +27,8 @@
  * domain of the URL to mitigate subdomain spoofing. SHOULD have warnings for ambiguous/suspicious URIs (i.e., containing Punycode)."
  * What is neither `http` nor `https` reaches no handler.
  *
- * **Gotchas.** Interrupting the call, or the server's cancelling its question, interrupts the handler. A handler that dies, and
+ * **Gotchas.** `initialize` is written before it is known what a server speaks: one that agrees on 2025-06-18 takes a host that has
+ * `url` alone for one with forms, and is refused (`-32601`) when it asks. Interrupting the call, or the server's cancelling its question, interrupts the handler. A handler that dies, and
  * content that does not fit the form, are logged; the server hears of an internal error and nothing else, and in the request era
  * the call fails with `Unanswered`. Where a question must not stay open for ever, the handler needs a timeout of its own.
  */

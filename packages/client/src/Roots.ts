@@ -11,8 +11,8 @@
  * ```
  *
  * "Clients SHOULD: Prompt users for consent before exposing roots to servers. Provide clear user interfaces for root management.
- * Validate root accessibility before exposing." What is handed over here is what every server is told that is asked for by a client
- * with this layer.
+ * Validate root accessibility before exposing." What is handed over here is what every server is told whose client has
+ * this layer; `layerEffect` tells them apart.
  */
 import type { Root } from "@skein/protocol/Roots"
 import * as Data from "effect/Data"
@@ -21,6 +21,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
+import type { Asker } from "./Asker.ts"
 import { capture, type Needed } from "./internal/answering/captured.ts"
 import { problem } from "./internal/answering/roots.ts"
 import { Roots } from "./internal/answering/services.ts"
@@ -41,6 +42,15 @@ const invalid = (roots: ReadonlyArray<Root>): ReadonlyArray<InvalidRoot> =>
     return wrong === undefined ? [] : [new InvalidRoot({ uri, message: `${JSON.stringify(uri)} ${wrong}` })]
   })
 
+const withoutInvalid = (roots: ReadonlyArray<Root>): Effect.Effect<ReadonlyArray<Root>> => {
+  const wrong = invalid(roots)
+  if (wrong.length === 0) return Effect.succeed(roots)
+  return Effect.as(
+    Effect.logError("Roots were left out", ...wrong.map(({ message }) => message)),
+    roots.filter(({ uri }) => problem(uri) === undefined)
+  )
+}
+
 /** Answers with roots that stay the same. One that is invalid fails the layer. */
 export const layer = (roots: ReadonlyArray<Root>): Layer.Layer<Roots, InvalidRoot> =>
   Layer.effect(
@@ -48,7 +58,7 @@ export const layer = (roots: ReadonlyArray<Root>): Layer.Layer<Roots, InvalidRoo
     Effect.suspend(() => {
       const [first] = invalid(roots)
       const list = Effect.succeed(roots)
-      return first === undefined ? Effect.succeed({ list, changes: undefined }) : Effect.fail(first)
+      return first === undefined ? Effect.succeed({ list: () => list, changes: undefined }) : Effect.fail(first)
     })
   )
 
@@ -71,9 +81,7 @@ export const layerStream = <R>(
       const known = yield* Deferred.make<void>()
       const running = Stream.runForEach(roots, (next) =>
         Effect.gen(function*() {
-          const wrong = invalid(next)
-          if (wrong.length > 0) yield* Effect.logError("Roots were left out", ...wrong.map(({ message }) => message))
-          const sound = next.filter(({ uri }) => problem(uri) === undefined)
+          const sound = yield* withoutInvalid(next)
           const text = JSON.stringify(sound)
           if (SubscriptionRef.getUnsafe(latest).text !== text) {
             yield* SubscriptionRef.set(latest, { text, roots: sound })
@@ -82,7 +90,7 @@ export const layerStream = <R>(
         }))
       yield* Effect.forkScoped(provide(running), { startImmediately: true })
       return {
-        list: Effect.andThen(Deferred.await(known), Effect.sync(() => SubscriptionRef.getUnsafe(latest).roots)),
+        list: () => Effect.andThen(Deferred.await(known), Effect.sync(() => SubscriptionRef.getUnsafe(latest).roots)),
         // What is there when a connection opens is no change; and changes while a slow server is told of one are one more.
         changes: SubscriptionRef.changes(latest).pipe(
           Stream.drop(1),
@@ -90,4 +98,19 @@ export const layerStream = <R>(
         )
       }
     })
+  )
+
+/**
+ * Answers each question with an effect, which sees who asks: to "prompt users for consent before exposing roots to servers", for
+ * instance. A server that is to have no roots gets none of them. Roots that are invalid are left out, and the log says so.
+ */
+export const layerEffect = <R = never>(
+  list: (asker: Asker) => Effect.Effect<ReadonlyArray<Root>, never, R>
+): Layer.Layer<Roots, never, Needed<R>> =>
+  Layer.effect(
+    Roots,
+    Effect.map(capture<R>(), (provide) => ({
+      list: (asker: Asker) => Effect.flatMap(provide(Effect.suspend(() => list(asker))), withoutInvalid),
+      changes: undefined
+    }))
   )

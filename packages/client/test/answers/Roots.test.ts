@@ -48,6 +48,25 @@ for (const revision of Revision.all) {
   })
 }
 
+for (const revision of Revision.all) {
+  describe(revision, () => {
+    it.effect("Prompt users for consent before exposing roots to servers: an effect sees who asks, and may give none", () =>
+      logged((lines) =>
+        Effect.gen(function*() {
+          const asked: Array<unknown> = []
+          const told = (roots: ReadonlyArray<Roots.Root>) =>
+            Roots.layerEffect((asker) => Effect.sync(() => (asked.push(asker), roots)))
+          assert.deepStrictEqual(yield* roots(revision, told([])), { roots: [] })
+          assert.deepStrictEqual(yield* roots(revision, told([{ uri: "https://x" }, home])), { roots: [home] })
+          const server = { name: "scripted", version: "1.0.0" }
+          const method = revision === "2026-07-28" ? "tools/call" : undefined
+          assert.deepStrictEqual(asked, [{ server, revision, method }, { server, revision, method }])
+          assert.strictEqual(lines.filter((line) => line.includes("https://x")).length, 1)
+        })
+      ))
+  })
+}
+
 for (const revision of Revision.sessionEra) {
   describe(revision, () => {
     it.effect("When roots change, clients that support `listChanged` MUST send a notification", () =>

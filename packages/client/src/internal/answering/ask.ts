@@ -103,7 +103,7 @@ export const put = (services: Services, question: InputRequest, asker: Asker): P
     case "sampling/createMessage":
       return services.sampling!.put(question.params, asker)
     case "roots/list":
-      return Result.succeed(Effect.map(services.roots!.list, (roots) => ({ roots })))
+      return Result.succeed(Effect.map(services.roots!.list(asker), (roots) => ({ roots })))
     case "elicitation/create":
       return elicit(services.elicitation, question.params, asker)
   }

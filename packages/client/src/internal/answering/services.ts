@@ -66,10 +66,10 @@ export class Sampling extends Context.Service<Sampling, Model>()("@skein/client/
 
 /** The places that the host works in. */
 export interface Places {
-  readonly list: Effect.Effect<ReadonlyArray<Root>>
+  readonly list: (asker: Asker) => Effect.Effect<ReadonlyArray<Root>>
   /** One element for each change, several that come at once may be one; absent where nothing changes. */
   readonly changes: Stream.Stream<unknown> | undefined
 }
 
-/** Answers `roots/list`. Made by `layer` or `layerStream`. */
+/** Answers `roots/list`. Made by `layer`, `layerStream` or `layerEffect`. */
 export class Roots extends Context.Service<Roots, Places>()("@skein/client/Roots") {}
