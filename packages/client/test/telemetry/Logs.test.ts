@@ -1,0 +1,218 @@
+/** The log messages of servers. */
+import { assert, describe, it } from "@effect/vitest"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Revision from "@skein/protocol/Revision"
+import * as Link from "@skein/runtime/Link"
+import * as McpServer from "@skein/server/McpServer"
+import * as Tool from "@skein/server/Tool"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as References from "effect/References"
+import * as Stream from "effect/Stream"
+import * as Client from "../../src/Client.ts"
+import * as Logs from "../../src/Logs.ts"
+import { open, pass, settle } from "../changes/kit.ts"
+import { ok, refuse } from "../support/scripted.ts"
+
+const capabilities = { logging: {} }
+const meta = "io.modelcontextprotocol/logLevel"
+
+interface Line {
+  readonly level: string
+  readonly message: unknown
+  readonly annotations: Readonly<Record<string, unknown>>
+}
+
+/** Remembers what is logged. */
+const keep = (lines: Array<Line>) =>
+  Logger.layer([
+    Logger.make(({ fiber, logLevel, message }) => {
+      const [text] = Array.isArray(message) ? message : [message]
+      lines.push({ level: logLevel, message: text, annotations: fiber.getRef(References.CurrentLogAnnotations) })
+    })
+  ])
+
+describe("client.logs", () => {
+  for (const revision of Revision.all) {
+    it.effect(`${revision} · the messages of a server of ours, at the level that was set and above`, () =>
+      Effect.gen(function*() {
+        const work = Tool.layer(Tool.make("work"), () =>
+          Effect.gen(function*() {
+            yield* Effect.logInfo("quiet")
+            yield* Effect.logWarning("loud")
+            yield* Effect.logError("louder")
+            return "done"
+          }))
+        const layer = McpServer.layer({ name: "talking", version: "1.0.0" }, work)
+        const { serve } = Context.get(yield* Layer.build(layer), McpServer.McpServer)
+        const client = yield* Client.make(Link.transport(serve), { revisions: [revision] })
+        const logs = yield* Effect.forkChild(Stream.runCollect(Stream.take(client.logs, 2)), { startImmediately: true })
+        yield* client.setLoggingLevel("warning")
+        yield* client.callTool("work")
+        const messages = yield* Fiber.join(logs)
+        assert.deepStrictEqual(messages.map(({ params: { level } }) => level), ["warning", "error"])
+        assert.include(JSON.stringify(messages[0]?.params.data), "loud")
+      }).pipe(Effect.provide(Logger.layer([]))))
+  }
+
+  it.effect("other notifications take no room in its buffer", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* open("2025-11-25", () => ok({}), { notificationBuffer: 2 })
+      const seen: Array<unknown> = []
+      const reading = Stream.runForEach(client.logs, ({ params: { data } }) =>
+        Effect.andThen(Effect.sync(() => seen.push(data)), Effect.sleep(1000)))
+      yield* Effect.forkChild(reading, { startImmediately: true })
+      const log = (data: number) =>
+        server.notify("notifications/message", { level: "info", data })
+      log(0)
+      yield* settle
+      log(1)
+      for (let n = 0; n < 10; n++) server.notify("notifications/tools/list_changed")
+      log(2)
+      for (let n = 0; n < 3; n++) yield* pass(1000)
+      assert.deepStrictEqual(seen, [0, 1, 2])
+    }))
+})
+
+describe("the level", () => {
+  const reconnect = { initialDelay: 1000, jitter: "none" } as const
+
+  it.effect("2025-11-25 · after a reconnect the level that was set is set again, before anything else is asked", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* open("2025-11-25", () => ok({ content: [] }), { reconnect }, capabilities)
+      yield* client.setLoggingLevel("error")
+      yield* client.setLoggingLevel("debug")
+      server.hangUp()
+      yield* settle
+      const call = yield* Effect.forkChild(client.callTool("t"), { startImmediately: true }).pipe(
+        Effect.provideService(Client.Client, client)
+      )
+      yield* pass(1000)
+      yield* Fiber.await(call)
+      const levels = server.requests("logging/setLevel").map(({ params }) => params?.["level"])
+      assert.deepStrictEqual(levels, ["error", "debug", "debug"])
+      assert.strictEqual(
+        server.methods.lastIndexOf("notifications/initialized") + 1,
+        server.methods.lastIndexOf("logging/setLevel")
+      )
+    }))
+
+  it.effect("one that the server refused is not set again, and without one nothing is", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* open("2025-11-25", () => refuse(-32602, "No"), { reconnect }, capabilities)
+      yield* Effect.flip(client.setLoggingLevel("error"))
+      server.hangUp()
+      yield* pass(1000)
+      assert.strictEqual(server.connections, 2)
+      assert.strictEqual(server.requests("logging/setLevel").length, 1)
+    }))
+
+  it.effect("that a server refuses when it is set again costs a warning, and nothing else", () => {
+    const lines: Array<Line> = []
+    return Effect.gen(function*() {
+      const { client, server } = yield* open(
+        "2025-11-25",
+        ({ method }, server) =>
+          server.connections > 1 && method === "logging/setLevel" ? refuse(-32602, "No") : ok({ content: [] }),
+        { reconnect },
+        {
+          logging: {},
+          tools: {}
+        }
+      )
+      yield* client.setLoggingLevel("error")
+      server.hangUp()
+      yield* pass(1000)
+      yield* client.callTool("t")
+      assert.deepStrictEqual(lines.map(({ level }) => level), ["Warn"])
+    }).pipe(Effect.provide(keep(lines)))
+  })
+
+  it.effect("2026-07-28 · each request carries it, after a reconnect too", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* open("2026-07-28", () => ok({ resultType: "complete", content: [] }), {
+        reconnect
+      }, {
+        logging: {},
+        tools: {}
+      })
+      yield* client.callTool("t")
+      yield* client.setLoggingLevel("notice")
+      yield* client.callTool("t")
+      server.hangUp()
+      yield* pass(1000)
+      yield* client.callTool("t")
+      const levels = server.requests("tools/call").map(({ params }) => (params?.["_meta"] as JsonRpc.JsonObject)[meta])
+      assert.deepStrictEqual(levels, [undefined, "notice", "notice"])
+    }))
+})
+
+describe("Logs.forward", () => {
+  const forwarded = (params: ReadonlyArray<JsonRpc.JsonObject>, options?: Logs.Options) => {
+    const lines: Array<Line> = []
+    return Effect.gen(function*() {
+      const { client, server } = yield* open("2025-11-25", () => ok({}))
+      const fiber = yield* Effect.forkChild(Logs.forward(client, options), { startImmediately: true })
+      for (const message of params) server.notify("notifications/message", message)
+      yield* settle
+      server.hangUp()
+      // It ends with the client.
+      yield* Fiber.join(fiber)
+      return lines
+    }).pipe(
+      Effect.provide(keep(lines)),
+      Effect.provideService(References.MinimumLogLevel, "All")
+    )
+  }
+
+  it.effect("2025-11-25 · the levels of RFC 5424 become Effect's, with the names of the server and of the logger", () =>
+    Effect.gen(function*() {
+      const levels = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+      const lines = yield* forwarded(levels.map((level) => ({ level, logger: "db", data: `at ${level}` })))
+      assert.deepStrictEqual(lines.map(({ level }) => level), [
+        "Debug",
+        "Info",
+        "Info",
+        "Warn",
+        "Error",
+        "Fatal",
+        "Fatal",
+        "Fatal"
+      ])
+      assert.deepStrictEqual(lines[2], {
+        level: "Info",
+        message: "at notice",
+        annotations: { "mcp.server": "scripted", "mcp.level": "notice", "mcp.logger": "db" }
+      })
+    }))
+
+  it.effect("what is no text is written as JSON", () =>
+    Effect.gen(function*() {
+      const lines = yield* forwarded([{ level: "info", data: { a: [1, "x"] } }, { level: "info", data: null }, {
+        level: "info",
+        data: 7
+      }])
+      assert.deepStrictEqual(lines.map(({ message }) => message), [`{"a":[1,"x"]}`, "null", "7"])
+    }))
+
+  it.effect("a text that is hostile is one line, without what moves the cursor or hides, and is cut off at maxLength; 4,096 by default", () =>
+    Effect.gen(function*() {
+      const data = "a\n[12:00] ERROR (#1): fake\r\u001b[2J\u0000\u202e\u2028\ud800 é 漢 😀"
+      const [line] = yield* forwarded([{ level: "info", logger: "x\ny", data }])
+      assert.strictEqual(
+        line?.message,
+        "a\\u{a}[12:00] ERROR (#1): fake\\u{d}\\u{1b}[2J\\u{0}\\u{202e}\\u{2028}\\u{d800} é 漢 😀"
+      )
+      assert.strictEqual(line?.annotations["mcp.logger"], "x\\u{a}y")
+      const long = "x".repeat(10_000)
+      const messages = [{ level: "info", logger: long, data: long }, { level: "info", data: { long } }]
+      for (const [options, size] of [[{}, 4096], [{ maxLength: 10 }, 10]] as const) {
+        const lines = yield* forwarded(messages, options)
+        for (const { message } of lines) assert.strictEqual((message as string).length, size + 1)
+        assert.strictEqual((lines[0]?.annotations["mcp.logger"] as string).length, 129)
+      }
+    }))
+})
