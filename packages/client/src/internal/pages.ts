@@ -10,9 +10,13 @@ export interface Bounds {
   readonly maxItems: number
 }
 
+const isUnknownCursor = ({ error }: ClientError): boolean => error?.reason === "InvalidParams"
+
 /**
  * Asks for one page after the other and gathers their items. A missing `nextCursor` is the end, and nothing else is: an empty
- * text is a cursor too (server/utilities/pagination). A cursor that comes a second time would go on for ever.
+ * text is a cursor too (server/utilities/pagination). A cursor that comes a second time would go on for ever. One that the server
+ * does not know any more is, once, no failure: the page that it came from may have been kept ("If a cursor becomes invalid, the
+ * client SHOULD discard all cached pages and re-fetch from the beginning", 2026-07-28, caching).
  */
 export const walk = <P extends { readonly nextCursor?: string }, A>(
   method: string,
@@ -24,8 +28,19 @@ export const walk = <P extends { readonly nextCursor?: string }, A>(
     const all: Array<A> = []
     const seen = new Set<string>()
     let cursor: string | undefined = undefined
+    let begunAnew = false
     for (let pages = 1;; pages++) {
-      const next: P = yield* page(cursor)
+      const asked = page(cursor)
+      const next: P | undefined = yield* cursor === undefined || begunAnew
+        ? asked
+        : Effect.catchIf(asked, isUnknownCursor, () => Effect.succeed(undefined))
+      if (next === undefined) {
+        begunAnew = true
+        all.length = 0
+        seen.clear()
+        cursor = undefined
+        continue
+      }
       for (const item of items(next)) all.push(item)
       if (all.length > bounds.maxItems) {
         const message = `${method} gave more than ${bounds.maxItems} items (maxItems)`

@@ -22,6 +22,12 @@ export interface Settings {
   readonly fork: (effect: Effect.Effect<void>) => void
 }
 
+/** An entry as it should be, and newer than what made it stale; the store may be anybody's. */
+const sound = (entry: Entry | undefined, since: number): Entry | undefined =>
+  typeof entry?.text === "string" && Number.isFinite(entry.receivedAt) && entry.receivedAt > since && entry.ttlMs > 0
+    ? entry
+    : undefined
+
 // At the bound all responses of the method are told to be stale.
 const maxWaiting = 1_000
 
@@ -55,16 +61,21 @@ export class Keeping {
     return (this.#changes.get(method) ?? 0) + (this.#changes.get(everything) ?? 0)
   }
 
-  /** The newest response that is kept, everybody's or one's own; it need not be fresh. */
+  /**
+   * The newest response that is kept, everybody's or one's own; it need not be fresh. Whoever asks compares `changes` before and
+   * after.
+   */
   get(method: string, params: string): Effect.Effect<Entry | undefined> {
     const { partition, store } = this.#settings
     if (!this.#used) return Effect.succeed(undefined)
     this.#tell()
     const at = (partition: string | undefined) => this.#guarded(store.get(this.#key(method, params, partition)))
-    const shared = Effect.map(at(undefined), (entry) => this.#sound(method, entry))
+    // As it is now: the store may find an entry, and be told that it is stale before this side hears of it.
+    const since = this.#staleSince(method)
+    const shared = Effect.map(at(undefined), (entry) => sound(entry, since))
     if (partition === undefined) return shared
     return Effect.zipWith(shared, at(partition), (one, other) => {
-      const own = this.#sound(method, other)
+      const own = sound(other, since)
       return one === undefined || (own !== undefined && own.receivedAt >= one.receivedAt) ? own : one
     }, { concurrent: this.#settings.timeout !== undefined })
   }
@@ -102,14 +113,9 @@ export class Keeping {
     return { server: this.#settings.server, method, params, partition }
   }
 
-  /** An entry as it should be, and not older than what made it stale; the store may be anybody's. */
-  #sound(method: string, entry: Entry | undefined): Entry | undefined {
-    if (
-      entry === undefined || typeof entry.text !== "string" || typeof entry.receivedAt !== "number" ||
-      typeof entry.ttlMs !== "number"
-    ) return undefined
-    const since = Math.max(this.#since.get(method) ?? -1, this.#since.get(everything) ?? -1)
-    return entry.receivedAt <= since ? undefined : entry
+  /** What was received by then is stale, whatever the store has heard. */
+  #staleSince(method: string): number {
+    return Math.max(this.#since.get(method) ?? -1, this.#since.get(everything) ?? -1)
   }
 
   /** Tells the store what is stale, one after the other. What it does not take it is told again, the next time. */

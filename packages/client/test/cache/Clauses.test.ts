@@ -1,0 +1,367 @@
+/** 2026-07-28, server/utilities/caching, clause by clause. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Method from "@skein/protocol/Method"
+import * as Revision from "@skein/protocol/Revision"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
+import * as Client from "../../src/Client.ts"
+import type { RequestOptions } from "../../src/Client.ts"
+import { ok, refuse, scripted, speaks } from "../support/scripted.ts"
+import { client, counted, countOf, minute, now } from "./cached.ts"
+
+const gets: Readonly<
+  Record<string, (client: Client.Client, options?: RequestOptions) => Effect.Effect<unknown, unknown>>
+> = {
+  "server/discover": (client, options) => client.request(Method.Discover, {}, options),
+  "tools/list": (client, options) => client.listTools(options),
+  "prompts/list": (client, options) => client.listPrompts(options),
+  "resources/list": (client, options) => client.listResources(options),
+  "resources/templates/list": (client, options) => client.listResourceTemplates(options),
+  "resources/read": (client, options) => client.readResource("r:1", options)
+}
+
+describe("freshness", () => {
+  for (const [method, get] of Object.entries(gets)) {
+    it.effect(`2026-07-28 · ${method}: considered fresh while now < t_received + ttlMs, then SHOULD re-fetch on next access`, () =>
+      Effect.gen(function*() {
+        const { client: it } = yield* client(counted(minute))
+        const first = yield* get(it)
+        assert.strictEqual(countOf(first), 1)
+        yield* TestClock.adjust(59_999)
+        assert.deepStrictEqual(yield* get(it), first)
+        yield* TestClock.adjust(1)
+        assert.strictEqual(countOf(yield* get(it)), 2)
+        assert.strictEqual(countOf(yield* get(it)), 2)
+      }))
+  }
+
+  for (
+    const [what, hints] of [["0", { ttlMs: 0 }], ["absent", {}], ["negative, SHOULD treat it as 0", {
+      ttlMs: -5
+    }]] as const
+  ) {
+    it.effect(`2026-07-28 · a ttlMs that is ${what}: immediately stale`, () =>
+      Effect.gen(function*() {
+        const { client: it } = yield* client(counted({ cacheScope: "public", ...hints }))
+        assert.strictEqual(countOf(yield* it.listTools()), 1)
+        assert.strictEqual(countOf(yield* it.listTools()), 2)
+      }))
+  }
+
+  it.effect("2026-07-28 · SHOULD NOT treat TTL as a polling interval: nothing is asked that nobody needs", () =>
+    Effect.gen(function*() {
+      const { client: it, server } = yield* client(counted(minute))
+      yield* it.listTools()
+      yield* TestClock.adjust("2 hours")
+      assert.strictEqual(server.requests("tools/list").length, 1)
+    }))
+
+  it.effect("maxTtl: 24 hours by default, whatever ttlMs says", () =>
+    Effect.gen(function*() {
+      const { client: long } = yield* client(counted({ ...minute, ttlMs: Number.MAX_SAFE_INTEGER }))
+      const { client: short } = yield* client(counted(minute), { maxTtl: "1 second" })
+      yield* long.listTools()
+      yield* short.listTools()
+      yield* TestClock.adjust(1_000)
+      assert.strictEqual(countOf(yield* short.listTools()), 2)
+      yield* TestClock.adjust(24 * 3_600_000 - 1_001)
+      assert.strictEqual(countOf(yield* long.listTools()), 1)
+      yield* TestClock.adjust(1)
+      assert.strictEqual(countOf(yield* long.listTools()), 2)
+    }))
+
+  for (const revision of Revision.all.filter((revision) => revision < "2026-07-28")) {
+    it.effect(`${revision} · knows no ttlMs: nothing is kept, also where a server says one`, () =>
+      Effect.gen(function*() {
+        const server = scripted(speaks(revision, counted(minute)))
+        const it = yield* Client.make(server.transport)
+        yield* it.listTools()
+        yield* it.listTools()
+        assert.strictEqual(server.requests("tools/list").length, 2)
+      }))
+  }
+})
+
+describe("the key", () => {
+  it.effect("2026-07-28 · MUST NOT serve a cached response for a request whose method or parameters differ", () =>
+    Effect.gen(function*() {
+      const { client: it, server } = yield* client(counted(minute))
+      for (let times = 0; times < 2; times++) {
+        for (const cursor of [undefined, "", "a", "b"]) yield* it.listTools({ cursor })
+        for (const uri of ["r:1", "r:2"]) yield* it.readResource(uri)
+        yield* it.listPrompts()
+        yield* it.request(Method.ReadResource, { uri: "r:1", _meta: { "example.com/tenant": "a" } })
+      }
+      assert.strictEqual(server.requests("tools/list").length, 4)
+      assert.strictEqual(server.requests("resources/read").length, 3)
+      assert.strictEqual(server.requests("prompts/list").length, 1)
+    }))
+
+  it.effect("what the protocol itself says in _meta of a request is no part of it: progress, traces", () =>
+    Effect.gen(function*() {
+      const { client: it, server } = yield* client(counted(minute))
+      yield* it.listTools()
+      yield* it.listTools({ onProgress: () => {} })
+      yield* it.request(Method.ListTools, {
+        _meta: { traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" }
+      })
+      yield* it.setLoggingLevel("error").pipe(Effect.ignore)
+      yield* it.listTools()
+      assert.strictEqual(server.requests("tools/list").length, 1)
+    }))
+
+  it.effect("2026-07-28 · requests carrying inputResponses or requestState MUST NOT be cached, nor answered from what is", () =>
+    Effect.gen(function*() {
+      const { client: it, server } = yield* client(counted(minute))
+      yield* it.readResource("r:1")
+      for (let times = 0; times < 2; times++) {
+        yield* it.request(Method.ReadResource, { uri: "r:1", requestState: "s" })
+        yield* it.request(Method.ReadResource, { uri: "r:1", inputResponses: {} })
+      }
+      assert.strictEqual(server.requests("resources/read").length, 5)
+      yield* it.readResource("r:1")
+      assert.strictEqual(server.requests("resources/read").length, 5)
+    }))
+
+  it.effect("2026-07-28 · results produced through multi round-trip requests MUST NOT be cached", () =>
+    Effect.gen(function*() {
+      const { client: it, server } = yield* client((request, server) =>
+        request.params?.["requestState"] === undefined
+          ? ok({ resultType: "input_required", requestState: "s" })
+          : counted(minute)(request, server)
+      )
+      yield* it.readResource("r:1")
+      yield* it.readResource("r:1")
+      assert.strictEqual(server.requests("resources/read").length, 4)
+    }))
+})
+
+describe("notices", () => {
+  const kinds: ReadonlyArray<readonly [string, ReadonlyArray<string>]> = [
+    ["tools", ["tools/list"]],
+    ["prompts", ["prompts/list"]],
+    ["resources", ["resources/list", "resources/templates/list"]]
+  ]
+  for (const [kind, listings] of kinds) {
+    it.effect(`2026-07-28 · notifications/${kind}/list_changed invalidates the cached response, and no other`, () =>
+      Effect.gen(function*() {
+        const { client: it, server } = yield* client(counted(minute))
+        for (const get of Object.values(gets)) yield* get(it)
+        server.notify(`notifications/${kind}/list_changed`)
+        yield* it.ping
+        const asked = server.received.length
+        for (let times = 0; times < 2; times++) for (const get of Object.values(gets)) yield* get(it)
+        assert.deepStrictEqual(server.methods.slice(asked).sort(), [...listings])
+      }))
+  }
+
+  it.effect("2026-07-28 · notifications/resources/updated invalidates what was read of the uri, and of what it may be a part of", () =>
+    Effect.gen(function*() {
+      const { client: it, server } = yield* client(counted(minute))
+      const uris = ["file:///a/b", "file:///a/", "file:///a", "file:///b", "file:///a/b/c"]
+      for (const uri of uris) yield* it.readResource(uri)
+      yield* it.listResources()
+      server.notify("notifications/resources/updated", { uri: "file:///a/b" })
+      yield* it.ping
+      const asked = server.received.length
+      for (const uri of uris) yield* it.readResource(uri)
+      yield* it.listResources()
+      const read = server.received.slice(asked).map((message) => "params" in message && message.params?.["uri"])
+      assert.deepStrictEqual(read, ["file:///a/b", "file:///a/", "file:///a"])
+    }))
+
+  it.effect("one that comes while the answer is on its way: the answer may be older, and is not kept", () =>
+    Effect.gen(function*() {
+      const { client: it, server } = yield* client(() => "silence")
+      const asking = yield* Effect.forkChild(it.listTools(), { startImmediately: true })
+      while (server.requests("tools/list").length === 0) yield* Effect.yieldNow
+      server.notify("notifications/tools/list_changed")
+      const [{ id }] = server.requests("tools/list") as [{ readonly id: number }, ...ReadonlyArray<unknown>]
+      server.send({ _tag: "Success", id, result: { resultType: "complete", tools: [], ...minute } })
+      yield* Fiber.join(asking)
+      const again = yield* Effect.forkChild(it.listTools(), { startImmediately: true })
+      while (server.requests("tools/list").length === 1) yield* Effect.yieldNow
+      yield* Fiber.interrupt(again)
+    }))
+
+  it.effect("forgetResponses forgets everything of the server", () =>
+    Effect.gen(function*() {
+      const { client: it, server } = yield* client(counted(minute))
+      for (const get of Object.values(gets)) yield* get(it)
+      yield* it.forgetResponses
+      const asked = server.received.length
+      for (const get of Object.values(gets)) yield* get(it)
+      assert.strictEqual(server.received.length - asked, Object.keys(gets).length)
+    }))
+})
+
+describe("pages", () => {
+  it.effect("2026-07-28 · the freshness clock for each page starts at the time that page was received", () =>
+    Effect.gen(function*() {
+      const { client: it, server } = yield* client(counted(minute))
+      yield* it.listTools()
+      yield* TestClock.adjust(30_000)
+      yield* it.listTools({ cursor: "b" })
+      yield* TestClock.adjust(30_000)
+      yield* it.listTools({ cursor: "b" })
+      assert.strictEqual(server.requests("tools/list").length, 2)
+      yield* it.listTools()
+      assert.strictEqual(server.requests("tools/list").length, 3)
+    }))
+
+  it.effect("2026-07-28 · a cursor that becomes invalid: SHOULD discard all cached pages and re-fetch from the beginning", () =>
+    Effect.gen(function*() {
+      let generation = 1
+      const { client: it, server } = yield* client(({ params }) => {
+        const cursor = params?.["cursor"]
+        const hints = { resultType: "complete", ...minute }
+        const tool = (name: string) => ({ name, inputSchema: { type: "object" } })
+        if (cursor === undefined) return ok({ ...hints, tools: [tool(`a${generation}`)], nextCursor: `${generation}` })
+        if (cursor !== `${generation}`) return refuse(-32602, "Unknown cursor")
+        return ok({ ...hints, tools: [tool(`b${generation}`)], ttlMs: 1_000 })
+      })
+      const names = Effect.map(it.allTools, (tools) => tools.map(({ name }) => name))
+      assert.deepStrictEqual(yield* names, ["a1", "b1"])
+      yield* TestClock.adjust(2_000)
+      generation = 2
+      // The first page is fresh, and leads to a second one that is gone.
+      assert.deepStrictEqual(yield* names, ["a2", "b2"])
+      assert.strictEqual(server.requests("tools/list").length, 5)
+    }))
+
+  it.effect("a cursor that is never valid is a failure, after the second time", () =>
+    Effect.gen(function*() {
+      const { client: it, server } = yield* client(({ params }) =>
+        params?.["cursor"] === undefined
+          ? ok({ resultType: "complete", tools: [], nextCursor: "x", ...minute })
+          : refuse(-32602, "Unknown cursor")
+      )
+      const error = yield* Effect.flip(it.allTools)
+      assert.strictEqual(error.error?.reason, "InvalidParams")
+      assert.strictEqual(server.requests("tools/list").length, 4)
+    }))
+})
+
+describe("how it is asked for", () => {
+  it.effect("refresh asks, and keeps what comes; bypass asks, and leaves what is kept", () =>
+    Effect.gen(function*() {
+      const { client: it } = yield* client(counted(minute))
+      assert.strictEqual(countOf(yield* it.listTools()), 1)
+      assert.strictEqual(countOf(yield* it.listTools({ cache: "bypass" })), 2)
+      assert.strictEqual(countOf(yield* it.listTools({ cache: "use" })), 1)
+      assert.strictEqual(countOf(yield* it.listTools({ cache: "refresh" })), 3)
+      assert.strictEqual(countOf(yield* it.listTools()), 3)
+    }))
+
+  it.effect("a refresh that says ttlMs 0, or that it is gone, takes away what was kept", () =>
+    Effect.gen(function*() {
+      let answer: "kept" | "stale" | "gone" = "kept"
+      const { client: it, server } = yield* client(() =>
+        answer === "gone"
+          ? refuse(-32602, "Resource not found", { uri: "r:1" })
+          : now({ contents: [], ...(answer === "kept" ? minute : {}) })
+      )
+      for (const next of ["stale", "gone"] as const) {
+        answer = "kept"
+        yield* it.readResource("r:1", { cache: "refresh" })
+        answer = next
+        yield* Effect.ignore(it.readResource("r:1", { cache: "refresh" }))
+        const asked = server.received.length
+        yield* Effect.ignore(it.readResource("r:1"))
+        assert.strictEqual(server.received.length, asked + 1, next)
+      }
+    }))
+
+  it.effect("ping asks the server in any case, and keeps nothing", () =>
+    Effect.gen(function*() {
+      const { client: it, server } = yield* client(counted(minute))
+      yield* it.request(Method.Discover, {})
+      const asked = server.requests("server/discover").length
+      yield* it.ping
+      yield* it.ping
+      assert.strictEqual(server.requests("server/discover").length, asked + 2)
+    }))
+
+  it.effect("cache: false keeps nothing", () =>
+    Effect.gen(function*() {
+      const { client: it } = yield* client(counted(minute), false)
+      assert.strictEqual(countOf(yield* it.listTools()), 1)
+      assert.strictEqual(countOf(yield* it.listTools()), 2)
+      yield* it.forgetResponses
+    }))
+
+  it.effect("what one caller does to a result does nothing to that of the next", () =>
+    Effect.gen(function*() {
+      const { client: it } = yield* client(counted(minute))
+      for (let times = 0; times < 3; times++) {
+        const { tools } = yield* it.listTools()
+        assert.deepStrictEqual(tools, [{ name: "t", inputSchema: { type: "object" } }])
+        const spoiled = tools as Array<{ name: string; inputSchema: { type: string } }>
+        spoiled[0]!.inputSchema.type = "nonsense"
+        spoiled.pop()
+      }
+    }))
+})
+
+describe("staleIfError", () => {
+  const outage = () => {
+    let up = true
+    const fresh = counted(minute)
+    return {
+      script: ((request, server) => up ? fresh(request, server) : "silence") as typeof fresh,
+      begin: () => void (up = false),
+      end: () => void (up = true)
+    }
+  }
+  const failing = (it: Client.Client, options?: RequestOptions) =>
+    Effect.gen(function*() {
+      const asking = yield* Effect.forkChild(Effect.exit(it.listTools(options)), { startImmediately: true })
+      yield* TestClock.adjust("60 seconds")
+      return yield* Effect.flatten(Fiber.join(asking))
+    })
+
+  it.effect("2026-07-28 · MAY serve stale responses if errors occur during re-fetching: not by default", () =>
+    Effect.gen(function*() {
+      const { begin, script } = outage()
+      const { client: it } = yield* client(script)
+      yield* it.listTools()
+      begin()
+      yield* TestClock.adjust(60_000)
+      assert.strictEqual((yield* Effect.flip(failing(it))).reason, "TimedOut")
+    }))
+
+  it.effect("for as long as it says, when nobody answers; not to a refresh, and not what was invalidated", () =>
+    Effect.gen(function*() {
+      const { begin, end, script } = outage()
+      const { client: it, server } = yield* client(script, { staleIfError: "5 minutes" })
+      yield* it.listTools()
+      begin()
+      yield* TestClock.adjust(60_000)
+      assert.strictEqual(countOf(yield* failing(it)), 1)
+      assert.strictEqual((yield* Effect.flip(failing(it, { cache: "refresh" }))).reason, "TimedOut")
+      assert.strictEqual(countOf(yield* failing(it)), 1)
+      yield* TestClock.adjust("5 minutes")
+      assert.strictEqual((yield* Effect.flip(failing(it))).reason, "TimedOut")
+      end()
+      yield* it.listTools()
+      begin()
+      yield* TestClock.adjust(60_000)
+      server.notify("notifications/tools/list_changed")
+      assert.strictEqual((yield* Effect.flip(failing(it))).reason, "TimedOut")
+    }))
+
+  it.effect("an error that the server answers with is an answer", () =>
+    Effect.gen(function*() {
+      let up = true
+      const fresh = counted(minute)
+      const { client: it } = yield* client(
+        (request, server) => up ? fresh(request, server) : refuse(-32603, "no"),
+        { staleIfError: "5 minutes" }
+      )
+      yield* it.listTools()
+      up = false
+      yield* TestClock.adjust(60_000)
+      assert.strictEqual((yield* Effect.flip(it.listTools())).reason, "Protocol")
+    }))
+})

@@ -1,0 +1,151 @@
+/** Whatever happens in whatever order, nothing is given that is stale, or another's. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Method from "@skein/protocol/Method"
+import type { ReadResourceResult } from "@skein/protocol/Resource"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
+import * as Cache from "../../src/internal/cache.ts"
+import * as ResponseCache from "../../src/ResponseCache.ts"
+
+const who = ["ada", "bob"] as const
+const uris = ["r:1", "r:2", "r:1/part"]
+
+const Step = Schema.Struct({
+  what: Schema.Literals(["get", "get", "get", "get", "refresh", "bypass", "notice", "list changed", "wait", "forget"]),
+  who: Schema.Literals(who),
+  uri: Schema.Literals([0, 1, 2]),
+  cacheScope: Schema.Literals(["public", "private"]),
+  /** In steps of 10 ms. */
+  ttl: Schema.Literals([0, 1, 2, 5, 50]),
+  wait: Schema.Literals([0, 1, 2, 10]),
+  /** How many turns the server takes, and the store. */
+  turns: Schema.Literals([0, 0, 1, 3])
+})
+type Step = typeof Step.Type
+
+/** What an answer says of itself. */
+interface Said {
+  readonly by: string
+  readonly uri: string
+  readonly at: number
+  readonly ttl: number
+  readonly cacheScope: string
+  /** How many notices about the resource its client had heard, when the server answered. */
+  readonly heard: number
+}
+
+const turns = (count: number) => Effect.forEach(Array.from({ length: count }), () => Effect.yieldNow, { discard: true })
+
+/** A store that takes its turns, as one that is far away does. */
+const slow = (store: ResponseCache.Store, count: () => number): ResponseCache.Store => ({
+  get: (key) => Effect.andThen(turns(count()), Effect.tap(store.get(key), () => turns(count()))),
+  set: (key, entry) => Effect.andThen(turns(count()), store.set(key, entry)),
+  invalidate: (stale) => Effect.andThen(turns(count()), store.invalidate(stale))
+})
+
+const concerns = (notice: string, uri: string): boolean => uri === notice || notice.startsWith(`${uri}/`)
+
+const play = (steps: ReadonlyArray<Step>, isSlow: boolean, concurrency: number) =>
+  Effect.gen(function*() {
+    let pace = 0
+    const memory = ResponseCache.memory({ maxEntries: 4 })
+    const store = isSlow ? slow(memory, () => pace) : memory
+    const heard = new Map<string, number>()
+    const caches = new Map<string, Cache.Cached>()
+    for (const partition of who) caches.set(partition, yield* Cache.make({ store, server: "s", partition }))
+    const heardOf = (who: string, uri: string): number => heard.get(`${who} ${uri}`) ?? 0
+    const hear = (who: string, notice: string) => {
+      for (const uri of uris) if (concerns(notice, uri)) heard.set(`${who} ${uri}`, heardOf(who, uri) + 1)
+    }
+    const counts = { asked: 0, given: 0 }
+
+    const get = (step: Step, mode: "use" | "refresh" | "bypass"): Effect.Effect<void> =>
+      Effect.gen(function*() {
+        const uri = uris[step.uri]!
+        let wasAsked = false
+        const answer = Effect.gen(function*() {
+          wasAsked = true
+          const heard = heardOf(step.who, uri)
+          yield* turns(step.turns)
+          const { cacheScope, ttl } = step
+          const said: Said = { by: step.who, uri, at: yield* Clock.currentTimeMillis, ttl: ttl * 10, cacheScope, heard }
+          const result: ReadResourceResult = {
+            contents: [{ uri, text: JSON.stringify(said) }],
+            ttlMs: ttl * 10,
+            cacheScope
+          }
+          return { result, keep: true }
+        })
+        const before = heardOf(step.who, uri)
+        const begun = yield* Clock.currentTimeMillis
+        const result = yield* mode === "bypass"
+          ? Effect.map(answer, ({ result }) => result)
+          : caches.get(step.who)!.through(Method.ReadResource, { uri }, mode, answer)
+        const [content] = result.contents
+        const said = JSON.parse((content as { readonly text: string }).text) as Said
+        assert.strictEqual(said.uri, uri)
+        counts[wasAsked ? "asked" : "given"]++
+        if (wasAsked) return assert.strictEqual(said.by, step.who)
+        assert.strictEqual(mode, "use")
+        assert.isTrue(said.by === step.who || said.cacheScope === "public", "of another principal")
+        assert.isBelow(begun, said.at + said.ttl, "stale by its age")
+        if (said.by === step.who) assert.isAtLeast(said.heard, before, "stale by a notice")
+      }).pipe(Effect.orDie)
+
+    const run = (step: Step): Effect.Effect<void> => {
+      pace = step.turns
+      const cache = caches.get(step.who)!
+      switch (step.what) {
+        case "get":
+          return get(step, "use")
+        case "refresh":
+        case "bypass":
+          return get(step, step.what)
+        case "wait":
+          return TestClock.adjust(step.wait * 10)
+        case "forget":
+          for (const uri of uris) heard.set(`${step.who} ${uri}`, heardOf(step.who, uri) + 1)
+          return Effect.sync(cache.forget)
+        case "list changed":
+          return Effect.sync(() => cache.notice({ method: "notifications/resources/list_changed" }))
+        case "notice":
+          return Effect.sync(() => {
+            const uri = uris[step.uri]!
+            hear(step.who, uri)
+            cache.notice({ method: "notifications/resources/updated", params: { uri } })
+          })
+      }
+    }
+    yield* Effect.forEach(steps, run, { concurrency, discard: true })
+    return counts
+  }).pipe(Effect.scoped)
+
+const many = Schema.Array(Step).check(Schema.isMinLength(20), Schema.isMaxLength(60))
+
+describe("any order of gets, notices and time", () => {
+  const total = { asked: 0, given: 0 }
+  for (
+    const [what, isSlow, concurrency] of [
+      ["one after the other", false, 1],
+      ["at once", false, 4],
+      ["with a store that takes its time", true, 4]
+    ] as const
+  ) {
+    it.effect.prop(
+      `2026-07-28 · MUST NOT give what is stale or of another principal: ${what}`,
+      [many],
+      ([steps]) =>
+        Effect.map(play(steps, isSlow, concurrency), ({ asked, given }) => {
+          total.asked += asked
+          total.given += given
+        })
+    )
+  }
+
+  it("both happens: the server is asked, and is not", () => {
+    assert.isAbove(total.given, 100)
+    assert.isAbove(total.asked, 100)
+  })
+})

@@ -1,0 +1,263 @@
+/** A store that several clients use, and one that does not do what it should. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
+import * as ResponseCache from "../../src/ResponseCache.ts"
+import { mirroring, page, tool, warnings } from "../definitions/listed.ts"
+import { ok } from "../support/scripted.ts"
+import { client, counted, countOf, minute } from "./cached.ts"
+
+const server = "https://example.com/mcp"
+const mine = { ttlMs: 60_000, cacheScope: "private" }
+
+describe("a store that is shared", () => {
+  it.effect("2026-07-28 · public: MAY serve the cached response to any user", () =>
+    Effect.gen(function*() {
+      const store = ResponseCache.memory()
+      const script = counted(minute)
+      for (const partition of ["ada", "bob", undefined]) {
+        const { client: it } = yield* client(script, { store, server, partition })
+        assert.strictEqual(countOf(yield* it.listTools()), 1)
+      }
+    }))
+
+  for (const hints of [mine, { ttlMs: 60_000 }]) {
+    it.effect(`2026-07-28 · ${hints === mine ? "private" : "no cacheScope"}: caches MUST NOT be shared across authorization contexts`, () =>
+      Effect.gen(function*() {
+        const store = ResponseCache.memory()
+        const script = counted(hints)
+        const open = (partition: string) =>
+          Effect.map(client(script, { store, server, partition }), ({ client }) => client)
+        const [ada, bob, again] = [yield* open("ada"), yield* open("bob"), yield* open("ada")]
+        assert.strictEqual(countOf(yield* ada.listTools()), 1)
+        assert.strictEqual(countOf(yield* bob.listTools()), 2)
+        assert.strictEqual(countOf(yield* again.listTools()), 1)
+      }))
+  }
+
+  it.effect("private responses of nobody in particular are not kept", () =>
+    Effect.gen(function*() {
+      const { client: it } = yield* client(counted(mine), { store: ResponseCache.memory(), server })
+      assert.strictEqual(countOf(yield* it.listTools()), 1)
+      assert.strictEqual(countOf(yield* it.listTools()), 2)
+    }))
+
+  it.effect("a response that is private now is not followed by one that was public before", () =>
+    Effect.gen(function*() {
+      let hints: object = minute
+      const { client: it } = yield* client((request, server) => counted(hints)(request, server), {
+        store: ResponseCache.memory(),
+        server,
+        partition: "ada"
+      })
+      yield* it.listTools()
+      yield* TestClock.adjust(1)
+      hints = { ttlMs: 1_000, cacheScope: "private" }
+      yield* it.listTools({ cache: "refresh" })
+      hints = { ttlMs: 0 }
+      yield* TestClock.adjust(1_000)
+      assert.notProperty(yield* it.listTools(), "cacheScope")
+    }))
+
+  it.effect("servers are told apart by what the host calls them, not by what they call themselves", () =>
+    Effect.gen(function*() {
+      const store = ResponseCache.memory()
+      const script = counted(minute)
+      const one = yield* client(script, { store, server: "https://one.example" })
+      const two = yield* client(script, { store, server: "https://two.example" })
+      assert.strictEqual(countOf(yield* one.client.listTools()), 1)
+      assert.strictEqual(countOf(yield* two.client.listTools()), 2)
+      yield* two.client.forgetResponses
+      assert.strictEqual(countOf(yield* one.client.listTools()), 1)
+    }))
+
+  it.effect("a notice to one client makes it stale for all", () =>
+    Effect.gen(function*() {
+      const store = ResponseCache.memory()
+      const script = counted(mine)
+      const ada = yield* client(script, { store, server, partition: "ada" })
+      const bob = yield* client(script, { store, server, partition: "bob" })
+      yield* ada.client.listTools()
+      yield* bob.client.listTools()
+      ada.server.notify("notifications/tools/list_changed")
+      yield* ada.client.ping
+      assert.strictEqual(countOf(yield* bob.client.listTools()), 3)
+    }))
+
+  it.effect("2026-07-28 · MUST mirror: a tool that another client has listed has its headers too", () =>
+    Effect.gen(function*() {
+      const store = ResponseCache.memory()
+      const inputSchema = { type: "object", properties: { a: { type: "string", "x-mcp-header": "A" } } }
+      const script = ({ method }: { readonly method: string }) => {
+        if (method === "tools/call") return ok({ resultType: "complete", content: [] })
+        const reply = page("2026-07-28", tool("t", { inputSchema })) as { readonly result: object }
+        return ok({ ...reply.result, ...minute })
+      }
+      const one = yield* mirroring(script, { cache: { store, server } })
+      const two = yield* mirroring(script, { cache: { store, server } })
+      yield* one.client.listTools()
+      yield* two.client.listTools()
+      assert.strictEqual(two.server.requests("tools/list").length, 0)
+      yield* two.client.callTool("t", { a: "b" })
+      assert.deepStrictEqual(two.calls.map(({ headers }) => headers), [{ "Mcp-Param-A": "b" }])
+    }))
+})
+
+describe("a store that does not do what it should", () => {
+  const over = (change: Partial<ResponseCache.Store>): ResponseCache.Store => ({ ...ResponseCache.memory(), ...change })
+  const broken: ReadonlyArray<readonly [string, Effect.Effect<never, unknown>]> = [
+    ["fails", Effect.fail("gone")],
+    ["dies", Effect.die(new Error("bug"))],
+    ["is interrupted by itself", Effect.interrupt],
+    ["hangs", Effect.never]
+  ]
+  for (const [what, effect] of broken) {
+    it.effect(`one that ${what}: the server is asked; one warning; it is left alone for ten times its timeout`, () => {
+      const { layer, told } = warnings()
+      return Effect.gen(function*() {
+        let asked = 0
+        const counting = Effect.suspend(() => (asked++, effect))
+        const store = over({ get: () => counting, set: () => counting, invalidate: () => counting })
+        const { client: it, server: answers } = yield* client(counted(minute), { store, server, storeTimeout: 100 })
+        const listing = Effect.gen(function*() {
+          const fiber = yield* Effect.forkChild(it.listTools(), { startImmediately: true })
+          yield* TestClock.adjust(100)
+          return yield* Fiber.join(fiber)
+        })
+        assert.strictEqual(countOf(yield* listing), 1)
+        assert.deepStrictEqual([asked, told.length], [1, 1])
+        assert.strictEqual(countOf(yield* it.listTools()), 2)
+        answers.notify("notifications/tools/list_changed")
+        yield* it.ping
+        assert.deepStrictEqual([asked, told.length], [1, 1])
+        yield* TestClock.adjust(1_000)
+        assert.strictEqual(countOf(yield* listing), 3)
+        assert.isAbove(asked, 1)
+      }).pipe(Effect.scoped, Effect.provide(layer))
+    })
+  }
+
+  it.effect("who waits for a store that hangs can be interrupted, and the store is no worse for it", () => {
+    const { layer, told } = warnings()
+    return Effect.gen(function*() {
+      let hangs = true
+      const memory = ResponseCache.memory()
+      const store = over({ ...memory, get: (key) => hangs ? Effect.never : memory.get(key) })
+      const { client: it } = yield* client(counted(minute), { store, server })
+      const fiber = yield* Effect.forkChild(it.listTools(), { startImmediately: true })
+      assert.isTrue(Exit.hasInterrupts(yield* Effect.andThen(Fiber.interrupt(fiber), Fiber.await(fiber))))
+      hangs = false
+      assert.strictEqual(countOf(yield* it.listTools()), 1)
+      assert.strictEqual(countOf(yield* it.listTools()), 1)
+      assert.deepStrictEqual(told, [])
+    }).pipe(Effect.scoped, Effect.provide(layer))
+  })
+
+  it.effect("what was invalidated while it was away is not given when it is back", () =>
+    Effect.gen(function*() {
+      let up = true
+      const memory = ResponseCache.memory()
+      const or = <A>(effect: Effect.Effect<A, unknown>): Effect.Effect<A, unknown> =>
+        Effect.suspend(() => up ? effect : Effect.fail("away"))
+      const store = over({
+        get: (key) => or(memory.get(key)),
+        set: (key, entry) => or(memory.set(key, entry)),
+        invalidate: (stale) => or(memory.invalidate(stale))
+      })
+      const { client: it, server: answers } = yield* client(counted(minute), { store, server, storeTimeout: 100 })
+      yield* it.listTools()
+      yield* it.listTools({ cursor: "b" })
+      yield* TestClock.adjust(1)
+      up = false
+      answers.notify("notifications/tools/list_changed")
+      yield* it.ping
+      up = true
+      yield* TestClock.adjust(1_000)
+      assert.strictEqual(countOf(yield* it.listTools()), 3)
+      // The store has heard of it by now: what nobody asked for since is not given to another client either.
+      const other = yield* client(counted(minute), { store, server })
+      yield* other.client.listTools({ cursor: "b" })
+      assert.strictEqual(other.server.requests("tools/list").length, 1)
+    }))
+
+  const entry: ResponseCache.Entry = { text: "{\"tools\":[]}", receivedAt: 0, ttlMs: 60_000 }
+  const garbage: ReadonlyArray<readonly [string, unknown]> = [
+    ["no entry at all", 42],
+    ["an entry of another shape", { text: 1, receivedAt: "x" }],
+    ["text that is no JSON", { ...entry, text: "{" }],
+    ["JSON that is no such result", { ...entry, text: "{\"tools\":[{}]}" }],
+    ["an answer that is no result", { ...entry, text: "{\"resultType\":\"input_required\"}" }],
+    ["a time that is yet to come", { ...entry, receivedAt: 1 }],
+    ["a time that is no number", { ...entry, receivedAt: NaN }],
+    ["a ttl that is no number", { ...entry, ttlMs: NaN }]
+  ]
+  for (const [what, given] of garbage) {
+    it.effect(`${what}: the server is asked`, () =>
+      Effect.gen(function*() {
+        const store = over({ get: () => Effect.succeed(given as ResponseCache.Entry) })
+        const { client: it } = yield* client(counted(minute), { store, server })
+        assert.strictEqual(countOf(yield* it.listTools()), 1)
+      }))
+  }
+
+  it.effect("what it gives is read as what a server sends", () =>
+    Effect.gen(function*() {
+      const { client: it, server: answers } = yield* client(counted(minute), {
+        store: over({ get: () => Effect.succeed(entry) }),
+        server
+      })
+      assert.deepStrictEqual((yield* it.listTools()).tools, [])
+      assert.strictEqual(answers.requests("tools/list").length, 0)
+    }))
+})
+
+describe("a store in memory", () => {
+  const key = (params: string): ResponseCache.Key => ({ server, method: "tools/list", params, partition: undefined })
+  const entry = (text: string): ResponseCache.Entry => ({ text, receivedAt: 0, ttlMs: 1 })
+  const has = (store: ResponseCache.Store, count: number) =>
+    Effect.map(
+      Effect.forEach(Array.from({ length: count }, (_, at) => at), (at) => store.get(key(`${at}`))),
+      (found) => found.map((one) => one !== undefined)
+    )
+
+  it.effect("maxEntries: of more, the one that was used least recently goes; 1,000 by default", () =>
+    Effect.gen(function*() {
+      const store = ResponseCache.memory({ maxEntries: 2 })
+      for (const params of ["0", "1"]) yield* store.set(key(params), entry("x"))
+      yield* store.get(key("0"))
+      yield* store.set(key("2"), entry("x"))
+      assert.deepStrictEqual(yield* has(store, 3), [true, false, true])
+      const roomy = ResponseCache.memory()
+      for (let at = 0; at <= 1_000; at++) yield* roomy.set(key(`${at}`), entry("x"))
+      assert.deepStrictEqual((yield* has(roomy, 1_001)).filter((one) => !one).length, 1)
+      assert.isUndefined(yield* roomy.get(key("0")))
+    }))
+
+  it.effect("maxSize: of more the oldest go, and what is longer by itself is not kept; 16 Mi by default", () =>
+    Effect.gen(function*() {
+      const store = ResponseCache.memory({ maxSize: 1_000 })
+      for (let at = 0; at < 4; at++) yield* store.set(key(`${at}`), entry("x".repeat(400)))
+      assert.deepStrictEqual(yield* has(store, 4), [false, false, true, true])
+      // Replaced, it counts once.
+      for (let at = 0; at < 4; at++) yield* store.set(key("3"), entry("x".repeat(400)))
+      assert.deepStrictEqual(yield* has(store, 4), [false, false, true, true])
+      yield* store.set(key("3"), entry("x".repeat(1_000)))
+      assert.deepStrictEqual(yield* has(store, 4), [false, false, true, false])
+      const roomy = ResponseCache.memory()
+      const half = "x".repeat(8 * 1024 * 1024 - 100)
+      for (let at = 0; at < 3; at++) yield* roomy.set(key(`${at}`), entry(half))
+      assert.deepStrictEqual(yield* has(roomy, 3), [false, true, true])
+    }))
+
+  it.effect("Client.make: its bounds are options of the cache", () =>
+    Effect.gen(function*() {
+      const { client: it, server } = yield* client(counted(minute), { maxEntries: 1 })
+      for (const get of [it.listTools(), it.listPrompts(), it.listTools()]) yield* get
+      assert.strictEqual(server.requests("tools/list").length, 2)
+      const small = yield* client(counted(minute), { maxSize: 10 })
+      for (const get of [small.client.listTools(), small.client.listTools()]) yield* get
+      assert.strictEqual(small.server.requests("tools/list").length, 2)
+    }))
+})

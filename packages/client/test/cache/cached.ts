@@ -1,0 +1,55 @@
+/** A server of the request era that counts what it answers, and lets it be kept. */
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Effect from "effect/Effect"
+import * as Client from "../../src/Client.ts"
+import type { Options } from "../../src/ResponseCache.ts"
+import { ok, type Reply, type Script, scripted, speaks } from "../support/scripted.ts"
+
+export interface Hints {
+  readonly ttlMs?: unknown
+  readonly cacheScope?: unknown
+}
+
+/** What a method answers, beside the hints. */
+const contents: Readonly<Record<string, JsonObject>> = {
+  "server/discover": { supportedVersions: ["2026-07-28"], capabilities: { tools: {}, resources: {}, prompts: {} } },
+  "tools/list": { tools: [{ name: "t", inputSchema: { type: "object" } }] },
+  "prompts/list": { prompts: [{ name: "p" }] },
+  "resources/list": { resources: [{ name: "r", uri: "r:1" }] },
+  "resources/templates/list": { resourceTemplates: [{ name: "x", uriTemplate: "r:{x}" }] },
+  "resources/read": { contents: [{ uri: "r:1", text: "one" }] }
+}
+
+/** Answers that say how often their method was answered before. */
+export const counted = (hints: Hints): Script => {
+  const counts = new Map<string, number>()
+  return ({ method }) => {
+    const count = (counts.get(method) ?? 0) + 1
+    counts.set(method, count)
+    return ok({ resultType: "complete", ...contents[method], ...hints, _meta: { "test/count": count } })
+  }
+}
+
+export const countOf = (result: unknown): unknown => (result as { readonly _meta: JsonObject })._meta["test/count"]
+
+const modern = { resultType: "complete", ttlMs: 0, cacheScope: "private" }
+
+/** An answer of the request era that is not to be kept. */
+export const now = (result: JsonObject): Reply => ok({ ...modern, ...result })
+
+export const minute = { ttlMs: 60_000, cacheScope: "public" }
+
+/** A client of a server that answers so, once it was found out what it is. */
+export const client = (script: Script, cache?: Options | false, options?: Client.Options) =>
+  Effect.gen(function*() {
+    let discovered = false
+    const handshake = speaks("2026-07-28", script)
+    const server = scripted((request, server) => {
+      if (request.method !== "server/discover") return handshake(request, server)
+      const reply = discovered ? script(request, server) : handshake(request, server)
+      discovered = true
+      return reply
+    })
+    const client = yield* Client.make(server.transport, { ...options, cache })
+    return { server, client }
+  })
