@@ -1,8 +1,8 @@
 /**
  * Who asks the host something, and for what.
  *
- * "Provide UI that makes it clear which server is requesting information" (elicitation, user interaction model): every question that
- * a host is asked (`Elicitation`, `Sampling`, `Roots`) carries this.
+ * "Provide UI that makes it clear which server is requesting information" (elicitation, user interaction model): every
+ * question that a host is asked (`Elicitation`, `Sampling`, `Roots`) carries this.
  */
 import type { Implementation } from "@skein/protocol/Common"
 import type { Revision } from "@skein/protocol/Revision"
@@ -10,15 +10,15 @@ import type { Revision } from "@skein/protocol/Revision"
 /** See the module's text. */
 export interface Asker {
   /**
-   * Name and version of the server, as it gave them: not to be trusted, and undefined where it gave none. What a host calls its
-   * server itself (an address, an entry of its configuration) says more to a user.
+   * Name and version of the server, as it gave them: not to be trusted, and undefined where it gave none. What a host
+   * calls its server itself (an address, an entry of its configuration) says more to a user.
    */
   readonly server: Implementation | undefined
   /** The revision that is spoken with the server. */
   readonly revision: Revision
   /**
-   * The method of the request that waits for the answer, `tools/call` for instance. In the session era a server does not say for
-   * the sake of what it asks, and this is undefined.
+   * The method of the request that waits for the answer, `tools/call` for instance. In the session era a server does
+   * not say for the sake of what it asks, and this is undefined.
    */
   readonly method: string | undefined
 }

@@ -1,8 +1,9 @@
 /**
  * Answers a server that asks the user: by a form since 2025-06-18, by an address to visit since 2025-11-25.
  *
- * A host provides handlers as a layer, and the client declares what is provided, in the way of the revision that is negotiated:
- * "Clients that support elicitation MUST declare the `elicitation` capability". The same handlers answer in all revisions.
+ * A host provides handlers as a layer, and the client declares what is provided, in the way of the revision that is
+ * negotiated: "Clients that support elicitation MUST declare the `elicitation` capability". The same handlers answer in
+ * all revisions.
  *
  * ```ts
  * const Asking = Elicitation.layer({
@@ -10,27 +11,30 @@
  *     Effect.map(showForm(asker.server?.name, message, requestedSchema, defaults), (values) =>
  *       values === undefined ? Elicitation.decline : Elicitation.accept(values)),
  *   url: ({ asker, host, message, url, warnings }) =>
- *     Effect.map(confirm(asker.server?.name, message, url.href, host, warnings), (yes) => yes ? Elicitation.consent() : Elicitation.decline)
+ *     Effect.map(confirm(asker.server?.name, message, url.href, host, warnings), (yes) =>
+ *       yes ? Elicitation.consent() : Elicitation.decline)
  * })
  * const Live = Client.layer(transport).pipe(Layer.provide(Asking))
  * ```
  *
- * **What the specification demands of the user interface** (2026-07-28, elicitation). "MCP clients MUST: Provide UI that makes it
- * clear which server is requesting information. Respect user privacy and provide clear decline and cancel options. For form mode,
- * allow users to review and modify their responses before sending. For URL mode, clearly display the target domain/host and gather
- * user consent before navigation to the target URL."
+ * **What the specification demands of the user interface** (2026-07-28, elicitation). "MCP clients MUST: Provide UI
+ * that makes it clear which server is requesting information. Respect user privacy and provide clear decline and cancel
+ * options. For form mode, allow users to review and modify their responses before sending. For URL mode, clearly
+ * display the target domain/host and gather user consent before navigation to the target URL."
  *
- * **Addresses.** The client itself never opens or fetches one; the host does, once the user agreed. "When handling URL mode
- * elicitation requests, MCP clients: MUST NOT automatically pre-fetch the URL or any of its metadata. MUST NOT open the URL without
- * explicit consent from the user. MUST show the full URL to the user for examination before consent. MUST open the URL provided by
- * the server in a secure manner that does not enable the client or LLM to inspect the content or user inputs. SHOULD highlight the
- * domain of the URL to mitigate subdomain spoofing. SHOULD have warnings for ambiguous/suspicious URIs (i.e., containing Punycode)."
- * What is neither `http` nor `https` reaches no handler.
+ * **Addresses.** The client itself never opens or fetches one; the host does, once the user agreed. "When handling URL
+ * mode elicitation requests, MCP clients: MUST NOT automatically pre-fetch the URL or any of its metadata. MUST NOT
+ * open the URL without explicit consent from the user. MUST show the full URL to the user for examination before
+ * consent. MUST open the URL provided by the server in a secure manner that does not enable the client or LLM to
+ * inspect the content or user inputs. SHOULD highlight the domain of the URL to mitigate subdomain spoofing. SHOULD
+ * have warnings for ambiguous/suspicious URIs (i.e., containing Punycode)." What is neither `http` nor `https` reaches
+ * no handler.
  *
- * **Gotchas.** `initialize` is written before it is known what a server speaks: one that agrees on 2025-06-18 takes a host that has
- * `url` alone for one with forms, and is refused (`-32601`) when it asks. Interrupting the call, or the server's cancelling its question, interrupts the handler. A handler that dies, and
- * content that does not fit the form, are logged; the server hears of an internal error and nothing else, and in the request era
- * the call fails with `Unanswered`. Where a question must not stay open for ever, the handler needs a timeout of its own.
+ * **Gotchas.** `initialize` is written before it is known what a server speaks: one that agrees on 2025-06-18 takes a
+ * host that has `url` alone for one with forms, and is refused (`-32601`) when it asks. Interrupting the call, or the
+ * server's cancelling its question, interrupts the handler. A handler that dies, and content that does not fit the
+ * form, are logged; the server hears of an internal error and nothing else, and in the request era the call fails with
+ * `Unanswered`. Where a question must not stay open for ever, the handler needs a timeout of its own.
  */
 import type * as Wire from "@skein/protocol/Elicitation"
 import { Elicit } from "@skein/protocol/Method"
@@ -70,8 +74,8 @@ export interface UrlRequest {
   /** In 2025-11-25: what `notifications/elicitation/complete` will name when the visit is over. */
   readonly elicitationId: string | undefined
   /**
-   * Whether a call was refused until the visit is over (2025-11-25, error `-32042`). Then the client waits, and makes the call once
-   * more: see {@link consent}.
+   * Whether a call was refused until the visit is over (2025-11-25, error `-32042`). Then the client waits, and makes
+   * the call once more: see {@link consent}.
    */
   readonly required: boolean
 }
@@ -95,15 +99,16 @@ export type UrlAnswer =
   | { readonly action: "cancel" }
 
 /**
- * The user submitted the form. Fields that are missing in the content are filled with the defaults of the schema (SEP-1034). Content
- * that does not fit the schema, or has fields that were not asked for, is never sent.
+ * The user submitted the form. Fields that are missing in the content are filled with the defaults of the schema
+ * (SEP-1034). Content that does not fit the schema, or has fields that were not asked for, is never sent.
  */
 export const accept = (content: Content = {}): FormAnswer => ({ action: "accept", content })
 
 /**
- * The user agreed to visit the address. Where a call waits for the end of the visit, `done` is what a control of the host's gives:
- * "Clients SHOULD still provide manual controls that let the user retry or cancel the original request […] if the notification
- * never arrives." The call goes on when the server says that the visit is complete, or when `done` ends, whichever comes first.
+ * The user agreed to visit the address. Where a call waits for the end of the visit, `done` is what a control of the
+ * host's gives: "Clients SHOULD still provide manual controls that let the user retry or cancel the original request
+ * […] if the notification never arrives." The call goes on when the server says that the visit is complete, or when
+ * `done` ends, whichever comes first.
  */
 export const consent = (done?: Effect.Effect<unknown>): UrlAnswer =>
   done === undefined ? { action: "accept" } : { action: "accept", done }
@@ -119,8 +124,8 @@ export interface Handlers<RF = never, RU = never> {
   /** Shows a form. */
   readonly form?: ((request: FormRequest) => Effect.Effect<FormAnswer, never, RF>) | undefined
   /**
-   * Asks for consent to visit an address, and opens it if the user agrees. Before 2025-11-25 there are no addresses: a host that has
-   * only this declares nothing there.
+   * Asks for consent to visit an address, and opens it if the user agrees. Before 2025-11-25 there are no addresses: a
+   * host that has only this declares nothing there.
    */
   readonly url?: ((request: UrlRequest) => Effect.Effect<UrlAnswer, never, RU>) | undefined
 }
@@ -137,8 +142,9 @@ const fill = (form: Form.Form, answer: FormAnswer): Effect.Effect<Wire.ElicitRes
 }
 
 /**
- * Answers with handlers. What they need besides a scope, of which each question has its own, is captured here. Several questions may
- * be asked at the same time: a host that can show one at a time queues them, with a `Semaphore` for instance.
+ * Answers with handlers. What they need besides a scope, of which each question has its own, is captured here. Several
+ * questions may be asked at the same time: a host that can show one at a time queues them, with a `Semaphore` for
+ * instance.
  */
 export const layer = <RF = never, RU = never>(
   { form, url }: Handlers<RF, RU>

@@ -1,20 +1,23 @@
 /**
- * Answers `sampling/createMessage` with a language model of `effect/ai`. A module of its own, so that only who wants it loads it.
+ * Answers `sampling/createMessage` with a language model of `effect/ai`. A module of its own, so that only who wants it
+ * loads it.
  *
  * ```ts
  * const Asking = LanguageModelSampling.layer({
  *   configure: ({ maxTokens, temperature }) =>
  *     OpenAiLanguageModel.withConfigOverride({ max_output_tokens: maxTokens, temperature }),
- *   review: (request) => Effect.as(Effect.filterOrFail(askUser(request), (yes) => yes, () => new Sampling.SamplingRefused({})), request)
+ *   review: (request) =>
+ *     Effect.flatMap(approve(request), (yes) =>
+ *       yes ? Effect.succeed(request) : Effect.fail(new Sampling.SamplingRefused({})))
  * })
  * const Live = Client.layer(transport).pipe(Layer.provide(Asking), Layer.provide(Model))
  * ```
  *
- * Texts, images and audio are handed on, and the system prompt; and tools, when `tools` is on: the server runs them. Which model
- * answers is the host's choice: `modelPreferences` are not looked at, unless `configure` does.
+ * Texts, images and audio are handed on, and the system prompt; and tools, when `tools` is on: the server runs them.
+ * Which model answers is the host's choice: `modelPreferences` are not looked at, unless `configure` does.
  *
- * **Gotchas.** What the model fails with is a defect: it is logged, and the server hears of an internal error; in the request era
- * the call fails with `Unanswered`.
+ * **Gotchas.** What the model fails with is a defect: it is logged, and the server hears of an internal error; in the
+ * request era the call fails with `Unanswered`.
  */
 import type { AiError } from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
@@ -36,13 +39,13 @@ export interface Configure {
 /** How a model is asked. */
 export interface Options<R = never> {
   /**
-   * Gives the model what each provider has its own words for: `maxTokens` above all, since "the client MUST respect the `maxTokens`
-   * parameter", and `temperature`, `stopSequences` and the preferences as far as it can.
+   * Gives the model what each provider has its own words for: `maxTokens` above all, since "the client MUST respect the
+   * `maxTokens` parameter", and `temperature`, `stopSequences` and the preferences as far as it can.
    */
   readonly configure: (request: Request) => Configure
   /**
-   * Sees each request before the model does, and may change or refuse it: "Provide UI that makes it easy and intuitive to review
-   * sampling requests. Allow users to view and edit prompts before sending."
+   * Sees each request before the model does, and may change or refuse it: "Provide UI that makes it easy and intuitive
+   * to review sampling requests. Allow users to view and edit prompts before sending."
    */
   readonly review?: ((request: Request) => Effect.Effect<Request, SamplingRefused, R>) | undefined
   /** Sees each answer before the server does: "Present generated responses for review before delivery." */

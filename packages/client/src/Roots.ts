@@ -1,6 +1,6 @@
 /**
- * Answers a server that asks in which places the host works, `roots/list`. Deprecated since 2026-07-28 (SEP-2577), where it still
- * works.
+ * Answers a server that asks in which places the host works, `roots/list`. Deprecated since 2026-07-28 (SEP-2577),
+ * where it still works.
  *
  * ```ts
  * const Static = Roots.layer([{ uri: "file:///home/me/project", name: "Project" }])
@@ -10,9 +10,9 @@
  * const Changing = Roots.layerStream(SubscriptionRef.changes(open))
  * ```
  *
- * "Clients SHOULD: Prompt users for consent before exposing roots to servers. Provide clear user interfaces for root management.
- * Validate root accessibility before exposing." What is handed over here is what every server is told whose client has
- * this layer; `layerEffect` tells them apart.
+ * "Clients SHOULD: Prompt users for consent before exposing roots to servers. Provide clear user interfaces for root
+ * management. Validate root accessibility before exposing." What is handed over here is what every server is told whose
+ * client has this layer; `layerEffect` tells them apart.
  */
 import type { Root } from "@skein/protocol/Roots"
 import * as Data from "effect/Data"
@@ -63,9 +63,10 @@ export const layer = (roots: ReadonlyArray<Root>): Layer.Layer<Roots, InvalidRoo
   )
 
 /**
- * Answers with the latest element of a stream, which runs for as long as the layer, and tells the servers of the session era that
- * the roots have changed (`notifications/roots/list_changed`) when one comes that differs. Until the first has come, a server that
- * asks waits; when the stream ends, its last element stays. Roots that are invalid are left out, and the log says so.
+ * Answers with the latest element of a stream, which runs for as long as the layer, and tells the servers of the
+ * session era that the roots have changed (`notifications/roots/list_changed`) when one comes that differs. Until the
+ * first has come, a server that asks waits; when the stream ends, its last element stays. Roots that are invalid are
+ * left out, and the log says so.
  */
 export const layerStream = <R>(
   roots: Stream.Stream<ReadonlyArray<Root>, never, R>
@@ -91,7 +92,8 @@ export const layerStream = <R>(
       yield* Effect.forkScoped(provide(running), { startImmediately: true })
       return {
         list: () => Effect.andThen(Deferred.await(known), Effect.sync(() => SubscriptionRef.getUnsafe(latest).roots)),
-        // What is there when a connection opens is no change; and changes while a slow server is told of one are one more.
+        // What is there when a connection opens is no change; and changes while a slow server is told of one are one
+        // more.
         changes: SubscriptionRef.changes(latest).pipe(
           Stream.drop(1),
           Stream.buffer({ capacity: 1, strategy: "sliding" })
@@ -101,8 +103,9 @@ export const layerStream = <R>(
   )
 
 /**
- * Answers each question with an effect, which sees who asks: to "prompt users for consent before exposing roots to servers", for
- * instance. A server that is to have no roots gets none of them. Roots that are invalid are left out, and the log says so.
+ * Answers each question with an effect, which sees who asks: to "prompt users for consent before exposing roots to
+ * servers", for instance. A server that is to have no roots gets none of them. Roots that are invalid are left out, and
+ * the log says so.
  */
 export const layerEffect = <R = never>(
   list: (asker: Asker) => Effect.Effect<ReadonlyArray<Root>, never, R>

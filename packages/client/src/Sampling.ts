@@ -1,18 +1,19 @@
 /**
- * Answers a server that asks the host's language model, `sampling/createMessage`. Deprecated since 2026-07-28 (SEP-2577), where it
- * still works.
+ * Answers a server that asks the host's language model, `sampling/createMessage`. Deprecated since 2026-07-28
+ * (SEP-2577), where it still works.
  *
  * ```ts
  * const Asking = Sampling.layer((request) =>
- *   Effect.flatMap(approve(request), (yes) => yes ? askModel(request) : Effect.fail(new Sampling.SamplingRefused())))
+ *   Effect.flatMap(approve(request), (yes) => yes ? askModel(request) : Effect.fail(new Sampling.SamplingRefused({}))))
  * const Live = Client.layer(transport).pipe(Layer.provide(Asking))
  * ```
  *
- * "For trust & safety and security, there SHOULD always be a human in the loop with the ability to deny sampling requests." The
- * handler is where they stand: it sees the request before the model does, and the answer before the server.
+ * "For trust & safety and security, there SHOULD always be a human in the loop with the ability to deny sampling
+ * requests." The handler is where they stand: it sees the request before the model does, and the answer before the
+ * server.
  *
- * What a handler is told is a wish of the server's: it "MAY modify or ignore" the system prompt, `includeContext`, `temperature`,
- * `stopSequences` and `metadata`. But "the client MUST respect the `maxTokens` parameter".
+ * What a handler is told is a wish of the server's: it "MAY modify or ignore" the system prompt, `includeContext`,
+ * `temperature`, `stopSequences` and `metadata`. But "the client MUST respect the `maxTokens` parameter".
  *
  * A language model of `effect/ai` answers with `LanguageModelSampling`.
  */
@@ -39,27 +40,29 @@ export interface Request extends Omit<Wire.CreateMessageRequestParams, "_meta" |
 export type Answer = Wire.CreateMessageResult
 
 /**
- * The user does not want the model to be asked, or the server to have its answer. In the session era the server is told so, with the
- * code `-1` and the message ("User rejected sampling request" by default); in the request era the call fails with `Unanswered`, and
- * the server hears nothing.
+ * The user does not want the model to be asked, or the server to have its answer. In the session era the server is told
+ * so, with the code `-1` and the message ("User rejected sampling request" by default); in the request era the call
+ * fails with `Unanswered`, and the server hears nothing.
  */
 export class SamplingRefused extends Data.TaggedError("SamplingRefused")<{ readonly message?: string }> {}
 
 /** What else the host can do. */
 export interface Options {
   /**
-   * Whether the model may be given tools, since 2025-11-25: false by default. Then a request that has `tools` or a `toolChoice` is
-   * refused with `-32602`, and no handler sees it.
+   * Whether the model may be given tools, since 2025-11-25: false by default. Then a request that has `tools` or a
+   * `toolChoice` is refused with `-32602`, and no handler sees it.
    */
   readonly tools?: boolean | undefined
   /**
-   * Whether the model may be given what the host knows from this server and others: false by default. Then `includeContext` is
-   * taken out of every request, as "the client MAY modify or ignore this field".
+   * Whether the model may be given what the host knows from this server and others: false by default. Then
+   * `includeContext` is taken out of every request, as "the client MAY modify or ignore this field".
    */
   readonly context?: boolean | undefined
 }
 
-/** Answers one request. What else may go wrong in a handler it has to make a refusal of, or a defect, which is logged. */
+/**
+ * Answers one request. What else may go wrong in a handler it has to make a refusal of, or a defect, which is logged.
+ */
 export type Handler<R = never> = (request: Request) => Effect.Effect<Answer, SamplingRefused, R>
 
 export { Sampling }
@@ -83,8 +86,9 @@ const check = (request: Request, answer: Answer): Effect.Effect<Answer> => {
 }
 
 /**
- * Answers with a handler. What it needs besides a scope, of which each request has its own, is captured here. An answer that is no
- * `CreateMessageResult`, that uses tools where there are none, or that the revision cannot carry, is never sent.
+ * Answers with a handler. What it needs besides a scope, of which each request has its own, is captured here. An answer
+ * that is no `CreateMessageResult`, that uses tools where there are none, or that the revision cannot carry, is never
+ * sent.
  */
 export const layer = <R = never>(
   handler: Handler<R>,
@@ -97,7 +101,8 @@ export const layer = <R = never>(
       context,
       put: (given, asker) => {
         const { _meta: _, includeContext, task: __, ...params } = given
-        // "The client MUST return an error if this field is provided but ClientCapabilities.sampling.tools is not declared."
+        // "The client MUST return an error if this field is provided but ClientCapabilities.sampling.tools is not
+        // declared."
         if (!tools && (params.tools !== undefined || params.toolChoice !== undefined)) {
           return unasked("The client did not declare sampling.tools")
         }

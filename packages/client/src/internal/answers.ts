@@ -34,8 +34,8 @@ export interface Answers {
     questions: InputRequests
   ) => Effect.Effect<InputResponses, ClientError>
   /**
-   * Sees to what a call was refused for until an address has been visited; gives whether the call may be made once more. Absent
-   * where the host has no answer to it.
+   * Sees to what a call was refused for until an address has been visited; gives whether the call may be made once
+   * more. Absent where the host has no answer to it.
    */
   readonly attend:
     | ((line: Line, method: string, error: McpError.McpError, options: RequestOptions) => Effect.Effect<boolean>)

@@ -70,7 +70,8 @@ const elicit = (forms: Forms | undefined, params: ElicitRequestParams, asker: As
   if (forms === undefined || (forms.form === undefined && forms.url === undefined)) {
     return undeclared(name, "elicitation")
   }
-  // "Server sends an `elicitation/create` request with a mode not declared in client capabilities: `-32602` (Invalid params)"
+  // "Server sends an `elicitation/create` request with a mode not declared in client capabilities: `-32602` (Invalid
+  // params)"
   if (params.mode === "url") {
     return forms.url === undefined
       ? unasked("The client did not declare elicitation.url")

@@ -1,6 +1,6 @@
 /**
- * What may be sent as the content of a form: "Clients SHOULD validate all responses against the provided schema" (2025-11-25,
- * elicitation, form mode security), and here nothing leaves that does not fit.
+ * What may be sent as the content of a form: "Clients SHOULD validate all responses against the provided schema"
+ * (2025-11-25, elicitation, form mode security), and here nothing leaves that does not fit.
  */
 import type { ElicitValue, RequestedSchema } from "@skein/protocol/Elicitation"
 import * as SchemaValidation from "@skein/protocol/SchemaValidation"
@@ -14,7 +14,9 @@ export interface Content {
 
 /** A form that was read. */
 export interface Form {
-  /** What the server would fill in ("Clients that support defaults SHOULD pre-populate form fields with these values"). */
+  /**
+   * What the server would fill in ("Clients that support defaults SHOULD pre-populate form fields with these values").
+   */
   readonly defaults: { readonly [field: string]: ElicitValue }
   /** What is sent for what was entered, or what is wrong with it: the names of fields and no values. */
   readonly settle: (content: Content) => Result.Result<{ readonly [field: string]: ElicitValue }, string>

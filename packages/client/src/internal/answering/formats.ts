@@ -1,6 +1,6 @@
 /**
- * The formats that a text field of a form may have: `email`, `uri`, `date` and `date-time`. None of the expressions here takes more
- * than linear time.
+ * The formats that a text field of a form may have: `email`, `uri`, `date` and `date-time`. None of the expressions
+ * here takes more than linear time.
  */
 
 const isDate = (text: string): boolean => {

@@ -1,5 +1,6 @@
 /**
- * The order in which models use tools and get their results: 2025-11-25 and later, sampling, message content constraints.
+ * The order in which models use tools and get their results: 2025-11-25 and later, sampling, message content
+ * constraints.
  */
 import type { SamplingContent, SamplingMessage, SamplingMessageContentBlock } from "@skein/protocol/Sampling"
 
@@ -24,8 +25,9 @@ export const imbalance = (messages: ReadonlyArray<SamplingMessage>): string | un
     }
     const pure = blocks.every(({ type }) => type === "tool_result")
     if (open !== undefined) {
-      // "every assistant message containing `ToolUseContent` blocks MUST be followed by a user message that consists entirely of
-      // `ToolResultContent` blocks, with each tool use […] matched by a corresponding tool result […], before any other message"
+      // "every assistant message containing `ToolUseContent` blocks MUST be followed by a user message that consists
+      // entirely of `ToolResultContent` blocks, with each tool use […] matched by a corresponding tool result […],
+      // before any other message"
       if (role !== "user" || results.size === 0) return `messages[${index}]: the results of the tools are missing`
       if (!pure) return `messages[${index}]: tool results are mixed with other content`
       for (const id of open) {

@@ -84,7 +84,9 @@ export const toolsOf = (tools: CreateMessageRequestParams["tools"]) =>
 
 const isImage = ({ mediaType }: { readonly mediaType: string }) => mediaType.startsWith("image/")
 
-/** What a model said, as content: texts that follow each other are one. What a revision has no place for is left out. */
+/**
+ * What a model said, as content: texts that follow each other are one. What a revision has no place for is left out.
+ */
 export const contentOf = (
   parts: ReadonlyArray<Response.AnyPart>,
   revision: Revision

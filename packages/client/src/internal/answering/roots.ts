@@ -3,8 +3,8 @@
  */
 
 /**
- * What is wrong with the URI of a root, if anything is. "This MUST be a `file://` URI"; "Clients MUST: […] Validate all root URIs to
- * prevent path traversal" (roots, data types and security considerations).
+ * What is wrong with the URI of a root, if anything is. "This MUST be a `file://` URI"; "Clients MUST: […] Validate all
+ * root URIs to prevent path traversal" (roots, data types and security considerations).
  */
 export const problem = (uri: string): string | undefined => {
   if (!/^file:\/\//i.test(uri) || !URL.canParse(uri)) return "is no file:// URI"

@@ -1,6 +1,6 @@
 /**
- * What a host may provide to be asked, as the client knows it. What answers is in the public modules of the same names, so that
- * a client loads nothing of it that its host does not use.
+ * What a host may provide to be asked, as the client knows it. What answers is in the public modules of the same names,
+ * so that a client loads nothing of it that its host does not use.
  */
 import type * as Elicit from "@skein/protocol/Elicitation"
 import * as McpError from "@skein/protocol/McpError"
@@ -12,7 +12,10 @@ import * as Result from "effect/Result"
 import type * as Stream from "effect/Stream"
 import type { Asker } from "../../Asker.ts"
 
-/** Why a question is not answered: what the server is told in the session era, and why the call fails in the request era. */
+/**
+ * Why a question is not answered: what the server is told in the session era, and why the call fails in the request
+ * era.
+ */
 export interface Refusal {
   readonly reason: "Unsupported" | "InvalidAnswer" | "Unanswered"
   readonly error: McpError.McpError

@@ -51,8 +51,9 @@ export class Visits {
   }
 
   /**
-   * Puts what a call was refused for to the user, and waits until all of it is complete. Gives whether the call may be made once
-   * more: not if the error lists nothing that can be visited, the user did not agree, or it took longer than `atMost`.
+   * Puts what a call was refused for to the user, and waits until all of it is complete. Gives whether the call may be
+   * made once more: not if the error lists nothing that can be visited, the user did not agree, or it took longer than
+   * `atMost`.
    */
   attend(
     put: NonNullable<Forms["url"]>,
