@@ -18,13 +18,13 @@ describe("subscriptions/listen", () => {
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, kit.agreeable)
       yield* kit.run(client, { tools: true, prompts: false, resources: true, uris: ["a:b", "a:b", "a:c"] })
-      const { params } = server.requests(kit.listen)[0]!
-      assert.deepStrictEqual(params?.["notifications"], {
+      const [request] = server.requests(kit.listen)
+      assert.deepStrictEqual(request!.params?.["notifications"], {
         toolsListChanged: true,
         resourcesListChanged: true,
         resourceSubscriptions: ["a:b", "a:c"]
       })
-      assert.strictEqual((params?.["_meta"] as any)["io.modelcontextprotocol/protocolVersion"], revision)
+      assert.strictEqual(kit.metaOf(request!)["io.modelcontextprotocol/protocolVersion"], revision)
     }))
 
   it.effect("2026-07-28 · the server MUST NOT send any notification on the subscription before the acknowledgment: it does not count", () =>

@@ -47,7 +47,10 @@ export const run = (client: Client.Client, filter: Filter, options?: Options) =>
     const changes: Array<Change> = []
     const running = Stream.runForEach(client.changes(filter, options), (change) =>
       Effect.sync(() => changes.push(change)))
-    const fiber = yield* Effect.forkChild(Effect.flip(running), { startImmediately: true })
+    const fiber = yield* Effect.forkChild(
+      Effect.flip(Effect.andThen(running, Effect.die("a stream of changes ends with an error"))),
+      { startImmediately: true }
+    )
     yield* settle
     const seen: Seen = {
       changes,
@@ -102,6 +105,10 @@ export const tell = (
 /** Ends a subscription as a server should: with an answer. */
 export const end = (server: Scripted, of = server.requests(listen).at(-1)!.id) =>
   server.send({ _tag: "Success", id: of, result: { resultType: "complete", _meta: { [id]: of } } })
+
+/** The `_meta` of a request. */
+export const metaOf = ({ params }: JsonRpc.Request): JsonRpc.JsonObject =>
+  (params?.["_meta"] ?? {}) as JsonRpc.JsonObject
 
 export const cancelled = (server: Scripted): ReadonlyArray<unknown> =>
   server.received.flatMap((message) =>

@@ -13,14 +13,14 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as Client from "../../src/Client.ts"
 import * as Progress from "../../src/Progress.ts"
-import { cancelled, open, pass, settle } from "../changes/kit.ts"
+import { cancelled, metaOf, open, pass, settle } from "../changes/kit.ts"
 import { ok, type Scripted } from "../support/scripted.ts"
 
 const steps = (...progress: ReadonlyArray<number>) => progress.map((progress) => ({ _tag: "Progress", progress }))
 
-const tell = (server: Scripted, { params }: JsonRpc.Request, progress: unknown, more: JsonRpc.JsonObject = {}) =>
+const tell = (server: Scripted, request: JsonRpc.Request, progress: unknown, more: JsonRpc.JsonObject = {}) =>
   server.notify("notifications/progress", {
-    progressToken: (params?.["_meta"] as JsonRpc.JsonObject)["progressToken"],
+    progressToken: metaOf(request)["progressToken"],
     progress,
     ...more
   })
@@ -137,7 +137,7 @@ describe("a stream of progress", () => {
       for (let n = 0; n < 2; n++) {
         assert.deepStrictEqual((yield* Stream.runCollect(stream)).map(({ _tag }) => _tag), ["Result"])
       }
-      const tokens = server.requests("tools/call").map(({ params }) => (params?.["_meta"] as any).progressToken)
+      const tokens = server.requests("tools/call").map((request) => metaOf(request)["progressToken"])
       assert.strictEqual(new Set(tokens).size, 2)
     }))
 })

@@ -14,7 +14,7 @@ import * as References from "effect/References"
 import * as Stream from "effect/Stream"
 import * as Client from "../../src/Client.ts"
 import * as Logs from "../../src/Logs.ts"
-import { open, pass, settle } from "../changes/kit.ts"
+import { metaOf, open, pass, settle } from "../changes/kit.ts"
 import { ok, refuse } from "../support/scripted.ts"
 
 const capabilities = { logging: {} }
@@ -145,7 +145,7 @@ describe("the level", () => {
       server.hangUp()
       yield* pass(1000)
       yield* client.callTool("t")
-      const levels = server.requests("tools/call").map(({ params }) => (params?.["_meta"] as JsonRpc.JsonObject)[meta])
+      const levels = server.requests("tools/call").map((request) => metaOf(request)[meta])
       assert.deepStrictEqual(levels, [undefined, "notice", "notice"])
     }))
 })
@@ -212,7 +212,7 @@ describe("Logs.forward", () => {
       for (const [options, size] of [[{}, 4096], [{ maxLength: 10 }, 10]] as const) {
         const lines = yield* forwarded(messages, options)
         for (const { message } of lines) assert.strictEqual((message as string).length, size + 1)
-        assert.strictEqual((lines[0]?.annotations["mcp.logger"] as string).length, 129)
+        assert.strictEqual(String(lines[0]?.annotations["mcp.logger"]).length, 129)
       }
     }))
 })

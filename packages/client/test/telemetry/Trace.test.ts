@@ -14,7 +14,7 @@ import * as Layer from "effect/Layer"
 import * as Tracer from "effect/Tracer"
 import * as Client from "../../src/Client.ts"
 import * as Telemetry from "../../src/Telemetry.ts"
-import { agreeable, open, run, settle } from "../changes/kit.ts"
+import { agreeable, metaOf, open, run, settle } from "../changes/kit.ts"
 import { ok, refuse, type Reply, type Scripted } from "../support/scripted.ts"
 
 const traceId = "0af7651916cd43dd8448eb211c80319c"
@@ -22,7 +22,7 @@ const spanId = "00f067aa0ba902b7"
 const remote = Tracer.externalSpan({ traceId, spanId, sampled: true })
 
 const metas = (server: Scripted, method = "tools/call"): ReadonlyArray<JsonRpc.JsonObject> =>
-  server.requests(method).map(({ params }) => (params?.["_meta"] ?? {}) as JsonRpc.JsonObject)
+  server.requests(method).map(metaOf)
 
 const complete: Reply = ok({ resultType: "complete", content: [] })
 

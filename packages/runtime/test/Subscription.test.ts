@@ -1,0 +1,110 @@
+/** The notifications of a subscription, and the call that hears them. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
+import { failureOf, logged, poll, raw, settle } from "./kit.ts"
+
+const key = "io.modelcontextprotocol/subscriptionId"
+const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
+
+/** A peer of the request era with subscriptions, and what each of them hears. */
+const listening = (count: number, onNotification?: (method: string) => void) =>
+  Effect.gen(function*() {
+    const all: Array<string> = []
+    const { other, peer } = yield* raw({
+      revision: "2026-07-28",
+      onNotification: (_, { method }) => {
+        all.push(method)
+      }
+    })
+    const heard: Array<Array<string>> = []
+    const fibers: Array<Fiber.Fiber<unknown, unknown>> = []
+    for (let index = 0; index < count; index++) {
+      const mine: Array<string> = []
+      heard.push(mine)
+      fibers.push(
+        yield* fork(peer.request("subscriptions/listen", { notifications: {} }, {
+          timeout: Infinity,
+          maxTimeout: Infinity,
+          onNotification: ({ method }) => {
+            mine.push(method)
+            onNotification?.(method)
+          }
+        }))
+      )
+    }
+    const ids: ReadonlyArray<number> = other.requests("subscriptions/listen").map(({ id }) => id)
+    const tell = (method: string, of: unknown) => other.notify(method, { _meta: { [key]: of } })
+    return { all, fibers, heard, ids, other, peer, tell }
+  })
+
+describe("a subscription", () => {
+  it.effect("2026-07-28 · the value is the JSON-RPC ID of the request: each call hears its own, in order, interleaved or not", () =>
+    Effect.gen(function*() {
+      const { all, heard, ids, other, tell } = yield* listening(2)
+      tell("a", ids[1])
+      tell("b", ids[0])
+      tell("c", ids[1])
+      tell("d", ids[0])
+      for (const  of of[99, String(ids[0]), null, {}, [ids[0]], undefined]) tell("foreign", of)
+      other.notify("without")
+      other.notify("odd", { _meta: 7 })
+      expect(heard).toEqual([["b", "d"], ["a", "c"]])
+      // The connection's own listener hears everything.
+      expect(all).toEqual(["a", "b", "c", "d", ...Array.from({ length: 6 }, () => "foreign"), "without", "odd"])
+    }))
+
+  it.effect("2026-07-28 · nothing is heard after the response that ends it, nor after it was cancelled", () =>
+    Effect.gen(function*() {
+      const { fibers, heard, ids, other, tell } = yield* listening(2)
+      other.answer(ids[0], { _meta: { [key]: ids[0] } })
+      yield* Fiber.interrupt(fibers[1]!)
+      for (const id of ids) tell("late", id)
+      expect(heard).toEqual([[], []])
+      yield* settle
+      expect(fibers.map(poll)).toEqual(["succeeded", "failed"])
+      expect(other.notices("notifications/cancelled").map(({ params }) => params.requestId)).toEqual([ids[1]])
+    }))
+
+  it.effect("2026-07-28 · a server that cancels it ends it, with Closed; of any other request it is ignored", () =>
+    Effect.gen(function*() {
+      const { fibers, heard, ids, other, peer, tell } = yield* listening(1)
+      const call = yield* fork(peer.request("tools/call"))
+      other.cancel(ids[0])
+      other.cancel(other.requests("tools/call")[0].id)
+      yield* settle
+      expect(failureOf(fibers[0]!)).toMatchObject({ reason: "Closed", method: "subscriptions/listen" })
+      expect(poll(call)).toBe("running")
+      tell("late", ids[0])
+      expect(heard).toEqual([[]])
+    }))
+
+  it.effect("an infinite timeout never passes, whatever other calls do", () =>
+    Effect.gen(function*() {
+      const { fibers, heard, ids, peer, tell } = yield* listening(1)
+      const call = yield* fork(peer.request("tools/call", {}, { timeout: 1000 }))
+      yield* TestClock.adjust("365 days")
+      yield* settle
+      expect(failureOf(call)).toMatchObject({ reason: "TimedOut" })
+      tell("a", ids[0])
+      expect(heard).toEqual([["a"]])
+      expect(poll(fibers[0]!)).toBe("running")
+    }))
+
+  it.effect("a listener that throws is logged, and hears the next one", () =>
+    logged((lines) =>
+      Effect.gen(function*() {
+        const { heard, ids, tell } = yield* listening(1, (method) => {
+          if (method === "bad") throw new Error("my bug")
+        })
+        tell("bad", ids[0])
+        tell("good", ids[0])
+        yield* settle
+        expect(heard).toEqual([["bad", "good"]])
+        expect(lines.map(({ cause, level, text }) => [level, text, cause.includes("my bug")])).toEqual([
+          ["Error", "bad was not handled", true]
+        ])
+      })
+    ))
+})
