@@ -26,7 +26,7 @@ const choices = (field: Field): ReadonlyArray<readonly [value: string, label: st
   const titled = "oneOf" in of ? of.oneOf : "anyOf" in of ? of.anyOf : undefined
   if (titled !== undefined) return titled.map((choice) => [choice.const, choice.title])
   if (!("enum" in of)) return undefined
-  const names: ReadonlyArray<string> | undefined = "enumNames" in of ? of.enumNames : undefined
+  const names = "enumNames" in field ? field.enumNames : undefined
   return of.enum.map((value, at) => [value, names?.[at] ?? value])
 }
 

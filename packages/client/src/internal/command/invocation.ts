@@ -1,6 +1,7 @@
 /**
  * What `skein-call` is asked to do, read from its arguments.
  */
+import { isObject } from "@skein/protocol/JsonRpc"
 import * as Result from "effect/Result"
 
 /** The server: an address, or a program to start. */
@@ -50,51 +51,70 @@ interface Options {
   help: boolean
 }
 
-class Wrong extends Error {}
-
-const isUrl = (word: string): boolean => /^https?:\/\//i.test(word)
-
-/** Reads the options at the start of the words, or all of them, and leaves the rest. */
-const takeOptions = (words: Array<string>, options: Options, host: Host, anywhere: boolean): Array<string> => {
-  const rest: Array<string> = []
-  while (words.length > 0) {
-    const word = words.shift()!
-    const [name, inline] = /^--[a-z]+=/.test(word)
-      ? [word.slice(0, word.indexOf("=")), word.slice(word.indexOf("=") + 1)]
-      : [word, undefined]
-    const value = (): string => {
-      const value = inline ?? words.shift()
-      if (value === undefined) throw new Wrong(`${name} needs a value`)
-      return value
-    }
-    if (name === "--header") {
-      const header = value()
-      const at = header.indexOf(":")
-      if (at < 1) throw new Wrong(`--header needs 'Name: value', and not ${JSON.stringify(header)}`)
-      options.headers[header.slice(0, at).trim()] = header.slice(at + 1).trim()
-    } else if (name === "--env") {
-      const [, variable = "", given] = /^([^=]+)(?:=([^]*))?$/.exec(value()) ?? []
-      if (variable === "") throw new Wrong("--env needs NAME or NAME=value")
-      options.env[variable] = given ?? host.env[variable]
-    } else if (name === "--timeout") {
-      const seconds = Number(value())
-      if (!(seconds > 0 && seconds <= maxTimeout)) throw new Wrong(`--timeout needs seconds, up to ${maxTimeout}`)
-      options.timeout = seconds * 1_000
-    } else if (word === "--verbose") options.verbose = true
-    else if (word === "--json") options.json = true
-    else if (word === "--help" || word === "-h") options.help = true
-    else if (word !== "--" && word.startsWith("--") && (anywhere || rest.length === 0)) {
-      throw new Wrong(`${word} is no option`)
-    } else {
-      rest.push(word)
-      if (!anywhere) return [...rest, ...words]
-    }
-  }
-  return rest
+/** What this program was started in. */
+export interface Host {
+  readonly env: Readonly<Record<string, string | undefined>>
 }
 
 // A day.
 const maxTimeout = 86_400
+
+const isUrl = (word: string): boolean => /^https?:\/\//i.test(word)
+
+/** Reads the options at the start of the words, or wherever they are, and gives the other words. */
+const takeOptions = (given: ReadonlyArray<string>, options: Options, { env }: Host, anywhere: boolean) =>
+  Result.gen(function*() {
+    const words = [...given]
+    const rest: Array<string> = []
+    while (words.length > 0) {
+      const word = words.shift()!
+      if (!word.startsWith("-") || word === "-" || word === "--") {
+        rest.push(word)
+        if (anywhere) continue
+        return [...rest, ...words]
+      }
+      const [, name = word, inline] = /^(--[a-z]+)=([^]*)$/.exec(word) ?? []
+      const needed = (): Result.Result<string, string> => {
+        const value = inline ?? words.shift()
+        return value === undefined ? Result.fail(`${name} needs a value`) : Result.succeed(value)
+      }
+      switch (name) {
+        case "--header": {
+          const [, header, value] = /^([^:]+):([^]*)$/.exec(yield* needed()) ?? []
+          if (header === undefined || value === undefined) return yield* Result.fail("--header needs 'Name: value'")
+          options.headers[header.trim()] = value.trim()
+          break
+        }
+        case "--env": {
+          const [, variable, value] = /^([^=]+)(?:=([^]*))?$/.exec(yield* needed()) ?? []
+          if (variable === undefined) return yield* Result.fail("--env needs NAME or NAME=value")
+          options.env[variable] = value ?? env[variable]
+          break
+        }
+        case "--timeout": {
+          const seconds = Number(yield* needed())
+          if (!(seconds > 0 && seconds <= maxTimeout)) {
+            return yield* Result.fail(`--timeout needs seconds, at most ${maxTimeout}`)
+          }
+          options.timeout = seconds * 1_000
+          break
+        }
+        case "--verbose":
+          options.verbose = true
+          break
+        case "--json":
+          options.json = true
+          break
+        case "-h":
+        case "--help":
+          options.help = true
+          break
+        default:
+          return yield* Result.fail(`${word} is no option`)
+      }
+    }
+    return rest
+  })
 
 /** Splits a command as a shell would do it, as far as quotes go. Nothing is expanded, and no shell is run. */
 const split = (text: string): ReadonlyArray<string> => {
@@ -102,71 +122,57 @@ const split = (text: string): ReadonlyArray<string> => {
   return words.map((word) => word.replaceAll(/"([^"]*)"|'([^']*)'/g, (_, double, single) => double ?? single))
 }
 
-const command = (words: ReadonlyArray<string>): Target => {
-  const [command, ...args] = words
-  if (command === undefined) throw new Wrong("There is no command before --")
-  return { _tag: "Command", command, args }
-}
-
-const isObjectText = (word: string | undefined): boolean => word !== undefined && /^\s*\{/.test(word)
+const commandOf = ([command, ...args]: ReadonlyArray<string>): Result.Result<Target, string> =>
+  command === undefined ? Result.fail("Which server?") : Result.succeed({ _tag: "Command", command, args })
 
 /** Where the server ends and the tool begins. */
-const divide = (words: Array<string>, options: Options, host: Host) => {
-  const [first] = words
-  if (first === undefined) throw new Wrong("Which server?")
-  if (isUrl(first)) {
-    const [url, ...call] = takeOptions(words, options, host, true).filter((word) => word !== "--")
-    if (!URL.canParse(url!)) throw new Wrong(`${url} is no address`)
-    return { target: { _tag: "Url", url: new URL(url!) } satisfies Target as Target, call }
-  }
-  const dashes = words.indexOf("--")
-  if (dashes >= 0) {
-    const call = takeOptions(words.slice(dashes + 1), options, host, true)
-    const before = words.slice(0, dashes)
-    // What is one word is a program, or a whole command that was quoted.
-    return { target: command(before.length === 1 ? split(before[0]!) : before), call }
-  }
-  if (/\s/.test(first.trim())) {
-    const [quoted, ...call] = takeOptions(words, options, host, true)
-    return { target: command(split(quoted!)), call }
-  }
-  return words.length >= 3 && isObjectText(words.at(-1))
-    ? { target: command(words.slice(0, -2)), call: words.slice(-2) }
-    : { target: command(words), call: [] }
-}
+const divide = (words: ReadonlyArray<string>, options: Options, host: Host) =>
+  Result.gen(function*() {
+    const first = words[0] ?? ""
+    if (isUrl(first)) {
+      const [text = "", ...call] = yield* takeOptions(words, options, host, true)
+      if (!URL.canParse(text)) return yield* Result.fail(`${text} is no address`)
+      const target: Target = { _tag: "Url", url: new URL(text) }
+      return { target, call: call.filter((word) => word !== "--") }
+    }
+    const dashes = words.indexOf("--")
+    if (dashes >= 0) {
+      const before = words.slice(0, dashes)
+      const target = yield* commandOf(before)
+      return { target, call: yield* takeOptions(words.slice(dashes + 1), options, host, true) }
+    }
+    if (/\s/.test(first.trim())) {
+      const [, ...call] = yield* takeOptions(words, options, host, true)
+      return { target: yield* commandOf(split(first)), call }
+    }
+    const isCall = words.length >= 3 && /^\s*\{/.test(words.at(-1)!)
+    return isCall
+      ? { target: yield* commandOf(words.slice(0, -2)), call: words.slice(-2) }
+      : { target: yield* commandOf(words), call: [] }
+  })
 
-const argumentsOf = (text: string | undefined): Readonly<Record<string, unknown>> | undefined => {
-  if (text === undefined) return undefined
-  let value: unknown
+const argumentsOf = (text: string | undefined): Result.Result<Invocation["args"], string> => {
+  if (text === undefined) return Result.succeed(undefined)
   try {
-    value = JSON.parse(text)
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? Result.succeed(value) : Result.fail("The arguments of the tool have to be a JSON object")
   } catch (cause) {
-    throw new Wrong(`The arguments of the tool are no JSON: ${(cause as Error).message}`, { cause })
+    return Result.fail(`The arguments of the tool are no JSON: ${(cause as Error).message}`)
   }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
-  throw new Wrong("The arguments of the tool have to be a JSON object")
-}
-
-/** What this program was started in. */
-export interface Host {
-  readonly env: Readonly<Record<string, string | undefined>>
 }
 
 /** Reads the arguments. `help` where help is asked for; a line that says what is wrong. */
-export const parse = (argv: ReadonlyArray<string>, host: Host): Result.Result<Invocation | "help", string> => {
-  const options: Options = { headers: {}, env: {}, timeout: undefined, verbose: false, json: false, help: false }
-  try {
-    const words = takeOptions([...argv], options, host, false)
-    if (options.help || words.length === 0) return options.help ? Result.succeed("help") : Result.fail("Which server?")
-    const { call: [tool, args, ...more], target } = divide(words, options, host)
-    if (options.help) return Result.succeed("help")
-    if (more.length > 0) throw new Wrong(`There is more after the tool and its arguments: ${more.join(" ")}`)
-    if (target._tag === "Command" && Object.keys(options.headers).length > 0) {
-      throw new Wrong("--header is for an address: a program has no headers")
+export const parse = (argv: ReadonlyArray<string>, host: Host): Result.Result<Invocation | "help", string> =>
+  Result.gen(function*() {
+    const options: Options = { headers: {}, env: {}, timeout: undefined, verbose: false, json: false, help: false }
+    const words = yield* takeOptions(argv, options, host, false)
+    if (options.help) return "help"
+    const { call: [tool, args, ...more], target } = yield* divide(words, options, host)
+    if (options.help) return "help"
+    if (more.length > 0) return yield* Result.fail(`There is more after the tool and its arguments: ${more.join(" ")}`)
+    const { headers, env, timeout, verbose, json } = options
+    if (target._tag === "Command" && Object.keys(headers).length > 0) {
+      return yield* Result.fail("--header is for an address: a program has no headers")
     }
-    return Result.succeed({ target, tool, args: argumentsOf(args), ...options })
-  } catch (error) {
-    if (error instanceof Wrong) return Result.fail(error.message)
-    throw error
-  }
-}
+    return { target, tool, args: yield* argumentsOf(args), headers, env, timeout, verbose, json }
+  })

@@ -16,7 +16,7 @@ import { tame } from "./words.ts"
 // How long the end may take after a signal: a server's process has two graces of two seconds and one of one.
 const grace = 6_000
 
-const signals = { SIGINT: 130, SIGTERM: 143 } as const
+const signals = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
 
 const tell = (line: string): void => void process.stderr.write(`${line}\n`)
 
@@ -35,13 +35,15 @@ const terminal: Terminal = {
   ask: (prompt) =>
     Effect.callback((resume) => {
       const lines = createInterface({ input: process.stdin, output: process.stderr })
+      let answer: string | undefined
       // The terminal sends no signal while lines are edited.
       lines.on("SIGINT", () => void process.kill(process.pid, "SIGINT"))
-      lines.on("close", () => resume(Effect.succeed(undefined)))
       lines.question(prompt, (line) => {
-        resume(Effect.succeed(line))
+        answer = line
         lines.close()
       })
+      // Closing lets go of stdin, and must come before the next question.
+      lines.on("close", () => resume(Effect.succeed(answer)))
       return Effect.sync(() => lines.close())
     })
 }
@@ -76,7 +78,7 @@ const told = (cause: Cause.Cause<ClientError>): readonly [code: number, report: 
 }
 
 /**
- * Runs the command as the whole life of this process. SIGINT and SIGTERM interrupt it: the call is cancelled on the wire and the
+ * Runs the command as the whole life of this process. SIGINT, SIGTERM and SIGHUP interrupt it: the call is cancelled on the wire and the
  * server ended, within a grace; a second one exits at once.
  */
 export const main = (argv: ReadonlyArray<string>): void => {
@@ -87,8 +89,9 @@ export const main = (argv: ReadonlyArray<string>): void => {
     return
   }
   if (parsed.success === "help") return void process.stdout.write(usage)
-  // Whoever reads the result may leave before its end.
+  // Whoever reads the result may leave before its end, and a terminal may be gone.
   process.stdout.on("error", () => process.exit(0))
+  for (const stream of [process.stdin, process.stderr]) stream.on("error", () => {})
   let code: number | undefined
   const fiber = Effect.runFork(run(parsed.success))
   const onSignal = (signal: keyof typeof signals): void => {
@@ -97,8 +100,7 @@ export const main = (argv: ReadonlyArray<string>): void => {
     setTimeout(() => process.exit(signals[signal]), grace).unref()
     fiber.interruptUnsafe()
   }
-  process.on("SIGINT", onSignal)
-  process.on("SIGTERM", onSignal)
+  for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const) process.on(signal, onSignal)
   fiber.addObserver((exit) => {
     if (exit._tag === "Success") return process.exit(code ?? exit.value)
     if (Cause.hasInterruptsOnly(exit.cause)) return process.exit(code ?? signals.SIGINT)

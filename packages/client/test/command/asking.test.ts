@@ -1,0 +1,116 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Link from "@skein/runtime/Link"
+import * as Elicitation from "@skein/server/Elicitation"
+import * as McpServer from "@skein/server/McpServer"
+import * as Tool from "@skein/server/Tool"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Client from "../../src/Client.ts"
+import type * as Answering from "../../src/Elicitation.ts"
+import { declining, onTerminal, type Terminal } from "../../src/internal/command/asking.ts"
+
+/** Somebody who types these lines, and then ends the input. */
+const typist = (...lines: ReadonlyArray<string>) => {
+  const seen: Array<string> = []
+  const left = [...lines]
+  const terminal: Terminal = {
+    say: (line) => Effect.sync(() => void seen.push(line)),
+    ask: (prompt) =>
+      Effect.sync(() => {
+        seen.push(prompt)
+        return left.shift()
+      })
+  }
+  return { terminal, seen, left }
+}
+
+const Order = Schema.Struct({
+  name: Schema.String,
+  cups: Schema.Int.check(Schema.isGreaterThan(0)),
+  tea: Schema.Literals(["green", "black"]),
+  milk: Schema.optionalKey(Schema.Boolean)
+})
+
+const Server = McpServer.layer(
+  { name: "tea", version: "1.0.0" },
+  Tool.layer(
+    Tool.make("order"),
+    () => Effect.map(Elicitation.form("What would you like?\u001b[2J", Order), (answer) => JSON.stringify(answer))
+  ),
+  Tool.layer(
+    Tool.make("pay"),
+    () => Effect.map(Elicitation.url("Please pay", "https://pay.example.com/42"), (answer) => JSON.stringify(answer))
+  )
+)
+
+const calling = (tool: string, answers: Layer.Layer<Answering.Elicitation>) =>
+  Effect.gen(function*() {
+    const server = yield* McpServer.McpServer
+    const client = yield* Client.make(Link.transport(server.serve))
+    const { content } = yield* client.callTool(tool)
+    return content[0]?.type === "text" ? JSON.parse(content[0].text) : content
+  }).pipe(Effect.provide(Layer.merge(answers, Server)))
+
+describe("a question on the terminal", () => {
+  it.effect("is answered field by field, reviewed, and sent", () =>
+    Effect.gen(function*() {
+      const { left, seen, terminal } = typist("y", "Ada", "two", "2", "2", "-", "y")
+      const answer = yield* calling("order", onTerminal(terminal, "tea.example.com"))
+      assert.deepStrictEqual(answer, { action: "accept", content: { name: "Ada", cups: 2, tea: "black" } })
+      assert.deepStrictEqual(left, [])
+      assert.match(seen[0]!, /^\ntea\.example\.com asks: What would you like\?/)
+      assert.notInclude(seen[0], "\u001b")
+      assert.includeMembers(seen, [
+        "  That does not fit.",
+        "    2. black",
+        "  name = Ada",
+        "  cups = 2",
+        "  tea = black"
+      ])
+    }))
+
+  it.effect("what does not fit the form is not sent, but edited; so is what is not right after all", () =>
+    Effect.gen(function*() {
+      const fields = ["Ada", "0", "green", "yes"]
+      const { seen, terminal } = typist("y", ...fields, "", "1", "", "", "e", "Bob", "", "", "", "y")
+      const answer = yield* calling("order", onTerminal(terminal, "x"))
+      const content = { name: "Bob", cups: 1, tea: "green", milk: true }
+      assert.deepStrictEqual(answer, { action: "accept", content })
+      assert.strictEqual(seen.filter((line) => line.startsWith("This cannot be sent")).length, 1)
+    }))
+
+  it.effect("is declined, or cancelled, at the beginning and at the end; the end of the input cancels", () =>
+    Effect.gen(function*() {
+      const fields = ["y", "Ada", "1", "green", "no"]
+      for (
+        const [lines, action] of [
+          [["d"], "decline"],
+          [["c"], "cancel"],
+          [[...fields, "d"], "decline"],
+          [[...fields, "what?", "c"], "cancel"],
+          [[], "cancel"],
+          [["y", "Ada"], "cancel"]
+        ] as const
+      ) {
+        const answer = yield* calling("order", onTerminal(typist(...lines).terminal, "x"))
+        assert.strictEqual(answer.action, action)
+      }
+    }))
+
+  it.effect("MUST show the full URL and its host before consent", () =>
+    Effect.gen(function*() {
+      const { seen, terminal } = typist("y")
+      assert.deepStrictEqual((yield* calling("pay", onTerminal(terminal, "x"))).action, "accept")
+      assert.strictEqual(seen[1], "It wants you to visit pay.example.com:\n  https://pay.example.com/42")
+      assert.deepStrictEqual((yield* calling("pay", onTerminal(typist("d").terminal, "x"))).action, "decline")
+    }))
+
+  it.effect("without a terminal it is declined, and stderr says so", () =>
+    Effect.gen(function*() {
+      const { seen, terminal } = typist()
+      assert.strictEqual((yield* calling("order", declining(terminal.say))).action, "decline")
+      assert.include(seen[0], "Declined")
+      assert.strictEqual((yield* calling("pay", declining(terminal.say))).action, "decline")
+    }))
+})
