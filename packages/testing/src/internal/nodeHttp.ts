@@ -222,7 +222,7 @@ export class RudeEndpoint {
     }
     const sse = this.#stream(exchange, session)
     found[0].attach(sse, found[1])
-    if (this.#script.resumable === "primed" && last === undefined) found[0].add("")
+    if (this.#script.resumable === "primed" && !found[0].over) found[0].add("")
     return Effect.void
   }
 

@@ -18,6 +18,11 @@ export class Log {
     this.#withIds = withIds
   }
 
+  /** Whether there will be no more. */
+  get over(): boolean {
+    return this.#over
+  }
+
   add(text: string, event?: string): void {
     const id = this.#withIds ? `${this.name}_${this.#events.length}` : undefined
     const said = { id, text, event }

@@ -1,0 +1,62 @@
+/** Calls of the client to a server that is rude over HTTP. */
+import * as Http from "@skein/client/Http"
+import * as NodeHttp from "@skein/client/NodeHttp"
+import type { Transport } from "@skein/runtime/Connection"
+import * as RudeServer from "@skein/testing/RudeServer"
+import type * as Script from "@skein/testing/Script"
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { alone, maxMessage, resumable, session } from "./scripts.ts"
+import { judge, pay, turnsUntil } from "./visits.ts"
+
+const settings = (url: string): Http.Settings => ({
+  url,
+  maxMessage,
+  closeGrace: 100,
+  postTimeout: 300,
+  resumption: { initialDelay: 1, maxDelay: 20, maxAttempts: 4, maxReconnects: 40 }
+})
+
+const wires = [
+  ["fetch", (url: string) => Http.transport(settings(url))],
+  ["node:http", (url: string) => NodeHttp.transport(settings(url))]
+] as const
+
+/** What one visit may send: its calls and handshakes, again and again as far as the bounds of its client allow. */
+const bound = 400
+
+const arbitrary = { runs: 50, concurrency: 16 }
+
+describe.each(wires)("calls over HTTP, by %s", (wire, transport: (url: string) => Transport) => {
+  const visit = (script: Script.Script) =>
+    Effect.gen(function*() {
+      const rude = yield* RudeServer.http(script)
+      const outcomes = yield* pay(transport(rude.url))
+      judge(script, outcomes, rude.times, { oneStream: true })
+      expect(rude.requests).toBeLessThan(bound)
+      // The sockets of `fetch` are its own, and wait a while for whoever comes next.
+      if (wire === "node:http") yield* turnsUntil(() => rude.open === 0)
+    })
+
+  it.live.prop(
+    "2025-11-25, resumable · every call ends with its one answer or a typed error inside its deadline, none twice; " +
+      "and the reconnects are bounded",
+    { script: resumable },
+    ({ script }) => visit(script),
+    { timeout: 60_000, arbitrary }
+  )
+
+  it.live.prop(
+    "2024-11-05 to 2025-11-25 · the same, where nothing can be taken up again",
+    { script: session },
+    ({ script }) => visit(script),
+    { timeout: 60_000, arbitrary }
+  )
+
+  it.live.prop(
+    "2026-07-28 · the same, where each request stands alone",
+    { script: alone },
+    ({ script }) => visit(script),
+    { timeout: 60_000, arbitrary }
+  )
+})
