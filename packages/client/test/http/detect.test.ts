@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type * as Revision from "@skein/protocol/Revision"
 import type { Transport } from "@skein/runtime/Connection"
+import * as LegacySse from "@skein/server/LegacySse"
 import * as McpServer from "@skein/server/McpServer"
 import * as ServerHttp from "@skein/server/NodeHttp"
 import * as Tool from "@skein/server/Tool"
@@ -117,6 +118,19 @@ for (const [wire, over] of transports) {
           assert.strictEqual((yield* used(over(url))).revision, expected)
         }))
     }
+
+    it.live("a server of ours by the address of its HTTP+SSE", () =>
+      Effect.gen(function*() {
+        const echo = Tool.make("echo", { input: { text: Schema.String } })
+        const server = McpServer.layer(
+          { name: "ours", version: "1" },
+          Tool.layer(echo, ({ text }) => Effect.succeed(text))
+        )
+        const { url } = yield* ServerHttp.serve({ port: 0, legacySse: LegacySse.make() }).pipe(
+          Effect.provide(yield* Layer.build(server))
+        )
+        assert.strictEqual((yield* used(over(new URL("/sse", url)))).variant, "sse")
+      }))
 
     for (
       const [name, script, status, seen] of [

@@ -275,6 +275,20 @@ describe("what was not delivered", () => {
 })
 
 describe("the connections of node:http", () => {
+  it.live("a request that follows the answer to another at once goes over the same connection", () =>
+    Effect.gen(function*() {
+      const { sockets, url } = yield* http((request, response) => {
+        request.resume()
+        response.end("{}")
+      })
+      const wire = yield* open()
+      for (let i = 0; i < 5; i++) {
+        yield* fetchText(wire, url)
+        yield* wire.exchange(post(url), (reply) => reply.pieces(() => undefined))
+      }
+      assert.strictEqual(sockets.length, 1)
+    }))
+
   it.live("one connection serves request after request, and gathers no listeners", () =>
     Effect.gen(function*() {
       const { sockets, url } = yield* http((request, response) => {
@@ -437,7 +451,9 @@ describe("the connections of node:http", () => {
         response.end("{}")
       })
       yield* Effect.promise(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve())))
-      yield* Effect.addFinalizer(() => Effect.promise(() => new Promise<void>((resolve) => server.close(() => resolve()))))
+      yield* Effect.addFinalizer(() =>
+        Effect.promise(() => new Promise<void>((resolve) => server.close(() => resolve())))
+      )
       const url = new URL(`https://localhost:${(server.address() as { readonly port: number }).port}/`)
       const lookup: NonNullable<Https.AgentOptions["lookup"]> = (_, __, answer) =>
         answer(null, [{ address: "127.0.0.1", family: 4 }])

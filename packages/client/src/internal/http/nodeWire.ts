@@ -40,6 +40,12 @@ const isText = (type: string | undefined): boolean => type === undefined || type
 /** The text without the mark that it may begin with: JSON and events have none, and `fetch` drops it too. */
 const unmarked = (decoded: string): string => decoded.charCodeAt(0) === 0xfeff ? decoded.slice(1) : decoded
 
+/**
+ * Goes on after the end of a body. The connection is given back in the next tick: what goes on before that, and makes another
+ * request, would open one more.
+ */
+const ended = <A>(resume: (effect: A) => void, effect: A): void => process.nextTick(resume, effect)
+
 class NodeReply implements WireReply {
   readonly status: number
   readonly #body: Http.IncomingMessage
@@ -85,7 +91,7 @@ class NodeReply implements WireReply {
       })
       body.on("end", () => {
         const bytes = more === undefined ? first : Buffer.concat(more, size)
-        resume(Effect.succeed(bytes === undefined ? "" : unmarked(bytes.toString("utf8"))))
+        ended(resume, Effect.succeed(bytes === undefined ? "" : unmarked(bytes.toString("utf8"))))
       })
       body.on("error", (cause) => resume(Effect.fail(lost(`The body broke off: ${text(cause)}`, cause))))
     })
@@ -115,7 +121,7 @@ class NodeReply implements WireReply {
       body.on("data", (chunk: Buffer) => take(decoder.write(chunk)))
       body.on("end", () => {
         take(decoder.end())
-        resume(Effect.void)
+        ended(resume, Effect.void)
       })
       body.on("error", (cause) => resume(Effect.fail(lost(`The body broke off: ${text(cause)}`, cause))))
     })

@@ -1,0 +1,88 @@
+/** The HTTP transport of Node, as a client uses it. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Https from "node:https"
+import type { AddressInfo } from "node:net"
+import * as Client from "../../src/Client.ts"
+import * as NodeHttp from "../../src/NodeHttp.ts"
+import { certificate, privateKey } from "./support/certificate.ts"
+import { bodyOf, http } from "./support/rawServer.ts"
+import { type Json, until } from "./support/script.ts"
+import { discovered } from "./support/servers.ts"
+
+/** Answers each call of a tool with its name. */
+const answer = ({ id, method, params }: Json): string => {
+  const result = method === "server/discover"
+    ? discovered()
+    : { resultType: "complete", content: [{ type: "text", text: params.name }] }
+  return JSON.stringify({ jsonrpc: "2.0", id, result })
+}
+
+const server = http(async (request, response) => {
+  const text = await bodyOf(request)
+  response.writeHead(200, { "Content-Type": "application/json" }).end(answer(JSON.parse(text)))
+})
+
+const call = (client: Client.Client, name: string) =>
+  Effect.map(client.callTool(name), ({ content }) => (content[0] as { readonly text: string }).text)
+
+const sockets = () => process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length
+
+describe("NodeHttp.transport", () => {
+  it.live("maxSockets bounds the connections, and each call gets its own answer all the same", () =>
+    Effect.gen(function*() {
+      const { sockets, url } = yield* server
+      const client = yield* Client.make(NodeHttp.transport({ url, maxSockets: 4 }))
+      const names = Array.from({ length: 100 }, (_, i) => `tool-${i}`)
+      const answers = yield* Effect.forEach(names, (name) => call(client, name), { concurrency: "unbounded" })
+      assert.deepStrictEqual(answers, names)
+      assert.strictEqual(sockets.length, 4)
+    }))
+
+  it.live("by default it is 256 connections", () =>
+    Effect.gen(function*() {
+      const { sockets, url } = yield* server
+      const client = yield* Client.make(NodeHttp.transport({ url }))
+      const names = Array.from({ length: 600 }, (_, i) => `tool-${i}`)
+      yield* Effect.forEach(names, (name) => call(client, name), { concurrency: "unbounded" })
+      assert.strictEqual(sockets.length, 256)
+    }))
+
+  it.live("clients that open and close leave no socket", () =>
+    Effect.gen(function*() {
+      const before = sockets()
+      const raw = yield* server
+      const transport = NodeHttp.transport({ url: raw.url, idleTimeout: "1 hour" })
+      const use = Effect.scoped(Effect.flatMap(Client.make(transport), (client) => call(client, "once")))
+      yield* Effect.forEach(Array(200), () => use, { concurrency: 8, discard: true })
+      assert.strictEqual(raw.sockets.length, 200)
+      yield* raw.closed
+      yield* until(() => sockets() <= before)
+    }))
+
+  it.live("agent: TLS with a certificate of the host's own", () =>
+    Effect.gen(function*() {
+      const tls = yield* Effect.acquireRelease(
+        Effect.promise(async () => {
+          const tls = Https.createServer({ cert: certificate, key: privateKey }, async (request, response) => {
+            const text = await bodyOf(request)
+            response.writeHead(200, { "Content-Type": "application/json" }).end(answer(JSON.parse(text)))
+          })
+          await new Promise<void>((resolve) => tls.listen(0, "127.0.0.1", () => resolve()))
+          return tls
+        }),
+        (tls) => Effect.sync(() => (tls.close(), tls.closeAllConnections()))
+      )
+      const { port } = tls.address() as AddressInfo
+      const url = `https://localhost:${port}/mcp`
+      const agent = new Https.Agent({
+        ca: certificate,
+        lookup: (_, __, answer) => answer(null, [{ address: "127.0.0.1", family: 4 }])
+      })
+      const client = yield* Client.make(NodeHttp.transport({ url, agent }))
+      assert.strictEqual(yield* call(client, "safe"), "safe")
+      const error = yield* Effect.flip(Client.make(NodeHttp.transport({ url: `https://127.0.0.1:${port}/mcp` })))
+      assert.deepInclude(error, { reason: "Open", undelivered: true })
+      assert.match(error.message, /certificate/)
+    }))
+})
