@@ -123,6 +123,8 @@ export const cancel: { readonly action: "cancel" } = { action: "cancel" }
 export interface Handlers<RF = never, RU = never> {
   /** Shows a form. */
   readonly form?: ((request: FormRequest) => Effect.Effect<FormAnswer, never, RF>) | undefined
+  /** How many fields a form may have: 1,000 by default. One that has more is refused, as one is that cannot be read. */
+  readonly maxFields?: number | undefined
   /**
    * Asks for consent to visit an address, and opens it if the user agrees. Before 2025-11-25 there are no addresses: a
    * host that has only this declares nothing there.
@@ -147,13 +149,13 @@ const fill = (form: Form.Form, answer: FormAnswer): Effect.Effect<Wire.ElicitRes
  * instance.
  */
 export const layer = <RF = never, RU = never>(
-  { form, url }: Handlers<RF, RU>
+  { form, maxFields = 1_000, url }: Handlers<RF, RU>
 ): Layer.Layer<Elicitation, never, Needed<RF | RU>> =>
   Layer.effect(
     Elicitation,
     Effect.map(capture<RF | RU>(), (provide): Forms => ({
       form: form && (({ message, requestedSchema }, asker) =>
-        Result.match(Form.read(requestedSchema), {
+        Result.match(Form.read(requestedSchema, maxFields), {
           onFailure: malformed,
           onSuccess: (read) => {
             const { defaults } = read

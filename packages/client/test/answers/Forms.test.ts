@@ -14,9 +14,14 @@ const revisions = Revision.all.filter((revision) => revision >= "2025-06-18")
 type Handler = (request: Elicitation.FormRequest) => Effect.Effect<Elicitation.FormAnswer>
 
 /** Asks for one form, and gives the answer that the server got, or the error; and why the call failed, in the request era. */
-const asked = (revision: Revision.Revision, handler: Handler, params: Json) =>
+const asked = (
+  revision: Revision.Revision,
+  handler: Handler,
+  params: Json,
+  options: Pick<Elicitation.Handlers, "maxFields"> = {}
+) =>
   Effect.gen(function*() {
-    const host = Elicitation.layer({ form: handler })
+    const host = Elicitation.layer({ form: handler, ...options })
     if (revision !== "2026-07-28") {
       const { server } = yield* open(revision, host)
       const { mode: _, ...older } = params
@@ -178,15 +183,22 @@ for (const revision of revisions) {
         assert.isTrue(failed !== undefined || error !== undefined)
       }))
 
-    it.effect("10,000 fields are read, filled in and sent in well under a second", () =>
+    it.effect("a form has at most maxFields fields, 1,000 by default: then it is refused, and no handler sees it", () =>
       Effect.gen(function*() {
-        const names = Array.from({ length: 10_000 }, (_, n) => `field ${n}`)
-        const properties = Object.fromEntries(names.map((name) => [name, { ...text, maxLength: 9 }]))
-        const content = Object.fromEntries(names.map((name) => [name, "x"]))
-        const started = performance.now()
-        const { result } = yield* asked(revision, constantly(content), form(properties, names))
-        assert.strictEqual(Object.keys(result.content).length, 10_000)
-        assert.isBelow(performance.now() - started, 1_000)
+        for (const [options, most] of [[{}, 1_000], [{ maxFields: 2 }, 2]] as const) {
+          for (const count of [most, most + 1, 10_000]) {
+            const names = Array.from({ length: count }, (_, n) => `field ${n}`)
+            const properties = Object.fromEntries(names.map((name) => [name, { ...text, maxLength: 9 }]))
+            const content = Object.fromEntries(names.map((name) => [name, "x"]))
+            let seen = 0
+            const handler: Handler = () => Effect.sync(() => (seen++, Elicitation.accept(content)))
+            const { error, failed, result } = yield* asked(revision, handler, form(properties, names), options)
+            assert.strictEqual(seen, count === most ? 1 : 0)
+            if (count === most) assert.deepStrictEqual(result.content, content)
+            else if (revision === "2026-07-28") assert.strictEqual(failed?.reason, "InvalidAnswer")
+            else assert.deepInclude(error, { code: -32602, message: `The form has ${count} fields, more than ${most}` })
+          }
+        }
       }))
 
     it.effect("a hostile pattern takes linear time, and counts", () =>

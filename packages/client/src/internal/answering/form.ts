@@ -46,10 +46,15 @@ const fieldOf = (schema: RequestedSchema["properties"][string]): Result.Result<F
 }
 
 /** Reads a form; a line that says why nobody can fill it in. */
-export const read = ({ properties, required = [] }: RequestedSchema): Result.Result<Form, string> => {
+export const read = (
+  { properties, required = [] }: RequestedSchema,
+  maxFields: number
+): Result.Result<Form, string> => {
   const fields = new Map<string, Field>()
   const defaults = new Map<string, ElicitValue>()
-  for (const [name, schema] of Object.entries(properties)) {
+  const given = Object.entries(properties)
+  if (given.length > maxFields) return Result.fail(`The form has ${given.length} fields, more than ${maxFields}`)
+  for (const [name, schema] of given) {
     const field = fieldOf(schema)
     if (Result.isFailure(field)) return Result.fail(`The field ${quoted(name)} cannot be used: ${field.failure}`)
     fields.set(name, field.success)
