@@ -391,8 +391,14 @@ const assemble = (
 /**
  * Opens a client that the scope closes.
  *
- * - `Open`: the transport could not be opened. `Closed`, `TimedOut`: the server ended, or did not answer, during the handshake.
+ * - `Open`: the transport could not be opened; over HTTP nobody was reached. `Closed`, `TimedOut`: the server ended, or did not
+ *   answer, during the handshake.
+ * - `Unauthorized`, `Refused`: over HTTP, the server wants to know who asks, or what answers is no server of the protocol.
  * - `Negotiation`: there is no revision that both sides speak, or the server refused the handshake.
+ *
+ * What the server speaks is found out: with `server/discover`; then with `initialize`, unless the answer was one that only a server
+ * of the request era gives; and over HTTP with the stream of HTTP+SSE at last, where `initialize` is refused with 400, 404 or 405.
+ * `detection` spares all of that.
  *
  * A server that ends while it is probed is connected to once more, and is sent `initialize` first: there are servers that exit
  * when they get a request that they do not know.
