@@ -158,6 +158,11 @@ describe("the end of a session", () => {
       request(2, "tools/list")
       yield* until(() => held.length === 2)
       held[0]!.say({ jsonrpc: "2.0", id: null, error: { code: -32001, message: "Session not found" } }, {}, 404)
+      yield* until(() => told.refusals.length === 1)
+      // What the server has not answered yet will hear the same, it may be thought, within closeGrace.
+      yield* TestClock.adjust(999)
+      expect(told.ends).toEqual([])
+      yield* TestClock.adjust(1)
       yield* until(() => told.ends.length === 1)
       expect(told.refusals.map(([id]) => id)).toEqual([held[0]!.json.id])
       expect(told.refusals[0]![1]).toMatchObject({ reason: "Refused", status: 404, undelivered: true })
@@ -168,6 +173,25 @@ describe("the end of a session", () => {
       yield* until(() => held[1]!.left)
       yield* connection.close
       expect([server.by("DELETE").length, told.ends.length]).toEqual([0, 1])
+    }))
+
+  it.effect("2025-11-25 · on 404 the requests that are on their way are told so one by one, and so are later ones, without being sent", () =>
+    Effect.gen(function*() {
+      const held: Array<Hit> = []
+      const server = yield* served(session((hit) => void held.push(hit)))
+      const { request, told } = yield* entered({ url: server.url, closeGrace: "1 second" })
+      for (const id of [1, 2, 3]) request(id, "tools/list")
+      yield* until(() => held.length === 3)
+      held[0]!.reply(404)
+      yield* until(() => told.refusals.length === 1)
+      request(4, "tools/list")
+      held[1]!.reply(404)
+      yield* until(() => told.refusals.length === 3)
+      expect(told.ends).toEqual([])
+      held[2]!.reply(404)
+      yield* until(() => told.ends.length === 1)
+      expect(told.refusals.map(([, error]) => error.undelivered)).toEqual([true, true, true, true])
+      expect(held.length).toBe(3)
     }))
 
   it.effect("404 to a notification ends it too; 404 without a session is the refusal of that request", () =>

@@ -8,7 +8,7 @@ import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import { type Headers, TransportError } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
-import type * as Fiber from "effect/Fiber"
+import * as Fiber from "effect/Fiber"
 import type { Lane, Road } from "./lane.ts"
 import { Lingering } from "./lingering.ts"
 import { Posts } from "./posts.ts"
@@ -25,6 +25,8 @@ interface Pending {
   readonly modern: boolean
   /** What runs it, once nothing has to come before it. */
   fiber: Fiber.Fiber<void> | undefined
+  /** The server has taken it. */
+  taken: boolean
   answered: boolean
 }
 
@@ -44,6 +46,10 @@ const unanswered = (outcome: Outcome): TransportError =>
     : outcome
 
 const gone = "The session is gone: the server does not know it any more (404)"
+
+/** The refusal of a request whose session is gone: nobody has handled it. */
+const turnedAway = (): TransportError =>
+  new TransportError({ reason: "Refused", message: gone, status: 404, undelivered: true })
 
 // Whoever turns a request away with one of these has not read it, whatever the body says, unless it names the request.
 const doors = new Set([401, 403, 429, 503])
@@ -117,7 +123,8 @@ export class Streamable implements Lane {
     const modern = version !== undefined
     if (modern) this.#modern = version
     else if (request.method === initialize) this.#begin()
-    const pending: Pending = { request, modern, fiber: undefined, answered: false }
+    else if (this.#gone) return this.#road.refused(request.id, turnedAway())
+    const pending: Pending = { request, modern, fiber: undefined, taken: false, answered: false }
     this.#requests.set(request.id, pending)
     const headers = modern ? ofRequest(request, version, extra) : this.#session.posted
     const start = () => {
@@ -156,6 +163,7 @@ export class Streamable implements Lane {
     if (status < 200 || status >= 300) {
       return Effect.flatMap(errorText(reply, maxMessage), (text) => this.#onError(pending, reply, text))
     }
+    pending.taken = true
     if (pending.request.method === initialize && !this.#learn(reply)) {
       return Effect.fail(unusable(status, "a session id that is none"))
     }
@@ -222,8 +230,7 @@ export class Streamable implements Lane {
     if (status !== 404 || this.#sessionId === undefined) return Effect.as(told, undefined)
     return Effect.sync(() => {
       pending.answered = true
-      const error = new TransportError({ reason: "Refused", message: gone, status, undelivered: true })
-      this.#road.refused(request.id, error)
+      this.#road.refused(request.id, turnedAway())
       this.#end()
       return undefined
     })
@@ -278,10 +285,20 @@ export class Streamable implements Lane {
     return true
   }
 
-  /** "When a client receives HTTP 404 in response to a request containing an MCP-Session-Id, it MUST start a new session." */
+  /**
+   * "When a client receives HTTP 404 in response to a request containing an MCP-Session-Id, it MUST start a new session." The other
+   * requests that are on their way will hear the same, and may be made again then: `closeGrace` is what they have for that.
+   */
   #end(): void {
+    if (this.#gone) return
     this.#gone = true
-    this.#road.end({ _tag: "Lost", cause: lost(gone, undefined, 404) })
+    const end = () => this.#road.end({ _tag: "Lost", cause: lost(gone, undefined, 404) })
+    const others = [...this.#requests.values()].flatMap(({ answered, fiber, taken }) =>
+      answered || taken || fiber === undefined ? [] : [Fiber.await(fiber)]
+    )
+    if (others.length === 0) return end()
+    const told = Effect.timeoutOption(Effect.all(others, { discard: true }), this.#settings.closeGrace)
+    this.#road.fork(Effect.andThen(told, Effect.sync(end)))
   }
 
   #notify(notification: JsonRpc.Notification): void {
