@@ -78,7 +78,6 @@ const play = (steps: ReadonlyArray<Step>, isSlow: boolean, concurrency: number) 
           }
           return { result, keep: true }
         })
-        const before = heardOf(step.who, uri)
         const begun = yield* Clock.currentTimeMillis
         const result = yield* mode === "bypass"
           ? Effect.map(answer, ({ result }) => result)
@@ -91,7 +90,7 @@ const play = (steps: ReadonlyArray<Step>, isSlow: boolean, concurrency: number) 
         assert.strictEqual(mode, "use")
         assert.isTrue(said.by === step.who || said.cacheScope === "public", "of another principal")
         assert.isBelow(begun, said.at + said.ttl, "stale by its age")
-        if (said.by === step.who) assert.isAtLeast(said.heard, before, "stale by a notice")
+        if (said.by === step.who) assert.isAtLeast(said.heard, heardOf(step.who, uri), "stale by a notice")
       }).pipe(Effect.orDie)
 
     const run = (step: Step): Effect.Effect<void> => {

@@ -61,6 +61,18 @@ describe("a store that is shared", () => {
       assert.notProperty(yield* it.listTools(), "cacheScope")
     }))
 
+  it.effect("of one's own and everybody's, what was received last counts", () =>
+    Effect.gen(function*() {
+      const store = ResponseCache.memory()
+      const ada = yield* client(counted({ ttlMs: 1_000, cacheScope: "private" }), { store, server, partition: "ada" })
+      const bob = yield* client(counted(minute), { store, server, partition: "bob" })
+      yield* ada.client.listTools()
+      yield* TestClock.adjust(1)
+      yield* bob.client.listTools({ cache: "refresh" })
+      yield* bob.client.listTools({ cache: "refresh" })
+      assert.strictEqual(countOf(yield* ada.client.listTools()), 2)
+    }))
+
   it.effect("servers are told apart by what the host calls them, not by what they call themselves", () =>
     Effect.gen(function*() {
       const store = ResponseCache.memory()
