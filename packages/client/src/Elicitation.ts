@@ -57,6 +57,11 @@ export interface FormRequest {
   readonly requestedSchema: Wire.RequestedSchema
   /** What the fields are filled in with to begin with: the defaults of the schema, without those that do not fit it. */
   readonly defaults: { readonly [field: string]: Wire.ElicitValue }
+  /**
+   * Why content would not be sent if it were accepted, in a line that names the field and not its value; undefined where
+   * it would be. For a form that tells its user before they leave it.
+   */
+  readonly problem: (content: Content) => string | undefined
 }
 
 /** An address that the user should visit. */
@@ -149,7 +154,7 @@ const fill = (form: Form.Form, answer: FormAnswer): Effect.Effect<Wire.ElicitRes
  * instance.
  */
 export const layer = <RF = never, RU = never>(
-  { form, maxFields = 1_000, url }: Handlers<RF, RU>
+  { form, maxFields, url }: Handlers<RF, RU>
 ): Layer.Layer<Elicitation, never, Needed<RF | RU>> =>
   Layer.effect(
     Elicitation,
@@ -158,8 +163,9 @@ export const layer = <RF = never, RU = never>(
         Result.match(Form.read(requestedSchema, maxFields), {
           onFailure: malformed,
           onSuccess: (read) => {
-            const { defaults } = read
-            const request = { asker, message, requestedSchema, defaults }
+            const { defaults, settle } = read
+            const problem = (content: Content) => Result.getOrUndefined(Result.flip(settle(content)))
+            const request = { asker, message, requestedSchema, defaults, problem }
             return Result.succeed(
               Effect.flatMap(provide(Effect.suspend(() => form(request))), (answer) => fill(read, answer))
             )

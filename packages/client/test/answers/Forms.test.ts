@@ -101,6 +101,18 @@ for (const revision of revisions) {
         assert.deepStrictEqual(defaults, { ...filled, ok: true })
       }))
 
+    it.effect("allow users to review and modify their responses: a handler can tell what would not be sent", () =>
+      Effect.gen(function*() {
+        const { result } = yield* asked(revision, ({ problem }) =>
+          Effect.sync(() => {
+            assert.strictEqual(problem({}), `"age" is required and was left empty`)
+            assert.strictEqual(problem({ age: 3 }), `the value of "age" does not fit`)
+            assert.isUndefined(problem({ age: 18 }))
+            return Elicitation.accept({ age: 18 })
+          }), form({ age: { type: "integer", minimum: 18 } }, ["age"]))
+        assert.deepStrictEqual(result.content, { age: 18 })
+      }))
+
     it.effect("a default that does not fit its own field is none", () =>
       Effect.gen(function*() {
         const params = form({

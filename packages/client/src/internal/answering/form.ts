@@ -48,7 +48,7 @@ const fieldOf = (schema: RequestedSchema["properties"][string]): Result.Result<F
 /** Reads a form; a line that says why nobody can fill it in. */
 export const read = (
   { properties, required = [] }: RequestedSchema,
-  maxFields: number
+  maxFields = 1_000
 ): Result.Result<Form, string> => {
   const fields = new Map<string, Field>()
   const defaults = new Map<string, ElicitValue>()
