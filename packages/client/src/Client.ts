@@ -421,7 +421,7 @@ export const make = (transport: Transport, options: Options = {}): Effect.Effect
     const pages = { maxPages: options.maxPages ?? 1_000, maxItems: options.maxItems ?? 10_000 }
     const relisted = (cursor: string | undefined) =>
       call(desk, Method.ListTools, cursor === undefined ? {} : { cursor }, { cache: "refresh" })
-    const shared = { answers, notices, heard, warn }
+    const shared = { answers, notices, heard, missed: changes.missed, warn }
     const beats = options.heartbeat === undefined ? undefined : heartbeat(options.heartbeat)
     const keeper = yield* Keeper.make({
       open: (fresh) => connect(transport, fresh ? { ...options, detection: undefined } : options, shared),

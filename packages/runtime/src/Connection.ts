@@ -54,11 +54,13 @@ export interface Origin {
 /**
  * What takes the messages in. Calls come one after the other, never nested; `end` comes once, last, and also when this side
  * closes the connection. `refused` says that one request of this side's will not be answered, while the connection goes on; a
- * receiver that sends no requests omits it.
+ * receiver that sends no requests omits it. `missed` says that what the other side says of itself may have been missed, where it
+ * has a stream of its own for that; with an error, that nothing more of it will come while the connection goes on.
  */
 export interface Receiver {
   readonly message: (message: JsonRpc.Inbound, origin?: Origin) => void
   readonly refused?: ((id: JsonRpc.Id, error: TransportError) => void) | undefined
+  readonly missed?: ((error: TransportError | undefined) => void) | undefined
   readonly end: (end: End) => void
 }
 

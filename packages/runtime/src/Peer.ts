@@ -40,6 +40,8 @@ export interface Options<R> {
   readonly onNotification?:
     | ((peer: Peer, notification: JsonRpc.Notification) => Effect.Effect<void, never, R> | void)
     | undefined
+  /** Hears that notifications may have been missed; with an error, that no more will come unasked. See `Receiver`. */
+  readonly onMissed?: ((error: TransportError | undefined) => void) | undefined
   /**
    * Whether the timeouts of own requests stand still while a request of the other side is handled, up to their `maxTimeout`, and
    * start anew when it was answered: for a client, whose user may be asked by the server before the call is answered. Off by
@@ -195,6 +197,10 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
 
   refused(id: JsonRpc.Id, error: TransportError): void {
     this.#calls?.fail(id, error)
+  }
+
+  missed(error: TransportError | undefined): void {
+    if (this.#end === undefined) this.#options.onMissed?.(error)
   }
 
   message(inbound: JsonRpc.Inbound, origin: Origin | undefined): void {

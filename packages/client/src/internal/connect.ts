@@ -8,7 +8,7 @@ import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
-import type { Connection, Transport } from "@skein/runtime/Connection"
+import type { Connection, Transport, TransportError } from "@skein/runtime/Connection"
 import type * as Limits from "@skein/runtime/Limits"
 import * as Peer from "@skein/runtime/Peer"
 import type * as Duration from "effect/Duration"
@@ -64,13 +64,15 @@ export interface Shared {
   readonly notices: Notices<Notification>
   /** Hears every notification, as it came. */
   readonly heard: (notification: JsonRpc.Notification) => void
+  /** Hears that notifications may have been missed; with an error, that no more will come unasked on that line. */
+  readonly missed: (error: TransportError | undefined) => void
   /** Logs a warning, from where no effect runs. */
   readonly warn: (...message: ReadonlyArray<unknown>) => void
 }
 
 /** One connection and its handshake, in a scope of its own, so that a failed one is closed before the next is opened. */
 const attempt = (
-  { answers, heard, notices, warn }: Shared,
+  { answers, heard, missed, notices, warn }: Shared,
   connecting: Transport["connect"],
   options: Setup,
   settings: Settings,
@@ -79,6 +81,8 @@ const attempt = (
   Effect.gen(function*() {
     const scope = yield* Scope.fork(yield* Effect.scope)
     let revision: Revision.Revision | undefined
+    let line: Line | undefined
+    let deaf: TransportError | undefined
     const opening = Effect.gen(function*() {
       const connection = yield* Effect.mapError(connecting, fromConnect)
       const peer = yield* Peer.make({
@@ -102,11 +106,19 @@ const attempt = (
           if (Result.isSuccess(decoded)) return notices.tell(decoded.success)
           return Effect.logWarning(`${message.method} was dropped: ${decoded.failure}`)
         },
+        onMissed: (error) => {
+          deaf = error
+          if (line === undefined) return
+          line.deaf = error
+          missed(error)
+        },
         limits: options.limits
       })
       const agreement = yield* handshake(peer, settings)
       revision = agreement.revision
-      return lineOf(connection, peer, agreement, settings, options.telemetry)
+      line = lineOf(connection, peer, agreement, settings, options.telemetry)
+      line.deaf = deaf
+      return line
     })
     return yield* opening.pipe(
       Scope.provide(scope),

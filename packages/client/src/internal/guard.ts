@@ -43,7 +43,12 @@ export const guard = (connection: Connection, watch: Watch): Connection => {
       if (inbound._tag === "Request" && watch.revision === "2026-07-28") return drop("requests of the server")
       receiver.message(inbound)
     }
-    return { message, refused: (id, error) => receiver.refused?.(id, error), end: (end) => receiver.end(end) }
+    return {
+      message,
+      refused: (id, error) => receiver.refused?.(id, error),
+      missed: (error) => receiver.missed?.(error),
+      end: (end) => receiver.end(end)
+    }
   }
   return {
     open: (receiver) => connection.open(guarded(receiver)),

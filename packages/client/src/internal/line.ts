@@ -5,7 +5,7 @@ import * as Codec from "@skein/protocol/Codec"
 import { Implementation, type LoggingLevel } from "@skein/protocol/Common"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
-import type { Connection } from "@skein/runtime/Connection"
+import type { Connection, TransportError } from "@skein/runtime/Connection"
 import type { Peer } from "@skein/runtime/Peer"
 import * as Result from "effect/Result"
 import type { Telemetry } from "../Telemetry.ts"
@@ -25,6 +25,8 @@ export interface Line {
   stamp: (params: JsonObject) => JsonObject
   /** Asks for log messages of that level from now on, in the request era; nothing in the session era. */
   readonly level: (level: LoggingLevel) => void
+  /** Set when nothing that the server says unasked is heard on this line any more, though the line goes on. */
+  deaf?: TransportError | undefined
   /** What stands around each request. */
   readonly telemetry: Telemetry | undefined
   /**

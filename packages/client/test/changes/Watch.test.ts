@@ -2,11 +2,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
+import { type Connection, type Receiver, TransportError } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
+import * as Client from "../../src/Client.ts"
 import type * as Reconnect from "../../src/Reconnect.ts"
-import { ok, refuse, type Script, type Scripted } from "../support/scripted.ts"
+import { ok, refuse, type Script, type Scripted, scripted, speaks } from "../support/scripted.ts"
 import * as kit from "./kit.ts"
 
 const revision = "2025-11-25"
@@ -278,5 +280,68 @@ describe("another session", () => {
         assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost"])
         yield* Scope.close(scope, Exit.void)
       }
+    }))
+})
+
+describe("a connection on which the server has a stream of its own for what it says unasked", () => {
+  /** A server, and the receiver of the connection that was opened last. */
+  const streaming = () =>
+    Effect.gen(function*() {
+      const server = scripted(speaks(revision, agreeable, kit.everything))
+      let receiver: Receiver | undefined
+      const connect = Effect.map(server.transport.connect, (connection): Connection => ({
+        open: (opened) => {
+          receiver = opened
+          connection.open(opened)
+        },
+        send: (message) => connection.send(message),
+        drained: connection.drained,
+        close: connection.close
+      }))
+      const client = yield* Client.make({ connect }, { reconnect })
+      return {
+        client,
+        server,
+        missed: (error?: TransportError) => Effect.andThen(Effect.sync(() => receiver!.missed!(error)), kit.settle)
+      }
+    })
+
+  it.effect("that broke and is open again, but was not resumed: a Gap, and Subscribed", () =>
+    Effect.gen(function*() {
+      const { client, missed, server } = yield* streaming()
+      const seen = yield* kit.run(client, { uris: ["a:1"] })
+      yield* missed()
+      server.notify(kit.updated, { uri: "a:1" })
+      yield* kit.settle
+      assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost", "Subscribed", "a:1"])
+      assert.deepStrictEqual(sent(server), ["+a:1"])
+    }))
+
+  it.effect("that it does not have: Unsupported, also for who comes later, until another session has one", () =>
+    Effect.gen(function*() {
+      const { client, missed, server } = yield* streaming()
+      const seen = yield* kit.run(client, { tools: true })
+      yield* missed(new TransportError({ reason: "Refused", message: "Method Not Allowed", status: 405 }))
+      assert.strictEqual((yield* seen.error).reason, "Unsupported")
+      const late = yield* kit.run(client, { tools: true })
+      assert.strictEqual((yield* late.error).reason, "Unsupported")
+      assert.deepStrictEqual(late.tags, [])
+      server.hangUp()
+      yield* kit.pass(1000)
+      assert.deepStrictEqual((yield* kit.run(client, { tools: true })).tags, ["Subscribed"])
+    }))
+
+  it.effect("that was lost for good while the session goes on: a Gap, and Closed when it was waited for in vain", () =>
+    Effect.gen(function*() {
+      const { client, missed, server } = yield* streaming()
+      const seen = yield* kit.run(client, { tools: true, uris: ["a:1"] }, {
+        reconnect: { ...reconnect, maxAttempts: 1 }
+      })
+      yield* missed(new TransportError({ reason: "Lost", message: "No more" }))
+      assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost"])
+      assert.deepStrictEqual(sent(server), ["+a:1", "-a:1"])
+      yield* kit.pass(1000)
+      assert.strictEqual((yield* seen.error).reason, "Closed")
+      yield* client.ping
     }))
 })

@@ -3,6 +3,7 @@
  */
 import type { Notification } from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
+import type { TransportError } from "@skein/runtime/Connection"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Change, Filter, Options } from "../../Changes.ts"
@@ -22,6 +23,8 @@ export interface Changes {
   readonly on: (desk: Desk) => (filter: Filter, options?: Options) => Stream.Stream<Change, ClientError>
   /** Hears every notification of the server. */
   readonly hear: (notification: Notification) => void
+  /** Hears that notifications may have been missed; with an error, that no more will come unasked on the line. */
+  readonly missed: (error: TransportError | undefined) => void
 }
 
 const streamOf = (run: Run, options: Options, watchers: Watchers): Stream.Stream<Change, ClientError> => {
@@ -50,6 +53,7 @@ export const make = (bufferSize: number, scope: Scope.Scope): Changes => {
           watchers
         )
       }),
-    hear: (notification) => watchers.hear(notification)
+    hear: (notification) => watchers.hear(notification),
+    missed: (error) => watchers.missed(error)
   }
 }

@@ -10,7 +10,7 @@ import type { Line } from "../line.ts"
 import type { Over, Run } from "./turn.ts"
 
 /** Statuses of HTTP after which it may go better another time. */
-const passing = [408, 425, 429]
+const passing: ReadonlySet<number> = new Set([408, 425, 429])
 
 /** Whether it would not go better another time. */
 const isFinal = (error: ClientError, begunBefore: boolean): boolean => {
@@ -19,7 +19,7 @@ const isFinal = (error: ClientError, begunBefore: boolean): boolean => {
     case "TimedOut":
       return false
     case "Refused":
-      return error.status !== undefined && error.status >= 400 && error.status < 500 && !passing.includes(error.status)
+      return error.status !== undefined && error.status >= 400 && error.status < 500 && !passing.has(error.status)
     case "Protocol":
       // A server that stumbles over what it has agreed to before is asked once more.
       return !begunBefore || error.error?.reason !== "InternalError"

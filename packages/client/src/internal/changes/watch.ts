@@ -3,6 +3,8 @@
  */
 import type { Notification } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
+import type { TransportError } from "@skein/runtime/Connection"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Honoured } from "../../Changes.ts"
@@ -19,6 +21,18 @@ const concurrency = 16
 interface Listener {
   readonly wanted: Honoured
   readonly hears: (notification: Notification) => void
+  readonly misses: (error: TransportError | undefined) => void
+}
+
+/** A session goes on, but the server has no stream any more, or never had one, on which it says anything unasked. */
+const deafness = (cause: TransportError): ClientError => {
+  const { message, reason, status } = cause
+  return new ClientError({
+    reason: status === 401 || status === 403 ? "Unauthorized" : reason === "Refused" ? "Unsupported" : "Closed",
+    message: `Nothing is heard of what changes on the server: ${message}`,
+    status,
+    cause
+  })
 }
 
 /** Whether an update may be meant for a run: one that names nothing that anybody watches may be of a part of anything. */
@@ -62,6 +76,11 @@ export class Watchers {
     return this.#watched
   }
 
+  /** Hears that notifications may have been missed; with an error, that no more will come. */
+  missed(error: TransportError | undefined): void {
+    for (const listener of this.#listeners) listener.misses(error)
+  }
+
   /** Watches until the session ends, or what was to be subscribed to cannot be. Interrupting it unsubscribes. */
   watch({ desk, inbox, timeout, wanted }: Run, line: Line): Effect.Effect<Over> {
     return Effect.suspend(() => {
@@ -71,12 +90,20 @@ export class Watchers {
         const cause = nothing("The server did not declare anything of what was asked for (enforceCapabilities)")
         return Effect.succeed<Over>({ stood, reason: "Lost", cause })
       }
+      if (line.deaf !== undefined) return Effect.succeed<Over>({ stood, reason: "Lost", cause: deafness(line.deaf) })
+      const deaf = Deferred.makeUnsafe<never, ClientError>()
       const watched = this.#of(line)
       const listener: Listener = {
         wanted: honoured,
         hears: (notification) => {
           const change = stood ? changeOf(notification, honoured) : undefined
           if (change !== undefined) inbox.offer(change)
+        },
+        misses: (error) => {
+          if (error !== undefined) return void Deferred.doneUnsafe(deaf, Effect.fail(deafness(error)))
+          if (!stood) return
+          inbox.offer({ _tag: "Gap", reason: "Lost", cause: undefined })
+          inbox.offer({ _tag: "Subscribed", honoured })
         }
       }
       const listening = Effect.acquireRelease(
@@ -91,10 +118,9 @@ export class Watchers {
         stood = true
         inbox.offer({ _tag: "Subscribed", honoured })
       })
+      const standing = Effect.andThen(Effect.andThen(subscribing, begun), line.peer.ended)
       return listening.pipe(
-        Effect.andThen(subscribing),
-        Effect.andThen(begun),
-        Effect.andThen(line.peer.ended),
+        Effect.andThen(Effect.raceFirst(standing, Deferred.await(deaf))),
         Effect.scoped,
         Effect.match({
           onSuccess: (end): Over => {
