@@ -6,6 +6,9 @@ import type { CallOptions } from "@skein/runtime/Exchange"
 /**
  * How one request is made: `timeout` and `maxTimeout` instead of those of the client's limits (60 seconds and 1 hour), and
  * `onProgress` to ask the server for progress. What `onProgress` throws is logged.
+ *
+ * Both cover what a lost connection costs: the wait for the next one, and the request made again there. One that asks for progress
+ * has a whole `timeout` each time that it is made, and `maxTimeout` for all of it.
  */
 export interface RequestOptions extends Pick<CallOptions, "timeout" | "maxTimeout" | "onProgress" | "onNotification"> {
   /**

@@ -3,7 +3,7 @@
  * requests that are refused, lost alone, or never answered.
  */
 import { assert, describe, it } from "@effect/vitest"
-import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as JsonRpc from "@skein/protocol/JsonRpc"
 import { TransportError } from "@skein/runtime/Connection"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Effect from "effect/Effect"
@@ -67,6 +67,12 @@ const schedule = Arbitrary.array(int(0, fates.length - 1), { minLength: 0, maxLe
 const openings = Arbitrary.array(bool, { minLength: 0, maxLength: 12 })
 const cuts = Arbitrary.array(Arbitrary.all([int(1, 4_000), bool]), { minLength: 0, maxLength: 6 })
 
+/** The one argument of a call says which one it is. */
+const keyOf = ({ params }: JsonRpc.Request): number => {
+  const args = params?.["arguments"]
+  return JsonRpc.isObject(args) ? Number(args["key"]) : NaN
+}
+
 const reasons: ReadonlyArray<ClientError["reason"]> = ["Closed", "TimedOut", "Refused"]
 const maxAttempts = 3
 const maxReplays = 2
@@ -79,8 +85,6 @@ describe("random schedules of failures", () => {
       [calls, schedule, openings, cuts],
       ([calls, schedule, openings, cuts]) =>
         Effect.gen(function*() {
-          const keyOf = (request: { readonly params?: JsonRpc.JsonObject | undefined }) =>
-            (request.params?.["arguments"] as { readonly key: number }).key
           const line = unsteady(speaks(revision, (request) =>
             ok({ content: [{ type: "text", text: String(keyOf(request)) }], resultType: "complete" })))
           let sent = 0
