@@ -32,7 +32,7 @@ export interface Options extends Settings {
   readonly agent?: Http.Agent | Https.Agent | undefined
   /**
    * How many sockets a connection has at most: 256 by default. A request beyond them waits for one, within its timeout. A stream,
-   * such as that of a subscription, takes one for as long as it lasts.
+   * such as that of a subscription or of a session, takes one for as long as it lasts: with less than 2 nothing else gets through.
    */
   readonly maxSockets?: number | undefined
   /**

@@ -202,7 +202,9 @@ class Exchange {
     })
     request.on("error", fail)
     // Without an error it closes where the server switches to another protocol.
-    request.on("close", () => fail(new Error("the connection was closed")))
+    request.on("close", () => {
+      if (this.#reply === undefined) fail(new Error("the connection was closed"))
+    })
     request.end(body)
   })
 
