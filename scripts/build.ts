@@ -5,7 +5,7 @@
  * module is marked as pure, so that a bundler drops the parts of the model, the errors and the services that a program does not
  * use; the map is carried through. `dist` is written anew each time: nothing stale is ever published.
  */
-import { copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
+import { chmod, copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import { annotate, type SourceMap } from "./annotate.ts"
 
@@ -23,6 +23,8 @@ const write = async (from: string, to: string): Promise<void> => {
     JSON.parse(await readFile(`${from}.map`, "utf8")) as SourceMap
   )
   await writeFile(to, `${code}\n//# sourceMappingURL=${basename(to)}.map\n`)
+  // A program, which the shell starts by its first line.
+  if (code.startsWith("#!")) await chmod(to, 0o755)
   await writeFile(`${to}.map`, JSON.stringify({ ...map, file: basename(to), sourcesContent: undefined }))
 }
 

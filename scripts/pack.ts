@@ -46,7 +46,9 @@ const mayStay: ReadonlySet<string> = new Set([
 const checkLeftovers = async (folder: string): Promise<void> => {
   for (const file of readdirSync(join(folder, "dist"), { recursive: true, encoding: "utf8" })) {
     const name = `${basename(folder)}/dist/${file}`
-    if (!file.endsWith(".js") || mayStay.has(name)) continue
+    // A program is run, and not imported.
+    const isProgram = /^bin[/\\]/.test(file)
+    if (!file.endsWith(".js") || isProgram || mayStay.has(name)) continue
     const left = await leftover(join(folder, "dist", file))
     if (left !== "") throw new Error(`${name} cannot be dropped from a bundle. What is left of it:\n${left}`)
   }
@@ -91,6 +93,8 @@ const smoke = (project: string, tarballs: ReadonlyArray<string>): number => {
       "catch (error) { if (error.code !== \"ERR_PACKAGE_PATH_NOT_EXPORTED\") throw error }\n"
   )
   run(project, process.execPath, "smoke.mjs")
+  // What publint finds behind `bin` has to run as well.
+  run(project, process.execPath, "node_modules/@skein/client/dist/bin/skein-call.js", "--help")
   // A stranger's compiler reads all declarations, ours included, with no leniency towards libraries.
   writeFileSync(join(project, "types.ts"), modules.map((name, at) => `export * as m${at} from "${name}"\n`).join(""))
   const options = ["--module", "nodenext", "--target", "es2023", "--strict", "--exactOptionalPropertyTypes"]

@@ -5,7 +5,7 @@ describe("what a terminal is shown", () => {
   it("keeps lines and tabs, and lets nobody steer the terminal", () => {
     const tamed = tame("a\tb\r\nc\u001b[2J\u0007\u202ed")
     assert.match(tamed, /^a\tb\nc[^]*\[2J[^]*d$/)
-    assert.notMatch(tamed, /[\u001b\u0007\u202e]/)
+    for (const control of ["\u001b", "\u0007", "\u202e"]) assert.notInclude(tamed, control)
   })
 
   it("a tool is one line, with its arguments and their types", () => {

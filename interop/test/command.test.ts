@@ -1,0 +1,186 @@
+/**
+ * `skein-call` as a process, against servers of the official SDK: over stdio and over HTTP.
+ */
+import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js"
+import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js"
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { createServer, type Server } from "node:http"
+import type { AddressInfo } from "node:net"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import * as z from "zod"
+import * as Offer from "../fixtures/offer.ts"
+
+const root = join(import.meta.dirname, "../..")
+const node = [process.execPath, "--conditions=@skein/source"]
+const program = join(root, "packages/client/src/bin/skein-call.ts")
+
+interface Run {
+  readonly child: ChildProcess
+  readonly out: () => string
+  readonly err: () => string
+  /** How it ended, when nobody has its stdout or stderr any more. */
+  readonly ended: Promise<number | string>
+}
+
+const start = (...args: ReadonlyArray<string>): Run => {
+  const child = spawn(node[0]!, [node[1]!, program, ...args], { cwd: root, stdio: ["ignore", "pipe", "pipe"] })
+  let out = ""
+  let err = ""
+  child.stdout.setEncoding("utf8").on("data", (text: string) => void (out += text))
+  child.stderr.setEncoding("utf8").on("data", (text: string) => void (err += text))
+  return { child, out: () => out, err: () => err, ended: once(child, "close").then(([code, signal]) => code ?? signal) }
+}
+
+const run = async (...args: ReadonlyArray<string>) => {
+  const { ended, err, out } = start(...args)
+  const code = await ended
+  return { code, out: out(), err: err() }
+}
+
+describe("skein-call · a server of the SDK over stdio", () => {
+  for (const version of ["v1", "v2"]) {
+    const server = [...node, `interop/fixtures/sdk-${version}-server.ts`]
+
+    it(`${version}: calls a tool, and prints what it says and nothing else`, async () => {
+      const args = JSON.stringify({ name: "Ada" })
+      const expected = { code: 0, out: "Hello, Ada!\n", err: "" }
+      expect(await run(...server, "greet", args)).toEqual(expected)
+      expect(await run(server.join(" "), "greet", args)).toEqual(expected)
+      expect(await run(...server, "--", "greet", args)).toEqual(expected)
+    })
+  }
+
+  const server = [...node, "interop/fixtures/sdk-v1-server.ts"]
+
+  it("lists the tools, one a line", async () => {
+    const { code, out } = await run(...server)
+    const lines = out.trim().split("\n")
+    expect(code).toBe(0)
+    expect(lines).toHaveLength(9)
+    expect(lines).toContain("greet(name: string)  Greets a person by name")
+    expect(lines).toContain("add(a: number, b: number)")
+  })
+
+  it("prints each kind of content, and with --json the whole result", async () => {
+    const { out } = await run(...server, "--", "gallery")
+    expect(out).toContain(
+      "a text\n[image: image/png, 70 bytes]\n[audio: audio/wav, 44 bytes]\n[resource: text] test://text\n"
+    )
+    const whole = await run("--json", ...server, "add", "{\"a\":1,\"b\":2}")
+    expect(JSON.parse(whole.out)).toMatchObject({ structuredContent: { sum: 3 } })
+  })
+
+  it("what a tool says of its failure goes to stderr: exit 1", async () => {
+    expect(await run(...server, "--", "fail")).toEqual({ code: 1, out: "", err: `${Offer.failure}\n` })
+  })
+
+  it("with --verbose progress goes to stderr, as it comes; SIGINT cancels the call and ends the server: exit 130", async () => {
+    const { child, ended, err, out } = start("--verbose", ...server, "count", "{\"steps\":2}")
+    await expect.poll(err, { timeout: 20_000 }).toContain("2/2 step 2\n")
+    child.kill("SIGINT")
+    // `close` comes when the server is gone too: it has the same stderr.
+    expect(await ended).toBe(130)
+    expect(out()).toBe("")
+    expect(err()).toContain("Connected to sdk-v1 1.32.2 in 2025-11-25\n1/2 step 1\n2/2 step 2\n")
+  })
+
+  it("no answer in time: exit 3", async () => {
+    const { code, err, out } = await run("--timeout", "1", ...server, "--", "slow")
+    expect([code, out]).toEqual([3, ""])
+    expect(err).toMatch(/^skein-call: .*tools\/call/)
+  })
+})
+
+describe("skein-call · wrong from the beginning", () => {
+  it("arguments that make no sense: exit 2, and how it is used", async () => {
+    const { code, err, out } = await run("https://example.com/mcp", "add", "{")
+    expect([code, out]).toEqual([2, ""])
+    expect(err).toMatch(/^skein-call: The arguments of the tool are no JSON.*\n\nCalls a tool/)
+    expect((await run("--help")).out).toMatch(/^Calls a tool/)
+  })
+
+  it("nobody there: exit 3", async () => {
+    expect((await run("no-such-program-anywhere")).code).toBe(3)
+    expect((await run("http://127.0.0.1:9/mcp")).code).toBe(3)
+    const { code, err } = await run(process.execPath, "-e", "console.error('It broke'); process.exit(3)")
+    expect(code).toBe(3)
+    expect(err).toContain("It broke")
+  })
+})
+
+describe("skein-call · a server of the SDK over HTTP", () => {
+  let http: Server
+  let url: string
+  const seen: Array<string | undefined> = []
+
+  const make = (): McpServer => {
+    const server = new McpServer({ name: "sdk-v1-http", version: "1.0.0" })
+    server.registerTool("greet", { inputSchema: { name: z.string() } }, ({ name }) => ({
+      content: [{ type: "text", text: `Hello, ${name}!` }]
+    }))
+    server.registerTool("ask", {}, async () => {
+      const requestedSchema = { type: "object" as const, properties: { tea: { type: "string" as const } } }
+      const { action } = await server.server.elicitInput({ message: "Which tea?", requestedSchema })
+      return { content: [{ type: "text", text: action }] }
+    })
+    return server
+  }
+
+  beforeAll(async () => {
+    const sessions = new Map<string, StreamableHTTPServerTransport>()
+    http = createServer(async (request, response) => {
+      seen.push(request.headers["x-who"]?.toString())
+      const id = request.headers["mcp-session-id"]?.toString()
+      let transport = id === undefined ? undefined : sessions.get(id)
+      if (transport === undefined) {
+        transport = new StreamableHTTPServerTransport({
+          sessionIdGenerator: () => globalThis.crypto.randomUUID(),
+          onsessioninitialized: (id) => void sessions.set(id, transport!)
+        })
+        await make().connect(transport)
+      }
+      await transport.handleRequest(request, response)
+    })
+    http.listen(0, "127.0.0.1")
+    await once(http, "listening")
+    url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`
+  })
+  afterAll(() => {
+    http.closeAllConnections()
+    http.close()
+  })
+
+  it("calls a tool, with headers of one's own", async () => {
+    expect(await run(url, "greet", "{\"name\":\"Ada\"}", "--header", "X-Who: me")).toEqual({
+      code: 0,
+      out: "Hello, Ada!\n",
+      err: ""
+    })
+    expect(seen.length).toBeGreaterThan(0)
+    expect(new Set(seen)).toEqual(new Set(["me"]))
+  })
+
+  it("lists the tools", async () => {
+    expect(await run(url)).toEqual({ code: 0, out: "greet(name: string)\nask()\n", err: "" })
+  })
+
+  it("a question is declined where there is no terminal, and stderr says so", async () => {
+    const { code, err, out } = await run(url, "ask")
+    expect({ code, out }).toEqual({ code: 0, out: "decline\n" })
+    expect(err).toContain("Which tea?")
+  })
+
+  it("an address where something else answers: exit 3, with a word on why", async () => {
+    const other = createServer((_, response) =>
+      response.writeHead(404, { "content-type": "text/html" }).end("<p>No</p>")
+    )
+    other.listen(0, "127.0.0.1")
+    await once(other, "listening")
+    const { code, err, out } = await run(`http://127.0.0.1:${(other.address() as AddressInfo).port}/mcp`)
+    other.close()
+    expect([code, out]).toEqual([3, ""])
+    expect(err).toMatch(/^skein-call: .*404/)
+  })
+})
