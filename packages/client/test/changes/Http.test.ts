@@ -1,0 +1,79 @@
+/** Changes over real sockets: both eras, both transports, against a server of ours. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Revision from "@skein/protocol/Revision"
+import * as Catalog from "@skein/server/Catalog"
+import * as McpServer from "@skein/server/McpServer"
+import * as ServerHttp from "@skein/server/NodeHttp"
+import * as Resource from "@skein/server/Resource"
+import * as Tool from "@skein/server/Tool"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import type { Change, Filter } from "../../src/Changes.ts"
+import * as Client from "../../src/Client.ts"
+import * as Http from "../../src/Http.ts"
+import * as NodeHttp from "../../src/NodeHttp.ts"
+import { until } from "../http/support/script.ts"
+
+const server = McpServer.layer(
+  { name: "changing", version: "1.0.0", listChangedDebounce: 0 },
+  Tool.layer(Tool.make("t"), () => Effect.succeed("ok")),
+  Resource.layer(Resource.make("r://1"), Effect.succeed("one"))
+)
+
+const open = Effect.gen(function*() {
+  const context = yield* Layer.build(Layer.provideMerge(ServerHttp.layer({ port: 0 }), server))
+  const { host: { hub } } = Context.get(context, McpServer.McpServer)
+  return {
+    hub,
+    url: Context.get(context, ServerHttp.Listening).url,
+    changed: Effect.provide(Catalog.updated("r://1"), context),
+    offer: Layer.build(
+      Layer.provide(Tool.layer(Tool.make("more"), () => Effect.succeed("ok")), Layer.succeedContext(context))
+    )
+  }
+})
+
+const run = (client: Client.Client, filter: Filter) =>
+  Effect.gen(function*() {
+    const changes: Array<Change> = []
+    const seeing = Stream.runForEach(client.changes(filter), (change) => Effect.sync(() => changes.push(change)))
+    const fiber = yield* Effect.forkChild(seeing, { startImmediately: true })
+    yield* until(() => changes.length === 1)
+    return { changes, fiber, tags: () => changes.map(({ _tag }) => _tag) }
+  })
+
+for (const [name, transport] of [["fetch", Http.transport], ["node:http", NodeHttp.transport]] as const) {
+  describe(name, () => {
+    for (const revision of Revision.all.filter((revision) => revision > "2024-11-05")) {
+      const modern = revision === "2026-07-28"
+      const what = modern
+        ? "Streamable HTTP · closing the SSE response stream is the cancellation signal"
+        : "the stream of the session tells, and what was subscribed to is unsubscribed from"
+
+      it.live(`${revision} · ${what}`, () =>
+        Effect.gen(function*() {
+          const { changed, hub, offer, url } = yield* open
+          const client = yield* Client.make(transport({ url }), { revisions: [revision] })
+          const one = yield* run(client, { uris: ["r://1"] })
+          const two = yield* run(client, { tools: true, uris: ["r://1"] })
+          yield* changed
+          yield* until(() => one.changes.length === 2 && two.changes.length === 2)
+          yield* offer
+          yield* until(() => two.changes.length === 3)
+          assert.deepStrictEqual(one.tags(), ["Subscribed", "ResourceUpdated"])
+          assert.deepStrictEqual(two.tags(), ["Subscribed", "ResourceUpdated", "ToolListChanged"])
+          assert.strictEqual([...hub.listens].length, modern ? 2 : 0)
+          yield* Fiber.interrupt(two.fiber)
+          yield* until(() => [...hub.listens].length === (modern ? 1 : 0))
+          assert.strictEqual(hub.watched, 1)
+          yield* Fiber.interrupt(one.fiber)
+          yield* until(() => hub.watched === 0)
+          // The client goes on.
+          assert.strictEqual((yield* client.callTool("more")).isError ?? false, false)
+        }))
+    }
+  })
+}
