@@ -24,10 +24,12 @@ describe("hello", () => {
     expect(lines(await source("hello/client.ts"))).toBeLessThanOrEqual(8)
   })
 
-  it.live("over HTTP it has at most 13 lines, and is guarded", () =>
+  it.live("over HTTP the server has at most 13 lines, and is guarded, and the client has at most 6", () =>
     Effect.gen(function*() {
       const program = yield* Effect.promise(() => source("hello/http.ts"))
       expect(lines(program)).toBeLessThanOrEqual(13)
+      const client = yield* Effect.promise(() => source("hello/http-client.ts"))
+      expect(lines(client)).toBeLessThanOrEqual(6)
       const folder = yield* Effect.acquireRelease(
         Effect.promise(() => mkdtemp(join(root, "scratchpad", "hello-"))),
         (folder) => Effect.promise(() => rm(folder, { recursive: true }))
@@ -42,6 +44,11 @@ describe("hello", () => {
       expect(result.content).toEqual([{ type: "text", text: "Hello, Ada!" }])
       const elsewhere = yield* Effect.promise(() => fetch(url, { headers: { origin: "https://evil.example.com" } }))
       expect(elsewhere.status).toBe(403)
+      expect(client).toContain("\"http://127.0.0.1:3000/mcp\"")
+      const caller = join(folder, "http-client.ts")
+      yield* Effect.promise(() => writeFile(caller, client.replace("http://127.0.0.1:3000/mcp", url)))
+      const { stdout } = yield* Effect.promise(() => node(caller))
+      expect(stdout).toContain("Hello, Ada!")
     }))
 
   it("the packages' own READMEs show the same", async () => {
