@@ -56,10 +56,16 @@ const FiberClass = (() => {
   return fiber.constructor
 })()
 
+/** How many fibers the heap has. */
+export const fibers = (): number => queryObjects(FiberClass, { format: "count" })
+
 const collect = (globalThis as { readonly gc?: () => void }).gc
 
-/** Collects until nothing more goes: what ended is often let go of a few turns of the event loop later. */
-const settle = async (): Promise<number> => {
+/**
+ * Collects until nothing more goes: what ended is often let go of a few turns of the event loop later. Gives the heap that is used,
+ * in bytes.
+ */
+export const settle = async (): Promise<number> => {
   let least = Number.POSITIVE_INFINITY
   for (let round = 0; round < 12; round++) {
     collect?.()
@@ -74,13 +80,12 @@ const settle = async (): Promise<number> => {
 /** Counts all of it; with the path of a file it writes a snapshot of the heap there as well. */
 export const census = async (state: State, snapshot: string | undefined): Promise<Census> => {
   const heap = await settle()
-  const fibers = queryObjects(FiberClass, { format: "count" })
   const resident = process.memoryUsage.rss()
   const found = {
     ...state,
     heap,
     resident,
-    fibers,
+    fibers: fibers(),
     timers: active("Timeout"),
     served: metric("mcp.server.session.duration")
   }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import { host } from "./client/process.ts"
 import { type Plan, soak } from "./soak.ts"
 import { growth } from "./snapshot.ts"
 
@@ -16,6 +17,31 @@ describe("a soak", () => {
     expect(objects).toMatch(/^\d+ more of: object Timeout/)
     expect(others).toEqual([])
     expect(lines[0]).toContain("fibers")
+  })
+
+  it(
+    "clients that are opened and closed, and lose their servers, leave nothing behind",
+    { timeout: 120_000 },
+    async () => {
+      const lines: Array<string> = []
+      expect(await host(0.01, (line) => lines.push(line))).toEqual([])
+      expect(lines.map((line) => / {2,}\d+ (.*?) {2,}/.exec(line)?.[1])).toEqual([
+        "clients in memory",
+        "clients over HTTP, by fetch",
+        "clients over HTTP, by node:http",
+        "clients over stdio",
+        "servers lost, 2025-11-25",
+        "servers lost, 2026-07-28",
+        "servers lost, 2025-11-25",
+        "servers lost, 2026-07-28"
+      ])
+    }
+  )
+
+  it("what a host would forget is found", { timeout: 120_000 }, async () => {
+    const problems = await host(0.0001, () => {}, ["--leak"])
+    const found = problems.map((problem) => /^ {2}clients in memory: (\w+): \d+, and not \d+$/.exec(problem)?.[1])
+    expect(found).toEqual(["fibers", "servers", "timers", "listeners"])
   })
 
   it("what a heap has more is told by its size, the largest first", () => {
