@@ -3,8 +3,10 @@
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { Connection, End, Headers, Receiver, TransportError } from "@skein/runtime/Connection"
+import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { exchanger } from "./exchange.ts"
 import type { Lane, OpenLane, Road } from "./lane.ts"
@@ -14,6 +16,11 @@ import type { Wire } from "./wire.ts"
 
 /** How a server is spoken to. */
 export type Variant = "streamable" | "sse"
+
+const blame = (exit: Exit.Exit<void>): Effect.Effect<void> | undefined =>
+  Exit.isFailure(exit) && Cause.hasDies(exit.cause)
+    ? Effect.logError("A defect in the HTTP transport", exit.cause)
+    : undefined
 
 /** See the module's text. */
 export class HttpConnection implements Connection, Road {
@@ -81,7 +88,7 @@ export class HttpConnection implements Connection, Road {
   // ---- what a lane sees
 
   fork(effect: Effect.Effect<void>): Fiber.Fiber<void> {
-    const fiber = this.#run(effect)
+    const fiber = this.#run(Effect.onExitPrimitive(effect, blame))
     if (fiber.pollUnsafe() !== undefined) return fiber
     // It may have been what ended the connection.
     if (this.#end !== undefined) fiber.interruptUnsafe()

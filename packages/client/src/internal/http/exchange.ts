@@ -2,6 +2,7 @@
  * One exchange as the lanes make it: with the headers of the host, its credentials, and a rule for redirects.
  */
 import { type Headers, TransportError } from "@skein/runtime/Connection"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { Challenge, Credentials } from "../../Credentials.ts"
 import type { Road } from "./lane.ts"
@@ -25,9 +26,12 @@ class Again {
 const refused = (message: string, status?: number, cause?: unknown): TransportError =>
   new TransportError({ reason: "Refused", message, status, undelivered: true, cause })
 
-// The cause may quote a secret, and stays out of the message.
-const withheld = (what: string) => (cause: unknown) =>
-  refused(`${what} for the request could not be had`, undefined, cause)
+/** Headers of the host's, where they can be had. The cause may quote a secret, and stays out of the message. */
+const had = (what: string, headers: Effect.Effect<Headers, unknown>): Effect.Effect<Headers, TransportError> =>
+  Effect.catchCause(
+    headers,
+    (cause) => Effect.fail(refused(`${what} for the request could not be had`, undefined, Cause.squash(cause)))
+  )
 
 /** Adds headers of the host. None of them is one of the protocol's; of the host's own the last counts. */
 const adding = (request: WireRequest, headers: Headers): Effect.Effect<WireRequest, TransportError> => {
@@ -60,7 +64,9 @@ const challenged = (
   attempt: number
 ): Effect.Effect<boolean> =>
   Effect.catchCause(
-    credentials.refused({ status, wwwAuthenticate: reply.header("www-authenticate"), url: request.url, attempt }),
+    Effect.suspend(() =>
+      credentials.refused({ status, wwwAuthenticate: reply.header("www-authenticate"), url: request.url, attempt })
+    ),
     (cause) => Effect.as(Effect.logDebug("The credentials did not hear of a refusal", cause), false)
   )
 
@@ -74,14 +80,11 @@ export const exchanger = (wire: Wire, settings: Resolved): Road["exchange"] => {
     if (dynamic === undefined && credentials === undefined) return base
     const more = dynamic === undefined
       ? Effect.succeed(base)
-      : Effect.flatMap(Effect.mapError(dynamic, withheld("The headers")), (headers) => adding(base, headers))
+      : Effect.flatMap(had("The headers", dynamic), (headers) => adding(base, headers))
     if (credentials === undefined) return more
     return Effect.flatMap(more, (request) =>
       Effect.flatMap(
-        Effect.mapError(
-          Effect.suspend(() => credentials.headers({ method: request.method, url: request.url })),
-          withheld("The credentials")
-        ),
+        had("The credentials", Effect.suspend(() => credentials.headers({ method: request.method, url: request.url }))),
         // What the credentials say counts before the headers of the transport.
         (headers) => adding(request, headers)
       ))

@@ -55,13 +55,14 @@ export class Posts {
 
   send(request: WireRequest, { done, insist, ordered }: Posting): void {
     this.#count++
-    const sending = Effect.map(
-      Effect.match(this.#deliver(request, insist ? maxTries : 1, 0), {
-        onFailure: (error) => done(error),
-        onSuccess: () => done(undefined)
-      }),
-      () => this.#over()
-    )
+    const told = Effect.match(this.#deliver(request, insist ? maxTries : 1, 0), {
+      onFailure: (error) => done(error),
+      onSuccess: () => done(undefined)
+    })
+    const sending = Effect.onExitPrimitive(told, () => {
+      this.#over()
+      return undefined
+    })
     const before = ordered ? this.#last : undefined
     const fiber = this.#road.fork(before === undefined ? sending : Effect.andThen(Fiber.await(before), sending))
     if (!ordered || fiber.pollUnsafe() !== undefined) return

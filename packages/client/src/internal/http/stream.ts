@@ -36,12 +36,13 @@ export class EventStream {
   readonly #onData: (data: string) => void
   #lastId = ""
   #retry: number | undefined
-  // The ids that came, each with the connection that brought it first.
-  #seen: Map<string, number> | undefined
-  #connection = 0
+  // The ids that earlier connections brought, and that this one does, each in their order.
+  #before: Set<string> | undefined
+  #seen: Set<string> | undefined
   // Attempts in a row that brought no event, and that brought no message.
   #attempts = 0
   #reconnects = 0
+  #opened = false
   // Whether the last attempt brought the stream, for a while.
   #had = false
   /** Whether the last attempt was answered at all. */
@@ -60,14 +61,15 @@ export class EventStream {
 
   /** Whether it was ever had. */
   get opened(): boolean {
-    return this.#connection > 0
+    return this.#opened
   }
 
   /** Reads a response to its end. */
   read(reply: WireReply): Effect.Effect<Outcome> {
     return Effect.suspend(() => {
-      this.#connection++
+      this.#opened = true
       this.#had = true
+      this.#remember()
       let tooLarge: TransportError | undefined
       const reader = new Reader(this, this.#maxMessage)
       const pieces = reply.pieces((text) => {
@@ -139,13 +141,23 @@ export class EventStream {
 
   /** Whether an earlier connection has brought the event already. */
   #isKnown(id: string): boolean {
-    const seen = this.#seen ??= new Map()
-    const first = seen.get(id)
-    if (first !== undefined) return first < this.#connection
-    seen.set(id, this.#connection)
-    if (seen.size > this.#settings.maxEventIds) seen.delete(seen.keys().next().value!)
+    if (this.#before?.has(id) === true) return true
+    bounded(this.#seen ??= new Set(), id, this.#settings.maxEventIds)
     return false
   }
+
+  #remember(): void {
+    if (this.#seen === undefined) return
+    const before = this.#before ??= new Set()
+    for (const id of this.#seen) bounded(before, id, this.#settings.maxEventIds)
+    this.#seen = undefined
+  }
+}
+
+/** Adds to a set that forgets its oldest member for one too many. */
+const bounded = (set: Set<string>, id: string, max: number): void => {
+  set.add(id)
+  if (set.size > max) set.delete(set.values().next().value!)
 }
 
 /** The delay before the next attempt, in milliseconds: it grows up to a cap, and a random part of up to a half is taken away. */

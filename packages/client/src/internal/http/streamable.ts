@@ -7,6 +7,7 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import { type Headers, TransportError } from "@skein/runtime/Connection"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type { Lane, Road } from "./lane.ts"
@@ -137,19 +138,27 @@ export class Streamable implements Lane {
   }
 
   #run(pending: Pending, request: WireRequest): Effect.Effect<void> {
-    return Effect.match(
+    return Effect.matchCause(
       Effect.flatMap(
         this.#road.exchange(request, (reply) => this.#onReply(pending, reply)),
         (rest) => rest ?? Effect.void
       ),
       {
-        onFailure: (error) => {
+        onFailure: (cause) => {
           this.#forget(pending)
-          if (!pending.answered) this.#road.refused(pending.request.id, error)
+          if (!pending.answered) this.#road.refused(pending.request.id, this.#errorOf(cause))
         },
         onSuccess: () => this.#forget(pending)
       }
     )
+  }
+
+  /** A defect fails its request too: whoever waits for it must not wait for ever. */
+  #errorOf(cause: Cause.Cause<TransportError>): TransportError {
+    const reason = cause.reasons.find(Cause.isFailReason)
+    if (reason !== undefined) return reason.error
+    this.#road.fork(Effect.logError("A defect in a request over HTTP", cause))
+    return lost("A defect in the transport, or in the credentials: the log has it", cause)
   }
 
   #forget(pending: Pending): void {

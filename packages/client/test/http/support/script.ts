@@ -7,7 +7,6 @@ import type { IncomingHttpHeaders, ServerResponse } from "node:http"
 import * as Http from "../../../src/Http.ts"
 import { bodyOf, http } from "./rawServer.ts"
 
-// oxlint-disable-next-line typescript/no-explicit-any
 export type Json = any
 
 /** One request as it came, and how it is answered. */
@@ -179,16 +178,20 @@ export const connected = (options: Http.Options): Effect.Effect<Side, TransportE
     }
   })
 
-/** Waits for what happens on sockets. */
-export const until = (holds: () => boolean, turns = 3000): Effect.Effect<void> =>
-  Effect.suspend(() => {
-    if (holds()) return Effect.void
-    if (turns === 0) return Effect.die(new Error(`It never holds: ${holds}`))
-    return Effect.andThen(
-      Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void))),
-      until(holds, turns - 1)
-    )
-  })
+/** Waits for what happens on sockets: up to 10 seconds, or as many turns of the event loop as are given. */
+export const until = (holds: () => boolean, turns = Infinity): Effect.Effect<void> => {
+  const begun = performance.now()
+  const wait = (left: number): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      if (holds()) return Effect.void
+      if (left === 0 || performance.now() - begun > 10_000) return Effect.die(new Error(`It never holds: ${holds}`))
+      return Effect.andThen(
+        Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void))),
+        wait(left - 1)
+      )
+    })
+  return wait(turns)
+}
 
 /** Waits as long as something on a socket may take to come, for what must not. */
 export const settle: Effect.Effect<void> = Effect.suspend(() => {

@@ -1,0 +1,198 @@
+/** Credentials and redirects. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as References from "effect/References"
+import * as Redacted from "effect/Redacted"
+import * as Client from "../../src/Client.ts"
+import * as Credentials from "../../src/Credentials.ts"
+import * as Http from "../../src/Http.ts"
+import { connected, entered, type Hit, modern, served, session, until } from "./support/script.ts"
+
+/** Credentials that grow by one with each refusal, and say yes as often as they are told to. */
+const renewing = (times: number, challenges: Array<Credentials.Challenge> = []): Credentials.Credentials => ({
+  headers: () => Effect.sync(() => ({ authorization: `Bearer t${challenges.length}` })),
+  refused: (challenge) =>
+    Effect.sync(() => {
+      challenges.push(challenge)
+      return challenges.length <= times
+    })
+})
+
+const guarded = (token: string, status = 401) => (hit: Hit): void =>
+  hit.headers.authorization === `Bearer ${token}`
+    ? hit.result()
+    : hit.reply(status, "who?", { "www-authenticate": "Bearer scope=\"a\"", "content-type": "text/plain" })
+
+describe("credentials", () => {
+  it.effect("add headers to everything, the stream of the server and the end of the session too", () =>
+    Effect.gen(function*() {
+      const server = yield* served(session((hit) => hit.result()))
+      const credentials = Credentials.bearer(Redacted.make("secret"))
+      yield* Effect.scoped(Effect.gen(function*() {
+        const { request, told } = yield* entered({ url: server.url, credentials, closeGrace: "1 second" })
+        request(1, "tools/list")
+        yield* until(() => told.answer(1) !== undefined && server.by("GET").length === 1)
+      }))
+      expect(server.hits.map(({ headers, method }) => [method, headers.authorization]).sort()).toEqual(
+        ["DELETE", "GET", "POST", "POST", "POST"].map((method) => [method, "Bearer secret"])
+      )
+    }))
+
+  it.effect("hear of a refusal, and have the request made once more with others", () =>
+    Effect.gen(function*() {
+      const server = yield* served(guarded("t1"))
+      const challenges: Array<Credentials.Challenge> = []
+      const { request, told } = yield* connected({ url: server.url, credentials: renewing(1, challenges) })
+      request(1, "tools/list", modern())
+      yield* until(() => told.answer(1) !== undefined)
+      expect(challenges).toEqual([
+        { status: 401, wwwAuthenticate: "Bearer scope=\"a\"", url: server.url, attempt: 1 }
+      ])
+    }))
+
+  it.effect("maxChallenges: one request is made again as often as that, three times by default", () =>
+    Effect.gen(function*() {
+      const server = yield* served(guarded("never", 403))
+      const challenges: Array<Credentials.Challenge> = []
+      const { request, told } = yield* connected({ url: server.url, credentials: renewing(Infinity, challenges) })
+      request(1, "tools/list", modern())
+      yield* until(() => told.refusals.length === 1)
+      expect([server.hits.length, challenges.map(({ attempt }) => attempt)]).toEqual([4, [1, 2, 3]])
+      expect(told.error(1)).toMatchObject({ reason: "Refused", status: 403, undelivered: true })
+      const once = yield* connected({ url: server.url, credentials: renewing(Infinity), maxChallenges: 1 })
+      once.request(1, "tools/list", modern())
+      yield* until(() => once.told.refusals.length === 1)
+      expect(server.hits.length).toBe(6)
+    }))
+
+  it.effect("that fail, or cannot be sent, refuse the request, and nothing of them is told", () =>
+    Effect.gen(function*() {
+      const server = yield* served((hit) => hit.result())
+      const bad: ReadonlyArray<Credentials.Credentials["headers"]> = [
+        () => Effect.fail("secret"),
+        () => Effect.succeed({ authorization: "secret\n" }),
+        () => {
+          throw new Error("secret")
+        }
+      ]
+      for (const headers of bad) {
+        const credentials = { headers, refused: () => Effect.succeed(false) }
+        const { request, told } = yield* connected({ url: server.url, credentials })
+        request(1, "tools/list", modern())
+        yield* until(() => told.refusals.length === 1)
+        expect(told.error(1)).toMatchObject({ reason: "Refused", undelivered: true })
+        expect(told.error(1)!.message).not.toContain("secret")
+      }
+      expect(server.hits).toEqual([])
+    }))
+
+  it.effect("may be provided as a service; 401 is Unauthorized to the host", () =>
+    Effect.gen(function*() {
+      const server = yield* served(guarded("right"))
+      const layer = Layer.succeed(
+        Credentials.Credentials,
+        Credentials.bearer(Redacted.make("wrong"), { principal: "me" })
+      )
+      const error = yield* Effect.flip(
+        Client.make(Http.transport({ url: server.url, closeGrace: 0 }), { revisions: ["2026-07-28"] }).pipe(
+          Effect.provide(layer)
+        )
+      )
+      expect(error).toMatchObject({ _tag: "ClientError", reason: "Unauthorized", status: 401 })
+      expect(server.hits[0]!.headers.authorization).toBe("Bearer wrong")
+    }))
+
+  it.effect("an effect for a bearer token is run for each request, and once more after a 401", () =>
+    Effect.gen(function*() {
+      const server = yield* served(guarded("t2"))
+      let n = 0
+      const token = Effect.sync(() => Redacted.make(`t${++n}`))
+      const { request, told } = yield* connected({ url: server.url, credentials: Credentials.bearer(token) })
+      request(1, "tools/list", modern())
+      yield* until(() => told.answer(1) !== undefined)
+      expect(n).toBe(2)
+    }))
+
+  it.effect("and session ids reach no log", () => {
+    const lines: Array<string> = []
+    const logger = Logger.make(({ cause, message }) => void lines.push(JSON.stringify([message, String(cause)])))
+    return Effect.gen(function*() {
+      const server = yield* served(session((hit) => hit.reply(500, "no"), { listen: (hit) => hit.reply(500) }))
+      const credentials = Credentials.bearer(Redacted.make("secret"))
+      const { notify, request, told } = yield* entered({ url: server.url, credentials })
+      notify("notifications/roots/list_changed")
+      request(1, "tools/list")
+      yield* until(() => told.refusals.length === 1 && lines.length > 0)
+      expect([...lines, told.error(1)!.message].join("\n")).not.toMatch(/secret|s-1/)
+    }).pipe(
+      Effect.provide(Logger.layer([logger])),
+      Effect.provideService(References.MinimumLogLevel, "Trace"),
+      Effect.scoped
+    )
+  })
+})
+
+describe("a redirect", () => {
+  for (const status of [307, 308]) {
+    it.effect(`is followed with ${status} to the same origin, with its method, its body and its headers`, () =>
+      Effect.gen(function*() {
+        const server = yield* served((hit) =>
+          hit.path === "/there" ? hit.result() : hit.reply(status, "", { location: "/there" })
+        )
+        const { request, told } = yield* connected({ url: server.url, headers: { "x-key": "k" } })
+        request(1, "tools/list", modern())
+        yield* until(() => told.answer(1) !== undefined)
+        expect(server.hits.map(({ headers, method, path }) => [method, path, headers["x-key"]])).toEqual([
+          ["POST", "/mcp", "k"],
+          ["POST", "/there", "k"]
+        ])
+        expect(server.hits[1]!.json).toEqual(server.hits[0]!.json)
+      }))
+  }
+
+  it.effect("is followed at most three times", () =>
+    Effect.gen(function*() {
+      const server = yield* served((hit) => hit.reply(307, "", { location: "/mcp" }))
+      const { request, told } = yield* connected({ url: server.url })
+      request(1, "tools/list", modern())
+      yield* until(() => told.refusals.length === 1)
+      expect([server.hits.length, told.error(1)]).toMatchObject([4, { reason: "Refused", status: 307 }])
+    }))
+
+  it.effect("is not followed to another origin, with another status, or to nowhere", () =>
+    Effect.gen(function*() {
+      const other = yield* served((hit) => hit.result())
+      const cases: ReadonlyArray<readonly [number, string | undefined]> = [
+        [307, other.url.href],
+        [308, other.url.href.replace("127.0.0.1", "localhost")],
+        [301, "/there"],
+        [302, "/there"],
+        [303, "/there"],
+        [304, undefined],
+        [307, undefined],
+        [307, "http://"]
+      ]
+      const server = yield* served((hit, count) => {
+        const [status, location] = cases[count - 1]!
+        hit.reply(status, "", location === undefined ? {} : { location })
+      })
+      const { request, told } = yield* connected({ url: server.url, headers: { authorization: "secret" } })
+      for (let n = 0; n < cases.length; n++) {
+        request(n, "tools/list", modern())
+        yield* until(() => told.refusals.length === n + 1)
+        expect(told.error(n)).toMatchObject({ reason: "Refused", undelivered: true, status: cases[n]![0] })
+      }
+      expect([server.hits.length, other.hits.length]).toEqual([cases.length, 0])
+    }))
+
+  it.effect("that a page may not look into is refused", () =>
+    Effect.gen(function*() {
+      const fetch = (() => Promise.resolve({ type: "opaqueredirect", status: 0 })) as unknown as typeof globalThis.fetch
+      const { request, told } = yield* connected({ url: "https://example.com/mcp", fetch })
+      request(1, "tools/list", modern())
+      yield* until(() => told.refusals.length === 1)
+      expect(told.error(1)).toMatchObject({ reason: "Refused", message: expect.stringContaining("redirects") })
+    }))
+})
