@@ -2,7 +2,7 @@
  * The cache of responses, as the calls see it (2026-07-28, caching).
  */
 import * as Codec from "@skein/protocol/Codec"
-import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
 import * as Clock from "effect/Clock"
@@ -43,13 +43,48 @@ export const none: Cached = {
   forget: () => {}
 }
 
-/** The listings that a notice makes stale. "The notification invalidates the cached response." */
-const listings: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
-  [Method.ToolListChanged.name, [Method.ListTools.name]],
-  [Method.PromptListChanged.name, [Method.ListPrompts.name]],
-  // Templates have no notice of their own.
-  [Method.ResourceListChanged.name, [Method.ListResources.name, Method.ListResourceTemplates.name]]
-])
+/** A method, and the params of it where not all are meant. */
+type Meant = readonly [method: string, params?: ReadonlyArray<string>]
+
+const tools: ReadonlyArray<Meant> = [[Method.ListTools.name]]
+const prompts: ReadonlyArray<Meant> = [[Method.ListPrompts.name]]
+// Templates have no notice of their own.
+const resources: ReadonlyArray<Meant> = [[Method.ListResources.name], [Method.ListResourceTemplates.name]]
+const reads = (uri: unknown): ReadonlyArray<Meant> =>
+  typeof uri === "string" ? [[Method.ReadResource.name, readsOf(uri)]] : []
+
+/**
+ * What a subscription covers from its acknowledgment on. Whether it has changed before then, the server has told nobody: whoever
+ * subscribes and then reads is to get what is there now.
+ */
+const covered = (notifications: unknown): ReadonlyArray<Meant> => {
+  if (!isObject(notifications)) return []
+  const uris = notifications["resourceSubscriptions"]
+  return [
+    ...(notifications["toolsListChanged"] === true ? tools : []),
+    ...(notifications["promptsListChanged"] === true ? prompts : []),
+    ...(notifications["resourcesListChanged"] === true ? resources : []),
+    ...(Array.isArray(uris) ? uris.flatMap(reads) : [])
+  ]
+}
+
+/** What a notice makes stale. "The notification invalidates the cached response." */
+const staleBy = (method: string, params: JsonObject | undefined): ReadonlyArray<Meant> => {
+  switch (method) {
+    case Method.ToolListChanged.name:
+      return tools
+    case Method.PromptListChanged.name:
+      return prompts
+    case Method.ResourceListChanged.name:
+      return resources
+    case Method.ResourceUpdated.name:
+      return reads(params?.["uri"])
+    case Method.SubscriptionsAcknowledged.name:
+      return covered(params?.["notifications"])
+    default:
+      return []
+  }
+}
 
 /** What the server cannot be blamed for, nor has said: nobody answered. */
 const isOutage = ({ reason }: ClientError): boolean =>
@@ -146,9 +181,7 @@ export const make = (
     return {
       through: (method, params, mode, get) => Effect.suspend(() => through(method, params, mode, get)),
       notice: ({ method, params }) => {
-        for (const listing of listings.get(method) ?? []) keeping.stale(listing)
-        const uri = method === Method.ResourceUpdated.name ? params?.["uri"] : undefined
-        if (typeof uri === "string") keeping.stale(Method.ReadResource.name, readsOf(uri))
+        for (const meant of staleBy(method, params)) keeping.stale(...meant)
       },
       forget: () => keeping.stale()
     }

@@ -171,6 +171,29 @@ describe("notices", () => {
       assert.deepStrictEqual(read, ["file:///a/b", "file:///a/", "file:///a"])
     }))
 
+  it.effect("2026-07-28 · notifications/subscriptions/acknowledged: what it covers may have changed before, and nobody was told", () =>
+    Effect.gen(function*() {
+      const { client: it, server } = yield* client(counted(minute))
+      const all = Effect.forEach(Object.values(gets), (get) => get(it))
+      for (
+        const [notifications, asked] of [
+          [{ toolsListChanged: true }, ["tools/list"]],
+          [{ promptsListChanged: true, resourcesListChanged: false }, ["prompts/list"]],
+          [{ resourcesListChanged: true }, ["resources/list", "resources/templates/list"]],
+          [{ resourceSubscriptions: ["r:1", 7] }, ["resources/read"]],
+          [{}, []],
+          [undefined, []]
+        ] as const
+      ) {
+        yield* all
+        server.notify("notifications/subscriptions/acknowledged", notifications === undefined ? {} : { notifications })
+        yield* it.ping
+        const before = server.received.length
+        yield* all
+        assert.deepStrictEqual(server.methods.slice(before), [...asked])
+      }
+    }))
+
   it.effect("one that comes while the answer is on its way: the answer may be older, and is not kept", () =>
     Effect.gen(function*() {
       const { client: it, server } = yield* client(() => "silence")
