@@ -1,5 +1,6 @@
 /** Subscriptions in the request era, against servers that do what a script says. */
 import { assert, describe, it } from "@effect/vitest"
+import { TransportError } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
@@ -276,6 +277,54 @@ describe("listening again", () => {
       kit.end(server)
       yield* kit.pass(4000)
       assert.strictEqual((yield* seen.error).error?.reason, "InvalidParams")
+    }))
+
+  for (
+    const [what, fields, again] of [
+      ["503", { status: 503 }, true],
+      ["429", { status: 429 }, true],
+      ["a status that is not known", {}, true],
+      ["400", { status: 400 }, false],
+      ["405", { status: 405 }, false],
+      ["403", { status: 403 }, false],
+      ["404 where nobody has read it", { status: 404, undelivered: true }, true]
+    ] as const
+  ) {
+    it.effect(`refused over HTTP with ${what}: ${again ? "asked once more" : "the stream fails"}`, () =>
+      Effect.gen(function*() {
+        const { client, refuse, server } = yield* kit.told(revision, () => "silence")
+        const seen = yield* kit.run(client, { tools: true }, { reconnect })
+        yield* refuse(
+          server.requests(kit.listen)[0]!,
+          new TransportError({ reason: "Refused", message: "No", ...fields })
+        )
+        yield* kit.pass(1000)
+        assert.strictEqual(server.requests(kit.listen).length, again ? 2 : 1)
+        if (!again) assert.include(["Refused", "Unauthorized"], (yield* seen.error).reason)
+        assert.deepStrictEqual(seen.tags, [])
+      }))
+  }
+
+  it.effect("a server that asks to be left alone is left alone for so long (Retry-After)", () =>
+    Effect.gen(function*() {
+      const { client, refuse, server } = yield* kit.told(revision, () => "silence")
+      yield* kit.run(client, { tools: true }, { reconnect })
+      const error = new TransportError({ reason: "Refused", message: "Busy", status: 503, retryAfter: 20_000 })
+      yield* refuse(server.requests(kit.listen)[0]!, error)
+      yield* kit.pass(19_999)
+      assert.strictEqual(server.requests(kit.listen).length, 1)
+      yield* kit.pass(1)
+      assert.strictEqual(server.requests(kit.listen).length, 2)
+    }))
+
+  it.effect("a stream that broke, of HTTP, is a Gap, and is asked for again while the connection goes on", () =>
+    Effect.gen(function*() {
+      const { client, refuse, server } = yield* kit.told(revision, kit.agreeable)
+      const seen = yield* kit.run(client, { tools: true }, { reconnect })
+      yield* refuse(server.requests(kit.listen)[0]!, new TransportError({ reason: "Lost", message: "It broke" }))
+      yield* kit.pass(1000)
+      assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost", "Subscribed"])
+      assert.strictEqual(server.connections, 1)
     }))
 
   it.effect("2026-07-28 · stdio · after a reconnect the client MUST re-send subscriptions/listen", () =>

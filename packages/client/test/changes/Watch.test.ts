@@ -2,11 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
-import { type Connection, type Receiver, TransportError } from "@skein/runtime/Connection"
+import { TransportError } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import * as Client from "../../src/Client.ts"
 import type * as Reconnect from "../../src/Reconnect.ts"
 import { ok, refuse, type Script, type Scripted, scripted, speaks } from "../support/scripted.ts"
 import * as kit from "./kit.ts"
@@ -234,6 +233,19 @@ describe("resources/subscribe", () => {
 })
 
 describe("another session", () => {
+  it.effect("where the server is not of the request era, as was kept of it: found out before it is asked to listen", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, agreeable, {
+        detection: { revision: "2026-07-28", capabilities: {} }
+      })
+      assert.strictEqual(client.revision, "2026-07-28")
+      const seen = yield* kit.run(client, { tools: true, uris: ["a:1"] })
+      server.notify(kit.updated, { uri: "a:1" })
+      yield* kit.settle
+      assert.deepStrictEqual(seen.tags, ["Subscribed", "a:1"])
+      assert.strictEqual(server.requests(kit.listen).length, 0)
+    }))
+
   it.effect("resources are subscribed to again, once each, and a Gap tells before", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, agreeable, { reconnect })
@@ -284,27 +296,7 @@ describe("another session", () => {
 })
 
 describe("a connection on which the server has a stream of its own for what it says unasked", () => {
-  /** A server, and the receiver of the connection that was opened last. */
-  const streaming = () =>
-    Effect.gen(function*() {
-      const server = scripted(speaks(revision, agreeable, kit.everything))
-      let receiver: Receiver | undefined
-      const connect = Effect.map(server.transport.connect, (connection): Connection => ({
-        open: (opened) => {
-          receiver = opened
-          connection.open(opened)
-        },
-        send: (message) => connection.send(message),
-        drained: connection.drained,
-        close: connection.close
-      }))
-      const client = yield* Client.make({ connect }, { reconnect })
-      return {
-        client,
-        server,
-        missed: (error?: TransportError) => Effect.andThen(Effect.sync(() => receiver!.missed!(error)), kit.settle)
-      }
-    })
+  const streaming = () => kit.told(revision, agreeable, { reconnect })
 
   it.effect("that broke and is open again, but was not resumed: a Gap, and Subscribed", () =>
     Effect.gen(function*() {

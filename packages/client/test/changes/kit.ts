@@ -1,6 +1,7 @@
 /** What the tests of changes share: a scripted server that listens, or is subscribed to, and a run that remembers what it saw. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
+import type { Connection, Receiver, TransportError } from "@skein/runtime/Connection"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -116,3 +117,27 @@ export const cancelled = (server: Scripted): ReadonlyArray<unknown> =>
       ? [message.params?.["requestId"]]
       : []
   )
+
+/** Opens a client, and gives what its transport tells it beside messages. */
+export const told = (revision: Revision.Revision, script: Script, options?: Client.Options) =>
+  Effect.gen(function*() {
+    const server = scripted(speaks(revision, script, everything))
+    let receiver: Receiver | undefined
+    const connect = Effect.map(server.transport.connect, (connection): Connection => ({
+      open: (opened) => {
+        receiver = opened
+        connection.open(opened)
+      },
+      send: (message) => connection.send(message),
+      drained: connection.drained,
+      close: connection.close
+    }))
+    const client = yield* Client.make({ connect }, options)
+    return {
+      client,
+      server,
+      missed: (error?: TransportError) => Effect.andThen(Effect.sync(() => receiver!.missed!(error)), settle),
+      refuse: (request: JsonRpc.Request, error: TransportError) =>
+        Effect.andThen(Effect.sync(() => receiver!.refused!(request.id, error)), settle)
+    }
+  })

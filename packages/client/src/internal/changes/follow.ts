@@ -1,16 +1,22 @@
 /**
  * Subscribes, and subscribes again when that has ended, until it is given up.
  */
+import { EmptyResult } from "@skein/protocol/Common"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import { ClientError } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
+import { call, type Desk } from "../calls.ts"
 import type { Line } from "../line.ts"
 import type { Over, Run } from "./turn.ts"
 
-/** Statuses of HTTP after which it may go better another time. */
+/** Statuses of HTTP below 500 after which it may go better another time. */
 const passing: ReadonlySet<number> = new Set([408, 425, 429])
+
+const mayPass = ({ status, undelivered }: ClientError): boolean =>
+  // Nobody has looked at what was not delivered: the session was gone, say.
+  undelivered === true || status === undefined || status >= 500 || passing.has(status)
 
 /** Whether it would not go better another time. */
 const isFinal = (error: ClientError, begunBefore: boolean): boolean => {
@@ -19,7 +25,7 @@ const isFinal = (error: ClientError, begunBefore: boolean): boolean => {
     case "TimedOut":
       return false
     case "Refused":
-      return error.status !== undefined && error.status >= 400 && error.status < 500 && !passing.has(error.status)
+      return !mayPass(error)
     case "Protocol":
       // A server that stumbles over what it has agreed to before is asked once more.
       return !begunBefore || error.error?.reason !== "InternalError"
@@ -39,6 +45,13 @@ const gaveUp = (attempts: number, cause: ClientError | undefined): ClientError =
   })
 }
 
+/** Asks the server for something, if what it speaks is only believed: where that was wrong, the next line is another one. */
+const confirmed = (desk: Desk, line: Line): Effect.Effect<Line, ClientError> => {
+  if (line.assumed !== true) return Effect.succeed(line)
+  const asked = call(desk, { ...Method.Discover, result: EmptyResult }, {}, { cache: "bypass" })
+  return Effect.andThen(Effect.ignore(asked), Effect.suspend(() => desk.keeper.line))
+}
+
 /** Runs one turn after the other, on the line that is open. It ends with the error of the stream. */
 export const follow = (
   run: Run,
@@ -47,10 +60,11 @@ export const follow = (
 ): Effect.Effect<never, ClientError> =>
   Effect.gen(function*() {
     const { desk: { keeper }, inbox } = run
-    let line = keeper.current ?? (yield* keeper.line)
+    let line = yield* keeper.line
     let attempts = 0
     let begun = false
     while (true) {
+      line = yield* confirmed(run.desk, line)
       const startedAt = keeper.now()
       const { cause, reason, stood } = yield* turn(line)
       if (stood) inbox.offer({ _tag: "Gap", reason, cause })
@@ -66,6 +80,6 @@ export const follow = (
       attempts++
       const wait = Reconnect.delay(policy, attempts, yield* Random.next, Reconnect.retryAfter(cause))
       yield* Effect.raceFirst(Effect.sleep(wait), keeper.ended)
-      line = keeper.current ?? (yield* keeper.line)
+      line = yield* keeper.line
     }
   })
