@@ -1,0 +1,110 @@
+/** What runs for each line, and what happens when it dies. */
+import { assert, describe, it } from "@effect/vitest"
+import type { SessionEnd } from "@skein/runtime/Session"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Logger from "effect/Logger"
+import * as TestClock from "effect/testing/TestClock"
+import { ClientError } from "../../src/ClientError.ts"
+import * as Keeper from "../../src/internal/keeper.ts"
+import type { Line } from "../../src/internal/line.ts"
+import * as Reconnect from "../../src/Reconnect.ts"
+import { endMessage, lostBy, quiet, until } from "./support.ts"
+
+const policy = Reconnect.resolve({ jitter: "none" })
+
+/** A keeper of lines that consist of an end. */
+const keeping = (settings: Partial<Keeper.Settings> = {}) =>
+  Effect.gen(function*() {
+    const log: Array<string> = []
+    const ends: Array<(end: SessionEnd) => void> = []
+    const keeper = yield* Keeper.make({
+      open: () =>
+        Effect.acquireRelease(
+          Effect.sync(() => {
+            const end = Deferred.makeUnsafe<SessionEnd>()
+            const n = ends.push((value) => void Deferred.doneUnsafe(end, Effect.succeed(value)))
+            log.push(`open ${n}`)
+            return { revision: "2025-11-25", agreement: {}, peer: { ended: Deferred.await(end) } } as unknown as Line
+          }),
+          () => Effect.sync(() => log.push("closed"))
+        ),
+      opened: () => Effect.sync(() => void log.push("opened")),
+      policy,
+      patience: { timeout: 60_000, maxTimeout: 3_600_000, maxReplays: 3, backoff: policy },
+      ...settings
+    })
+    return { keeper, log, lose: () => ends.at(-1)!({ _tag: "Lost", cause: lostBy() }), lines: () => ends.length }
+  })
+
+describe("what is registered for the lines that follow", () => {
+  it.effect("runs for each of them before the calls that waited, and ends with its line", () =>
+    Effect.gen(function*() {
+      const { keeper, lines, log, lose } = yield* keeping()
+      const take = keeper.onReopened(() =>
+        Effect.asVoid(Effect.acquireRelease(
+          Effect.sync(() => log.push("hook")),
+          () => Effect.sync(() => log.push("unhook"))
+        ))
+      )
+      lose()
+      const waiting = yield* Effect.forkChild(
+        Effect.andThen(Effect.yieldNow, Effect.map(keeper.after(keeper.last), () => log.push("call"))),
+        { startImmediately: true }
+      )
+      yield* quiet
+      yield* TestClock.adjust(500)
+      yield* Fiber.join(waiting)
+      assert.deepStrictEqual(log, ["open 1", "opened", "closed", "open 2", "opened", "hook", "call"])
+      take()
+      lose()
+      yield* until(() => keeper.current === undefined)
+      yield* TestClock.adjust(1_000)
+      yield* until(() => lines() === 3)
+      assert.deepStrictEqual(log.slice(7), ["unhook", "closed", "open 3", "opened"])
+    }))
+
+  it.effect("keeps nobody waiting, and hurts nobody when it dies", () =>
+    Effect.gen(function*() {
+      const messages: Array<unknown> = []
+      const logger = Logger.make<unknown, void>(({ message }) => void messages.push(message))
+      const { keeper, lose } = yield* Effect.provide(keeping(), Logger.layer([logger]))
+      keeper.onReopened(() => Effect.never)
+      keeper.onReopened(() => Effect.die(new Error("boom")))
+      keeper.onReopened(() => {
+        throw new Error("bang")
+      })
+      lose()
+      yield* until(() => keeper.current === undefined)
+      yield* TestClock.adjust(500)
+      yield* keeper.line
+      yield* quiet
+      assert.strictEqual(
+        messages.filter((message) => String(message).includes("A line was not set up again")).length,
+        2
+      )
+    }))
+})
+
+describe("a keeper", () => {
+  it.effect("that dies tells everybody who waits, and says so in the log", () =>
+    Effect.gen(function*() {
+      const messages: Array<unknown> = []
+      const logger = Logger.make<unknown, void>(({ message }) => void messages.push(message))
+      let opened = 0
+      const { keeper, lose } = yield* Effect.provide(
+        keeping({ opened: () => ++opened === 1 ? Effect.void : Effect.die(new Error("boom")) }),
+        Logger.layer([logger])
+      )
+      lose()
+      yield* until(() => keeper.current === undefined)
+      const waiting = yield* Effect.forkChild(Effect.flip(keeper.line), { startImmediately: true })
+      yield* TestClock.adjust(500)
+      const error = yield* Fiber.join(waiting)
+      assert.instanceOf(error, ClientError)
+      assert.strictEqual(error.reason, "Closed")
+      assert.strictEqual(endMessage(yield* keeper.ended), "The connection is not kept any more")
+      assert.isTrue(messages.some((message) => String(message).includes("The connection is not kept any more")))
+    }))
+})
