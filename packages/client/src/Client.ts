@@ -413,9 +413,10 @@ export const make = (transport: Transport, options: Options = {}): Effect.Effect
     const cache = yield* Cache.make(options.cache)
     const changes = Changes.make(options.notificationBuffer ?? 256, yield* Effect.scope)
     const heard = (notification: JsonRpc.Notification): void => {
-      changes.hear(notification)
+      // First what is remembered: whoever hears of a change, and reads anew, must not be given what was before it.
       if (notification.method === Method.ToolListChanged.name) definitions.forget()
       cache.notice(notification)
+      changes.hear(notification)
       answers.heard(notification)
     }
     const pages = { maxPages: options.maxPages ?? 1_000, maxItems: options.maxItems ?? 10_000 }

@@ -238,8 +238,9 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
         if (notification.params !== undefined) this.#calls?.progress(notification.params)
         return
       default:
-        this.#calls?.notice(notification)
-        return this.#notice(notification)
+        // The connection hears of it first: whoever acts on it by what a call hears finds the rest of the client informed.
+        this.#notice(notification)
+        return this.#calls?.notice(notification)
     }
   }
 
