@@ -15,9 +15,10 @@
  * - **Progress** comes as preliminary results, where the model's answer is a stream: their text is the message, and their
  *   structured content is the notice itself.
  *
- * **Gotchas.** A toolkit is what the servers offered when it was made. Make it anew after `ToolListChanged`, or for each
- * conversation. What a remote tool says about itself is not to be trusted, nor are its annotations: ask people (`needsApproval`)
- * before what matters.
+ * **Gotchas.** A toolkit is what the servers offered when it was made. Make it anew for each conversation, or when something
+ * changes: `client.changes({ tools: true })` begins with `Subscribed` and tells of each change, so that
+ * `Stream.mapEffect(() => Client.toolkit(client))` gives the toolkits one after another. What a remote tool says about itself is
+ * not to be trusted, nor are its annotations: ask people (`needsApproval`) before what matters.
  *
  * ```ts
  * const toolkit = yield* Client.toolkit({ files, search }, { include: (server, tool) => tool.name !== "delete" })
@@ -34,6 +35,7 @@ import type * as JsonSchema from "effect/JsonSchema"
 import * as Result from "effect/Result"
 import type { ClientError } from "./ClientError.ts"
 import { partsOf } from "./internal/toolkit/content.ts"
+import type { RequestOptions } from "./internal/requestOptions.ts"
 import { ToolFailure } from "./internal/toolkit/failure.ts"
 import { handler } from "./internal/toolkit/handler.ts"
 import { distinct } from "./internal/toolkit/names.ts"
@@ -56,6 +58,8 @@ export interface Options<Mode extends AiTool.FailureMode = AiTool.FailureMode> {
    * generation with a {@link ToolFailure}; what the tool says by `isError` reaches the model as a result.
    */
   readonly failureMode?: Mode | undefined
+  /** How long a call may take, instead of the limits of the client. */
+  readonly request?: Pick<RequestOptions, "timeout" | "maxTimeout"> | undefined
   /** Whether tools are asked for progress: true by default. */
   readonly progress?: boolean | undefined
   /** Which calls wait for the host's approval: none by default. See `effect/ai`. */
@@ -125,7 +129,7 @@ export const make = <Mode extends AiTool.FailureMode = "return">(
   options: Options<Mode> = {}
 ): Effect.Effect<Toolkit<Mode>, ClientError> =>
   Effect.gen(function*() {
-    const { maxTools = 512, needsApproval, progress = true } = options
+    const { maxTools = 512, needsApproval, progress = true, request } = options
     const { failureMode = "return" } = options as Options
     const listed = yield* listAll(source, options.listTimeout ?? "30 seconds")
     const missing: Array<{ readonly server: string; readonly error: ClientError }> = []
@@ -158,7 +162,7 @@ export const make = <Mode extends AiTool.FailureMode = "return">(
     const kit: AiToolkit.Toolkit<Record<string, Dynamic>> = AiToolkit.make(...tools)
     // By entries, so that a tool that is called `__proto__` stays one.
     const handlers = yield* kit.toHandlers(Object.fromEntries(
-      offered.map((origin, at) => [names[at]!, handler(origin, failureMode, progress)])
+      offered.map((origin, at) => [names[at]!, handler(origin, { failureMode, progress, request })])
     ))
     const { handle, tools: byName } = yield* Effect.provideContext(kit, handlers)
     const toolkit: Toolkit = {

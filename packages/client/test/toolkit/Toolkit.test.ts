@@ -9,7 +9,9 @@ import * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Response from "effect/ai/Response"
 import * as AiTool from "effect/ai/Tool"
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -211,6 +213,44 @@ describe("a toolkit", () => {
       const { content } = yield* ask(toolkit, "delete", {})
       assert.include(content.map(({ type }) => type), "tool-approval-request")
       assert.strictEqual(server.requests("tools/call").length, 0)
+    }))
+
+  it.effect("a call takes no longer than the request may", () =>
+    Effect.gen(function*() {
+      const called = yield* Deferred.make<void>()
+      const { transport } = scripted(speaks("2025-11-25", ({ method }) => {
+        if (method === "tools/list") return ok({ tools: [{ name: "t", inputSchema: { type: "object" } }] })
+        Deferred.doneUnsafe(called, Exit.void)
+        return "silence"
+      }))
+      const toolkit = yield* Client.toolkit(yield* Client.make(transport), { request: { timeout: "5 seconds" } })
+      const asking = yield* Effect.forkChild(ask(toolkit, "t", {}))
+      yield* Deferred.await(called)
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual(resultOf(yield* Fiber.join(asking)).result.reason, "TimedOut")
+    }))
+
+  it.effect("made anew on each change, it has what the server offers now", () =>
+    Effect.gen(function*() {
+      let tools = ["a"]
+      const server = scripted(speaks("2025-11-25", ({ method }) =>
+        method === "tools/list"
+          ? ok({ tools: tools.map((name) => ({ name, inputSchema: { type: "object" } })) })
+          : unknown(method)))
+      const client = yield* Client.make(server.transport)
+      const seen: Array<ReadonlyArray<string>> = []
+      const watching = client.changes({ tools: true }).pipe(
+        Stream.mapEffect(() => Client.toolkit(client)),
+        Stream.take(2),
+        Stream.runForEach((toolkit) => {
+          seen.push(Object.keys(toolkit.tools))
+          tools = ["a", "b"]
+          server.notify("notifications/tools/list_changed")
+          return Effect.void
+        })
+      )
+      yield* watching
+      assert.deepStrictEqual(seen, [["a"], ["a", "b"]])
     }))
 
   it.effect("a tool that is called like a member of an object is a tool like any other", () =>

@@ -52,13 +52,20 @@ const reported = <A, E>(
     return result
   }))
 
+/** How calls are made. */
+export interface Manner {
+  readonly failureMode: FailureMode
+  readonly progress: boolean
+  readonly request: RequestOptions | undefined
+}
+
 /** The handler of one tool. */
-export const handler = ({ client, server, tool }: Remote, failureMode: FailureMode, progress: boolean) => {
+export const handler = ({ client, server, tool }: Remote, { failureMode, progress, request }: Manner) => {
   const named = { server, tool: tool.name }
   return (args: unknown, context: HandlerContext): Effect.Effect<CallToolResult, ToolFailure> => {
     if (!isObject(args)) return Effect.fail(ofArguments(named))
     const call = (options?: RequestOptions) =>
-      Effect.flatMap(client, ({ callTool }) => callTool(tool.name, args, options))
+      Effect.flatMap(client, ({ callTool }) => callTool(tool.name, args, { ...request, ...options }))
     return Effect.matchEffect(progress ? reported(context, call) : call(), {
       onFailure: (error) => Effect.fail(ofError(named, error)),
       onSuccess: (result) =>

@@ -1,5 +1,5 @@
 /**
- * Where the tools of a toolkit come from: the parts of a client and of a pool that matters there.
+ * Where the tools of a toolkit come from: the parts of a client and of a pool that matter there.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { Tool } from "@skein/protocol/Tool"

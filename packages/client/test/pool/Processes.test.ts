@@ -1,0 +1,88 @@
+/** A pool of real processes. Their time is real too, and nothing here waits for longer than it takes. */
+import { assert, describe, it } from "@effect/vitest"
+import type { Transport } from "@skein/runtime/Connection"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as ClientPool from "../../src/ClientPool.ts"
+import * as Stdio from "../../src/Stdio.ts"
+
+/** A server with one tool. One that is stubborn ends neither with its stdin nor by SIGTERM. */
+const script = (stubborn: boolean) => `
+  ${stubborn ? "process.on('SIGTERM', () => {}); setInterval(() => {}, 1e6)" : ""}
+  const answer = (id, body) => console.log(JSON.stringify({ jsonrpc: "2.0", id, ...body }))
+  require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+    const { id, method } = JSON.parse(line)
+    const serverInfo = { name: "s", version: "1" }
+    if (method === "initialize") {
+      answer(id, { result: { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo } })
+    } else if (method === "tools/list") {
+      answer(id, { result: { tools: [{ name: "t", inputSchema: { type: "object" } }] } })
+    } else if (id !== undefined) answer(id, { error: { code: -32601, message: "no" } })
+  })`
+
+/** A process, and the ids of all that it was started as. */
+const server = (stubborn = false) => {
+  const pids: Array<number> = []
+  const { connect } = Stdio.transport({
+    command: process.execPath,
+    args: ["-e", script(stubborn)],
+    graces: { stdin: "100 millis", term: "400 millis" }
+  })
+  const transport: Transport = { connect: Effect.tap(connect, ({ pid }) => Effect.sync(() => pids.push(pid))) }
+  return { pids, transport }
+}
+
+const runs = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+/** Waits until a server of the pool does like this. */
+const until = (pool: ClientPool.ClientPool, name: string, tag: ClientPool.State["_tag"]) =>
+  Stream.runHead(Stream.filter(
+    pool.states,
+    (entries) => entries.some((entry) => entry.name === name && entry.state._tag === tag)
+  ))
+
+describe("a pool over stdio", () => {
+  it.live("a process that dies is a broken entry, and is started again; the others go on", () =>
+    Effect.gen(function*() {
+      const [a, b] = [server(), server()]
+      const pool = yield* ClientPool.make({ a, b }, { reconnect: { initialDelay: "10 millis" } })
+      yield* pool.tools
+      process.kill(a.pids[0]!, "SIGKILL")
+      yield* until(pool, "a", "Broken")
+      yield* until(pool, "a", "Open")
+      assert.strictEqual((yield* (yield* pool.client("a")).allTools).length, 1)
+      assert.strictEqual(a.pids.length, 2)
+      assert.isTrue(b.pids.length === 1 && runs(b.pids[0]!))
+    }))
+
+  it.live("removing ends the process, and nobody waits for the one that is stubborn", () =>
+    Effect.gen(function*() {
+      const [a, b] = [server(true), server()]
+      const pool = yield* ClientPool.make({ a, b })
+      yield* pool.tools
+      yield* Effect.forkScoped(pool.remove("a"), { startImmediately: true })
+      assert.isTrue(yield* pool.remove("b"))
+      assert.isFalse(runs(b.pids[0]!))
+      assert.isTrue(runs(a.pids[0]!))
+    }))
+
+  it.live("closing ends all processes, the stubborn ones too", () =>
+    Effect.gen(function*() {
+      const servers = Object.fromEntries(Array.from({ length: 6 }, (_, at) => [`s${at}`, server(at < 4)]))
+      const scope = yield* Scope.make()
+      const pool = yield* Scope.provide(ClientPool.make(servers), scope)
+      yield* pool.tools
+      const pids = Object.values(servers).flatMap(({ pids }) => pids)
+      assert.strictEqual(pids.filter(runs).length, 6)
+      yield* Scope.close(scope, Exit.void)
+      assert.deepStrictEqual(pids.filter(runs), [])
+    }))
+})
