@@ -9,6 +9,7 @@
  * }
  * ```
  */
+import * as Revision from "@skein/protocol/Revision"
 import * as Schema from "effect/Schema"
 
 const count = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
@@ -134,9 +135,7 @@ export type Rule = typeof Rule.Type
 /** What a rude server speaks, and what it does wrong. */
 export const Script = Schema.Struct({
   /** The one revision that it speaks: `2025-11-25` by default. Over HTTP `2024-11-05` is the pair of endpoints. */
-  revision: Schema.optionalKey(
-    Schema.Literals(["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"])
-  ),
+  revision: Schema.optionalKey(Schema.Literals(Revision.all)),
   /** Whether requests are answered with a stream of events (the default) or with one JSON object, over HTTP. */
   answers: Schema.optionalKey(Schema.Literals(["events", "json"])),
   /** Whether there are session ids, in the session era over HTTP: true by default. */
