@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type * as Reconnect from "../../src/Reconnect.ts"
-import { ok, refuse, type Script, type Scripted, scripted, speaks } from "../support/scripted.ts"
+import { ok, refuse, type Script, type Scripted } from "../support/scripted.ts"
 import * as kit from "./kit.ts"
 
 const revision = "2025-11-25"

@@ -41,6 +41,7 @@ const road = (url: URL, settings: Resolved) =>
       },
       deliver: (delivered) => tell({ delivered }),
       refused: (id, error) => tell({ refused: id, error }),
+      missed: () => {},
       end: (end) => tell({ end }),
       maxMessage: settings.maxMessage
     }

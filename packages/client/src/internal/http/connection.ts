@@ -105,6 +105,10 @@ export class HttpConnection implements Connection, Road {
     if (this.#end === undefined) this.#tell((receiver) => receiver.refused?.(id, error))
   }
 
+  missed(error?: TransportError): void {
+    if (this.#end === undefined) this.#tell((receiver) => receiver.missed?.(error))
+  }
+
   end(end: End): void {
     if (this.#end !== undefined) return
     this.#end = end

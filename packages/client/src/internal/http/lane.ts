@@ -43,6 +43,8 @@ export interface Road {
   readonly deliver: (message: JsonRpc.Inbound) => void
   /** A request of this side's will not be answered. */
   readonly refused: (id: JsonRpc.Id, error: TransportError) => void
+  /** What the server says unasked may have been missed; with an error, no more of it will come. See `Receiver`. */
+  readonly missed: (error?: TransportError) => void
   /** It is over. */
   readonly end: (end: End) => void
   /** Bytes in one message, or in one event of a stream. */
