@@ -257,6 +257,30 @@ describe("a pool at run time", () => {
       assert.deepStrictEqual(pool.entries, [])
     }))
 
+  it.effect("removing is not given up halfway", () =>
+    Effect.gen(function*() {
+      let open = 0
+      const server = healthy()
+      const transport: Transport = {
+        connect: Effect.andThen(
+          Effect.acquireRelease(
+            Effect.sync(() => open++),
+            () => Effect.andThen(Effect.sleep("1 second"), Effect.sync(() => open--))
+          ),
+          server.transport.connect
+        )
+      }
+      const pool = yield* ClientPool.make({ a: { transport } })
+      yield* pool.client("a")
+      const removing = yield* Effect.forkChild(pool.remove("a"), { startImmediately: true })
+      const interrupting = yield* Effect.forkChild(Fiber.interrupt(removing), { startImmediately: true })
+      yield* settle
+      assert.strictEqual(open, 1)
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(interrupting)
+      assert.strictEqual(open, 0)
+    }))
+
   it.effect("restart ends the old client before the new one is opened; of two at the same time one opens", () =>
     Effect.gen(function*() {
       const { count, transport } = counted(healthy().transport)

@@ -114,7 +114,7 @@ export class Member {
     )
   }))
 
-  /** Ends it for good. Who waits for it hears of that at once. */
+  /** Ends it for good, uninterruptibly. Who waits for it hears of that at once. */
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
     this.#leave()
     return Scope.close(this.#scope, Exit.void)
