@@ -165,7 +165,10 @@ export class Member {
     )
   }
 
-  /** One life: opens, waits for the end, and says what it was. The state is changed before the scope is closed, which may take. */
+  /**
+   * One life: opens, waits for the end, and says when to try again. The state is changed before the scope is closed, which may take a
+   * while.
+   */
   get #life(): Effect.Effect<number | undefined> {
     const { policy } = this.#shared
     return Effect.scoped(Effect.gen({ self: this }, function*() {
