@@ -67,7 +67,7 @@ const challenged = (
     Effect.suspend(() =>
       credentials.refused({ status, wwwAuthenticate: reply.header("www-authenticate"), url: request.url, attempt })
     ),
-    (cause) => Effect.as(Effect.logDebug("The credentials did not hear of a refusal", cause), false)
+    () => Effect.as(Effect.logWarning("The credentials failed to hear of a refusal"), false)
   )
 
 /** See the module's text. */

@@ -172,6 +172,8 @@ export interface Following {
   readonly road: Road
   readonly stream: EventStream
   readonly request: (lastId: string | undefined) => WireRequest
+  /** Hears that the stream is there again, and that what was said meanwhile is not told. */
+  readonly reopened?: (() => void) | undefined
   /** Whether nothing more is expected of it. */
   readonly over: () => boolean
   /** What a response is that brings no stream: something that may pass, or the end of it. */
@@ -179,16 +181,17 @@ export interface Following {
 }
 
 /** Asks for the stream once, and reads it. */
-export const ask = ({ judge, request, road, stream }: Following): Effect.Effect<Outcome> =>
+export const ask = ({ judge, reopened, request, road, stream }: Following): Effect.Effect<Outcome> =>
   Effect.suspend(() => {
     stream.reached = false
+    const { lastId, opened } = stream
     return Effect.catch(
-      road.exchange(request(stream.lastId), (reply): Effect.Effect<Outcome> => {
+      road.exchange(request(lastId), (reply): Effect.Effect<Outcome> => {
         stream.reached = true
         const { status } = reply
-        return status >= 200 && status < 300 && mediaType(reply) === "text/event-stream"
-          ? stream.timed(reply)
-          : judge(reply)
+        if (status < 200 || status >= 300 || mediaType(reply) !== "text/event-stream") return judge(reply)
+        if (opened && lastId === undefined) reopened?.()
+        return stream.timed(reply)
       }),
       // What the transport itself refuses, a redirect to another origin say, will not pass.
       (error) => Effect.succeed<Outcome>(error.reason === "Refused" ? new Final(error) : error)

@@ -2,7 +2,6 @@
  * Streamable HTTP as a client speaks it. It learns the era from what passes: a request that says its own revision is of the request
  * era; `initialize` opens a session, to which everything else belongs.
  */
-import { names } from "@skein/protocol/Header"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
@@ -13,10 +12,12 @@ import * as Fiber from "effect/Fiber"
 import type { Lane, Road } from "./lane.ts"
 import { Lingering } from "./lingering.ts"
 import { Posts } from "./posts.ts"
-import { errorText, failureIn, mayPass, mediaType, refusal, unusable } from "./refusal.ts"
-import { isSessionId, isVersion, ofNotification, ofRequest, SessionHeaders } from "./requestHeaders.ts"
+import { errorText, failureIn, mediaType, refusal, unusable } from "./refusal.ts"
+import { ofNotification, ofRequest } from "./requestHeaders.ts"
+import { Session } from "./session.ts"
+import { listen, resuming } from "./sessionStreams.ts"
 import type { Resolved } from "./settings.ts"
-import { ask, EventStream, Final, follow, type Following, type Outcome } from "./stream.ts"
+import { EventStream, Final, follow, type Outcome } from "./stream.ts"
 import type { WireReply, WireRequest } from "./wire.ts"
 
 /** A request of ours, from its POST to the end of its stream. */
@@ -28,6 +29,8 @@ interface Pending {
   fiber: Fiber.Fiber<void> | undefined
   /** The server has taken it. */
   taken: boolean
+  /** Its stream broke off: its answer may come on any other. */
+  adrift: boolean
   answered: boolean
 }
 
@@ -36,8 +39,8 @@ type Rest = Effect.Effect<void, TransportError> | undefined
 
 const initialize = "initialize"
 
-const lost = (message: string, cause?: unknown, status?: number): TransportError =>
-  new TransportError({ reason: "Lost", message, cause, status })
+const lost = (message: string, cause?: unknown): TransportError =>
+  new TransportError({ reason: "Lost", message, cause })
 
 const unanswered = (outcome: Outcome): TransportError =>
   outcome instanceof Final
@@ -45,12 +48,6 @@ const unanswered = (outcome: Outcome): TransportError =>
     : outcome === undefined
     ? lost("The stream ended without the answer")
     : outcome
-
-const gone = "The session is gone: the server does not know it any more (404)"
-
-/** The refusal of a request whose session is gone: nobody has handled it. */
-const turnedAway = (): TransportError =>
-  new TransportError({ reason: "Refused", message: gone, status: 404, undelivered: true })
 
 // Whoever turns a request away with one of these has not read it, whatever the body says, unless it names the request.
 const doors = new Set([401, 403, 429, 503])
@@ -63,20 +60,19 @@ export class Streamable implements Lane {
   readonly #settings: Resolved
   readonly #takeOver: (initialize: JsonRpc.Request) => Effect.Effect<boolean>
   readonly #requests = new Map<JsonRpc.Id, Pending>()
+  readonly #session: Session
   readonly #posts: Posts
   readonly #lingering: Lingering
   /** The revision of the requests, in the request era. */
   #modern: string | undefined
-  #sessionId: string | undefined
-  #session = new SessionHeaders(undefined, undefined)
   // What waits until the server has accepted `notifications/initialized`.
   #gate: Array<() => void> | undefined
-  #gone = false
 
   constructor(road: Road, settings: Resolved, takeOver: (initialize: JsonRpc.Request) => Effect.Effect<boolean>) {
     this.#road = road
     this.#settings = settings
     this.#takeOver = takeOver
+    this.#session = new Session(road, () => this.#untaken())
     this.#posts = new Posts(road, settings)
     this.#lingering = new Lingering(road)
   }
@@ -98,21 +94,17 @@ export class Streamable implements Lane {
         return this.#notify(message)
       default:
         // "The client MUST NOT send JSON-RPC responses" in the request era.
-        if (this.#modern === undefined) this.#post(JsonRpc.encode(message), this.#session.posted, true)
+        if (this.#modern === undefined) this.#post(JsonRpc.encode(message), this.#session.headers, true)
     }
   }
 
   readonly close: Effect.Effect<void> = Effect.suspend(() =>
     Effect.andThen(
       this.#posts.idle,
-      Effect.suspend(() =>
-        this.#sessionId === undefined || this.#gone
-          ? Effect.void
-          : Effect.ignore(this.#road.exchange(
-            { method: "DELETE", url: this.#road.url, headers: this.#session.deleted },
-            () => Effect.void
-          ))
-      )
+      Effect.suspend(() => {
+        const bye = this.#session.delete
+        return bye === undefined ? Effect.void : Effect.ignore(this.#road.exchange(bye, () => Effect.void))
+      })
     )
   )
 
@@ -123,11 +115,13 @@ export class Streamable implements Lane {
     const version = RequestMeta.versionOf(request.params)
     const modern = version !== undefined
     if (modern) this.#modern = version
-    else if (request.method === initialize) this.#begin()
-    else if (this.#gone) return this.#road.refused(request.id, turnedAway())
-    const pending: Pending = { request, modern, fiber: undefined, taken: false, answered: false }
+    else if (request.method === initialize) {
+      this.#modern = undefined
+      this.#session.begin()
+    } else if (this.#session.gone) return this.#road.refused(request.id, this.#session.refused)
+    const pending: Pending = { request, modern, fiber: undefined, taken: false, adrift: false, answered: false }
     this.#requests.set(request.id, pending)
-    const headers = modern ? ofRequest(request, version, extra) : this.#session.posted
+    const headers = modern ? ofRequest(request, version, extra) : this.#session.headers
     const start = () => {
       if (this.#requests.get(request.id) === pending) {
         pending.fiber = this.#road.fork(this.#run(pending, { method: "POST", url: this.#road.url, headers, body }))
@@ -173,7 +167,7 @@ export class Streamable implements Lane {
       return Effect.flatMap(errorText(reply, maxMessage), (text) => this.#onError(pending, reply, text))
     }
     pending.taken = true
-    if (pending.request.method === initialize && !this.#learn(reply)) {
+    if (pending.request.method === initialize && !this.#session.learn(reply)) {
       return Effect.fail(unusable(status, "a session id that is none"))
     }
     const type = mediaType(reply)
@@ -215,7 +209,11 @@ export class Streamable implements Lane {
     return Effect.flatMap(stream.timed(reply), (outcome): Effect.Effect<Rest, TransportError> => {
       if (pending.answered) return Effect.undefined
       if (outcome instanceof Final || stream.lastId === undefined) return Effect.fail(unanswered(outcome))
-      return Effect.succeed(follow(this.#resuming(pending, stream), undefined))
+      pending.adrift = true
+      const gone = () => this.#forgotten(pending, this.#session.lost)
+      return Effect.succeed(
+        follow(resuming(this.#road, this.#session, stream, () => pending.answered, gone), outcome)
+      )
     })
   }
 
@@ -236,13 +234,23 @@ export class Streamable implements Lane {
       // The exchange has to be over before the server is asked for its stream.
       return Effect.succeed(Effect.flatMap(this.#takeOver(request), (taken) => taken ? Effect.void : told))
     }
-    if (status !== 404 || this.#sessionId === undefined) return Effect.as(told, undefined)
-    return Effect.sync(() => {
-      pending.answered = true
-      this.#road.refused(request.id, turnedAway())
-      this.#end()
-      return undefined
-    })
+    if (!this.#session.isForgotten(status)) return Effect.as(told, undefined)
+    return Effect.sync(() => this.#forgotten(pending, this.#session.refused))
+  }
+
+  #forgotten(pending: Pending, error: TransportError): undefined {
+    pending.answered = true
+    this.#road.refused(pending.request.id, error)
+    this.#session.forgotten()
+  }
+
+  /** Waits for the requests that the server has not taken yet, within the grace for the end. */
+  #untaken(): Effect.Effect<void> | undefined {
+    const fibers = [...this.#requests.values()].flatMap(({ answered, fiber, taken }) =>
+      answered || taken || fiber === undefined ? [] : [Fiber.await(fiber)]
+    )
+    if (fibers.length === 0) return undefined
+    return Effect.asVoid(Effect.timeoutOption(Effect.all(fibers, { discard: true }), this.#settings.closeGrace))
   }
 
   // ---- what comes
@@ -265,50 +273,18 @@ export class Streamable implements Lane {
       : answer.id === pending?.request.id
       ? pending
       : this.#requests.get(answer.id)
+    // One in the name of another request that has a stream of its own is nobody's.
+    if (answered !== pending && pending !== undefined && answered?.adrift !== true) return
     if (answered !== undefined) {
       answered.answered = true
       if (answered.request.method === initialize && answer._tag === "Success") {
-        const version = (answer.result as JsonRpc.JsonObject)["protocolVersion"]
-        this.#session = new SessionHeaders(this.#sessionId, isVersion(version) ? version : undefined)
+        this.#session.agreed((answer.result as JsonRpc.JsonObject)["protocolVersion"])
       }
     }
     this.#road.deliver(answer)
   }
 
   // ---- the session
-
-  #begin(): void {
-    this.#modern = undefined
-    this.#sessionId = undefined
-    this.#session = new SessionHeaders(undefined, undefined)
-    this.#gone = false
-  }
-
-  /** Takes the session's id from the response to `initialize`; `false` if it is none. */
-  #learn(reply: WireReply): boolean {
-    const id = reply.header(names.sessionId.toLowerCase())
-    if (id === undefined) return true
-    if (!isSessionId(id)) return false
-    this.#sessionId = id
-    this.#session = new SessionHeaders(id, undefined)
-    return true
-  }
-
-  /**
-   * "When a client receives HTTP 404 in response to a request containing an MCP-Session-Id, it MUST start a new session." The other
-   * requests that are on their way will hear the same, and may be made again then: `closeGrace` is what they have for that.
-   */
-  #end(): void {
-    if (this.#gone) return
-    this.#gone = true
-    const end = () => this.#road.end({ _tag: "Lost", cause: lost(gone, undefined, 404) })
-    const others = [...this.#requests.values()].flatMap(({ answered, fiber, taken }) =>
-      answered || taken || fiber === undefined ? [] : [Fiber.await(fiber)]
-    )
-    if (others.length === 0) return end()
-    const told = Effect.timeoutOption(Effect.all(others, { discard: true }), this.#settings.closeGrace)
-    this.#road.fork(Effect.andThen(told, Effect.sync(end)))
-  }
 
   #notify(notification: JsonRpc.Notification): void {
     const body = JsonRpc.encode(notification)
@@ -328,13 +304,17 @@ export class Streamable implements Lane {
       }
       case "notifications/initialized": {
         this.#gate ??= []
-        return this.#posts.send(this.#posting(body, this.#session.posted), {
+        return this.#posts.send(this.#posting(body, this.#session.headers), {
           insist: true,
           ordered: false,
           done: (error) => {
             this.#accepted(notification.method, error)
-            if (this.#gone) return
-            this.#road.fork(this.#listen())
+            if (this.#session.gone) return
+            const stream = new EventStream(
+              this.#settings,
+              (data) => this.#deliver(JsonRpc.parseText(data), undefined)
+            )
+            this.#road.fork(listen(this.#road, this.#session, stream))
             const waiting = this.#gate ?? []
             this.#gate = undefined
             for (const go of waiting) go()
@@ -342,7 +322,7 @@ export class Streamable implements Lane {
         })
       }
     }
-    const headers = this.#modern === undefined ? this.#session.posted : ofNotification(notification, this.#modern)
+    const headers = this.#modern === undefined ? this.#session.headers : ofNotification(notification, this.#modern)
     this.#post(body, headers, false, notification.method !== "notifications/cancelled")
   }
 
@@ -360,67 +340,7 @@ export class Streamable implements Lane {
 
   #accepted(what: string, error: TransportError | undefined): void {
     if (error === undefined) return
-    if (error.status === 404 && this.#sessionId !== undefined && this.#modern === undefined) return this.#end()
+    if (this.#modern === undefined && this.#session.isForgotten(error.status)) return this.#session.forgotten()
     this.#road.fork(Effect.logDebug(`${what} was not accepted by the server: ${error.message}`))
-  }
-
-  // ---- the streams of the session
-
-  #getting(lastId: string | undefined): WireRequest {
-    return { method: "GET", url: this.#road.url, headers: this.#session.got(lastId) }
-  }
-
-  #resuming(pending: Pending, stream: EventStream): Following {
-    return {
-      road: this.#road,
-      stream,
-      request: (lastId) => this.#getting(lastId),
-      over: () => pending.answered,
-      judge: (reply) => {
-        if (reply.status === 404 && this.#sessionId !== undefined) {
-          return Effect.sync(() => {
-            pending.answered = true
-            this.#road.refused(pending.request.id, lost(gone, undefined, 404))
-            this.#end()
-            return undefined
-          })
-        }
-        return Effect.map(this.#refusal(reply), (error) =>
-          mayPass(reply.status) ? error : new Final(
-            lost(`The stream could not be resumed: ${error.message}`, error, reply.status)
-          ))
-      }
-    }
-  }
-
-  #refusal(reply: WireReply): Effect.Effect<TransportError> {
-    return Effect.flatMap(errorText(reply, this.#settings.maxMessage), (text) => refusal(reply, text))
-  }
-
-  /** Listens to what the server has to say of itself, if it has a stream for that. */
-  #listen(): Effect.Effect<void> {
-    const stream = new EventStream(this.#settings, (data) => this.#deliver(JsonRpc.parseText(data), undefined))
-    const following: Following = {
-      road: this.#road,
-      stream,
-      request: (lastId) => this.#getting(lastId),
-      over: () => this.#gone,
-      judge: (reply) => {
-        // A server that never had a stream may answer 404 too.
-        if (reply.status === 404 && this.#sessionId !== undefined && stream.opened) {
-          return Effect.sync(() => void this.#end())
-        }
-        return Effect.map(this.#refusal(reply), (error) => mayPass(reply.status) ? error : new Final(error))
-      }
-    }
-    return Effect.matchEffect(Effect.flatMap(ask(following), (outcome) => follow(following, outcome)), {
-      onFailure: (error) => {
-        // The server cannot be reached at all: a new connection may, or says so.
-        if (!stream.reached) return Effect.sync(() => this.#road.end({ _tag: "Lost", cause: error }))
-        const message = `What the server says of itself is not listened to: ${error.message}`
-        return stream.opened ? Effect.logWarning(message) : Effect.logDebug(message)
-      },
-      onSuccess: () => Effect.void
-    })
   }
 }

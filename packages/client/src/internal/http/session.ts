@@ -1,0 +1,99 @@
+/**
+ * The session of the session era, as far as HTTP is concerned: its id and its revision, which go with everything, and its end.
+ */
+import { keys } from "@skein/protocol/Header"
+import { type Headers, TransportError } from "@skein/runtime/Connection"
+import * as Effect from "effect/Effect"
+import type { Road } from "./lane.ts"
+import { isSessionId, isVersion, SessionHeaders } from "./requestHeaders.ts"
+import type { WireReply, WireRequest } from "./wire.ts"
+
+const gone = "The session is gone: the server does not know it any more (404)"
+
+/** See the module's text. */
+export class Session {
+  readonly #road: Road
+  readonly #settled: () => Effect.Effect<void> | undefined
+  #id: string | undefined
+  #headers = new SessionHeaders(undefined, undefined)
+  #gone = false
+
+  /** `settled` waits for the requests that the server has not taken yet, where there are any. */
+  constructor(road: Road, settled: () => Effect.Effect<void> | undefined) {
+    this.#road = road
+    this.#settled = settled
+  }
+
+  /** Whether the server has forgotten it. */
+  get gone(): boolean {
+    return this.#gone
+  }
+
+  /** The headers of what is sent by POST. */
+  get headers(): Headers {
+    return this.#headers.posted
+  }
+
+  /** `initialize` is sent, which belongs to no session yet. */
+  begin(): void {
+    this.#gone = false
+    this.#id = undefined
+    this.#headers = new SessionHeaders(undefined, undefined)
+  }
+
+  /** Takes the id from the response to `initialize`; `false` if it is none. */
+  learn(reply: WireReply): boolean {
+    const id = reply.header(keys.sessionId)
+    if (id === undefined) return true
+    if (!isSessionId(id)) return false
+    this.#id = id
+    this.#headers = new SessionHeaders(id, undefined)
+    return true
+  }
+
+  /** `initialize` was answered with this revision. */
+  agreed(version: unknown): void {
+    this.#headers = new SessionHeaders(this.#id, isVersion(version) ? version : undefined)
+  }
+
+  /** Whether a status of a response to a request of the session says that it is gone. */
+  isForgotten(status: number | undefined): boolean {
+    return status === 404 && this.#id !== undefined
+  }
+
+  /**
+   * Ends the connection: "When a client receives HTTP 404 in response to a request containing an MCP-Session-Id, it MUST start a new
+   * session." The request itself, if it waits for an answer, is refused before. The others that are on their way will hear the same,
+   * and may be made again then: a grace is what they have for that.
+   */
+  forgotten(): void {
+    if (this.#gone) return
+    this.#gone = true
+    const end = () => this.#road.end({ _tag: "Lost", cause: this.lost })
+    const others = this.#settled()
+    if (others === undefined) end()
+    else this.#road.fork(Effect.map(others, end))
+  }
+
+  /** Why a request is not answered that the server may have handled before. */
+  get lost(): TransportError {
+    return new TransportError({ reason: "Lost", message: gone, status: 404 })
+  }
+
+  /** Why a request is not answered that the server did not take. */
+  get refused(): TransportError {
+    return new TransportError({ reason: "Refused", message: gone, status: 404, undelivered: true })
+  }
+
+  /** Asks for a stream. */
+  get(lastId: string | undefined): WireRequest {
+    return { method: "GET", url: this.#road.url, headers: this.#headers.got(lastId) }
+  }
+
+  /** Ends it, where there is one. */
+  get delete(): WireRequest | undefined {
+    return this.#id === undefined || this.#gone
+      ? undefined
+      : { method: "DELETE", url: this.#road.url, headers: this.#headers.deleted }
+  }
+}
