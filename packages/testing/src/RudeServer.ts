@@ -5,7 +5,7 @@
  * so that a test can say that nothing was done twice. What it does wrong, and when, is a {@link Script.Script}.
  *
  * Its tools take a `key`, by which a test knows a call again: `echo` gives it back; `add` adds `a` and `b`; `progress` reports
- * progress `n` times; `ask` asks the user for a word; `slow` takes `ms` milliseconds.
+ * progress `n` times; `ask` asks the user for a word, and gives back the key and what was answered; `slow` takes `ms` milliseconds.
  *
  * ```ts
  * const rude = yield* RudeServer.http({ faults: [Script.rule("call", Script.cut(100))] })

@@ -68,6 +68,22 @@ describe("without faults", () => {
       expect(text).toContain("\"text\":\"old\"")
     }))
 
+  it.live("2025-11-25: a question on the stream of its call, and what was answered in the result", () =>
+    Effect.gen(function*() {
+      const server = yield* rude()
+      const named = yield* session(server.url)
+      const asked = yield* Effect.forkChild(post(server.url, call(1, "ask", { key: "w" }), named))
+      // It may not have asked yet.
+      const answer = post(server.url, { jsonrpc: "2.0", id: "rude-0", result: { action: "decline" } }, named)
+      yield* Effect.repeat(answer, { until: () => asked.pollUnsafe() !== undefined })
+      const [question, result] = messages((yield* Fiber.join(asked)).text)
+      expect(question).toMatchObject({ id: "rude-0", method: "elicitation/create" })
+      expect(result.result.content.map(({ text }: { readonly text: string }) => text)).toEqual([
+        "w",
+        "{\"action\":\"decline\"}"
+      ])
+    }))
+
   it.live("a stream is taken up again where it was left, on a GET with the last event's id", () =>
     Effect.gen(function*() {
       const server = yield* RudeServer.http({

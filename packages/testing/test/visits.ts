@@ -1,6 +1,7 @@
 /** A host's visit to a rude server, and what must be true of it whatever the server does. */
 import * as Client from "@skein/client/Client"
 import type { ClientError } from "@skein/client/ClientError"
+import * as Elicitation from "@skein/client/Elicitation"
 import type { Transport } from "@skein/runtime/Connection"
 import type * as Script from "@skein/testing/Script"
 import { expect } from "@effect/vitest"
@@ -43,6 +44,9 @@ const textOf = (content: ReadonlyArray<unknown>): string => {
   return first?.text ?? ""
 }
 
+/** The host answers at once, whatever is asked. */
+const asking = Elicitation.layer({ form: () => Effect.succeed(Elicitation.accept({ word: "rude" })) })
+
 let visit = 0
 
 /** The tools that are called, some one after the other and some at the same time. */
@@ -52,6 +56,7 @@ const calls = [
   ["slow", { ms: 5 }],
   ["echo", {}],
   ["add", { a: 1, b: 2 }],
+  ["ask", {}],
   ["progress", { n: 20 }]
 ] as const
 
@@ -77,8 +82,8 @@ export const pay = (transport: Transport): Effect.Effect<ReadonlyArray<Outcome>>
       const listed = yield* Effect.exit(within("Listing", client.listTools()))
       expectTyped(listed)
       yield* one(4)
-      yield* one(5)
-    }))
+      yield* Effect.all([one(5), one(6)], { concurrency: "unbounded" })
+    })).pipe(Effect.provide(asking))
     const exit = yield* Effect.exit(within("The visit", visiting, 6 * stuck))
     expectTyped(exit)
     return outcomes

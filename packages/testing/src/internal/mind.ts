@@ -38,7 +38,7 @@ const tools = [
   tool("echo", "Gives back its key."),
   tool("add", "Adds.", { a: { type: "number" }, b: { type: "number" } }),
   tool("progress", "Reports progress n times.", { n: { type: "integer" } }),
-  tool("ask", "Asks the user for a word."),
+  tool("ask", "Asks the user for a word, and gives back its key and what was answered."),
   tool("slow", "Takes ms milliseconds.", { ms: { type: "integer" } })
 ]
 
@@ -136,7 +136,7 @@ export class Mind {
     const called = String(params["name"])
     const key = typeof args["key"] === "string" ? args["key"] : undefined
     const note = (): void => this.#called({ id: request["id"], tool: called, key })
-    const done = (said: string) => ({ content: [{ type: "text", text: said }] })
+    const done = (...said: ReadonlyArray<string>) => ({ content: said.map((text) => ({ type: "text", text })) })
     switch (called) {
       case "echo":
         note()
@@ -165,7 +165,7 @@ export class Mind {
           note()
           return Effect.map(
             voice.ask("elicitation/create", form),
-            (answer) => done(JSON.stringify(answer["result"] ?? answer["error"] ?? null))
+            (answer) => done(key ?? "", JSON.stringify(answer["result"] ?? answer["error"] ?? null))
           )
         }
         const answered = params["inputResponses"]
@@ -174,7 +174,7 @@ export class Mind {
           return Effect.succeed({ resultType: "input_required", inputRequests, requestState: key ?? "state" })
         }
         note()
-        return Effect.succeed(done(JSON.stringify(object(answered)["word"] ?? null)))
+        return Effect.succeed(done(key ?? "", JSON.stringify(object(answered)["word"] ?? null)))
       }
       default:
         return Effect.succeed({ error: { code: -32602, message: `Unknown tool: ${called}` } })
