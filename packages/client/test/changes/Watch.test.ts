@@ -309,6 +309,19 @@ describe("a connection on which the server has a stream of its own for what it s
       assert.deepStrictEqual(sent(server), ["+a:1"])
     }))
 
+  it.effect("that broke before anything was agreed to: nothing is told", () =>
+    Effect.gen(function*() {
+      const { client, missed, server } = yield* kit.told(
+        revision,
+        ({ method }) => method === "resources/subscribe" ? "silence" : ok({})
+      )
+      const seen = yield* kit.run(client, { uris: ["a:1"] })
+      yield* missed()
+      answer(server, server.requests("resources/subscribe")[0]!)
+      yield* kit.settle
+      assert.deepStrictEqual(seen.tags, ["Subscribed"])
+    }))
+
   it.effect("that it does not have: Unsupported, also for who comes later, until another session has one", () =>
     Effect.gen(function*() {
       const { client, missed, server } = yield* streaming()

@@ -84,7 +84,10 @@ describe("_meta", () => {
   it.effect("2026-07-28 · a handler that calls on sends the tracestate of its request on, and not its baggage", () =>
     Effect.gen(function*() {
       const upstream = yield* open("2026-07-28", () => complete)
-      const proxy = Tool.layer(Tool.make("proxy"), () => Effect.as(Effect.orDie(upstream.client.callTool("t")), "ok"))
+      const call = Effect.orDie(upstream.client.callTool("t"))
+      // The second one belongs to another trace.
+      const calls = Effect.andThen(call, Effect.withSpan(call, "apart", { root: true }))
+      const proxy = Tool.layer(Tool.make("proxy"), () => Effect.as(calls, "ok"))
       const layer = McpServer.layer(
         { name: "proxy", version: "1.0.0" },
         ServerTelemetry.layer({ metrics: false }),
@@ -106,7 +109,10 @@ describe("_meta", () => {
         params: { name: "proxy", _meta: { ...about, ...trace } }
       })
       yield* settle
-      const [meta] = metas(upstream.server)
+      const [meta, apart] = metas(upstream.server)
+      assert.isDefined(TraceContext.parseParent(apart!["traceparent"]))
+      assert.notStrictEqual(TraceContext.parseParent(apart!["traceparent"])?.traceId, traceId)
+      assert.notProperty(apart, "tracestate")
       assert.strictEqual(TraceContext.parseParent(meta!["traceparent"])?.traceId, traceId)
       assert.notStrictEqual(meta!["traceparent"], trace.traceparent)
       assert.strictEqual(meta!["tracestate"], "vendor=1")
