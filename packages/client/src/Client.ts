@@ -122,7 +122,8 @@ export interface Options {
   /**
    * Whether what a tool answers is checked by its `outputSchema`, where the tool was listed: yes by default ("Clients SHOULD validate
    * structured results against this schema"), within the given bounds or else those of `SchemaValidation`. What does not fit, or
-   * would take more steps than that, fails with `InvalidAnswer`. A schema that cannot be used checks nothing, and the log says so.
+   * would take more steps than that, fails with `InvalidAnswer`, the first time after the tools were listed anew to see whether the
+   * tool has changed. A schema that cannot be used checks nothing, and the log says so.
    */
   readonly validateOutput?: boolean | SchemaValidation.Options | undefined
   /**

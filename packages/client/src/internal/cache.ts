@@ -86,9 +86,9 @@ const staleBy = (method: string, params: JsonObject | undefined): ReadonlyArray<
   }
 }
 
-/** What the server cannot be blamed for, nor has said: nobody answered. */
-const isOutage = ({ reason }: ClientError): boolean =>
-  reason === "Closed" || reason === "TimedOut" || reason === "Refused" || reason === "Open"
+/** Whether nobody answered: "network issues, server downtime". A refusal below 500 is an answer. */
+const isOutage = ({ reason, status = 500 }: ClientError): boolean =>
+  reason === "Closed" || reason === "TimedOut" || reason === "Open" || (reason === "Refused" && status >= 500)
 
 /** What the result says of being kept; on the wire of the newest revision every result of these methods does. */
 interface Hints {

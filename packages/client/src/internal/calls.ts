@@ -16,7 +16,7 @@ import type { Cached, Got } from "./cache.ts"
 import type { Definitions } from "./definitions.ts"
 import type { Keeper } from "./keeper.ts"
 import type { Line } from "./line.ts"
-import { mirrored, type Relist } from "./mirror.ts"
+import { checked, mirrored, type Relist } from "./mirror.ts"
 import { repair } from "./repair.ts"
 import { replayed } from "./replay.ts"
 import { fromRequest } from "./requestFailure.ts"
@@ -168,8 +168,8 @@ const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Ef
     const answer = decoded.success
     if (answer._tag === "Complete") {
       const got = { result: answer.result, keep: rounds === 0 && line.modern }
-      const checked = name === Method.CallTool.name ? check(desk, line, params, answer.result) : undefined
-      return checked === undefined ? Effect.succeed(got) : Effect.as(checked, got)
+      const checking = name === Method.CallTool.name ? check(desk, line, params, answer.result) : undefined
+      return checking === undefined ? Effect.succeed(got) : Effect.as(checking, got)
     }
     if (answer._tag !== "InputRequired") {
       return Effect.fail(invalid(name, `The server answered ${name} with a task, which was not asked for`))
@@ -195,8 +195,8 @@ const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Ef
   })
 
 /** Checks what a tool answers, where there is something to check it by. */
-const check = (desk: Desk, line: Line, params: unknown, result: unknown) =>
-  desk.definitions.check(line, (params as { readonly name: string }).name, result as CallToolResult)
+const check = ({ definitions, relist }: Desk, line: Line, params: unknown, result: unknown) =>
+  checked(definitions, relist, line, (params as { readonly name: string }).name, result as CallToolResult)
 
 const repeatable = (desk: Desk, method: string, params: unknown, options: RequestOptions): boolean =>
   options.replay ?? (method !== Method.CallTool.name || desk.definitions.repeatable((params as { name: string }).name))

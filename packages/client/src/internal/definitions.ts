@@ -30,6 +30,8 @@ export interface Definitions {
     name: string,
     result: CallToolResult
   ) => Effect.Effect<CallToolResult, ClientError> | undefined
+  /** Whether what is known of a tool is to be looked up anew, since a result does not fit it: once until it is forgotten. */
+  readonly doubt: (name: string) => boolean
   /** Whether a tool may be called twice without harm, as far as is known. */
   readonly repeatable: (name: string) => boolean
   /** The list has changed, or belongs to another server process. */
@@ -73,6 +75,7 @@ const hasStructured = ({ revision }: Line): boolean => revision >= "2025-06-18"
 export const make = ({ maxTools = 10_000, validateOutput = true, warn }: Settings): Definitions => {
   const tools = new Map<string, Known>()
   const outdated = new Set<string>()
+  const doubted = new Set<string>()
   const compiling = { limits: typeof validateOutput === "object" ? validateOutput : {}, warn }
 
   const bound = (kept: Map<string, unknown> | Set<string>): void => {
@@ -118,6 +121,12 @@ export const make = ({ maxTools = 10_000, validateOutput = true, warn }: Setting
     relisted: () => outdated.clear(),
     check: (line, name, result) =>
       result.isError === true || !hasStructured(line) ? undefined : tools.get(name)?.output?.run(result),
+    doubt: (name) => {
+      if (doubted.has(name)) return false
+      doubted.add(name)
+      bound(doubted)
+      return true
+    },
     repeatable: (name) => tools.get(name)?.repeatable === true,
     forget: () => {
       for (const [name, { mirrored }] of tools) {
@@ -126,6 +135,7 @@ export const make = ({ maxTools = 10_000, validateOutput = true, warn }: Setting
         bound(outdated)
       }
       tools.clear()
+      doubted.clear()
     }
   }
 }

@@ -1,11 +1,14 @@
 /**
- * Calling a tool whose parameters are mirrored into headers, when what is known of them may be out of date.
+ * Calling a tool when what is known of it may be out of date: the parameters that are mirrored into headers, the schema of what it
+ * answers.
  */
-import type { ClientError } from "../ClientError.ts"
+import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
+import type { ClientError } from "../ClientError.ts"
 import type { Definitions } from "./definitions.ts"
+import type { Line } from "./line.ts"
 
 /** Lists the tools anew. */
 export interface Relist {
@@ -64,3 +67,20 @@ export const mirrored = <A>(
       () => relist.count === count ? Effect.andThen(relist.run, attempt) : attempt
     )
   })
+
+/**
+ * Checks what a tool answers; once more by a list that was read anew where it does not fit what the tool has promised the last time,
+ * which may be long ago. Gives nothing where there is nothing to check it by.
+ */
+export const checked = (
+  definitions: Definitions,
+  relist: Relist,
+  line: Line,
+  name: string,
+  result: CallToolResult
+): Effect.Effect<CallToolResult, ClientError> | undefined => {
+  const check = definitions.check(line, name, result)
+  if (check === undefined) return undefined
+  const again = Effect.suspend(() => definitions.check(line, name, result) ?? Effect.succeed(result))
+  return Effect.catchIf(check, () => definitions.doubt(name), () => Effect.andThen(relist.run, again))
+}

@@ -1,11 +1,14 @@
 /** 2026-07-28, server/utilities/caching, clause by clause. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Method from "@skein/protocol/Method"
+import type { ListToolsResult } from "@skein/protocol/Tool"
 import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
+import { ClientError, type Reason } from "../../src/ClientError.ts"
+import * as Cache from "../../src/internal/cache.ts"
 import type { RequestOptions } from "../../src/Client.ts"
 import { ok, refuse, scripted, speaks } from "../support/scripted.ts"
 import { client, counted, countOf, minute, now } from "./cached.ts"
@@ -372,6 +375,28 @@ describe("staleIfError", () => {
       yield* TestClock.adjust(60_000)
       server.notify("notifications/tools/list_changed")
       assert.strictEqual((yield* Effect.flip(failing(it))).reason, "TimedOut")
+    }))
+
+  it.effect("nobody answers where the connection is closed, the time is over, or HTTP says 500 or more", () =>
+    Effect.gen(function*() {
+      const cache = yield* Cache.make({ staleIfError: "1 minute" })
+      const result = { tools: [], ...minute } as ListToolsResult
+      yield* cache.through(Method.ListTools, {}, "use", Effect.succeed({ result, keep: true }))
+      yield* TestClock.adjust(60_000)
+      const failing = (error: { readonly reason: Reason; readonly status?: number }) =>
+        cache.through(Method.ListTools, {}, "use", Effect.fail(new ClientError({ message: "no", ...error })))
+      for (const reason of ["Closed", "TimedOut", "Open", "Refused"] as const) {
+        assert.deepStrictEqual((yield* failing({ reason })).tools, [])
+      }
+      assert.deepStrictEqual((yield* failing({ reason: "Refused", status: 503 })).tools, [])
+      for (
+        const [reason, status] of [["Refused", 404], ["Unauthorized", 401], ["InvalidAnswer", 200], [
+          "Limit",
+          200
+        ]] as const
+      ) {
+        assert.strictEqual((yield* Effect.flip(failing({ reason, status }))).reason, reason)
+      }
     }))
 
   it.effect("an error that the server answers with is an answer", () =>

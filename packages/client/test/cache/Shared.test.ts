@@ -119,9 +119,10 @@ describe("a store that is shared", () => {
 
 describe("a store that does not do what it should", () => {
   const over = (change: Partial<ResponseCache.Store>): ResponseCache.Store => ({ ...ResponseCache.memory(), ...change })
-  const broken: ReadonlyArray<readonly [string, Effect.Effect<never, unknown>]> = [
+  const broken: ReadonlyArray<readonly [string, Effect.Effect<never, unknown> | "throws"]> = [
     ["fails", Effect.fail("gone")],
     ["dies", Effect.die(new Error("bug"))],
+    ["throws", "throws"],
     ["is interrupted by itself", Effect.interrupt],
     ["hangs", Effect.never]
   ]
@@ -130,8 +131,12 @@ describe("a store that does not do what it should", () => {
       const { layer, told } = warnings()
       return Effect.gen(function*() {
         let asked = 0
-        const counting = Effect.suspend(() => (asked++, effect))
-        const store = over({ get: () => counting, set: () => counting, invalidate: () => counting })
+        const counting = () => {
+          asked++
+          if (effect === "throws") throw new Error("bug")
+          return effect
+        }
+        const store = over({ get: counting, set: counting, invalidate: counting })
         const { client: it, server: answers } = yield* client(counted(minute), { store, server, storeTimeout: 100 })
         const listing = Effect.gen(function*() {
           const fiber = yield* Effect.forkChild(it.listTools(), { startImmediately: true })

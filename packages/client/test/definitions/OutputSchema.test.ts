@@ -130,6 +130,30 @@ describe("a result whose tool has an outputSchema", () => {
       assert.strictEqual((yield* Effect.flip(client.callTool("add"))).reason, "InvalidAnswer")
     }))
 
+  it.effect("a result that does not fit: the list is read anew first, for the tool may have changed since, and nobody said so", () =>
+    Effect.gen(function*() {
+      let schema: JsonObject | undefined = outputSchema
+      const { client, server } = yield* opened("2025-11-25", ({ method }) =>
+        method === "tools/list"
+          ? page("2025-11-25", tool("add", schema === undefined ? {} : { outputSchema: schema }))
+          : ok({ content: [], structuredContent: { total: 3 } }))
+      yield* client.listTools()
+      schema = { type: "object", required: ["total"] }
+      assert.isDefined((yield* client.callTool("add")).structuredContent)
+      assert.strictEqual(server.requests("tools/list").length, 2)
+      assert.strictEqual(server.requests("tools/call").length, 1)
+      // Once: a tool that never keeps its promise costs no list for each call.
+      schema = { type: "object", required: ["other"] }
+      yield* client.listTools()
+      for (let times = 0; times < 3; times++) yield* Effect.flip(client.callTool("add"))
+      assert.strictEqual(server.requests("tools/list").length, 3)
+      server.notify("notifications/tools/list_changed")
+      yield* client.ping
+      yield* client.listTools()
+      schema = undefined
+      assert.isDefined((yield* client.callTool("add")).structuredContent)
+    }))
+
   it.effect("maxTools: of more tools, the one that was listed first is forgotten", () =>
     Effect.gen(function*() {
       const open = (maxTools?: number) =>

@@ -69,7 +69,7 @@ export class Keeping {
     const { partition, store } = this.#settings
     if (!this.#used) return Effect.succeed(undefined)
     this.#tell()
-    const at = (partition: string | undefined) => this.#guarded(store.get(this.#key(method, params, partition)))
+    const at = (partition: string | undefined) => this.#guarded(() => store.get(this.#key(method, params, partition)))
     // As it is now: the store may find an entry, and be told that it is stale before this side hears of it.
     const since = this.#staleSince(method)
     const shared = Effect.map(at(undefined), (entry) => sound(entry, since))
@@ -87,7 +87,7 @@ export class Keeping {
     this.#used = true
     const key = this.#key(method, params, isPublic ? undefined : partition)
     return Effect.asVoid(
-      this.#inOrder(Effect.suspend(() => this.changes(method) === changes ? store.set(key, entry) : Effect.void))
+      this.#inOrder(() => this.changes(method) === changes ? store.set(key, entry) : Effect.void)
     )
   }
 
@@ -134,7 +134,7 @@ export class Keeping {
       }
       const [id, stale] = next
       this.#waiting.delete(id)
-      return Effect.flatMap(this.#inOrder(this.#settings.store.invalidate(stale)), (told) => {
+      return Effect.flatMap(this.#inOrder(() => this.#settings.store.invalidate(stale)), (told) => {
         if (told) return this.#tellAll()
         this.#note(stale)
         return Effect.void
@@ -147,18 +147,18 @@ export class Keeping {
   }
 
   /** Whether it was done. */
-  #inOrder(effect: Effect.Effect<void, unknown>): Effect.Effect<boolean> {
-    const done = Effect.map(this.#guarded(Effect.as(effect, true)), (done) => done === true)
+  #inOrder(ask: () => Effect.Effect<void, unknown>): Effect.Effect<boolean> {
+    const done = Effect.map(this.#guarded(() => Effect.as(ask(), true)), (done) => done === true)
     return this.#settings.timeout === undefined ? done : this.#order.withPermit(done)
   }
 
   /** Asks the store, within its time; a store that fails or takes longer gives nothing, and is left alone for a while. */
-  #guarded<A>(effect: Effect.Effect<A, unknown>): Effect.Effect<A | undefined> {
+  #guarded<A>(ask: () => Effect.Effect<A, unknown>): Effect.Effect<A | undefined> {
     const { timeout } = this.#settings
-    if (timeout === undefined) return Effect.orDie(effect)
+    if (timeout === undefined) return Effect.orDie(Effect.suspend(ask))
     return Effect.suspend(() => {
       if (this.#rests) return Effect.succeed(undefined)
-      return effect.pipe(
+      return Effect.suspend(ask).pipe(
         Effect.timeoutOption(timeout),
         Effect.flatMap((given) =>
           Option.isSome(given) ? Effect.succeed(given.value) : this.#rest(timeout, "it took too long")
