@@ -5,6 +5,7 @@ import * as RudeServer from "@skein/testing/RudeServer"
 import * as Script from "@skein/testing/Script"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
 import type * as Scope from "effect/Scope"
 
@@ -89,6 +90,19 @@ describe("the connection is cut after each number of bytes", () => {
 })
 
 describe.each(eras)("%s", (revision) => {
+  it.live("an answer in the name of a call that waits elsewhere is nobody's: each call has a stream of its own", () =>
+    quiet(Effect.gen(function*() {
+      const [rude, client] = yield* open({
+        revision,
+        faults: [Script.rule("call", { _tag: "Id", how: "another" }, { nth: 1 })]
+      })
+      const slow = yield* Effect.forkChild(called(client, "slow", { key: "mine", ms: 100 }))
+      const turn = Effect.promise<void>(() => new Promise((later) => setImmediate(later)))
+      yield* Effect.repeat(turn, { until: () => rude.times("mine") === 1 })
+      expect(yield* called(client, "echo", { key: "yours" })).not.toBe("yours")
+      expect(yield* Fiber.join(slow)).toBe("mine")
+    })))
+
   it.live("BOM, CRLF, comments, data in pieces, bytes one by one, strangers and noise: the answer is read", () =>
     quiet(Effect.gen(function*() {
       const spelled = (newline: "\n" | "\r\n" | "\r", bom: boolean) =>

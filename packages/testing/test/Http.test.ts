@@ -32,7 +32,8 @@ describe.each(wires)("calls over HTTP, by %s", (wire, transport: (url: string) =
     Effect.gen(function*() {
       const rude = yield* RudeServer.http(script)
       const outcomes = yield* pay(transport(rude.url))
-      judge(script, outcomes, rude.times, { oneStream: true })
+      // In the session era the answer of a call whose stream broke off may come on any other.
+      judge(script, outcomes, rude.times, { oneStream: script.revision !== "2026-07-28" })
       expect(rude.requests).toBeLessThan(bound)
       // The sockets of `fetch` are its own, and wait a while for whoever comes next.
       if (wire === "node:http") yield* turnsUntil(() => rude.open === 0)
