@@ -10,6 +10,7 @@ import * as Tool from "@skein/server/Tool"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import * as Scope from "effect/Scope"
 import * as Exit from "effect/Exit"
 import * as Client from "../../src/Client.ts"
@@ -91,6 +92,40 @@ for (const revision of Revision.all) {
       }))
   })
 }
+
+describe("everything that lives has an owner", () => {
+  for (const revision of ["2025-11-25", "2026-07-28"] as const) {
+    it.effect(`${revision} · after 300 runs there are as many fibers as after 100, and nothing waits for an answer`, () => {
+      let alive = 0
+      const metrics: Metric.FiberRuntimeMetricsService = {
+        recordFiberStart: () => {
+          alive++
+        },
+        recordFiberEnd: () => {
+          alive--
+        }
+      }
+      return Effect.gen(function*() {
+        const { changed, client, hub } = yield* open(revision)
+        const some = (count: number) =>
+          Effect.gen(function*() {
+            for (let n = 0; n < count; n++) {
+              const seen = yield* kit.run(client, { tools: true, uris: ["r://1"] })
+              if (n % 2 === 0) yield* changed("r://1")
+              assert.strictEqual(seen.tags.length, n % 2 === 0 ? 2 : 1)
+              yield* seen.stop
+            }
+            yield* kit.settle
+            return alive
+          })
+        const before = yield* some(100)
+        assert.strictEqual(yield* some(200), before)
+        assert.strictEqual(hub.watched, 0)
+        assert.deepStrictEqual([...client.peer.calls], [])
+      }).pipe(Effect.provideService(Metric.FiberRuntimeMetrics, metrics))
+    })
+  }
+})
 
 describe("2026-07-28", () => {
   it.effect("a server that shuts down SHOULD respond to the original request: a Gap, and the stream goes on trying", () =>

@@ -15,7 +15,7 @@ import type { Change, Filter } from "../../src/Changes.ts"
 import * as Client from "../../src/Client.ts"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
-import { until } from "../http/support/script.ts"
+import { served, session, until } from "../http/support/script.ts"
 
 const server = McpServer.layer(
   { name: "changing", version: "1.0.0", listChangedDebounce: 0 },
@@ -44,6 +44,22 @@ const run = (client: Client.Client, filter: Filter) =>
     yield* until(() => changes.length === 1)
     return { changes, fiber, tags: () => changes.map(({ _tag }) => _tag) }
   })
+
+describe("2025-11-25 · the server MAY have no SSE stream at its endpoint (HTTP 405)", () => {
+  it.live("then nothing of what changes is heard, whatever it declares: Unsupported", () =>
+    Effect.gen(function*() {
+      const server = yield* served(session((hit) => hit.result(), { listen: (hit) => hit.reply(405) }))
+      const client = yield* Client.make(Http.transport({ url: server.url }), {
+        revisions: ["2025-11-25"],
+        enforceCapabilities: false
+      })
+      for (let n = 0; n < 2; n++) {
+        const error = yield* Effect.flip(Stream.runDrain(client.changes({ tools: true })))
+        assert.strictEqual(error.reason, "Unsupported")
+        assert.strictEqual(error.status, 405)
+      }
+    }))
+})
 
 for (const [name, transport] of [["fetch", Http.transport], ["node:http", NodeHttp.transport]] as const) {
   describe(name, () => {

@@ -56,8 +56,8 @@ export const listen = (road: Road, session: Session, stream: EventStream): Effec
       // The server cannot be reached at all: a new connection may, or says so.
       if (!stream.reached) return Effect.sync(() => road.end({ _tag: "Lost", cause: error }))
       const message = `What the server says by itself is not listened to: ${error.message}`
-      if (!stream.opened) return Effect.logDebug(message)
-      return Effect.andThen(Effect.logWarning(message), Effect.sync(() => road.missed(error)))
+      const log = stream.opened ? Effect.logWarning(message) : Effect.logDebug(message)
+      return Effect.andThen(log, Effect.sync(() => road.missed(error)))
     },
     onSuccess: () => Effect.void
   })
