@@ -6,20 +6,21 @@ import * as RudeServer from "@skein/testing/RudeServer"
 import type * as Script from "@skein/testing/Script"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { alone, maxMessage, resumable, session } from "./scripts.ts"
+import * as Exit from "effect/Exit"
+import { alone, harmless, maxMessage, resumable, session } from "./scripts.ts"
 import { judge, pay, turnsUntil } from "./visits.ts"
 
-const settings = (url: string): Http.Settings => ({
+const settings = (url: string, maxAttempts: number): Http.Settings => ({
   url,
   maxMessage,
   closeGrace: 100,
   postTimeout: 300,
-  resumption: { initialDelay: 1, maxDelay: 20, maxAttempts: 4, maxReconnects: 40 }
+  resumption: { initialDelay: 1, maxDelay: 20, maxAttempts, maxReconnects: 40 }
 })
 
 const wires = [
-  ["fetch", (url: string) => Http.transport(settings(url))],
-  ["node:http", (url: string) => NodeHttp.transport(settings(url))]
+  ["fetch", (url: string, maxAttempts = 4) => Http.transport(settings(url, maxAttempts))],
+  ["node:http", (url: string, maxAttempts = 4) => NodeHttp.transport(settings(url, maxAttempts))]
 ] as const
 
 /** What one visit may send: its calls and handshakes, again and again as far as the bounds of its client allow. */
@@ -27,7 +28,7 @@ const bound = 400
 
 const arbitrary = { runs: 50, concurrency: 16 }
 
-describe.each(wires)("calls over HTTP, by %s", (wire, transport: (url: string) => Transport) => {
+describe.each(wires)("calls over HTTP, by %s", (wire, transport: (url: string, maxAttempts?: number) => Transport) => {
   const visit = (script: Script.Script) =>
     Effect.gen(function*() {
       const rude = yield* RudeServer.http(script)
@@ -44,6 +45,21 @@ describe.each(wires)("calls over HTTP, by %s", (wire, transport: (url: string) =
       "and the reconnects are bounded",
     { script: resumable },
     ({ script }) => visit(script),
+    { timeout: 60_000, arbitrary }
+  )
+
+  it.live.prop(
+    "2025-11-25, resumable · where a stream breaks off only after it has begun, every call ends with its one answer",
+    { script: harmless },
+    ({ script }) =>
+      Effect.gen(function*() {
+        const rude = yield* RudeServer.http(script)
+        const outcomes = yield* pay(transport(rude.url, 40), 20_000)
+        expect(outcomes.map(({ exit, key }) => [exit, rude.times(key)])).toEqual(
+          outcomes.map(({ key }) => [Exit.succeed(key), 1])
+        )
+        expect(outcomes).toHaveLength(7)
+      }),
     { timeout: 60_000, arbitrary }
   )
 

@@ -65,6 +65,58 @@ const faults = Arbitrary.array(rule, { minLength: 1, maxLength: 6 })
 
 const bool = Arbitrary.schema(Schema.Boolean)
 
+/** What may happen to the stream of a call, once it has begun, without its answer being lost. */
+const mended: ReadonlyArray<(n: number) => Script.Fault> = [
+  // Beyond the head and the first event, whatever else is said before it.
+  (n) => Script.cut(400 + n % 600, n % 2 === 0 ? "reset" : "end"),
+  (n) => ({ _tag: "Poll", retry: n % 20 }),
+  () => ({ _tag: "Poll" }),
+  (n) => ({ _tag: "Retry", ms: n % 20 }),
+  () => ({ _tag: "Drip" }),
+  () => ({ _tag: "Twice" }),
+  (n) => ({ _tag: "Delay", ms: n % 20 }),
+  (n) => ({
+    _tag: "Text",
+    bom: n % 2 === 0,
+    newline: (["\n", "\r\n", "\r"] as const)[n % 3]!,
+    comments: n % 5 === 0,
+    pieces: n % 7 > 3
+  }),
+  (n) => ({ _tag: "Progress", times: 1 + n % 100 }),
+  () => ({ _tag: "Strangers" }),
+  () => ({ _tag: "Noise" }),
+  () => ({ _tag: "Extras" }),
+  () => ({ _tag: "Id", how: "twice" })
+]
+
+/** What may happen besides when it is taken up again. */
+const retried: ReadonlyArray<(n: number) => Script.Fault> = [
+  ...mended,
+  (n) => Script.cut(n % 500, n % 2 === 0 ? "reset" : "end"),
+  (n) => ({
+    _tag: "Status",
+    status: ([408, 429, 500, 502, 503, 504] as const)[n % 6]!,
+    body: (["empty", "html", "error", "garbage"] as const)[n % 4]!,
+    done: false
+  })
+]
+
+const mendedRule = Arbitrary.map(Arbitrary.all([bool, word, word, word, word]), ([onCall, nth, times, which, n]) => {
+  const among = onCall ? mended : retried
+  return {
+    on: onCall ? "call" : "stream",
+    nth: nth % 8,
+    times: 1 + times % 4,
+    fault: among[which % among.length]!(n)
+  } as const
+})
+
+/** What a server may do whose streams can be taken up again, without any answer being lost. */
+export const harmless: Arbitrary.Arbitrary<Script.Script> = Arbitrary.map(
+  Arbitrary.array(mendedRule, { minLength: 1, maxLength: 8 }),
+  (faults) => ({ revision: "2025-11-25", resumable: "primed", faults })
+)
+
 /** What a server of the session era does over HTTP, with streams that can be taken up again. */
 export const resumable: Arbitrary.Arbitrary<Script.Script> = Arbitrary.map(
   Arbitrary.all([faults, bool]),

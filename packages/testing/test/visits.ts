@@ -11,17 +11,17 @@ import * as Exit from "effect/Exit"
 import * as Logger from "effect/Logger"
 
 /** How long a call may take, in milliseconds: its deadline, on the real clock. */
-const deadline = 400
+const short = 400
 
 /** After this, in milliseconds, whatever should have ended is taken to be stuck; for a call on top of its deadline. */
 const stuck = 5_000
 
-const options: Client.Options = {
+const options = (deadline: number): Client.Options => ({
   probeTimeout: 200,
   limits: { timeout: deadline, maxTimeout: deadline, drainGrace: 50, interruptGrace: 500 },
   reconnect: { initialDelay: 1, maxDelay: 20, maxAttempts: 3 },
   maxReplays: 2
-}
+})
 
 /** What came of one call. */
 export interface Outcome {
@@ -61,12 +61,12 @@ const calls = [
 ] as const
 
 /** Opens a client, calls, and closes it. Every effect must have ended, with a value or with a `ClientError`. */
-export const pay = (transport: Transport): Effect.Effect<ReadonlyArray<Outcome>> =>
+export const pay = (transport: Transport, deadline = short): Effect.Effect<ReadonlyArray<Outcome>> =>
   Effect.gen(function*() {
     const prefix = `é${visit++}`
     const outcomes: Array<Outcome> = []
     const visiting = Effect.scoped(Effect.gen(function*() {
-      const client = yield* within("Opening", Client.make(transport, options))
+      const client = yield* within("Opening", Client.make(transport, options(deadline)))
       const one = (n: number) => {
         const [tool, args] = calls[n]!
         const key = `${prefix}-${n}`
@@ -75,7 +75,10 @@ export const pay = (transport: Transport): Effect.Effect<ReadonlyArray<Outcome>>
           const text = textOf(result.content)
           return tool === "add" ? text.replace("3", key) : text
         })
-        return Effect.map(Effect.exit(within(`Call ${n}`, called)), (exit) => void outcomes.push({ key, exit }))
+        return Effect.map(
+          Effect.exit(within(`Call ${n}`, called, deadline + stuck)),
+          (exit) => void outcomes.push({ key, exit })
+        )
       }
       yield* one(0)
       yield* Effect.all([one(1), one(2), one(3)], { concurrency: "unbounded" })
@@ -84,7 +87,7 @@ export const pay = (transport: Transport): Effect.Effect<ReadonlyArray<Outcome>>
       yield* one(4)
       yield* Effect.all([one(5), one(6)], { concurrency: "unbounded" })
     })).pipe(Effect.provide(asking))
-    const exit = yield* Effect.exit(within("The visit", visiting, 6 * stuck))
+    const exit = yield* Effect.exit(within("The visit", visiting, 6 * (deadline + stuck)))
     expectTyped(exit)
     return outcomes
   }).pipe(Effect.provide(Logger.layer([])))
