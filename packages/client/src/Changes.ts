@@ -7,6 +7,8 @@
  * - First comes `Subscribed`, with what the server agreed to tell; what it did not agree to is not there, and no error.
  * - What came between two subscriptions is lost: after a `Gap` and the `Subscribed` that follows, read anew what you hold.
  * - Ending the stream cancels on the wire.
+ * - Over HTTP in the session era a server tells what changes on a stream of its own. One that has none is `Unsupported`, whatever it
+ *   declares; where that stream broke and could not be resumed, a `Gap` and `Subscribed` say so.
  *
  * @example
  * client.changes({ tools: true, uris: ["file:///notes.md"] }).pipe(
@@ -67,7 +69,8 @@ export interface ResourceListChanged {
 
 /**
  * A resource has changed. "This might be a sub-resource of the one that the client actually subscribed to" (all revisions, the schema's
- * `ResourceUpdatedNotificationParams`): `uri` is what the server named.
+ * `ResourceUpdatedNotificationParams`): `uri` is what the server named. A session does not say whom it tells: a run hears of what it
+ * watches, of what is below that by its URI, and of what is below nothing that any run watches.
  */
 export interface ResourceUpdated {
   readonly _tag: "ResourceUpdated"
@@ -106,8 +109,9 @@ export interface Options {
    */
   readonly timeout?: Duration.Input | undefined
   /**
-   * When to listen again, in the request era, after a subscription has ended or was lost: the client's policy by default. Ends that
-   * were graceful count as well. When it gives up the stream fails with what ended the last attempt.
+   * When to subscribe again after a subscription has ended or was lost while the connection went on: as the client's `reconnect` says,
+   * or else the defaults of the policy. Ends that were graceful count as well. When it gives up the stream fails with `Closed`, and the
+   * `cause` is a `GaveUp`. How often a connection is opened again is the client's matter alone.
    */
   readonly reconnect?: Reconnect.Policy | undefined
 }
