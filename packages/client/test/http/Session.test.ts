@@ -3,7 +3,20 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
-import { connected, entered, event, type Hit, modern, note, served, session, settle, until } from "./support/script.ts"
+import * as Http from "../../src/Http.ts"
+import {
+  answer,
+  connected,
+  entered,
+  event,
+  type Hit,
+  modern,
+  note,
+  served,
+  session,
+  settle,
+  until
+} from "./support/script.ts"
 
 const initialize = { protocolVersion: "2025-11-25", capabilities: {} }
 
@@ -345,5 +358,118 @@ describe("the stream of the server", () => {
         ["POST", undefined],
         ["POST", undefined]
       ])
+    }))
+})
+
+describe("what may have been missed", () => {
+  const listening = (first: string) =>
+    Effect.gen(function*() {
+      const server = yield* served(session((hit) => hit.stream(), { listen: (hit) => hit.stream(first) }))
+      const side = yield* entered({ url: server.url, resumption: { maxAttempts: 2, initialDelay: 10, maxDelay: 10 } })
+      yield* until(() => server.by("GET").length === 1)
+      server.by("GET")[0]!.end()
+      yield* settle
+      yield* TestClock.adjust(10)
+      yield* until(() => server.by("GET").length === 2)
+      yield* settle
+      return { ...side, server }
+    })
+
+  it.effect("is told where the server's stream is there again without an id to go on from, and not with one", () =>
+    Effect.gen(function*() {
+      expect((yield* listening(event(note(1)))).told.gaps).toEqual([undefined])
+      expect((yield* listening(event(note(1), "e1"))).told.gaps).toEqual([])
+    }))
+
+  it.effect("is told once and for all when the server's stream is given up, or where there never was one", () =>
+    Effect.gen(function*() {
+      const server = yield* served(session((hit) => hit.result(), { listen: (hit) => hit.stream().end() }))
+      const { told } = yield* entered({ url: server.url, resumption: { maxAttempts: 1 } })
+      for (let n = 0; n < 4; n++) {
+        yield* settle
+        yield* TestClock.adjust("1 minute")
+      }
+      yield* until(() => told.gaps.length === 2)
+      expect(told.gaps[0]).toBeUndefined()
+      expect(told.gaps[1]).toMatchObject({ reason: "Lost", message: expect.stringContaining("maxAttempts") })
+      const without = yield* entered({ url: (yield* served(session((hit) => hit.result()))).url })
+      yield* until(() => without.told.gaps.length === 1)
+      expect(without.told.gaps[0]).toMatchObject({ reason: "Refused", status: 405 })
+    }))
+})
+
+describe("an answer in the name of another request", () => {
+  it.effect("is nobody's while that has a stream of its own", () =>
+    Effect.gen(function*() {
+      const held: Array<Hit> = []
+      const server = yield* served(session((hit) => void held.push(hit.stream())))
+      const { request, told } = yield* entered({ url: server.url })
+      request(1, "tools/list")
+      yield* until(() => held.length === 1)
+      request(2, "tools/list")
+      yield* until(() => held.length === 2)
+      held[1]!.end(event(answer(1, { forged: true })) + event(answer(2)))
+      yield* until(() => told.answer(2) !== undefined)
+      yield* settle
+      expect(told.answer(1)).toBeUndefined()
+      held[0]!.end(event(answer(1, { forged: false })))
+      yield* until(() => told.answer(1) !== undefined)
+      expect(told.answer(1).result).toEqual({ forged: false })
+    }))
+})
+
+describe("the sockets of `fetch`", () => {
+  it.effect("are used again after JSON, after a stream that ended, and after 202", () =>
+    Effect.gen(function*() {
+      const ports = new Set<number | undefined>()
+      const script = session((hit) => {
+        if (hit.json.method === "notifications/test") return hit.reply(202)
+        if (hit.json.id % 2 === 0) return hit.result()
+        return hit.stream().end(event(answer(hit.json.id)))
+      })
+      const server = yield* served((hit) => {
+        ports.add(hit.response.socket?.remotePort)
+        script(hit)
+      })
+      const { notify, request, told } = yield* entered({ url: server.url })
+      yield* until(() => server.by("GET").length === 1)
+      for (let id = 1; id <= 20; id++) {
+        request(id, "tools/list")
+        yield* until(() => told.answer(id) !== undefined)
+        yield* settle
+        notify("notifications/test")
+        yield* until(() => server.by("POST").length === 2 + 2 * id)
+        yield* settle
+      }
+      expect(ports.size).toBeLessThanOrEqual(3)
+    }))
+})
+
+describe("a connection", () => {
+  it.effect("says that it is streamable, and may be made so without finding out", () =>
+    Effect.gen(function*() {
+      const server = yield* served((hit) => hit.result())
+      const transport = Http.transport({ url: server.url, closeGrace: 0 })
+      expect(transport.reconnects).toBe(true)
+      for (const connect of [transport.connect, transport.connectAs!("streamable"), transport.connectAs!("other")]) {
+        const connection = yield* connect
+        expect([connection.mirrors, connection.variant]).toEqual([true, "streamable"])
+      }
+      yield* settle
+      expect(server.hits).toEqual([])
+    }))
+
+  it.effect("leaves nothing behind on the server or the client, as often as it is opened and closed", () =>
+    Effect.gen(function*() {
+      const server = yield* served(session((hit) => hit.result(), { listen: (hit) => hit.stream(":\n\n") }))
+      for (let n = 1; n <= 50; n++) {
+        yield* Effect.scoped(Effect.gen(function*() {
+          const { request, told } = yield* entered({ url: server.url, closeGrace: "1 second" })
+          request(1, "tools/list")
+          yield* until(() => told.answer(1) !== undefined && server.by("GET").length === n)
+        }))
+      }
+      expect(server.by("DELETE").length).toBe(50)
+      yield* until(() => server.by("GET").every(({ left }) => left))
     }))
 })

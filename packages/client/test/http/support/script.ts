@@ -130,12 +130,16 @@ export class Told implements Receiver {
   readonly messages: Array<Json> = []
   readonly refusals: Array<readonly [JsonRpc.Id, TransportError]> = []
   readonly ends: Array<End> = []
+  readonly gaps: Array<TransportError | undefined> = []
 
   message(message: JsonRpc.Inbound): void {
     this.messages.push(message)
   }
   refused(id: JsonRpc.Id, error: TransportError): void {
     this.refusals.push([id, error])
+  }
+  missed(error: TransportError | undefined): void {
+    this.gaps.push(error)
   }
   end(end: End): void {
     this.ends.push(end)
