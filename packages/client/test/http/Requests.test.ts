@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import type { TransportError } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
+import { gzipSync } from "node:zlib"
 import { answer, connected, entered, event, modern, note, served, session, settle, until } from "./support/script.ts"
 
 /** Lost, and not known to have reached nobody. */
@@ -285,5 +286,72 @@ describe("the transport", () => {
       request(1, "tools/list")
       yield* until(() => told.messages.length === 3)
       expect(told.messages.slice(1).map(({ _tag }) => _tag)).toEqual(["Notification", "Success"])
+    }))
+})
+
+describe("what `fetch` gives", () => {
+  it.effect("maxMessage: a compressed body counts as what it becomes", () =>
+    Effect.gen(function*() {
+      const text = JSON.stringify(answer(1, { text: "x".repeat(100_000) }))
+      const server = yield* served((hit) => {
+        const body = gzipSync(text)
+        hit.response.writeHead(200, {
+          "content-type": "application/json",
+          "content-encoding": "gzip",
+          "content-length": body.length
+        }).end(body)
+      })
+      const small = yield* connected({ url: server.url, maxMessage: 50_000 })
+      small.request(1, "tools/list", modern())
+      yield* until(() => small.told.refusals.length === 1)
+      expect(small.told.error(1)).toMatchObject({ reason: "Lost", message: expect.stringContaining("maxMessage") })
+      const large = yield* connected({ url: server.url, maxMessage: 200_000 })
+      large.request(1, "tools/list", modern())
+      yield* until(() => large.told.answer(1) !== undefined)
+    }))
+
+  it.effect("any `fetch` will do, and is called with plain values", () =>
+    Effect.gen(function*() {
+      const calls: Array<readonly [unknown, RequestInit | undefined]> = []
+      const fetch: typeof globalThis.fetch = (input, init) => {
+        calls.push([input, init])
+        return Promise.resolve(Response.json(answer(1, { mine: true })))
+      }
+      const { request, told } = yield* connected({ url: "https://example.com/mcp#part", fetch })
+      request(1, "tools/list", modern())
+      yield* until(() => told.answer(1) !== undefined)
+      expect([String(calls[0]![0]), calls[0]![1]!.method, calls[0]![1]!.redirect]).toEqual([
+        "https://example.com/mcp",
+        "POST",
+        "manual"
+      ])
+    }))
+
+  it.effect("a text that was cut between two bytes of a character is whole again", () =>
+    Effect.gen(function*() {
+      const bytes = Buffer.from(event(answer(1, { text: "añ世界😀" })))
+      const server = yield* served((hit) => void hit.stream())
+      const { request, told } = yield* connected({ url: server.url })
+      request(1, "tools/list", modern())
+      yield* until(() => server.hits.length === 1)
+      for (const byte of bytes) {
+        server.hits[0]!.response.write(Uint8Array.of(byte))
+        yield* until(() => false, 3).pipe(Effect.exit)
+      }
+      yield* until(() => told.answer(1) !== undefined)
+      expect(told.answer(1).result).toEqual({ text: "añ世界😀" })
+    }))
+
+  it.effect("an effect for headers that fails refuses its request, and nothing is sent", () =>
+    Effect.gen(function*() {
+      const server = yield* served((hit) => hit.result())
+      for (const headers of [Effect.fail("secret"), Effect.die("secret"), Effect.succeed({ "bad name": "x" })]) {
+        const { request, told } = yield* connected({ url: server.url, headers })
+        request(1, "tools/list", modern())
+        yield* until(() => told.refusals.length === 1)
+        expect(told.error(1)).toMatchObject({ reason: "Refused", undelivered: true })
+        expect(told.error(1)!.message).not.toContain("secret")
+      }
+      expect(server.hits).toEqual([])
     }))
 })

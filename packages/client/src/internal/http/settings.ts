@@ -50,7 +50,7 @@ export interface Settings {
   readonly headers?: Headers | Effect.Effect<Headers, unknown> | undefined
   /** Who asks; the service `Credentials` by default, where there is one. */
   readonly credentials?: Credentials | undefined
-  /** How often one request may be made again with other credentials: 3 times by default. Then its refusal stands. */
+  /** How often one request may be made again with other credentials: 3 by default. Then its refusal stands. */
   readonly maxChallenges?: number | undefined
   /** The longest answer, and the longest event of a stream, in bytes: 4 MiB by default. What is longer fails its request. */
   readonly maxMessage?: number | undefined
