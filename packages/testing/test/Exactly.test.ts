@@ -201,6 +201,22 @@ describe("2025-11-25, resumable", () => {
       }
     })))
 
+  it.live("a call whose stream is redirected when it is taken up again is not made again", () =>
+    quiet(Effect.gen(function*() {
+      for (const to of ["nobody", "loop"] as const) {
+        const [rude, client] = yield* open({
+          resumable: "primed",
+          listens: false,
+          faults: [
+            Script.rule("call", { _tag: "Poll", retry: 0 }),
+            Script.rule("stream", { _tag: "Redirect", status: 307, to }, { nth: 1, times: 1_000 })
+          ]
+        })
+        expect(yield* called(client, "slow", { key: "redirected", ms: 60_000 })).toBe("Closed")
+        expect(rude.times("redirected")).toBe(1)
+      }
+    })))
+
   it.live("a session that is forgotten is opened anew, and what was not begun is done once", () =>
     quiet(Effect.gen(function*() {
       const [rude, client] = yield* open({ faults: [Script.rule("call", { _tag: "Forget" }, { nth: 1 })] })

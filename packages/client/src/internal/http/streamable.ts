@@ -140,7 +140,7 @@ export class Streamable implements Lane {
       {
         onFailure: (cause) => {
           this.#forget(pending)
-          if (!pending.answered) this.#road.refused(pending.request.id, this.#errorOf(cause))
+          if (!pending.answered) this.#road.refused(pending.request.id, this.#errorOf(cause, pending))
         },
         onSuccess: () => this.#forget(pending)
       }
@@ -148,9 +148,12 @@ export class Streamable implements Lane {
   }
 
   /** A defect fails its request too: whoever waits for it must not wait for ever. */
-  #errorOf(cause: Cause.Cause<TransportError>): TransportError {
-    const reason = cause.reasons.find(Cause.isFailReason)
-    if (reason !== undefined) return reason.error
+  #errorOf(cause: Cause.Cause<TransportError>, { taken }: Pending): TransportError {
+    const error = cause.reasons.find(Cause.isFailReason)?.error
+    if (error !== undefined) {
+      // What the server has taken was delivered, whatever became of the requests that asked for the rest of its stream.
+      return taken && error.undelivered === true ? lost(error.message, error) : error
+    }
     this.#road.fork(Effect.logError("A defect in a request over HTTP", cause))
     return lost("A defect in the transport, or in the credentials: the log has it", cause)
   }
