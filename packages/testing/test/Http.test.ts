@@ -26,7 +26,7 @@ const wires = [
 /** What one visit may send: its calls and handshakes, again and again as far as the bounds of its client allow. */
 const bound = 400
 
-const arbitrary = { runs: 50, concurrency: 16 }
+const arbitrary = { runs: 40, concurrency: 20 }
 
 describe.each(wires)("calls over HTTP, by %s", (wire, transport: (url: string, maxAttempts?: number) => Transport) => {
   const visit = (script: Script.Script) =>
