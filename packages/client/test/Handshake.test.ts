@@ -116,6 +116,35 @@ describe("the handshake", () => {
         assert.deepStrictEqual(server.methods, ["server/discover"])
       }))
 
+    it.effect("2026-07-28 · versioning · that names what was asked for: SHOULD select a supported version, and retry", () =>
+      Effect.gen(function*() {
+        const server = scripted((request, server) =>
+          request.method === "server/discover" && server.methods.length === 1
+            ? refuse(-32022, "Unsupported protocol version", { supported: ["2026-07-28"], requested: "2026-07-28" })
+            : speaks("2026-07-28")(request, server)
+        )
+        const client = yield* Client.make(server.transport)
+        assert.strictEqual(client.revision, "2026-07-28")
+        assert.deepStrictEqual(server.methods, ["server/discover", "server/discover"])
+      }))
+
+    it.effect("2026-07-28 · versioning · that names what it refuses again: asks twice, and no more", () =>
+      Effect.gen(function*() {
+        const server = scripted(answer(["2026-07-28"]))
+        const error = yield* failureOf(Client.make(server.transport))
+        assert.strictEqual(error.reason, "Negotiation")
+        assert.strictEqual(error.message, "The server refuses \"2026-07-28\", which it says that it speaks")
+        assert.deepStrictEqual(server.methods, ["server/discover", "server/discover"])
+      }))
+
+    it.effect("2026-07-28 · versioning · that names what it refuses again, and a session: initialize", () =>
+      Effect.gen(function*() {
+        const server = scripted(answer(["2026-07-28", "2025-06-18"]))
+        const client = yield* Client.make(server.transport)
+        assert.strictEqual(client.revision, "2025-06-18")
+        assert.deepStrictEqual(server.methods.slice(0, 3), ["server/discover", "server/discover", "initialize"])
+      }))
+
     it.effect("2026-07-28 · stdio · that names versions of the session era only: initialize with the newest", () =>
       Effect.gen(function*() {
         const server = scripted(answer(["2024-11-05", "2025-06-18"]))

@@ -172,7 +172,10 @@ const conclude = (
         )
     case "Versions": {
       const { versions } = probed
-      const next = newest(requests(settings).filter((revision) => !tried.includes(revision)), versions)
+      const once = (revision: Revision.Revision): boolean => tried.indexOf(revision) === tried.lastIndexOf(revision)
+      const next = newest(requests(settings).filter((revision) => !tried.includes(revision)), versions) ??
+        // It names what it has just refused, and so it is asked once more: behind one address there may be several servers.
+        newest(requests(settings).filter(once), versions)
       if (next !== undefined) {
         return Effect.flatMap(
           discover(peer, settings, next),
@@ -181,10 +184,11 @@ const conclude = (
       }
       const session = newest(sessions(settings), versions)
       if (session !== undefined) return initialize(peer, settings, session)
-      return Effect.fail(negotiation(
-        "server/discover",
-        `The server speaks ${quote(versions)}, this client ${quote(settings.revisions)}`
-      ))
+      const named = newest(settings.revisions, versions)
+      const message = named === undefined
+        ? `The server speaks ${quote(versions)}, this client ${quote(settings.revisions)}`
+        : `The server refuses ${quote([named])}, which it says that it speaks`
+      return Effect.fail(negotiation("server/discover", message))
     }
   }
 }
