@@ -160,7 +160,7 @@ describe("the type check", () => {
 })
 
 describe("the build", () => {
-  const sources = { protocol: "JsonRpc", runtime: "Link", server: "Tool", client: "Client" }
+  const sources = { protocol: "JsonRpc", runtime: "Link", server: "Tool", client: "Client", testing: "RudeServer" }
 
   /** What the compiler says about a room with a module that imports this, and what it left among the sources. */
   const built = (room: keyof typeof sources, from: string) => {
@@ -183,6 +183,7 @@ describe("the build", () => {
     expect(built("runtime", "@skein/server/Tool")).toEqual(refused)
     expect(built("server", "@skein/client/Client")).toEqual(refused)
     expect(built("client", "@skein/server/Tool")).toEqual(refused)
+    expect(built("client", "@skein/testing/RudeServer")).toEqual(refused)
     const fine = { ok: true, emitted: [], unlisted: false }
     expect(built("client", "@skein/protocol/JsonRpc")).toEqual(fine)
     expect(built("server", "@skein/runtime/Link")).toEqual(fine)
