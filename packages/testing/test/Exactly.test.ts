@@ -50,7 +50,7 @@ describe("the connection is cut after each number of bytes", () => {
         for (let after = 0; after < most; after++) {
           const key = `cut ${after}`
           const outcome = yield* called(client, "progress", { key, n: 3 })
-          expect(rude.times(key), key).toBe(1)
+          expect(rude.times(key), `${key}, carried out`).toBe(1)
           outcomes.push(outcome === key ? "answered" : outcome)
         }
         // There is one place before which nothing can be taken up again, and after which everything can.
@@ -77,7 +77,7 @@ describe("the connection is cut after each number of bytes", () => {
         for (let after = 0; after < most; after++) {
           const key = `cut ${after}`
           const outcome = yield* called(client, "echo", { key })
-          expect(rude.times(key), key).toBe(1)
+          expect(rude.times(key), `${key}, carried out`).toBe(1)
           outcomes.push(outcome === key ? "answered" : outcome)
         }
         const whole = outcomes.indexOf("answered")

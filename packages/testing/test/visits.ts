@@ -95,7 +95,7 @@ export const pay = (transport: Transport, deadline = short): Effect.Effect<Reado
 /** It ended with a value, or with a failure that is a `ClientError`. */
 const expectTyped = (exit: Exit.Exit<unknown, ClientError>): void => {
   if (Exit.isSuccess(exit)) return
-  expect(exit.cause.reasons.map((reason) => reason._tag), Cause.pretty(exit.cause)).toEqual(["Fail"])
+  expect(exit.cause.reasons.map((reason) => reason._tag), `${Cause.pretty(exit.cause)}`).toEqual(["Fail"])
   expect(exit.cause.reasons.find(Cause.isFailReason)?.error._tag).toBe("ClientError")
 }
 
