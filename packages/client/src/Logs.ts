@@ -41,7 +41,15 @@ export const severity = (level: LoggingLevel): LogLevel.Severity => {
 // Names are shorter than texts.
 const maxName = 128
 
-const textOf = (data: unknown): string => typeof data === "string" ? data : JSON.stringify(data) ?? String(data)
+const textOf = (data: unknown): string => {
+  if (typeof data === "string") return data
+  try {
+    return JSON.stringify(data) ?? String(data)
+  } catch {
+    // Nested deeper than the stack.
+    return "(cannot be written)"
+  }
+}
 
 const write = (client: Client, { params: { data, level, logger } }: LoggingMessage, maxLength: number) =>
   Effect.annotateLogs(Effect.logWithLevel(severity(level))(printable(textOf(data), maxLength)), {

@@ -98,6 +98,15 @@ interface Hints {
 
 const ttlOf = ({ ttlMs = 0 }: Hints): number => Number.isFinite(ttlMs) ? ttlMs : 0
 
+/** A result as it is kept; nothing for one that is nested deeper than the stack, which can be read and not written. */
+const textOf = (result: unknown): string | undefined => {
+  try {
+    return JSON.stringify(result)
+  } catch {
+    return undefined
+  }
+}
+
 /** A result that was kept: read as one that comes, since the store may be anybody's. */
 const resultOf = <P, R>(method: Method.RequestMethod<P, R>, { text }: ResponseCache.Entry): R | undefined => {
   try {
@@ -136,8 +145,9 @@ export const make = (
 
       const keep = (result: Hints, changes: number): Effect.Effect<void> => {
         const ttlMs = ttlOf(result)
-        if (ttlMs > 0) {
-          const entry = { text: JSON.stringify(result), receivedAt: keeping.now, ttlMs }
+        const text = ttlMs > 0 ? textOf(result) : undefined
+        if (text !== undefined) {
+          const entry = { text, receivedAt: keeping.now, ttlMs }
           return keeping.set(name, key, entry, result.cacheScope === "public", changes)
         }
         // What was kept before is older than what is known now.
