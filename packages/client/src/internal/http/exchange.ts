@@ -51,7 +51,11 @@ const redirected = (request: WireRequest, reply: WireReply, redirects: number): 
   if (redirects >= maxRedirects) return refused(`${where} more than ${maxRedirects} times`, status)
   const url = location === undefined ? null : URL.parse(location, request.url.href)
   if (url === null) return refused(`${where} to nowhere`, status)
-  if (url.origin !== request.url.origin) return refused(`${where} to another origin`, status)
+  // A `blob:` has the origin of what stands in it.
+  if (url.origin !== request.url.origin || url.protocol !== request.url.protocol) {
+    return refused(`${where} to another origin`, status)
+  }
+  if (url.username !== "" || url.password !== "") return refused(`${where} to a user and a password`, status)
   url.hash = ""
   return url
 }

@@ -25,7 +25,8 @@ const lost = (message: string, cause?: unknown) => new TransportError({ reason: 
 const endpointOf = (data: string, stream: URL): URL | TransportError => {
   const url = URL.parse(data, stream.href)
   if (url === null) return unusable(200, "an endpoint that is no URL", data)
-  if (url.origin !== stream.origin) {
+  // A `blob:` has the origin of what stands in it.
+  if (url.origin !== stream.origin || url.protocol !== stream.protocol) {
     return unusable(200, "an endpoint of another origin, which is not spoken to", url.origin)
   }
   if (url.username !== "" || url.password !== "") return unusable(200, "an endpoint with a user and a password")
