@@ -5,7 +5,8 @@ const races: Readonly<
   Record<string, () => Promise<{ readonly main: (args: ReadonlyArray<string>) => Promise<void> }>>
 > = {
   stdio: () => import("./stdio/main.ts"),
-  http: () => import("./http/main.ts")
+  http: () => import("./http/main.ts"),
+  client: () => import("./client/main.ts")
 }
 
 const [name = "", ...args] = process.argv.slice(2)

@@ -30,7 +30,7 @@ export interface Measure {
 }
 
 /** The row of a peer that failed. */
-export const failure = (peer: Peer, error: unknown): Row => ({
+export const failure = (peer: Pick<Peer, "label" | "name">, error: unknown): Row => ({
   peer: peer.name,
   label: peer.label,
   figures: {},
@@ -53,13 +53,13 @@ const cell = (figure: Spread | number | undefined, unit: Column["unit"]): string
   }
 }
 
-/** A measure as a heading, a table and a remark for each gap in it. */
-export const render = ({ columns, rows, title }: Measure): string =>
+/** A measure as a heading, a table and a remark for each gap in it. `who` is what is compared. */
+export const render = ({ columns, rows, title }: Measure, who = "server"): string =>
   [
     `### ${title}`,
     "",
     markdown(
-      ["server", ...columns.map((column) => column.title)],
+      [who, ...columns.map((column) => column.title)],
       rows.map(({ figures, label }) => [label, ...columns.map(({ key, unit }) => cell(figures[key], unit))])
     ),
     ...rows.flatMap(({ label, remark }) => remark === undefined ? [] : ["", `${label}: ${remark}`])

@@ -67,7 +67,6 @@ export const prepare = async (peers: ReadonlyArray<Peer>): Promise<void> => {
   for (const peer of programs) await bundle({ entry: entryOf(peer), outfile: fileOf(peer, "bundled") })
 }
 
-const rooms = ["protocol", "runtime", "server"]
 const newest = (folder: string, ending: string): number =>
   existsSync(folder)
     ? Math.max(
@@ -80,13 +79,14 @@ const newest = (folder: string, ending: string): number =>
 
 /** Says what is wrong with the built `dist`, if anything: it is absent, or older than the sources. */
 export const buildProblem = (
-  module = "Stdio.js"
+  module = "Stdio.js",
+  role: "client" | "server" = "server"
 ): { readonly missing: boolean; readonly message: string } | undefined => {
   const packages = join(here, "..", "..", "packages")
-  if (!existsSync(join(packages, "server", "dist", module))) {
+  if (!existsSync(join(packages, role, "dist", module))) {
     return { missing: true, message: "Skein is not built, so it is left out: run `npm run build` first." }
   }
-  const stale = rooms.filter((room) =>
+  const stale = ["protocol", "runtime", role].filter((room) =>
     newest(join(packages, room, "src"), ".ts") > newest(join(packages, room, "dist"), ".js")
   )
   return stale.length === 0
