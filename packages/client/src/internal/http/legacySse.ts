@@ -16,6 +16,9 @@ import type { Resolved } from "./settings.ts"
 import { Reader } from "./sse.ts"
 import type { WireReply, WireRequest } from "./wire.ts"
 
+// How long the server may take to accept a request that nobody waits for any more, in milliseconds.
+const grace = 1_000
+
 const lost = (message: string, cause?: unknown) => new TransportError({ reason: "Lost", message, cause })
 
 /**
@@ -46,6 +49,8 @@ class LegacySse implements Lane {
   readonly #asking = new Map<JsonRpc.Id, Fiber.Fiber<void>>()
   /** What waits until the server has accepted `notifications/initialized`. */
   #gate: Array<() => void> | undefined
+  // How many answers to the server are among that.
+  #answers = 0
 
   constructor(road: Road, settings: Resolved, endpoint: URL) {
     this.#road = road
@@ -70,7 +75,10 @@ class LegacySse implements Lane {
   send(message: JsonRpc.Outbound): void {
     const request = this.#request(JsonRpc.encode(message))
     if (message._tag === "Request") return this.#enter(() => this.#ask(message.id, request))
-    if (message._tag !== "Notification") return this.#enter(() => this.#post(request, true))
+    if (message._tag !== "Notification") {
+      if (this.#gate !== undefined && this.#posts.overflows(this.#answers++)) return
+      return this.#enter(() => this.#post(request, true))
+    }
     switch (message.method) {
       case "notifications/initialized":
         this.#gate ??= []
@@ -78,9 +86,11 @@ class LegacySse implements Lane {
       case "notifications/cancelled":
         return this.#enter(() => {
           const asking = this.#asking.get(message.params?.["requestId"] as JsonRpc.Id)
-          // It must not overtake what it cancels.
-          if (asking === undefined) this.#post(request, false)
-          else asking.addObserver(() => this.#post(request, false))
+          if (asking === undefined) return this.#post(request, false)
+          // It must not overtake what it cancels. A server that has not taken that yet may never do so.
+          asking.addObserver(() => this.#post(request, false))
+          const orElse = () => Fiber.interrupt(asking)
+          this.#road.fork(Effect.asVoid(Effect.timeoutOrElse(Fiber.await(asking), { duration: grace, orElse })))
         })
       default:
         this.#enter(() => this.#post(request, false))
@@ -95,6 +105,7 @@ class LegacySse implements Lane {
   #open(): void {
     const waiting = this.#gate ?? []
     this.#gate = undefined
+    this.#answers = 0
     for (const go of waiting) go()
   }
 

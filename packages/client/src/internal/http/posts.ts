@@ -53,7 +53,17 @@ export class Posts {
     return this.#below(0)
   }
 
+  /** Ends the connection where that many messages, those that `waiting` counts among them, are not taken by the server. */
+  overflows(waiting = 0): boolean {
+    const { maxUntaken } = this.#settings
+    if (this.#count + waiting < maxUntaken) return false
+    const message = `The server has not taken ${maxUntaken} messages that it was sent (maxUntaken)`
+    this.#road.end({ _tag: "Lost", cause: new TransportError({ reason: "Lost", message }) })
+    return true
+  }
+
   send(request: WireRequest, { done, insist, ordered }: Posting): void {
+    if (this.overflows()) return
     this.#count++
     const told = Effect.match(this.#deliver(request, insist ? maxTries : 1, 0), {
       onFailure: (error) => done(error),

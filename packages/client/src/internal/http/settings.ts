@@ -64,6 +64,11 @@ export interface Settings {
    */
   readonly maxPosts?: number | undefined
   /**
+   * How many of them may be on their way at all: 1,024 by default. What is answered to the server does not wait, and a server that asks
+   * and asks and takes none of the answers ends its connection as `Lost` there.
+   */
+  readonly maxUntaken?: number | undefined
+  /**
    * How long the server may take to accept a notification or an answer: 30 seconds by default. Then it is taken as not delivered.
    */
   readonly postTimeout?: Duration.Input | undefined
@@ -86,6 +91,7 @@ export interface Resolved {
   readonly maxMessage: number
   readonly closeGrace: number
   readonly maxPosts: number
+  readonly maxUntaken: number
   readonly postTimeout: number
   readonly endpointTimeout: number
   readonly resumption: ResolvedResumption
@@ -162,6 +168,7 @@ export const resolve = (settings: Settings, context: Context.Context<never>): Re
     maxMessage: settings.maxMessage ?? 4 * 1024 * 1024,
     closeGrace: millis(settings.closeGrace, 1_000),
     maxPosts: settings.maxPosts ?? 64,
+    maxUntaken: settings.maxUntaken ?? 1_024,
     postTimeout: millis(settings.postTimeout, 30_000),
     endpointTimeout: millis(settings.endpointTimeout, 10_000),
     resumption: resumptionOf(settings.resumption)

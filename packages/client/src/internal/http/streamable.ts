@@ -67,6 +67,8 @@ export class Streamable implements Lane {
   #modern: string | undefined
   // What waits until the server has accepted `notifications/initialized`.
   #gate: Array<() => void> | undefined
+  // How many of those are no requests.
+  #told = 0
 
   constructor(road: Road, settings: Resolved, takeOver: (initialize: JsonRpc.Request) => Effect.Effect<boolean>) {
     this.#road = road
@@ -320,6 +322,7 @@ export class Streamable implements Lane {
             this.#road.fork(listen(this.#road, this.#session, stream))
             const waiting = this.#gate ?? []
             this.#gate = undefined
+            this.#told = 0
             for (const go of waiting) go()
           }
         })
@@ -337,8 +340,8 @@ export class Streamable implements Lane {
     const what = insist ? "An answer" : "A notification"
     const go = () =>
       this.#posts.send(this.#posting(body, headers), { insist, ordered, done: (error) => this.#accepted(what, error) })
-    if (this.#gate === undefined) go()
-    else this.#gate.push(go)
+    if (this.#gate === undefined) return go()
+    if (!this.#posts.overflows(this.#told++)) this.#gate.push(go)
   }
 
   #accepted(what: string, error: TransportError | undefined): void {

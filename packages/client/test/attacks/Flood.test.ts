@@ -1,0 +1,209 @@
+/** A server over HTTP that never stops talking, or never takes what it is told: what that costs is bounded. */
+import { assert, describe, it } from "@effect/vitest"
+import type { Transport } from "@skein/runtime/Connection"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { gzipSync } from "node:zlib"
+import * as Client from "../../src/Client.ts"
+import * as Http from "../../src/Http.ts"
+import * as NodeHttp from "../../src/NodeHttp.ts"
+import { type Hit, served, session, until } from "../http/support/script.ts"
+
+const wires: ReadonlyArray<readonly [string, (options: Http.Options) => Transport]> = [
+  ["fetch", Http.transport],
+  ["node:http", NodeHttp.transport]
+]
+
+const mib = 1024 * 1024
+const revisions = ["2025-11-25"] as const
+const repeated = (text: string, bytes: number) => text.repeat(Math.ceil(bytes / text.length))
+
+/** Writes a text again and again, for as long as somebody reads; gives how much that was. */
+const pour = (hit: Hit, text: string) => {
+  const poured = { bytes: 0, over: false }
+  hit.response.once("close", () => {
+    poured.over = true
+  })
+  const go = (): void => {
+    while (!poured.over) {
+      poured.bytes += text.length
+      if (!hit.response.write(text)) return void hit.response.once("drain", go)
+    }
+  }
+  go()
+  return poured
+}
+
+for (const [wire, transport] of wires) {
+  describe(`${wire} · floods`, () => {
+    const called = (answer: (hit: Hit) => void) =>
+      Effect.gen(function*() {
+        const server = yield* served(session(answer, { listen: (hit) => hit.reply(405) }))
+        const client = yield* Client.make(transport({ url: server.url, closeGrace: 0, maxMessage: mib }), {
+          revisions,
+          enforceCapabilities: false,
+          validateOutput: false,
+          maxReplays: 0
+        })
+        return { server, client }
+      })
+
+    const endless: ReadonlyArray<readonly [string, string, string]> = [
+      ["a body", "application/json", repeated(" ", 65_536)],
+      ["an event", "text/event-stream", repeated("data: x\n", 65_536)],
+      ["a line", "text/event-stream", repeated("x", 65_536)],
+      ["lines of an id", "text/event-stream", repeated("id: 1\n", 65_536)],
+      ["lines of retry", "text/event-stream", repeated("retry: 1\n", 65_536)],
+      ["lines of nothing known", "text/event-stream", repeated("\u0000: 1\r", 65_536)],
+      ["a comment that has no end", "text/event-stream", ":" + repeated("x", 65_536)],
+      ["a body that is no JSON", "text/html", repeated("<p>", 65_536)]
+    ]
+    for (const [what, type, text] of endless) {
+      it.live(`${what} without end fails its call at maxMessage`, () =>
+        Effect.gen(function*() {
+          let poured = { bytes: 0, over: false }
+          const { client } = yield* called((hit) => {
+            hit.response.writeHead(200, { "content-type": type })
+            poured = pour(hit, text)
+          })
+          const error = yield* Effect.flip(client.callTool("t"))
+          assert.include(["Closed", "Refused"], error.reason)
+          yield* until(() => poured.over)
+          assert.isBelow(poured.bytes, 8 * mib)
+        }).pipe(Effect.scoped))
+    }
+
+    for (
+      const [what, text] of [
+        ["comments", ":\n\n"],
+        ["events without data", "event: x\nid: 1\n\n"],
+        ["empty lines", "\n\n\n"],
+        ["events of no message", "data: {}\n\n"],
+        ["notifications that nobody knows", "data: {\"jsonrpc\":\"2.0\",\"method\":\"a\"}\n\n"],
+        [
+          "progress of nobody",
+          "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":99,\"progress\":1}}\n\n"
+        ],
+        ["answers of nobody", "data: {\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":{}}\n\n"]
+      ] as const
+    ) {
+      it.live(`${what} without end: the call ends at its timeout, and memory stays`, () =>
+        Effect.gen(function*() {
+          let poured = { bytes: 0, over: false }
+          const { client } = yield* called((hit) => {
+            if (hit.json.id === undefined) return hit.reply(202)
+            poured = pour(hit.stream(), repeated(text, 65_536))
+          })
+          globalThis.gc!()
+          const before = process.memoryUsage().heapUsed
+          const begun = performance.now()
+          const error = yield* Effect.flip(client.callTool("t", {}, { timeout: 300 }))
+          assert.strictEqual(error.reason, "TimedOut")
+          assert.isBelow(performance.now() - begun, 2_000)
+          globalThis.gc!()
+          assert.isBelow(process.memoryUsage().heapUsed - before, 32 * mib)
+          yield* until(() => poured.over)
+        }).pipe(Effect.scoped))
+    }
+
+    it.live("a bomb of gzip fails its call", () =>
+      Effect.gen(function*() {
+        const bomb = gzipSync(Buffer.alloc(64 * mib, 0x20))
+        const { client } = yield* called((hit) =>
+          hit.response.writeHead(200, {
+            "content-type": "application/json",
+            "content-encoding": "gzip",
+            "content-length": String(bomb.length)
+          }).end(bomb)
+        )
+        const before = process.memoryUsage().rss
+        const error = yield* Effect.flip(client.callTool("t"))
+        assert.strictEqual(error.reason, "Closed")
+        assert.isBelow(process.memoryUsage().rss - before, 48 * mib)
+      }).pipe(Effect.scoped))
+
+    it.live("a body that comes one byte at a time is read", () =>
+      Effect.gen(function*() {
+        const { client } = yield* called((hit) => {
+          const text = JSON.stringify({
+            jsonrpc: "2.0",
+            id: hit.json.id,
+            result: { content: [{ type: "text", text: "é€😀" }] }
+          })
+          const bytes = Buffer.from(text)
+          hit.response.writeHead(200, { "content-type": "application/json" })
+          hit.response.socket!.setNoDelay(true)
+          let at = 0
+          const next = (): void => {
+            if (at === bytes.length) return void hit.response.end()
+            hit.response.write(bytes.subarray(at, ++at), () => setImmediate(next))
+          }
+          next()
+        })
+        const { content } = yield* client.callTool("t")
+        assert.deepEqual(content, [{ type: "text", text: "é€😀" }])
+      }).pipe(Effect.scoped))
+
+    it.live("pings without end whose answers are never taken end the connection, and what waits is bounded", () =>
+      Effect.gen(function*() {
+        let id = 0
+        let over = false
+        const server = yield* served(session(() => {}, {
+          listen: (hit) => {
+            hit.stream()
+            const burst = () =>
+              Array.from({ length: 500 }, () => `data: {"jsonrpc":"2.0","id":${++id},"method":"ping"}\n\n`).join("")
+            hit.response.once("close", () => {
+              over = true
+            })
+            const go = (): void => {
+              if (over || id > 100_000) return
+              hit.response.write(burst())
+              setImmediate(go)
+            }
+            go()
+          }
+        }))
+        const client = yield* Client.make(transport({ url: server.url, closeGrace: 0 }), {
+          revisions,
+          reconnect: false
+        })
+        const end = yield* Effect.timeout(client.ended, 8_000)
+        assert.strictEqual(end._tag, "Lost")
+        assert.isBelow(id, 100_000)
+        assert.isAtMost(server.by("POST").length, 1_024 + 2)
+      }).pipe(Effect.scoped))
+  })
+}
+
+describe("2024-11-05 · a server that never ends a response", () => {
+  it.live("what is cancelled leaves no exchange behind", () =>
+    Effect.gen(function*() {
+      let left = 0
+      let cancelled = 0
+      let stream: Hit | undefined
+      const server = yield* served((hit) => {
+        if (hit.method === "GET") return void (stream = hit.stream("event: endpoint\ndata: /messages\n\n"))
+        if (hit.path === "/mcp") return hit.reply(405)
+        if (hit.json.method === "initialize") {
+          hit.reply(202)
+          const result = { protocolVersion: "2024-11-05", capabilities: {}, serverInfo: { name: "x", version: "1" } }
+          return void stream!.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id: hit.json.id, result })}\n\n`)
+        }
+        if (hit.json.method === "notifications/cancelled") cancelled++
+        if (hit.json.id === undefined) return hit.reply(202)
+        hit.response.once("close", () => left++)
+      })
+      const client = yield* Client.make(Http.transport({ url: server.url, closeGrace: 50 }), {
+        revisions: ["2024-11-05"],
+        enforceCapabilities: false
+      })
+      const calls = yield* Effect.forEach(Array.from({ length: 10 }), () =>
+        Effect.forkScoped(Effect.flip(client.callTool("t", {}, { timeout: 100 })), { startImmediately: true }))
+      const errors = yield* Effect.forEach(calls, Fiber.join)
+      assert.isTrue(errors.every(({ reason }) =>
+        reason === "TimedOut"
+      ))
+      yield* until(() => left === 10 && cancelled === 10)
+    }).pipe(Effect.scoped))
+})
