@@ -15,23 +15,38 @@ const unreached = new Set([
   "UND_ERR_CONNECT_TIMEOUT"
 ])
 
-const messageOf = (error: unknown): string => {
-  if (!(error instanceof Error)) return String(error)
-  return error.cause instanceof Error && error.cause.message !== "" ? error.cause.message : error.message
+/** Where the page is from, or the worker of a page, that this runs in. Elsewhere there is none. */
+const pageOrigin = (): string | undefined => {
+  const { location } = globalThis as { readonly location?: { readonly origin?: unknown } | undefined }
+  return typeof location?.origin === "string" ? location.origin : undefined
 }
 
-const codeOf = (error: unknown): unknown =>
-  error instanceof Error && typeof error.cause === "object" && error.cause !== null && "code" in error.cause
-    ? error.cause.code
-    : undefined
+// An error may be of another realm, where `instanceof` does not know it.
+const part = (error: unknown, name: string): unknown =>
+  typeof error === "object" && error !== null ? (error as { readonly [name: string]: unknown })[name] : undefined
+
+const messageOf = (error: unknown): string => {
+  const messages = [part(part(error, "cause"), "message"), part(error, "message"), error]
+  return String(messages.find((message) => message !== undefined && message !== ""))
+}
 
 const lost = (request: WireRequest, cause: unknown): TransportError => {
-  const code = codeOf(cause)
+  const { origin } = request.url
+  const code = part(part(cause, "cause"), "code")
   if (typeof code === "string" && unreached.has(code)) {
-    const message = `${request.url.origin} cannot be reached: ${messageOf(cause) || code}`
+    const message = `${origin} cannot be reached: ${part(part(cause, "cause"), "message") || code}`
     return new TransportError({ reason: "Open", message, undelivered: true, cause })
   }
-  return broken(`The request to ${request.url.origin} failed: ${messageOf(cause)}`, cause)
+  const page = pageOrigin()
+  if (page === undefined || part(cause, "name") !== "TypeError" || part(cause, "cause") !== undefined) {
+    return broken(`The request to ${origin} failed: ${messageOf(cause)}`, cause)
+  }
+  // Whether the server has begun to handle it is not told either.
+  const message =
+    `${origin} cannot be asked: ${messageOf(cause)}. A page is not told why. Perhaps nobody listens there; or the ` +
+    `server does not let pages of ${page} in, or read its answers (CORS); or this page may not ask it (https: asks http:, ` +
+    "Content-Security-Policy)"
+  return new TransportError({ reason: "Open", message, cause })
 }
 
 const broken = (message: string, cause?: unknown): TransportError =>
@@ -129,9 +144,16 @@ const replied = (
 ): Effect.Effect<Reply, TransportError> => {
   if (response.type !== "opaqueredirect") return Effect.succeed(new Reply(response, aborted))
   // A page may not see where a redirect leads.
-  const message = `${url.origin} redirects, which is not followed here`
+  const message = `${url.origin} redirects, and where to a page is not told: use the address that it leads to`
   return Effect.fail(new TransportError({ reason: "Refused", message, undelivered: true }))
 }
+
+/**
+ * What a page says besides. Browsers keep what comes on a stream, and when that is given up Chromium sends a DELETE to the same address
+ * a second time; so they shall not. And the end of a session gets out though the page is left. Where there are no pages there is no
+ * need of either, and not everywhere it may be said.
+ */
+const inPage = { GET: { cache: "no-store" }, POST: undefined, DELETE: { keepalive: true } } as const
 
 /** A wire over a `fetch`. It has no connections of its own to close. */
 export const make = (fetch: typeof globalThis.fetch): Wire => ({
@@ -145,7 +167,8 @@ export const make = (fetch: typeof globalThis.fetch): Wire => ({
           headers: request.headers,
           body: request.body ?? null,
           redirect: "manual",
-          signal: controller.signal
+          signal: controller.signal,
+          ...(pageOrigin() === undefined ? undefined : inPage[request.method])
         }).then(
           (response) => resume(replied(request, response, controller.signal)),
           (cause: unknown) => resume(Effect.fail(lost(request, cause)))

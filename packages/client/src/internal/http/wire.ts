@@ -31,7 +31,7 @@ export interface Wire {
   /**
    * Sends a request and hands the reply over. What is left of the exchange when `use` ends, or is interrupted, is aborted, and its
    * connection is not used again. Where no connection could be made the error is `Open` and `undelivered`, where one broke it is
-   * `Lost`.
+   * `Lost`. A page is not told which: `Open`.
    */
   readonly exchange: <A, E>(
     request: WireRequest,

@@ -5,7 +5,8 @@
 /** The headers of a stream. */
 export const headers = {
   "content-type": "text/event-stream",
-  "cache-control": "no-cache, no-transform",
+  // Not `no-cache`: browsers would keep what comes on a stream, and repeat a DELETE to the same address when that is given up.
+  "cache-control": "no-store, no-transform",
   // "Servers SHOULD include the `X-Accel-Buffering: no` header" (2026-07-28, streamable HTTP, receiving messages).
   "x-accel-buffering": "no"
 } as const

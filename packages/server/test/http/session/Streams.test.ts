@@ -40,7 +40,7 @@ describe("the answer to a POST", () => {
         const stream = yield* client.stream(call(1, "steps", { key: "a" }))
         expect(stream.headers).toMatchObject({
           "content-type": "text/event-stream",
-          "cache-control": "no-cache, no-transform",
+          "cache-control": "no-store, no-transform",
           "x-accel-buffering": "no"
         })
         expect(yield* stream.message).toMatchObject({ method: "notifications/progress", params: { progress: 1 } })

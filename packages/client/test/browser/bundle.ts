@@ -1,0 +1,72 @@
+/** Makes of a program what a browser loads, with nothing of Node in it. */
+import * as esbuild from "esbuild"
+import { join } from "node:path"
+import { gzipSync } from "node:zlib"
+
+// Names that Node alone has. They are renamed where they mean the global, so that they can be found in what came out.
+const foreign = ["process", "Buffer", "require", "module", "__dirname", "__filename", "global"] as const
+const mark = "$OF_NODE_"
+
+export interface Bundle {
+  /** A classic script, which leaves what the program exports in `program`. */
+  readonly code: string
+  /** Its size, in bytes. */
+  readonly minified: number
+  /** The same, compressed. */
+  readonly gzip: number
+  /** Which modules of Node are imported, and which of its globals are used that are not asked for with `typeof`. */
+  readonly ofNode: ReadonlyArray<string>
+  /** The sources, by path from the root of the tree. */
+  readonly inputs: ReadonlyArray<string>
+}
+
+const root = join(import.meta.dirname, "../../../..")
+
+/** The program that the tests run. */
+export const program = "packages/client/test/browser/program.ts"
+
+/** Bundles a program. What is loaded on demand alone (`Client.toolkit`) stays outside. */
+export const bundle = async (entry: string, contents?: string): Promise<Bundle> => {
+  const found: Array<string> = []
+  const options = {
+    absWorkingDir: root,
+    ...(contents === undefined
+      ? { entryPoints: [entry] }
+      : { stdin: { contents, resolveDir: import.meta.dirname, loader: "ts" as const } }),
+    bundle: true,
+    write: false,
+    platform: "browser",
+    format: "iife",
+    globalName: "program",
+    target: "es2023",
+    conditions: ["@skein/source", "browser", "module"],
+    logLevel: "silent",
+    metafile: true,
+    define: Object.fromEntries(foreign.map((name) => [name, mark + name])),
+    plugins: [{
+      name: "bounds",
+      setup(build) {
+        build.onResolve(
+          { filter: /\/Toolkit\.ts$/ },
+          ({ kind, path }) => kind === "dynamic-import" ? { path, external: true } : undefined
+        )
+        build.onResolve({ filter: /^node:/ }, ({ importer, path }) => {
+          found.push(`${path} in ${importer}`)
+          return { path, external: true }
+        })
+      }
+    }]
+  } satisfies esbuild.BuildOptions
+  const readable = await esbuild.build(options)
+  const { outputFiles: [small] } = await esbuild.build({ ...options, define: {}, minify: true })
+  for (const [line] of readable.outputFiles[0]!.text.matchAll(/^.*\$OF_NODE_.*$/gm)) {
+    if (/(?<!typeof )\$OF_NODE_/.test(line)) found.push(line.trim())
+  }
+  return {
+    code: small!.text,
+    minified: small!.contents.byteLength,
+    gzip: gzipSync(small!.contents).byteLength,
+    ofNode: found.map((line) => line.replaceAll(mark, "")),
+    inputs: Object.keys(readable.metafile.inputs)
+  }
+}

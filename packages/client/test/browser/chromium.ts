@@ -1,0 +1,109 @@
+/** Chromium without a window, for one page that says by itself what it has seen. */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { spawn } from "node:child_process"
+import { accessSync, constants, mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { delimiter, join } from "node:path"
+import { bodyOf, http } from "../http/support/rawServer.ts"
+
+const names = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "headless_shell"]
+
+const runs = (path: string): boolean => {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Where it is: what `CHROMIUM` says, or else by its usual names in the `PATH`. */
+export const find = (env: NodeJS.ProcessEnv = process.env): string | undefined => {
+  const given = env["CHROMIUM"]
+  if (given !== undefined) return runs(given) ? given : undefined
+  const folders = (env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "")
+  return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(runs)
+}
+
+const flags = [
+  "--headless=new",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-dev-shm-usage",
+  "--disable-extensions",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-breakpad",
+  "--no-first-run",
+  "--no-default-browser-check"
+]
+
+/** A browser that has opened a page. The scope kills it, with every process that it has started, and forgets its profile. */
+const visit = (chromium: string, url: string) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const profile = mkdtempSync(join(tmpdir(), "skein-browser-"))
+      // At the head of a group of its own, which can be ended as one.
+      const child = spawn(chromium, [...flags, `--user-data-dir=${profile}`, url], {
+        detached: true,
+        stdio: ["ignore", "ignore", "pipe"]
+      })
+      let said = ""
+      child.stderr.setEncoding("utf8").on("data", (text: string) => void (said = (said + text).slice(-4_096)))
+      const ended = new Promise<string>((resolve) => {
+        child.once("error", (error) => resolve(error.message))
+        child.once("exit", (code, signal) => resolve(`exit ${code ?? signal}`))
+      })
+      return { child, ended, profile, said: () => said }
+    }),
+    ({ child, ended, profile }) =>
+      Effect.promise(async () => {
+        if (child.pid !== undefined) {
+          try {
+            process.kill(-child.pid, "SIGKILL")
+          } catch {
+            // It has ended by itself.
+          }
+        }
+        await ended
+        rmSync(profile, { recursive: true, force: true, maxRetries: 5 })
+      })
+  )
+
+const html = (script: string): string =>
+  `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><script src="/program.js"></script>` +
+  `<script>(async () => { ${script} })().then(JSON.stringify, (error) => JSON.stringify(String(error)))` +
+  `.then((body) => fetch("/seen", { method: "POST", body }))</script>`
+
+/**
+ * Opens a page that has the program, in a browser; gives what the script of the page returns, the body of an `async` function.
+ * `files` are scripts and pages that it finds beside it, by path.
+ */
+export const browse = (
+  chromium: string,
+  program: string,
+  script: string,
+  files: Readonly<Record<string, string>> = {}
+): Effect.Effect<unknown, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const { promise, reject, resolve } = Promise.withResolvers<unknown>()
+    const found: Readonly<Record<string, string>> = { ...files, "/program.js": program }
+    const { url } = yield* http((request, response) => {
+      const { method, url = "/" } = request
+      if (method === "POST") {
+        response.end()
+        bodyOf(request).then(JSON.parse).then(resolve, reject)
+      } else if (found[url] !== undefined) {
+        const type = url.endsWith(".js") ? "text/javascript; charset=utf-8" : "text/html"
+        response.writeHead(200, { "content-type": type }).end(found[url])
+      } else if (url === "/") response.writeHead(200, { "content-type": "text/html" }).end(html(script))
+      else response.writeHead(404).end()
+    })
+    const { ended, said } = yield* visit(chromium, `${url.origin}/`)
+    void ended.then((how) => reject(new Error(`${chromium} ended before its page did (${how}):\n${said()}`)))
+    return yield* Effect.timeoutOrElse(Effect.promise(() => promise), {
+      duration: "15 seconds",
+      orElse: () => Effect.die(new Error(`The page said nothing within 15 seconds. ${chromium} said:\n${said()}`))
+    })
+  })

@@ -1,0 +1,54 @@
+/** What the program sees wherever it runs. */
+import { assert } from "@effect/vitest"
+import type { Seen, Servers } from "./program.ts"
+
+const visit = (server: string, revision: string, kept: number, cut: string) => ({
+  revision,
+  server,
+  tools: 10,
+  kept,
+  mirrored: "Grüße 3",
+  progress: [1, 2, "done"],
+  question: "Ada, a haiku, file:///notes",
+  begun: "it has begun",
+  cancelled: "it was cancelled",
+  changes: ["Subscribed", "ToolListChanged"],
+  resumed: "you came back",
+  cut
+})
+
+/** All but what it is refused with, which is told differently. */
+export const expected = {
+  modern: visit("modern", "2026-07-28", 1, "Closed"),
+  session: visit("session", "2025-11-25", 0, "nothing is lost"),
+  pooled: [["modern", true], ["session", true], ["nobody", false]],
+  beside: ["done", "done", "done", "done", "done"]
+}
+
+/** That a page was told all that it can be told. */
+export const judgePage = ({ refused, ...seen }: Seen, servers: Servers, page: string): void => {
+  assert.deepEqual(seen as object, expected)
+  const { foreign, moved, nobody, unreadable } = refused
+  for (
+    const [why, url] of [[foreign, servers.foreign], [unreadable, servers.unreadable], [
+      nobody,
+      servers.nobody
+    ]] as const
+  ) {
+    assert.deepEqual(why, {
+      reason: "Open",
+      message:
+        `${
+          new URL(url).origin
+        } cannot be asked: Failed to fetch. A page is not told why. Perhaps nobody listens there; ` +
+        `or the server does not let pages of ${page} in, or read its answers (CORS); or this page may not ask it ` +
+        "(https: asks http:, Content-Security-Policy)"
+    })
+  }
+  assert.deepEqual(moved, {
+    reason: "Refused",
+    message: `${
+      new URL(servers.moved).origin
+    } redirects, and where to a page is not told: use the address that it leads to`
+  })
+}
