@@ -1,5 +1,6 @@
 /** Makes of a program what a browser loads, with nothing of Node in it. */
 import * as esbuild from "esbuild"
+import { isBuiltin } from "node:module"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 
@@ -27,7 +28,7 @@ export const program = "packages/client/test/browser/program.ts"
 
 /** Bundles a program. What is loaded on demand alone (`Client.toolkit`) stays outside. */
 export const bundle = async (entry: string, contents?: string): Promise<Bundle> => {
-  const found: Array<string> = []
+  const found = new Set<string>()
   const options = {
     absWorkingDir: root,
     ...(contents === undefined
@@ -50,8 +51,9 @@ export const bundle = async (entry: string, contents?: string): Promise<Bundle> 
           { filter: /\/Toolkit\.ts$/ },
           ({ kind, path }) => kind === "dynamic-import" ? { path, external: true } : undefined
         )
-        build.onResolve({ filter: /^node:/ }, ({ importer, path }) => {
-          found.push(`${path} in ${importer}`)
+        build.onResolve({ filter: /^[a-z]/ }, ({ importer, path }) => {
+          if (!isBuiltin(path)) return undefined
+          found.add(`${path} in ${importer}`)
           return { path, external: true }
         })
       }
@@ -60,13 +62,13 @@ export const bundle = async (entry: string, contents?: string): Promise<Bundle> 
   const readable = await esbuild.build(options)
   const { outputFiles: [small] } = await esbuild.build({ ...options, define: {}, minify: true })
   for (const [line] of readable.outputFiles[0]!.text.matchAll(/^.*\$OF_NODE_.*$/gm)) {
-    if (/(?<!typeof )\$OF_NODE_/.test(line)) found.push(line.trim())
+    if (/(?<!typeof )\$OF_NODE_/.test(line)) found.add(line.trim())
   }
   return {
     code: small!.text,
     minified: small!.contents.byteLength,
     gzip: gzipSync(small!.contents).byteLength,
-    ofNode: found.map((line) => line.replaceAll(mark, "")),
+    ofNode: Array.from(found, (line) => line.replaceAll(mark, "")),
     inputs: Object.keys(readable.metafile.inputs)
   }
 }

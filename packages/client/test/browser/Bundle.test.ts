@@ -1,0 +1,114 @@
+/** That a client needs nothing but what the web has, and how much of it there is. */
+import { assert, beforeAll, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Vm from "node:vm"
+import { type Bundle, bundle, program } from "./bundle.ts"
+import type { call, run } from "./program.ts"
+import { expected } from "./seen.ts"
+import { open, silent } from "./servers.ts"
+
+let bundled: Bundle
+beforeAll(async () => {
+  bundled = await bundle(program)
+})
+
+describe("a program of Client, Http, ClientPool, Progress, ResponseCache, Elicitation, Sampling and Roots", () => {
+  it("has nothing of Node: no module, and no global that is not looked for first", () => {
+    assert.deepEqual(bundled.ofNode, [])
+  })
+
+  it("such a thing would be found", async () => {
+    const { ofNode } = await bundle(
+      "",
+      "import { join } from \"node:path\"\nimport fs from \"fs\"\n" +
+        "console.log(join, fs, process.argv, Buffer.from(\"\"))\nif (typeof process === \"object\") console.log(1)\n" +
+        "const f = (process) => process.argv\nconsole.log(f, globalThis.process)\n"
+    )
+    assert.strictEqual(ofNode.length, 3)
+    assert.match(ofNode[0]!, /^node:path in /)
+    assert.match(ofNode[1]!, /^fs in /)
+    assert.match(ofNode[2]!, /process\.argv.*Buffer\.from/)
+  })
+
+  it("has at most 320 KiB, 112 KiB compressed: what checks results and what answers questions included", () => {
+    console.info(`a client for browsers: ${bundled.minified} bytes minified, ${bundled.gzip} with gzip`)
+    assert.isAtMost(bundled.minified, 320 * 1024)
+    assert.isAtMost(bundled.gzip, 112 * 1024)
+  })
+
+  it("loads no language model, no command and no process", () => {
+    for (const other of ["effect/src/ai/", "client/src/Stdio.ts", "client/src/NodeHttp.ts", "client/src/bin/"]) {
+      assert.deepEqual(bundled.inputs.filter((input) => input.includes(other)), [])
+    }
+  })
+})
+
+/** What workers of all kinds have, besides the language itself. No `setImmediate`, no `location`. */
+const web = () => ({
+  AbortController,
+  AbortSignal,
+  Headers,
+  ReadableStream,
+  Request,
+  Response,
+  TextDecoder,
+  TextEncoder,
+  URL,
+  URLSearchParams,
+  clearTimeout,
+  console,
+  crypto,
+  fetch,
+  performance,
+  queueMicrotask,
+  setTimeout
+})
+
+type Program = { readonly call: typeof call; readonly run: typeof run }
+
+const inContext = (globals: object): Program =>
+  Vm.runInNewContext(`${bundled.code}\nprogram`, { ...globals }) as Program
+
+describe("where there is nothing but what the web has", () => {
+  it.live("a client does all that it does", () =>
+    Effect.gen(function*() {
+      const { endpoints, servers } = yield* open
+      const { refused, ...seen } = yield* Effect.promise(() => inContext(web()).run(servers))
+      // Out of the other realm.
+      assert.deepEqual(JSON.parse(JSON.stringify(seen)), expected)
+      const { foreign, moved, nobody } = JSON.parse(JSON.stringify(refused))
+      assert.strictEqual(nobody.reason, "Open")
+      assert.match(nobody.message, /cannot be reached: .*ECONNREFUSED/)
+      assert.strictEqual(foreign, "connected")
+      assert.strictEqual(moved.reason, "Refused")
+      assert.match(moved.message, /redirects \(307\) to another origin/)
+      for (const { sessions, streams } of Object.values(endpoints)) assert.deepEqual([sessions, streams], [0, 0])
+    }))
+
+  it.live("in a page a stream is not cached, the end of a session outlives it, and nothing else is said", () =>
+    Effect.gen(function*() {
+      const { url } = yield* silent
+      const said = new Map<string, string>()
+      const asked: typeof fetch = (input, { body, headers, method, signal, ...init } = {}) => {
+        said.set(method!, JSON.stringify(init))
+        return fetch(input, { body: body ?? null, headers: headers!, method: method!, signal: signal!, ...init })
+      }
+      const globals = { ...web(), location: { origin: "https://app.example.com" }, fetch: asked }
+      assert.strictEqual(yield* Effect.promise(() => inContext(globals).call(url.href)), "resumed")
+      assert.deepEqual(Object.fromEntries(said), {
+        POST: `{"redirect":"manual"}`,
+        GET: `{"redirect":"manual","cache":"no-store"}`,
+        DELETE: `{"redirect":"manual","keepalive":true}`
+      })
+    }))
+
+  for (const word of ["Failed to fetch", "Load failed", "NetworkError when attempting to fetch resource."]) {
+    it(`in a page "${word}" is told with what it may be`, async () => {
+      const fetch = () => Promise.reject(new TypeError(word))
+      const globals = { ...web(), location: { origin: "https://app.example.com" }, fetch }
+      const error: Error = await inContext(globals).call("https://mcp.example.com/").then(assert.fail, (error) => error)
+      assert.include(error.message, `https://mcp.example.com cannot be asked: ${word}`)
+      assert.include(error.message, "let pages of https://app.example.com in, or read its answers (CORS)")
+    })
+  }
+})
