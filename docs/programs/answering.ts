@@ -1,0 +1,87 @@
+import * as Client from "@skein/client/Client"
+import * as Elicitation from "@skein/client/Elicitation"
+import * as LanguageModelSampling from "@skein/client/LanguageModelSampling"
+import * as Roots from "@skein/client/Roots"
+import * as Sampling from "@skein/client/Sampling"
+import type { Transport } from "@skein/runtime/Connection"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Semaphore from "effect/Semaphore"
+import * as SubscriptionRef from "effect/SubscriptionRef"
+
+/** What the programs take for granted: somebody to ask. */
+export interface Screen {
+  readonly confirm: (lines: ReadonlyArray<string>) => Effect.Effect<boolean>
+  readonly form: (
+    title: string,
+    request: Elicitation.FormRequest
+  ) => Effect.Effect<Elicitation.Content | "declined" | "closed">
+  readonly browse: (address: string) => Effect.Effect<void>
+}
+
+/** How many tokens a model may answer with; what a provider has its own name for. */
+export const MaxTokens = Context.Reference<number>("docs/MaxTokens", { defaultValue: () => 1_000 })
+
+// #region form
+export const forms = (screen: Screen, entry: string) => {
+  const turn = Semaphore.makeUnsafe(1)
+  return Elicitation.layer({
+    form: (request) =>
+      turn.withPermit(Effect.map(screen.form(`${entry} asks`, request), (entered) => {
+        if (entered === "declined") return Elicitation.decline
+        return entered === "closed" ? Elicitation.cancel : Elicitation.accept(entered)
+      }))
+  })
+}
+// #endregion
+
+// #region url
+export const addresses = (screen: Screen, entry: string) =>
+  Elicitation.layer({
+    url: ({ host, message, url, warnings }) =>
+      Effect.gen(function*() {
+        const lines = [`${entry} wants you to visit ${host}: ${message}`, url.href, ...warnings]
+        if (!(yield* screen.confirm(lines))) return Elicitation.decline
+        yield* screen.browse(url.href)
+        return Elicitation.consent()
+      })
+  })
+// #endregion
+
+// #region provide
+export const open = (transport: Transport, screen: Screen) =>
+  Client.layer(transport).pipe(Layer.provide(forms(screen, "The tea house")))
+// #endregion
+
+// #region roots
+export const workspace = Effect.gen(function*() {
+  const folders = yield* SubscriptionRef.make<ReadonlyArray<Roots.Root>>([{ uri: "file:///home/ada/tea" }])
+  return { folders, roots: Roots.layerStream(SubscriptionRef.changes(folders)) }
+})
+// #endregion
+
+// #region sampling
+export const models = (screen: Screen, answer: (request: Sampling.Request) => Effect.Effect<Sampling.Answer>) =>
+  Sampling.layer((request) =>
+    Effect.gen(function*() {
+      const { asker: { server }, maxTokens, messages } = request
+      const lines = [`${server?.name} asks the model, up to ${maxTokens} tokens`, JSON.stringify(messages)]
+      if (!(yield* screen.confirm(lines))) return yield* new Sampling.SamplingRefused({})
+      return yield* answer(request)
+    })
+  )
+// #endregion
+
+// #region languageModel
+export const languageModel = (screen: Screen) =>
+  LanguageModelSampling.layer({
+    // With a provider: `withConfigOverride({ max_output_tokens: maxTokens })`, in its own words.
+    configure: ({ maxTokens }) => (effect) => Effect.provideService(effect, MaxTokens, maxTokens),
+    review: (request) =>
+      Effect.flatMap(
+        screen.confirm([JSON.stringify(request.messages)]),
+        (yes) => yes ? Effect.succeed(request) : Effect.fail(new Sampling.SamplingRefused({}))
+      )
+  })
+// #endregion

@@ -1,0 +1,88 @@
+import type * as Client from "@skein/client/Client"
+import type { ClientError } from "@skein/client/ClientError"
+import * as Progress from "@skein/client/Progress"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+
+// #region plain
+export const order = (client: Client.Client, tea: string) =>
+  Effect.map(client.callTool("order", { tea }), ({ content, isError }) => {
+    const text = content.map((block) => block.type === "text" ? block.text : "").join("")
+    return isError === true ? `The tool says: ${text}` : text
+  })
+// #endregion
+
+// #region typed
+const Bill = Schema.Struct({ total: Schema.Finite })
+
+export const total = (client: Client.Client, cups: number) =>
+  client.callTool("bill", { tea: "oolong", cups }, { output: Bill, timeout: "10 seconds" }).pipe(
+    Effect.map(({ total }) => `That is ${total}`),
+    Effect.catchIf(
+      ({ reason }) => reason === "Tool",
+      ({ message }) => Effect.succeed(`No bill: ${message}`)
+    )
+  )
+// #endregion
+
+// #region read
+export const look = (client: Client.Client) =>
+  Effect.gen(function*() {
+    const { contents } = yield* client.readResource("notes://folders")
+    const template = { type: "ref/resource", uri: "notes://{folder}/{index}" } as const
+    const { completion } = yield* client.complete(template, { name: "folder", value: "w" })
+    const first = yield* client.listResources()
+    return { contents, folders: completion.values, more: first.nextCursor !== undefined }
+  })
+// #endregion
+
+// #region callback
+export const brew = (client: Client.Client, show: (line: string) => void) =>
+  client.callTool("brew", {}, { onProgress: ({ progress, total, message }) => show(`${progress}/${total} ${message}`) })
+// #endregion
+
+// #region stream
+export const brewing = (client: Client.Client) =>
+  Progress.stream((onProgress) => client.callTool("brew", {}, { onProgress })).pipe(
+    Stream.map((update) => update._tag === "Progress" ? update.message : update.result.content)
+  )
+// #endregion
+
+// #region cancel
+export const unlessStopped = (client: Client.Client, stop: Effect.Effect<void>) =>
+  Effect.raceFirst(
+    Effect.as(client.callTool("wait"), "done"),
+    Effect.as(stop, "stopped") // The call is interrupted, and the server is told.
+  )
+// #endregion
+
+// #region errors
+export const advice = (error: ClientError): string => {
+  switch (error.reason) {
+    case "Open":
+      return "Nobody was reached: try again later"
+    case "Closed":
+    case "TimedOut":
+    case "Refused":
+      return error.undelivered === true ? "It was not begun: try again later" : "Nobody knows whether it was done"
+    case "Unauthorized":
+      return `Log in (${error.status})`
+    case "Negotiation":
+      return "This is no server for us"
+    case "Tool":
+    case "Protocol":
+      return `Tell the model: ${error.message}`
+    case "Unanswered":
+      return "You said no"
+    case "InvalidAnswer":
+      return "Tell the author of the server"
+    case "Unsupported":
+      return "This server cannot do that"
+    case "Limit":
+    case "Unknown":
+    case "Taken":
+      return "Look at our own code or configuration"
+  }
+}
+// #endregion

@@ -1,0 +1,71 @@
+import * as Client from "@skein/client/Client"
+import * as Credentials from "@skein/client/Credentials"
+import * as Http from "@skein/client/Http"
+import * as NodeHttp from "@skein/client/NodeHttp"
+import * as Stdio from "@skein/client/Stdio"
+import type { Transport } from "@skein/runtime/Connection"
+import * as Link from "@skein/server/Link"
+import type * as McpServer from "@skein/server/McpServer"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as Ref from "effect/Ref"
+
+// #region ways
+export const ways = (args: ReadonlyArray<string>, url: string, server: McpServer.McpServer["Service"]) => ({
+  // A process of its own, which ends with the client.
+  process: Stdio.transport({ command: process.execPath, args }),
+  // Wherever there is a `fetch`: browsers, workers, Node.
+  fetch: Http.transport({ url }),
+  // On Node: cheaper for each request, and with no limit of its own on how slow an answer may be.
+  node: NodeHttp.transport({ url }),
+  // A server in this process, with nothing between the two.
+  memory: Link.transport(server.serve)
+})
+// #endregion
+
+// #region open
+export const look = (transport: Transport) =>
+  Effect.gen(function*() {
+    const client = yield* Client.make(transport, { info: { name: "my-host", version: "2.1.0" } })
+    const tools = yield* client.allTools
+    return { revision: client.revision, server: client.server?.name, tools: tools.map(({ name }) => name) }
+  }).pipe(Effect.scoped)
+// #endregion
+
+// #region layer
+const greet = Effect.gen(function*() {
+  const client = yield* Client.Client
+  return yield* client.callTool("greet", { name: "Ada" })
+})
+
+export const greeted = (transport: Transport) => Effect.provide(greet, Client.layer(transport))
+// #endregion
+
+// #region detection
+export const remembered = (transport: Transport, kept: Map<string, string>, entry: string) =>
+  Effect.gen(function*() {
+    const known = kept.get(entry)
+    const client = yield* Client.make(transport, { detection: known === undefined ? undefined : JSON.parse(known) })
+    // In the request era nothing was sent so far. The first answer says whether what was known is still true.
+    yield* client.ping
+    kept.set(entry, JSON.stringify(client.detection))
+    return client
+  })
+// #endregion
+
+// #region bearer
+export const asAda = (url: string, token: Redacted.Redacted) =>
+  NodeHttp.transport({ url, headers: { "x-tenant": "tea" }, credentials: Credentials.bearer(token) })
+// #endregion
+
+// #region renewing
+export const renewing = (url: string, token: Ref.Ref<string>, renew: Effect.Effect<string>) =>
+  NodeHttp.transport({
+    url,
+    credentials: {
+      headers: () => Effect.map(Ref.get(token), (token) => ({ authorization: `Bearer ${token}` })),
+      refused: ({ status }) =>
+        status === 401 ? Effect.as(Effect.flatMap(renew, (next) => Ref.set(token, next)), true) : Effect.succeed(false)
+    }
+  })
+// #endregion

@@ -1,0 +1,39 @@
+import * as Client from "@skein/client/Client"
+import * as ClientPool from "@skein/client/ClientPool"
+import type { Transport } from "@skein/runtime/Connection"
+import * as LanguageModel from "effect/ai/LanguageModel"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+
+// #region pool
+export const inventory = (tea: Transport, notes: Transport, broken: Transport) =>
+  Effect.gen(function*() {
+    const pool = yield* ClientPool.make({
+      tea: { transport: tea },
+      notes: { transport: notes, options: { cache: false } },
+      broken: { transport: broken, timeout: "5 seconds" }
+    })
+    const listed = yield* pool.tools // In parallel, each within `listTimeout`.
+    return listed.map(({ result, server }) =>
+      Result.isSuccess(result)
+        ? `${server}: ${result.success.map(({ name }) => name).join(", ")}`
+        : `${server}: ${result.failure.message}`
+    )
+  })
+// #endregion
+
+// #region use
+export const bill = (pool: ClientPool.ClientPool) =>
+  Effect.flatMap(pool.client("tea"), (tea) => tea.callTool("bill", { tea: "sencha", cups: 2 }))
+// #endregion
+
+// #region toolkit
+export const answer = (pool: ClientPool.ClientPool, prompt: string, asks: ReadonlyArray<string>) =>
+  Effect.gen(function*() {
+    const toolkit = yield* Client.toolkit(pool, {
+      include: (server) => server !== "notes",
+      needsApproval: (_, { name }) => asks.includes(name)
+    })
+    return yield* LanguageModel.generateText({ prompt, toolkit })
+  })
+// #endregion

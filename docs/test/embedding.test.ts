@@ -1,0 +1,196 @@
+/** The programs of `embedding.md`, run against servers of ours. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Client from "@skein/client/Client"
+import { ClientError, type Reason } from "@skein/client/ClientError"
+import type { Transport } from "@skein/runtime/Connection"
+import * as McpServer from "@skein/server/McpServer"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Tool from "@skein/server/Tool"
+import * as WebHttp from "@skein/server/WebHttp"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Redacted from "effect/Redacted"
+import * as Ref from "effect/Ref"
+import * as References from "effect/References"
+import * as Stream from "effect/Stream"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import * as Caching from "../programs/caching.ts"
+import * as Calling from "../programs/calling.ts"
+import * as Connecting from "../programs/connecting.ts"
+import edge from "../programs/edge.ts"
+import { Orders } from "../programs/errors.ts"
+import * as Following from "../programs/following.ts"
+import { Hello } from "../programs/hello.ts"
+import { NoteServer } from "../programs/resources.ts"
+import { Kettle } from "../programs/telling.ts"
+import { TeaHouse } from "../programs/tools.ts"
+import { read } from "./blocks.ts"
+import { connect, counted, eras, hello, inMemory } from "./kit.ts"
+import { start } from "./process.ts"
+
+describe("programs/connecting.ts", () => {
+  it.live("by each way the same server says the same", () =>
+    Effect.gen(function*() {
+      const context = yield* Layer.build(Layer.provideMerge(NodeHttp.layer({ port: 0, grace: 0 }), Hello))
+      const { url } = Context.get(context, NodeHttp.Listening)
+      const ways = Connecting.ways(hello, url, Context.get(context, McpServer.McpServer))
+      expect(yield* Connecting.look(ways.process)).toMatchObject({ server: "hello", tools: ["greet"] })
+      for (const transport of [ways.fetch, ways.node, ways.memory]) {
+        const seen = yield* Connecting.look(transport)
+        expect(seen).toEqual({ revision: "2026-07-28", server: "hello", tools: ["greet", "whoami"] })
+        expect((yield* Connecting.greeted(transport)).content).toMatchObject([{ text: "Hello, Ada!" }])
+      }
+    }).pipe(Effect.scoped))
+
+  it.effect("what was found out is not found out again", () =>
+    Effect.gen(function*() {
+      const { sent, transport } = counted(yield* inMemory(Hello))
+      const kept = new Map<string, string>()
+      yield* Connecting.remembered(transport, kept, "tea")
+      expect(sent).toEqual(["server/discover", "server/discover"])
+      const client = yield* Connecting.remembered(transport, kept, "tea")
+      expect(sent.slice(2)).toEqual(["server/discover"])
+      expect(client.detection).toMatchObject({ revision: "2026-07-28", info: { name: "hello" } })
+    }))
+
+  it.live("a token goes with each request, and another one follows a 401", () =>
+    Effect.gen(function*() {
+      const { child, url } = yield* Effect.promise(() => start("vault"))
+      yield* Effect.addFinalizer(() => Effect.sync(() => void child.kill("SIGKILL")))
+      const whoami = (transport: Transport) =>
+        Effect.scoped(Effect.flatMap(Client.make(transport), (client) => client.callTool("whoami")))
+      const ada = yield* whoami(Connecting.asAda(url, Redacted.make("ada")))
+      expect(ada.content).toMatchObject([{ text: "ada" }])
+      const stranger = yield* Effect.flip(whoami(Connecting.asAda(url, Redacted.make("eve"))))
+      expect(stranger).toMatchObject({ reason: "Unauthorized", status: 401 })
+      expect(JSON.stringify(stranger)).not.toContain("eve")
+      const token = yield* Ref.make("expired")
+      const bob = yield* whoami(Connecting.renewing(url, token, Effect.succeed("bob")))
+      expect(bob.content).toMatchObject([{ text: "bob" }])
+      expect(yield* Ref.get(token)).toBe("bob")
+    }).pipe(Effect.scoped))
+})
+
+describe.each(eras)("programs/calling.ts, %s", (revision) => {
+  const revisions = [revision]
+
+  it.effect("a tool's failure is a result, and in a typed call an error", () =>
+    Effect.gen(function*() {
+      const orders = yield* connect(Orders, { revisions })
+      expect(yield* Calling.order(orders, "sencha")).toBe("One sencha")
+      expect(yield* Calling.order(orders, "oolong")).toBe("The tool says: There is no oolong left today")
+      const tea = yield* connect(TeaHouse, { revisions })
+      expect(yield* Calling.total(tea, 2)).toBe("That is 10")
+      expect(yield* Calling.total(tea, 13)).toContain("No bill: The tool bill failed: Invalid arguments")
+    }))
+
+  it.effect("reads, completes and lists", () =>
+    Effect.gen(function*() {
+      const seen = yield* Calling.look(yield* connect(NoteServer, { revisions }))
+      expect(seen).toMatchObject({ contents: [{ text: "work\nhome" }], folders: ["work"], more: false })
+    }))
+
+  it.effect("progress as it comes, by a callback and as a stream", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(Kettle, { revisions })
+      const lines: Array<string> = []
+      yield* Calling.brew(client, (line) => void lines.push(line))
+      expect(lines).toEqual(["1/2 the water is warm", "2/2 the leaves are in"])
+      expect(yield* Stream.runCollect(Calling.brewing(client))).toEqual([
+        "the water is warm",
+        "the leaves are in",
+        [{ type: "text", text: "A pot of tea" }]
+      ])
+    }))
+
+  it.effect("what loses a race is cancelled at the server", () =>
+    Effect.gen(function*() {
+      const begun = yield* Deferred.make<void>()
+      const cancelled = yield* Deferred.make<void>()
+      const wait = Tool.layer(Tool.make("wait"), () =>
+        Effect.andThen(Deferred.succeed(begun, undefined), Effect.never).pipe(
+          Effect.onInterrupt(() =>
+            Deferred.succeed(cancelled, undefined)
+          )
+        ))
+      const client = yield* connect(McpServer.layer({ name: "slow", version: "1.0.0" }, wait), { revisions })
+      expect(yield* Calling.unlessStopped(client, Deferred.await(begun))).toBe("stopped")
+      yield* Deferred.await(cancelled)
+    }))
+})
+
+describe("programs/calling.ts", () => {
+  it("has advice for every reason, and the page a row", () => {
+    const source = readFileSync(join(import.meta.dirname, "../../packages/client/src/ClientError.ts"), "utf8")
+    const reasons = Array.from(source.matchAll(/^ {2}\| "(\w+)"$/gm), ([, reason]) => reason as Reason)
+    expect(reasons.length).toBeGreaterThan(10)
+    const page = read("embedding.md")
+    for (const reason of reasons) {
+      expect(Calling.advice(new ClientError({ reason, message: "" }))).toMatch(/\w/)
+      expect(page).toMatch(new RegExp(`^\\| .*\`${reason}\``, "m"))
+    }
+  })
+})
+
+describe.each(eras)("programs/following.ts, %s", (revision) => {
+  it.effect("hears of what changes, after it has read what was", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(NoteServer, { revisions: [revision] })
+      const heard: Array<string> = []
+      const twice = yield* Deferred.make<void>()
+      const show = (text: string) =>
+        Effect.andThen(
+          Effect.sync(() => heard.push(text)),
+          (count) => count === 1 ? Effect.asVoid(Effect.forkDetach(write)) : Deferred.succeed(twice, undefined)
+        )
+      const write = Effect.orDie(client.callTool("write", { text: "drink tea" }))
+      yield* Effect.forkChild(Following.follow(client, "notes://folders", (text) => Effect.asVoid(show(text))))
+      yield* Deferred.await(twice)
+      expect(heard.length).toBe(2)
+      expect(heard[0]).toContain("notes://folders")
+    }))
+
+  it.effect("the server's log is in ours, at the level that was set", () => {
+    // The server is in the same process, and logs there too.
+    const logged: Array<unknown> = []
+    const logger = Logger.make(({ fiber, message }) => {
+      const { "mcp.level": level } = fiber.getRef(References.CurrentLogAnnotations)
+      if (level !== undefined) logged.push([level, ...Array.isArray(message) ? message : [message]])
+    })
+    return Effect.gen(function*() {
+      const client = yield* connect(Kettle, { revisions: [revision] })
+      yield* Following.listen(client)
+      yield* client.callTool("brew")
+      for (let turn = 0; turn < 10; turn++) yield* Effect.yieldNow
+      expect(logged).toEqual([["notice", "The kettle is old"]])
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  })
+})
+
+describe("programs/caching.ts", () => {
+  it.effect("2026-07-28 · what is private stays with whom it was for, and what is public is everybody's", () =>
+    Effect.gen(function*() {
+      const { sent, transport } = counted(yield* inMemory(NoteServer))
+      const [ada, bob] = [yield* Caching.clientOf(transport, "ada"), yield* Caching.clientOf(transport, "bob")]
+      sent.length = 0
+      for (const client of [ada, ada, bob]) {
+        yield* client.listTools()
+        yield* client.readResource("notes://folders")
+      }
+      expect(sent).toEqual(["tools/list", "resources/read", "resources/read"])
+    }))
+})
+
+describe("programs/edge.ts", () => {
+  it("a worker calls another one", async () => {
+    const { close, handler } = WebHttp.mount(Hello)
+    const bound: typeof fetch = (input, init) => handler(new Request(input, init))
+    const answer = await edge.fetch(new Request("https://app.example/?name=Ada"), { SERVER: { fetch: bound } })
+    expect(await answer.json()).toMatchObject({ content: [{ text: "Hello, Ada!" }] })
+    await close()
+  })
+})
