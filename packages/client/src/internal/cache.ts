@@ -50,8 +50,12 @@ const tools: ReadonlyArray<Meant> = [[Method.ListTools.name]]
 const prompts: ReadonlyArray<Meant> = [[Method.ListPrompts.name]]
 // Templates have no notice of their own.
 const resources: ReadonlyArray<Meant> = [[Method.ListResources.name], [Method.ListResourceTemplates.name]]
+// Beyond these all reads are stale: looking for each would cost more than asking the server again.
+const maxUri = 8_192
+const maxUris = 64
+const allReads: Meant = [Method.ReadResource.name]
 const reads = (uri: unknown): ReadonlyArray<Meant> =>
-  typeof uri === "string" ? [[Method.ReadResource.name, readsOf(uri)]] : []
+  typeof uri !== "string" ? [] : [uri.length > maxUri ? allReads : [Method.ReadResource.name, readsOf(uri)]]
 
 /**
  * What a subscription covers from its acknowledgment on. Whether it has changed before then, the server has told nobody: whoever
@@ -64,7 +68,7 @@ const covered = (notifications: unknown): ReadonlyArray<Meant> => {
     ...(notifications["toolsListChanged"] === true ? tools : []),
     ...(notifications["promptsListChanged"] === true ? prompts : []),
     ...(notifications["resourcesListChanged"] === true ? resources : []),
-    ...(Array.isArray(uris) ? uris.flatMap(reads) : [])
+    ...(!Array.isArray(uris) ? [] : uris.length > maxUris ? [allReads] : uris.flatMap(reads))
   ]
 }
 

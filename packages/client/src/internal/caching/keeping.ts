@@ -24,7 +24,8 @@ export interface Settings {
 
 /** An entry as it should be, and newer than what made it stale; the store may be anybody's. */
 const sound = (entry: Entry | undefined, since: number): Entry | undefined =>
-  typeof entry?.text === "string" && Number.isFinite(entry.receivedAt) && entry.receivedAt > since && entry.ttlMs > 0
+  typeof entry?.text === "string" && Number.isFinite(entry.receivedAt) && entry.receivedAt > since &&
+    typeof entry.ttlMs === "number" && entry.ttlMs > 0
     ? entry
     : undefined
 

@@ -1,0 +1,158 @@
+/** A cache under attack: by what a server says of freshness and of changes, and by a store that holds garbage. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Client from "../../src/Client.ts"
+import * as ResponseCache from "../../src/ResponseCache.ts"
+import * as TestClock from "effect/testing/TestClock"
+import { hands, hostile, type Json, result, timed, type Voice } from "./kit.ts"
+
+const tools = (hints: string, name: string) =>
+  `{"resultType":"complete",${hints}"tools":[{"name":${JSON.stringify(name)},"inputSchema":{"type":"object"}}]}`
+
+const lists = (hints: () => string) => {
+  let count = 0
+  return hostile(
+    hands("2026-07-28", ({ id, method }: Json, { say }: Voice) =>
+      say(result(
+        id,
+        method === "resources/read"
+          ? `{"resultType":"complete","ttlMs":60000,"cacheScope":"private","contents":[]}`
+          : tools(hints(), `t${++count}`)
+      )))
+  )
+}
+
+const named = (client: Client.Client) => Effect.map(client.listTools(), ({ tools }) => tools[0]!.name)
+
+describe("2026-07-28 · a cache under attack", () => {
+  for (
+    const [hints, kept] of [
+      ["\"ttlMs\":1e308,\"cacheScope\":\"private\",", undefined],
+      ["\"ttlMs\":9007199254740991,\"cacheScope\":\"private\",", true],
+      ["\"ttlMs\":1e999,\"cacheScope\":\"private\",", undefined],
+      ["\"ttlMs\":-1,\"cacheScope\":\"private\",", false],
+      ["\"ttlMs\":-1e308,\"cacheScope\":\"public\",", false],
+      ["\"ttlMs\":0.5,\"cacheScope\":\"private\",", undefined],
+      ["\"ttlMs\":\"60000\",\"cacheScope\":\"private\",", undefined],
+      ["\"ttlMs\":null,\"cacheScope\":null,", undefined],
+      ["\"ttlMs\":{},\"cacheScope\":[],", undefined],
+      ["\"ttlMs\":60000,\"cacheScope\":\"everybody\",", undefined],
+      ["\"ttlMs\":60000,\"cacheScope\":\"__proto__\",", undefined],
+      ["", undefined]
+    ] as const
+  ) {
+    it.effect(`with ${hints || "nothing"} a list is never kept for longer than maxTtl, and nothing fails but the call`, () =>
+      Effect.gen(function*() {
+        const server = lists(() => hints)
+        const client = yield* Client.make(server.transport)
+        const first = yield* Effect.result(named(client))
+        if (first._tag === "Failure") {
+          assert.isUndefined(kept)
+          return assert.strictEqual(first.failure.reason, "InvalidAnswer")
+        }
+        const again = yield* named(client)
+        if (kept !== undefined) assert.strictEqual(again === "t1", kept)
+        yield* TestClock.adjust("25 hours")
+        assert.notStrictEqual(yield* named(client), again === "t1" ? "t1" : again)
+      }))
+  }
+
+  const garbage: ReadonlyArray<unknown> = [
+    null,
+    0,
+    "x",
+    [],
+    {},
+    { text: null, receivedAt: 0, ttlMs: 1e9 },
+    { text: "", receivedAt: 0, ttlMs: 1e9 },
+    { text: "null", receivedAt: 0, ttlMs: 1e9 },
+    { text: "[]", receivedAt: 0, ttlMs: 1e9 },
+    { text: "{}", receivedAt: 0, ttlMs: 1e9 },
+    { text: "{\"tools\":null}", receivedAt: 0, ttlMs: 1e9 },
+    { text: "[".repeat(100_000), receivedAt: 0, ttlMs: 1e9 },
+    { text: `{"tools":${"[".repeat(50_000)}${"]".repeat(50_000)}}`, receivedAt: 0, ttlMs: 1e9 },
+    { text: tools("", "evil"), receivedAt: Number.NaN, ttlMs: 1e9 },
+    { text: tools("", "evil"), receivedAt: 1e300, ttlMs: 1e9 },
+    { text: tools("", "evil"), receivedAt: -1e300, ttlMs: 1e9 },
+    { text: tools("", "evil"), receivedAt: 0, ttlMs: Number.NaN },
+    { text: tools("", "evil"), receivedAt: 0, ttlMs: "1e9" },
+    { text: tools("", "evil"), receivedAt: "0", ttlMs: 1e9 },
+    { text: tools("", "evil"), receivedAt: 0n, ttlMs: 1n }
+  ]
+
+  garbage.forEach((entry, at) => {
+    it.effect(`garbage in a shared store is no answer (${at})`, () =>
+      Effect.gen(function*() {
+        yield* TestClock.adjust("1 hour")
+        const store: ResponseCache.Store = {
+          get: () => Effect.succeed(entry as ResponseCache.Entry),
+          set: () => Effect.void,
+          invalidate: () => Effect.void
+        }
+        const server = lists(() => "\"ttlMs\":60000,\"cacheScope\":\"public\",")
+        const client = yield* Client.make(server.transport, { cache: { store, server: "s", partition: "p" } })
+        assert.strictEqual(yield* named(client), "t1")
+      }))
+  })
+
+  it.effect("a store that answers with no effect, or throws, fails no call", () =>
+    Effect.gen(function*() {
+      for (
+        const bad of [
+          () => undefined,
+          () => {
+            throw new Error("x")
+          },
+          () => Effect.die("x"),
+          () => Effect.fail("x"),
+          () => Effect.interrupt
+        ]
+      ) {
+        const store = { get: bad, set: bad, invalidate: bad } as unknown as ResponseCache.Store
+        const server = lists(() => "\"ttlMs\":60000,\"cacheScope\":\"public\",")
+        const client = yield* Client.make(server.transport, { cache: { store, server: "s", partition: "p" } })
+        assert.strictEqual(yield* named(client), "t1")
+        server.say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+        assert.strictEqual(yield* named(client), "t2")
+      }
+    }))
+
+  it.effect("MUST NOT be shared: what is private, or has no scope that is known, is nobody else's", () =>
+    Effect.gen(function*() {
+      for (const scope of ["private", "Public", "", "public "]) {
+        const store = ResponseCache.memory()
+        const server = lists(() => `"ttlMs":60000,"cacheScope":${JSON.stringify(scope)},`)
+        const of = (partition: string | undefined) =>
+          Effect.flatMap(
+            Client.make(server.transport, { cache: { store, server: "s", partition } }),
+            (client) => Effect.result(named(client))
+          )
+        const seen = [yield* of("a"), yield* of("b"), yield* of(undefined), yield* of("a\u0000"), yield* of("")]
+        const names = seen.flatMap((got) => got._tag === "Success" ? [got.success] : [])
+        assert.strictEqual(new Set(names).size, names.length, scope)
+      }
+    }))
+
+  it.live("notices with a huge uri, or of very many, cost little", () =>
+    Effect.gen(function*() {
+      const server = lists(() => "\"ttlMs\":60000,\"cacheScope\":\"private\",")
+      const client = yield* Client.make(server.transport)
+      yield* Effect.forEach(Array.from({ length: 1_000 }, (_, at) => at), (at) => client.readResource(`file:///${at}`))
+      assert.strictEqual(server.of("resources/read").length, 1_000)
+      const slashes = `file:///${"a/".repeat(1_000_000)}`
+      const uris = Array.from({ length: 200_000 }, (_, at) => `"file:///x/${at}"`).join()
+      globalThis.gc!()
+      const before = process.memoryUsage().rss
+      const [, took] = yield* timed(Effect.suspend(() => {
+        for (let at = 0; at < 5; at++) {
+          server.say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"${slashes}"}}`)
+        }
+        server.say(
+          `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"resourceSubscriptions":[${uris}]}}}`
+        )
+        return Effect.asVoid(client.listTools({ cache: "bypass" }))
+      }))
+      assert.isBelow(took, 2_500)
+      assert.isBelow(process.memoryUsage().rss - before, 256 * 1024 * 1024)
+    }), 60_000)
+})
