@@ -8,9 +8,15 @@
  * forgotten (404) ends the connection, which the client then opens anew. The request era: each request is one exchange, whose
  * headers mirror it; cancelling it closes that exchange, and a stream that breaks loses its answer.
  *
- * **Gotchas.** The `fetch` of Node gives up a response of which nothing comes for 5 minutes, and browsers open 6 connections to an
- * origin over HTTP/1.1, of which a session holds one: on Node `NodeHttp.transport` has neither limit, and costs less per request.
- * Redirects are followed to the same origin only, with the statuses 307 and 308, and by `fetch` in browsers not at all.
+ * **Gotchas.** The `fetch` of Node gives up a response of which nothing comes for 5 minutes: `NodeHttp.transport` does not, and costs
+ * less per request. Redirects are followed to the same origin only, with the statuses 307 and 308.
+ *
+ * **In web pages.** The server has to let the page in, and read its answers, if it is of another origin (`allowedOrigins` and `Cors` of
+ * our own); a failure of `fetch` says nothing, so that the message of the error, `Open` in the handshake, lists what it may be. Redirects
+ * are not followed. Browsers open 6 connections to an origin over HTTP/1.1, for all of its tabs together, of which each session holds
+ * one, and so does each call while it lasts, and `changes` in the request era: five sessions at most, or HTTP/2. Headers that a page
+ * may not set (`Cookie`, `Origin`, `Host`) are left out without a word; for cookies give a `fetch` with `credentials: "include"`. A host
+ * closes its client on `pagehide`, and the DELETE of the session gets out. Timers of a hidden tab are slow, those of a worker are not.
  *
  * ```ts
  * const program = Effect.gen(function*() {
