@@ -9,7 +9,7 @@ import * as Layer from "effect/Layer"
 import { dot, silence } from "./media.ts"
 
 const simpleText = Tool.layer(
-  Tool.make("test_simple_text", { description: "Answers with text." }),
+  Tool.make("test_simple_text", { description: "Answers with text.", annotations: { readOnlyHint: true } }),
   () => Effect.succeed("This is a simple text response for testing.")
 )
 

@@ -1,55 +1,30 @@
 /**
- * The referee: `npm run conformance -- server [--url <url>] [--verbose]`.
+ * The referee: `npm run conformance -- server [--url <url>] [--verbose]` and `npm run conformance -- client [--verbose]`.
  *
- * Starts `examples/everything` on a free port, or takes the server at `--url`, runs both requirement sets and the whole suite at
- * the older revisions against it, prints a table, and exits 1 when anything that should pass does not.
+ * The server is `examples/everything`, or what is at `--url`; the client is `examples/everything-client`. Prints a table, and exits 1
+ * when anything that should pass does not.
  */
 import { parseArgs } from "node:util"
-import * as Everything from "./everything.ts"
-import { type Outcome, report } from "./report.ts"
-import * as Suite from "./suite.ts"
-
-/**
- * What runs at the same time. The scenarios of 2026-07-28 change the server's lists and watch the clock, half a second at a time,
- * so that they run alone.
- */
-const rounds: ReadonlyArray<ReadonlyArray<Suite.Selection>> = [
-  [{ revision: "2025-11-25" }, { revision: "2025-06-18", whole: true }, { revision: "2025-03-26", whole: true }],
-  [{ revision: "2026-07-28" }]
-]
-
-/** How many scored checks there are for `examples/everything`. */
-const least = { "2026-07-28": 120, "2025-11-25": 70, "2025-06-18": 56, "2025-03-26": 3 }
-
-const judge = async (url: string): Promise<ReadonlyArray<Outcome>> => {
-  const outcomes: Array<Outcome> = []
-  for (const round of rounds) outcomes.push(...await Promise.all(round.map((selection) => Suite.run(url, selection))))
-  return outcomes.toSorted((a, b) => a.revision < b.revision ? 1 : -1)
-}
+import * as Client from "./client.ts"
+import { version } from "./referee.ts"
+import * as Server from "./server.ts"
 
 const main = async (): Promise<void> => {
-  const { positionals, values } = parseArgs({
+  const { positionals: [side, ...more], values } = parseArgs({
     allowPositionals: true,
     options: { url: { type: "string" }, verbose: { type: "boolean", default: false } }
   })
-  if (positionals.length !== 1 || positionals[0] !== "server") {
-    console.error("usage: npm run conformance -- server [--url <url>] [--verbose]")
+  const known = side === "server" || (side === "client" && values.url === undefined)
+  if (!known || more.length > 0) {
+    console.error("usage: npm run conformance -- server [--url <url>] [--verbose] | client [--verbose]")
     process.exitCode = 2
     return
   }
-  const server = values.url === undefined ? await Everything.start() : { url: values.url, stop: async () => {} }
-  try {
-    console.log(`@modelcontextprotocol/conformance ${await Suite.version()} against ${server.url}\n`)
-    const { passed, text } = report(await judge(server.url), {
-      ...(values.verbose ? { width: Infinity } : undefined),
-      // Another server may answer as JSON what only a stream is checked for.
-      ...(values.url === undefined ? { least } : undefined)
-    })
-    console.log(text)
-    if (!passed) process.exitCode = 1
-  } finally {
-    await server.stop()
-  }
+  const width = values.verbose ? Infinity : undefined
+  console.log(`@modelcontextprotocol/conformance ${await version()}`)
+  const { passed, text } = await (side === "server" ? Server.judge(values.url, width) : Client.judge(width))
+  console.log(text)
+  if (!passed) process.exitCode = 1
 }
 
 // A signal alone would end this process without the event that ends the server.

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { type Check, isPassed, report, type Scenario } from "./report.ts"
+import { expected, type Selection } from "./referee.ts"
 import * as Suite from "./suite.ts"
 
 const check = (status: Check["status"], errorMessage?: string): Check => ({
@@ -50,6 +51,13 @@ describe("the referee's report", () => {
     expect(judge(1).passed).toBe(true)
     expect(judge(2).passed).toBe(false)
     expect(judge(2).text).toContain("✗ 2025-11-25: 1 checks, and not 2")
+    const unscored = report([{ revision: "2025-11-25", label: "scored", scenarios }], {
+      least: { "2025-11-25 unscored": 3 }
+    })
+    expect(unscored.passed).toBe(false)
+    expect(unscored.text).toContain("✗ 2025-11-25 unscored: 2 checks, and not 3")
+    const none = report([{ revision: "2025-11-25", label: "scored", scenarios: [] }], { least: { "2025-11-25": 1 } })
+    expect(none.passed).toBe(false)
   })
 
   it("clips long messages", () => {
@@ -72,8 +80,8 @@ describe("the referee's report", () => {
 
 describe("the referee", () => {
   it("lists the scenarios of each selection, those that count first", async () => {
-    const sizes = async (selection: Suite.Selection) => {
-      const scenarios = await Suite.expected(selection)
+    const sizes = async (selection: Selection) => {
+      const scenarios = await expected("server", selection)
       const scored = scenarios.filter(({ scored }) => scored).length
       return [scored, scenarios.length - scored]
     }

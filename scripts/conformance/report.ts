@@ -83,9 +83,12 @@ export interface Report {
 /** How a report is made. */
 export interface Options {
   /** Messages of more characters are clipped: 500 by default. */
-  readonly width?: number
-  /** How many scored checks are to be decided at a revision, at least: one that becomes information would go unnoticed. */
-  readonly least?: { readonly [revision: string]: number }
+  readonly width?: number | undefined
+  /**
+   * How many scored checks are to be decided at a revision, at least, and under `<revision> unscored` how many others: one that
+   * becomes information would go unnoticed.
+   */
+  readonly least?: { readonly [revision: string]: number } | undefined
 }
 
 /** The table, what was left out, and what failed. */
@@ -97,11 +100,15 @@ export const report = (outcomes: ReadonlyArray<Outcome>, { least = {}, width = 5
     const judged = scenarios.filter((scenario) => !isLeftOut(revision, scenario))
     for (const scored of [true, false]) {
       const group = judged.filter((scenario) => scenario.scored === scored)
-      if (group.length === 0) continue
       const checks = tally(group.flatMap(decided), isSuccess)
-      lines.push(row(scored ? revision : "", scored ? label : "unscored", ratio(tally(group, isPassed)), ratio(checks)))
-      const wanted = scored ? least[revision] ?? 0 : 0
-      if (checks.counted < wanted) failures.push("", `✗ ${revision}: ${checks.counted} checks, and not ${wanted}`)
+      if (group.length > 0) {
+        lines.push(
+          row(scored ? revision : "", scored ? label : "unscored", ratio(tally(group, isPassed)), ratio(checks))
+        )
+      }
+      const counted = scored ? revision : `${revision} unscored`
+      const wanted = least[counted] ?? 0
+      if (checks.counted < wanted) failures.push("", `✗ ${counted}: ${checks.counted} checks, and not ${wanted}`)
     }
     const left = scenarios.filter((scenario) => isLeftOut(revision, scenario)).map(({ name }) => name)
     if (left.length > 0) notes.push("", `Left out of ${revision}, unscored, the tasks extension: ${left.join(", ")}`)
