@@ -7,7 +7,7 @@ import type { Transport } from "@skein/runtime/Connection"
 import * as Link from "@skein/server/Link"
 import type * as McpServer from "@skein/server/McpServer"
 import * as Effect from "effect/Effect"
-import * as Redacted from "effect/Redacted"
+import type * as Redacted from "effect/Redacted"
 import * as Ref from "effect/Ref"
 
 // #region ways

@@ -27,8 +27,12 @@ const units: Readonly<Record<string, number>> = {
   characters: 1,
   MiB: 1024 * 1024,
   Mi: 1024 * 1024,
+  Ki: 1024,
+  "Ki characters": 1024,
+  times: 1,
   "Mi characters": 1024 * 1024,
   ms: 1,
+  milliseconds: 1,
   s: 1_000,
   second: 1_000,
   seconds: 1_000,
@@ -36,7 +40,8 @@ const units: Readonly<Record<string, number>> = {
   minute: 60_000,
   minutes: 60_000,
   h: 3_600_000,
-  hour: 3_600_000
+  hour: 3_600_000,
+  hours: 3_600_000
 }
 const amount = (text: string): number | undefined => {
   const [, number = "", unit = ""] = /^([\d,]+|one) ?([A-Za-z ]*)$/.exec(text.trim()) ?? []
@@ -94,7 +99,7 @@ const tables: ReadonlyArray<Table> = Array.from(
 /** The members of the interfaces in a file that have a doc comment. */
 const members = (path: string): ReadonlyArray<{ readonly name: string; readonly doc: string }> =>
   Array.from(
-    read(path).matchAll(/\/\*\*((?:(?!\*\/)[^])*?)\*\/\n {2}readonly (\w+)\?:/g),
+    read(path).matchAll(/\/\*\*((?:(?!\*\/)[^])*?)\*\/\n {2,4}readonly (\w+)\?:/g),
     ([, doc = "", name = ""]) => ({ name, doc: doc.replaceAll(/\s*\n\s*\* ?/g, " ").trim() })
   )
 
@@ -114,10 +119,11 @@ describe.each(tables)("limits.md, of $declared", ({ code, declared, rows }) => {
   it("tells the defaults that the doc comments tell", () => {
     const declared_ = new Map(members(declared).map(({ doc, name }) => [name, doc]))
     for (const { option, stated } of rows) {
-      const said = /([\d,]+(?: (?:MiB|Mi|ms|\w*second|\w*minute|\w*hour)s?)?|one minute)(?: characters)? by default/
-        .exec(
-          declared_.get(option) ?? ""
-        )?.[1]
+      const said =
+        /([\d,]+(?: (?:MiB|Mi|Ki|ms|time|\w*second|\w*minute|\w*hour)s?)?|one minute)(?: characters)? by default/
+          .exec(
+            declared_.get(option) ?? ""
+          )?.[1]
       expect([option, amount(said ?? "")]).toEqual([option, amount(stated)])
     }
   })
@@ -132,11 +138,16 @@ describe.each(tables)("limits.md, of $declared", ({ code, declared, rows }) => {
 })
 
 describe("limits.md", () => {
-  it("has every file of the server that declares a bound", () => {
-    // What is a client's, what is no bound, and what is told with another file.
-    const others = new Set(["packages/server/src/Cors.ts", "packages/server/src/Caching.ts"])
+  it("has every file of the server and the client that declares a bound", () => {
+    // What is no bound, what is told with another file, and what is told in words.
+    const others = new Set([
+      "packages/server/src/Cors.ts",
+      "packages/server/src/Caching.ts",
+      "packages/client/src/internal/http/nodeWire.ts",
+      "packages/client/src/Changes.ts"
+    ])
     const told = new Set(tables.map(({ declared }) => declared))
-    const sources = globSync("packages/server/src/**/*.ts", { cwd: root })
+    const sources = globSync("packages/{server,client}/src/**/*.ts", { cwd: root })
     const missing = sources.filter((path) =>
       !told.has(path) && !others.has(path) &&
       members(path).some(({ doc, name }) => isBound.test(name) && /\d.*by default|by default.*\d/.test(doc))

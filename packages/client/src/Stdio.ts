@@ -48,7 +48,7 @@ export interface Options {
     readonly kill?: Duration.Input | undefined
     /**
      * From the first sign of a server's end (it exits, or closes stdin or stdout) until the connection is over, when the
-     * other signs do not follow; half a second by default. In this time what it wrote last is read.
+     * other signs do not follow; 500 milliseconds by default. In this time what it wrote last is read.
      */
     readonly settle?: Duration.Input | undefined
   } | undefined
