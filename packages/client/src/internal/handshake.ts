@@ -10,6 +10,7 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
+import { TransportError } from "@skein/runtime/Connection"
 import type { Peer } from "@skein/runtime/Peer"
 import type { RequestError } from "@skein/runtime/RequestError"
 import type * as Duration from "effect/Duration"
@@ -99,8 +100,19 @@ const refused = (error: McpError.McpError | RequestError): Probed => {
     : { _tag: "Failed", error: fromRequest("server/discover", error) }
 }
 
+/** A request was lost by itself, over HTTP, where a socket that was kept from before may have been closed meanwhile. */
+const isLostAlone = (error: McpError.McpError | RequestError): boolean =>
+  !McpError.isMcpError(error) && error.reason === "Closed" && error.end === undefined &&
+  error.cause instanceof TransportError && error.cause.reason === "Lost"
+
+/** Sends a request of the handshake, once more where it was lost: none of them does harm. */
+const ask = (peer: Peer, method: string, params: JsonRpc.JsonObject) => {
+  const asked = peer.request(method, params)
+  return Effect.catchIf(asked, isLostAlone, () => asked)
+}
+
 const discover = (peer: Peer, settings: Settings, revision: Revision.Revision): Effect.Effect<Probed> =>
-  Effect.match(peer.request("server/discover", settings.stamp(revision)({})), {
+  Effect.match(ask(peer, "server/discover", settings.stamp(revision)({})), {
     onSuccess: (result) => discovered(revision, result),
     onFailure: refused
   })
@@ -126,7 +138,7 @@ export const initialize = (
   Effect.gen(function*() {
     const method = "initialize"
     const result = yield* Effect.mapError(
-      peer.request(method, settings.introduction(revision)),
+      ask(peer, method, settings.introduction(revision)),
       (failure) => {
         if (!McpError.isMcpError(failure)) return fromHandshake(method, failure)
         // Nothing was negotiated when the peer read it: the data of a refused version is known only in its own era.

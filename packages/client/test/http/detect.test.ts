@@ -181,11 +181,25 @@ for (const [wire, over] of transports) {
         assert.deepInclude(yield* Effect.flip(Client.make(over(url))), { reason: "Open", undelivered: true })
       }))
 
-    it.live("a server that hangs up on the probe: Closed at once, for nothing is known of it", () =>
+    it.live("a server that hangs up on the probe twice: Closed at once, for nothing is known of it", () =>
       Effect.gen(function*() {
         const { hits, url } = yield* served((hit) => hit.cut())
         assert.strictEqual((yield* Effect.flip(Client.make(over(url)))).reason, "Closed")
-        assert.deepStrictEqual(asked(hits), [discover])
+        assert.deepStrictEqual(asked(hits), [discover, discover])
+      }))
+
+    it.live("a probe, or an initialize, that is lost by itself is sent once more: its socket may have been closed meanwhile", () =>
+      Effect.gen(function*() {
+        const cut = new Set<string>()
+        const { hits, url } = yield* served((hit) => {
+          const { method } = hit.json ?? {}
+          if (typeof method !== "string" || cut.has(method)) return Servers.stateless(true)(hit)
+          cut.add(method)
+          hit.cut()
+        })
+        const client = yield* Client.make(over(url))
+        assert.strictEqual(client.revision, "2025-11-25")
+        assert.deepStrictEqual(asked(hits).slice(0, 4), [discover, discover, initialize, initialize])
       }))
   })
 }
@@ -203,20 +217,20 @@ describe("finding out over HTTP", () => {
       assert.strictEqual(hits[1]!.json.params.protocolVersion, "2025-06-18")
     }))
 
-  it.live("2026-07-28 · a server that always says -32022 with the revision that was asked for is asked once", () =>
+  it.live("2026-07-28 · a server that always says -32022 with the revision that was asked for is asked once more", () =>
     Effect.gen(function*() {
       const data = { supported: ["2026-07-28"], requested: "2026-07-28" }
       const { hits, url } = yield* served((hit) => hit.say(Servers.fault(-32022, "Unsupported", data), {}, 400))
       assert.strictEqual((yield* failure(url)).reason, "Negotiation")
-      assert.deepStrictEqual(asked(hits), [discover])
+      assert.deepStrictEqual(asked(hits), [discover, discover])
     }))
 
-  it.live("a server that says -32022 to everything, and lists everything, is asked twice", () =>
+  it.live("a server that says -32022 to everything, and lists everything, is asked three times", () =>
     Effect.gen(function*() {
       const data = { supported: ["2026-07-28", "2025-11-25", "2025-06-18"], requested: "2026-07-28" }
       const { hits, url } = yield* served((hit) => hit.say(Servers.fault(-32022, "Unsupported", data), {}, 400))
       assert.strictEqual((yield* failure(url)).reason, "Negotiation")
-      assert.deepStrictEqual(asked(hits), [discover, initialize])
+      assert.deepStrictEqual(asked(hits), [discover, discover, initialize])
     }))
 
   for (const [code, reason] of [[-32020, "HeaderMismatch"], [-32021, "MissingRequiredClientCapability"]] as const) {

@@ -161,7 +161,7 @@ describe("2026-07-28 · re-probing if the cached assumption later fails", () => 
       }
       const { hits, url: rude } = yield* served((hit) => hit.cut())
       assert.strictEqual((yield* Effect.flip(open(rude, kept("2025-03-26", "streamable")))).reason, "Closed")
-      assert.deepStrictEqual(asked(hits), [initialize])
+      assert.deepStrictEqual(asked(hits), [initialize, initialize])
     }))
 
   it.live("the connection of the failed attempt is closed before the next is opened", () =>
