@@ -55,12 +55,14 @@ describe("hello", () => {
     expect(await source("../packages/server/README.md")).toContain(await source("hello/server.ts"))
     const client = (await source("../packages/client/README.md")).replace("\"node\", args: [\"server.mjs\"]", npm)
     expect(client).toContain(await source("hello/client.ts"))
+    expect(client).toContain(await source("hello/http-client.ts"))
   })
 
-  it("the README shows both to the letter", async () => {
+  it("the README shows them to the letter", async () => {
     const readme = await source("../README.md")
     expect(readme).toContain(await source("hello/server.ts"))
     expect(readme).toContain(await source("hello/client.ts"))
+    expect(readme).toContain(await source("hello/http-client.ts"))
   })
 
   it("the README shows a host's configuration that is JSON", async () => {
@@ -72,14 +74,14 @@ describe("hello", () => {
 describe("README", () => {
   it("shows no program that is not run: each is an example, or part of one, or the newcomer's own", async () => {
     const plain = (text: string): string => text.replaceAll(/^ +/gm, "").trim()
-    const files = ["hello/server.ts", "hello/client.ts", "memory/greet.test.ts"]
+    const files = ["hello/server.ts", "hello/client.ts", "hello/http-client.ts", "memory/greet.test.ts"]
     const examples = plain((await Promise.all(files.map(source))).join("\n"))
     const blocks = Array.from(
       (await source("../README.md")).matchAll(/```ts\n([^]*?)```/g),
       ([, block]) => plain(block!)
     )
     const own = (block: string): boolean => block.includes("name: \"dice\"") || block.includes("callTool(\"roll\"")
-    expect(blocks.length).toBe(6)
+    expect(blocks.length).toBe(7)
     expect(blocks.filter((block) => !own(block) && !examples.includes(block))).toEqual([])
   })
 
