@@ -1,6 +1,7 @@
 /**
  * The tea house over HTTP, on `--port` (3000 unless it is given), or over stdio with `--stdio`.
  */
+import * as Cors from "@skein/server/Cors"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Stdio from "@skein/server/Stdio"
 import * as Layer from "effect/Layer"
@@ -31,5 +32,7 @@ const { port, stdio } = options()
 endWithNpm()
 if (stdio) Stdio.runMain(showing(process.stderr))
 else {
-  NodeHttp.runMain(showing(process.stdout), { port: Number(port), onListening: ({ url }) => welcome(url) })
+  // Pages of this machine may come too: `npm run page` has one.
+  const cors = Cors.make()
+  NodeHttp.runMain(showing(process.stdout), { port: Number(port), cors, onListening: ({ url }) => welcome(url) })
 }

@@ -1,9 +1,10 @@
 /**
- * A tea house: tools with and without structured results, one that takes its time, resources, a template and a prompt.
+ * A tea house: tools with and without structured results, one that takes its time, one that asks, resources, a template and a prompt.
  *
  * `npm start` serves it.
  */
 import * as Content from "@skein/server/Content"
+import * as Elicitation from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
 import * as Progress from "@skein/server/Progress"
 import * as Prompt from "@skein/server/Prompt"
@@ -64,6 +65,16 @@ const order = Tool.layer(
   ({ cake }) => Effect.fail(new SoldOut({ tea: cake }))
 )
 
+const book = Tool.layer(
+  Tool.make("book", { description: "Books a table, and asks for how many.", input: { name: Schema.String } }),
+  ({ name }) =>
+    Effect.gen(function*() {
+      const people = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 8 }))
+      const answer = yield* Elicitation.accepted(Elicitation.form("How many will you be?", { people }))
+      return `A table for ${answer.people} in the name of ${name}.`
+    })
+)
+
 const menu = Resource.layer(
   Resource.make("menu://today", { name: "menu", title: "Today's menu", mimeType: "text/markdown" }),
   Effect.succeed(Object.entries(teas).map(([name, { price }]) => `- ${name}: ${price} EUR`).join("\n"))
@@ -89,5 +100,5 @@ export const TeaHouse = McpServer.layer(
     title: "The tea house",
     instructions: "Greet the guest before anything else."
   },
-  Layer.mergeAll(greet, bill, brew, order, menu, tea, recommend)
+  Layer.mergeAll(greet, bill, brew, order, book, menu, tea, recommend)
 )

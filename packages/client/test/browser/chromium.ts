@@ -90,7 +90,8 @@ export const browse = (
     const { promise, reject, resolve } = Promise.withResolvers<unknown>()
     const found: Readonly<Record<string, string>> = { ...files, "/program.js": program }
     const { url } = yield* http((request, response) => {
-      const { method, url = "/" } = request
+      const { method } = request
+      const url = request.url!.split("?")[0]!
       if (method === "POST") {
         response.end()
         bodyOf(request).then(JSON.parse).then(resolve, reject)
