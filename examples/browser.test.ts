@@ -8,9 +8,9 @@ const chromium = Chromium.find()
 const text = (url: string) => Effect.promise(async () => (await fetch(url)).text())
 
 /** Does in the page what its reader does, and tells what they see. */
-const reader = (house: string): string => `
+const reader = (query: string): string => `
   const frame = document.createElement("iframe")
-  frame.src = "/house?server=${encodeURIComponent(house)}"
+  frame.src = "/house${query}"
   document.documentElement.append(frame)
   await new Promise((resolve) => frame.onload = resolve)
   const page = frame.contentDocument
@@ -65,11 +65,11 @@ describe("npm run page", () => {
     () =>
       Effect.gen(function*() {
         const house = yield* kit.start(kit.program("tour/main.ts", "--port", "0"))
-        const server = yield* kit.start(kit.program("browser/main.ts", "--port", "0"))
-        const at = yield* Effect.promise(() => server.until(/http:\/\/127\.0\.0\.1:\d+\//))
         const url = yield* kit.urlOf(house)
-        const files = { "/house": yield* text(at), "/page.js": yield* text(`${at}page.js`) }
-        const seen = yield* Chromium.browse(chromium!, "", reader(url), files)
+        const server = yield* kit.start(kit.program("browser/main.ts", "--port", "0", "--server", url))
+        const { href, origin, search } = new URL(yield* Effect.promise(() => server.until(/http:\/\/\S+\n/)))
+        const files = { "/house": yield* text(href), "/page.js": yield* text(`${origin}/page.js`) }
+        const seen = yield* Chromium.browse(chromium!, "", reader(search), files)
         expect(seen).toEqual({
           status: "Connected to The tea house, in revision 2026-07-28.",
           tools: ["The bill, please", "book", "brew", "greet", "order"],
@@ -82,7 +82,7 @@ describe("npm run page", () => {
           cancelled: ""
         })
         yield* Effect.promise(() => house.until(/tools\/call brew .* cancelled/))
-        expect((yield* Effect.promise(() => fetch(`${at}none`))).status).toBe(404)
+        expect((yield* Effect.promise(() => fetch(`${origin}/none`))).status).toBe(404)
       })
   )
 })

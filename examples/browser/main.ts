@@ -1,6 +1,6 @@
 /**
- * `npm run page`: a web page that is a guest of the tea house, on `--port` (3001 unless it is given). The house is opened with
- * `npm start`; where it is not on port 3000, the page is told with `?server=http://127.0.0.1:<port>/mcp`.
+ * `npm run page`: serves a web page that is a guest of the tea house, on `--port` (3001 unless it is given). The house is what
+ * `npm start` opens; where it is elsewhere than on port 3000, `--server` says where.
  */
 import { build } from "esbuild"
 import { readFile } from "node:fs/promises"
@@ -30,7 +30,12 @@ const files = new Map([
   ["/page.js", { type: "text/javascript; charset=utf-8", body: program!.contents }]
 ])
 
-const { values } = parseArgs({ options: { port: { type: "string", default: "3001" } } })
+const { values } = parseArgs({
+  options: {
+    port: { type: "string", default: "3001" },
+    server: { type: "string", default: "http://127.0.0.1:3000/mcp" }
+  }
+})
 
 const server = createServer((request, response) => {
   const file = files.get(request.url!.split("?")[0]!)
@@ -41,5 +46,7 @@ const server = createServer((request, response) => {
 endWithNpm()
 server.listen(Number(values.port), "127.0.0.1", () => {
   const { port } = server.address() as { readonly port: number }
-  console.log(`A guest of the tea house (npm start): open http://127.0.0.1:${port}/ in a browser`)
+  const url = new URL(`http://127.0.0.1:${port}/`)
+  url.searchParams.set("server", values.server)
+  console.log(`A guest of the tea house (npm start), in a browser:\n${url}`)
 })

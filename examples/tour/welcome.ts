@@ -23,7 +23,8 @@ export const lines = (url: string) => ({
     `curl ${url} -H 'content-type: application/json' -H 'mcp-protocol-version: 2026-07-28'`,
     `-H 'mcp-method: tools/call' -H 'mcp-name: bill'`,
     `-d '${body}'`
-  ].join(" \\\n  ")
+  ].join(" \\\n  "),
+  page: `npm run page -- --server ${url}`
 })
 
 const say = (text: string) => Effect.sync(() => console.log(text))
@@ -31,7 +32,7 @@ const heading = (text: string): string => styleText(["bold", "cyan"], text)
 const quiet = (text: string): string => styleText("gray", text)
 
 const connecting = (url: string): string => {
-  const { claude, curl, inspector } = lines(url)
+  const { claude, curl, inspector, page } = lines(url)
   return `
 ${heading("The tea house is open.")}  ${url}
 
@@ -43,6 +44,9 @@ ${inspector}
 
 ${quiet("From a shell, with nothing but curl:")}
 ${curl}
+
+${quiet("From a web page, with the client of this tree:")}
+${page}
 
 ${quiet("Requests are shown here as they pass. The first guest is this program, once in each era of the protocol:")}
 `

@@ -66,8 +66,7 @@ const listen = (client: Client.Client): void => {
   byId("controls", HTMLFieldSetElement).disabled = false
 }
 
-const query = new URLSearchParams(location.search)
-const url = query.get("server") ?? "http://127.0.0.1:3000/mcp"
+const url = new URLSearchParams(location.search).get("server") ?? "http://127.0.0.1:3000/mcp"
 
 const visit = Effect.gen(function*() {
   const client = yield* Client.make(Http.transport({ url }), { info: { name: "page", version: "1.0.0" } })
