@@ -64,3 +64,24 @@ export class ClientError extends Data.TaggedError("ClientError")<{
   readonly undelivered?: boolean | undefined
   readonly cause?: unknown
 }> {}
+
+/** What is surely there, by the reason. */
+interface Told {
+  readonly Protocol: { readonly error: McpError.McpError }
+  readonly Tool: { readonly result: CallToolResult }
+}
+
+/** A failure of one reason, with what is surely there then: `error` for `Protocol`, `result` for `Tool`. */
+export type Of<R extends Reason> = ClientError & { readonly reason: R } & (R extends keyof Told ? Told[R] : unknown)
+
+/**
+ * Tells failures of one reason from all others, for `Effect.catchIf` and its like.
+ *
+ * ```ts
+ * client.callTool("order", { tea }, { output: Order }).pipe(
+ *   Effect.catchIf(ClientError.is("Tool"), ({ result }) => show(result.content)),
+ *   Effect.catchIf(ClientError.is("Protocol"), ({ error }) => Effect.logError(error.code))
+ * )
+ * ```
+ */
+export const is = <R extends Reason>(reason: R) => (error: ClientError): error is Of<R> => error.reason === reason

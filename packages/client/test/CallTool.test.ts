@@ -1,6 +1,7 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type { McpError } from "@skein/protocol/McpError"
 import type { ListToolsResult } from "@skein/protocol/Tool"
 import * as Revision from "@skein/protocol/Revision"
 import * as Context from "effect/Context"
@@ -9,8 +10,8 @@ import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../src/Client.ts"
-import type { ClientError } from "../src/ClientError.ts"
-import { ok, type Script, scripted, speaks } from "./support/scripted.ts"
+import { type ClientError, is } from "../src/ClientError.ts"
+import { ok, refuse, type Reply, type Script, scripted, speaks } from "./support/scripted.ts"
 
 const Sum = Schema.Struct({ sum: Schema.NumberFromString })
 const json = { type: "text", text: "{\"sum\":\"3\"}" }
@@ -68,6 +69,28 @@ describe("a typed call of a tool", () => {
       assert.strictEqual(error.reason, "Tool")
       assert.strictEqual(error.message, "The tool weather failed: no such city")
       assert.deepStrictEqual(error.result as JsonObject, { resultType: "complete", ...result })
+    }))
+
+  it.effect("what the tool says and what the protocol says are told apart by `is`, with what is surely there", () =>
+    Effect.gen(function*() {
+      const said = (result: Reply) =>
+        Effect.gen(function*() {
+          const { client } = yield* open("2025-11-25", () => result)
+          return yield* client.callTool("weather", {}, { output: Sum }).pipe(
+            Effect.catchIf(is("Tool"), ({ result }) => {
+              expectTypeOf(result).toEqualTypeOf<CallToolResult>()
+              return Effect.succeed(result.content[0])
+            }),
+            Effect.catchIf(is("Protocol"), ({ error }) => {
+              expectTypeOf(error).toEqualTypeOf<McpError>()
+              return Effect.succeed(error.code)
+            })
+          )
+        })
+      const text = { type: "text", text: "no such city" }
+      assert.deepInclude(yield* said(ok({ content: [text], isError: true })), text)
+      assert.strictEqual(yield* said(refuse(-32602, "Unknown tool: weather")), -32602)
+      assert.strictEqual((yield* Effect.flip(said(ok({ content: [] })))).reason, "InvalidAnswer")
     }))
 
   it.effect("without a schema a result with isError is a result", () =>

@@ -90,12 +90,22 @@ interface Asked {
   readonly method: string
 }
 
+// To the server it is a method that is not there; the host wants to know what is missing.
+const unprovided: Readonly<Record<InputRequest["method"], string>> = {
+  "elicitation/create": "Elicitation",
+  "roots/list": "Roots",
+  "sampling/createMessage": "Sampling"
+}
+
 const failed = ({ key, method, question }: Asked, { cause, error, reason }: Refusal): ClientError => {
   const asked = `${quoted(key)} (${question.method})`
+  const why = error.reason === "MethodNotFound"
+    ? `the client was made without the service ${unprovided[question.method]}`
+    : error.message
   return new ClientError({
     reason,
     method,
-    message: `The server asks ${asked} before it answers ${method}: ${error.message}`,
+    message: `The server asks ${asked} before it answers ${method}: ${why}`,
     cause
   })
 }

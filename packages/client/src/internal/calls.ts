@@ -8,6 +8,7 @@ import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
 import type { ListToolsResult } from "@skein/protocol/Tool"
 import type { CallOptions } from "@skein/runtime/Exchange"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { ClientError } from "../ClientError.ts"
@@ -122,7 +123,7 @@ interface Errand<P, R> {
 
 /** Writes a request and sends it on the line that is open; again on another one, where that does no harm. */
 const deliver = <P, R>({ desk, method, options, repeatable }: Errand<P, R>, params: P) =>
-  replayed({ keeper: desk.keeper, repeatable }, method, options, (line, asked) => {
+  replayed({ keeper: desk.keeper, repeatable }, method, options, (line, asked, startedAt) => {
     // It had to wait, or is made again, and may be for another server.
     const refused = asked === options ? undefined : refusal(desk, line, method)
     if (refused !== undefined) return Effect.fail(refused)
@@ -135,7 +136,7 @@ const deliver = <P, R>({ desk, method, options, repeatable }: Errand<P, R>, para
     const sent = mirrors
       ? sendMirrored(desk, line, method.name, written.success, asked)
       : send(line, method.name, written.success, asked)
-    return Effect.map(sent, (raw) => ({ line, raw }))
+    return Effect.map(sent, (raw) => ({ line, raw, startedAt }))
   })
 
 /**
@@ -157,8 +158,16 @@ const attended: typeof deliver = (errand, params) => {
   )
 }
 
+/** The call with what its last round has left of its time in all; nothing where it has left none. */
+const remaining = <P, R>(errand: Errand<P, R>, startedAt: number): Errand<P, R> | undefined => {
+  const { desk: { keeper }, options } = errand
+  const before = options.maxTimeout === undefined ? keeper.patience.maxTimeout : Duration.toMillis(options.maxTimeout)
+  const maxTimeout = before - (keeper.now() - startedAt)
+  return maxTimeout > 0 ? { ...errand, options: { ...options, maxTimeout } } : undefined
+}
+
 const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Effect<Got<R>, ClientError> =>
-  Effect.flatMap(attended(errand, params), ({ line, raw }) => {
+  Effect.flatMap(attended(errand, params), ({ line, raw, startedAt }) => {
     const { desk, method } = errand
     const { name } = method
     const decoded = decode(method as Method.RequestMethod<unknown, R>, desk, line, raw)
@@ -183,6 +192,11 @@ const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Ef
       // "Servers MUST include at least one of `inputRequests` or `requestState` in every `InputRequiredResult` response."
       return Effect.fail(invalid(name, `The server wants input before it answers ${name}, and does not say which`))
     }
+    const next = remaining(errand, startedAt)
+    if (next === undefined) {
+      const message = `No answer to ${name} but questions within its time in all (maxTimeout)`
+      return Effect.fail(new ClientError({ reason: "TimedOut", method: name, message }))
+    }
     return Effect.flatMap(desk.answers.fulfil(line, name, inputRequests ?? {}), (inputResponses) => {
       const reply: Reply = {
         ...(Object.keys(inputResponses).length === 0 ? undefined : { inputResponses }),
@@ -190,7 +204,7 @@ const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Ef
         ...(requestState === undefined ? undefined : { requestState })
       }
       const { inputResponses: _, requestState: __, ...first } = params as P & Reply
-      return round(errand, { ...first, ...reply } as P, rounds + 1)
+      return round(next, { ...first, ...reply } as P, rounds + 1)
     })
   })
 

@@ -28,9 +28,9 @@ type Named = Pick<Method.AnyRequest, "name">
 
 /**
  * Makes a request on a line. The options are those of the call or, when it had to wait or is made again, with what is left of its time;
- * then the line may be another one than that which the call was judged by.
+ * then the line may be another one than that which the call was judged by. `startedAt` is when it was to be made first.
  */
-type Attempt<A> = (line: Line, options: RequestOptions) => Effect.Effect<A, ClientError>
+type Attempt<A> = (line: Line, options: RequestOptions, startedAt: number) => Effect.Effect<A, ClientError>
 
 /** Too many requests, or a server or gateway that cannot answer now. */
 const busy: ReadonlySet<number | undefined> = new Set([429, 502, 503, 504])
@@ -61,6 +61,7 @@ class Course<A> {
   readonly #method: string
   readonly #options: RequestOptions
   readonly #attempt: Attempt<A>
+  readonly #startedAt: number
   readonly #timeout: number
   readonly #last: number
   #deadline: number
@@ -73,6 +74,7 @@ class Course<A> {
     this.#method = method
     this.#options = options
     this.#attempt = attempt
+    this.#startedAt = startedAt
     this.#timeout = options.timeout === undefined ? patience.timeout : Duration.toMillis(options.timeout)
     this.#last = startedAt +
       (options.maxTimeout === undefined ? patience.maxTimeout : Duration.toMillis(options.maxTimeout))
@@ -86,7 +88,7 @@ class Course<A> {
 
   /** Sends it on a line about which something is only assumed; the first answer confirms it, or refutes it. */
   assuming(line: Line): Effect.Effect<A, ClientError> {
-    return Effect.flatMap(Effect.result(this.#attempt(line, this.#options)), (result) => {
+    return Effect.flatMap(Effect.result(this.#attempt(line, this.#options, this.#startedAt)), (result) => {
       if (Result.isSuccess(result)) {
         line.assumed = false
         return Effect.succeed(result.success)
@@ -146,7 +148,7 @@ class Course<A> {
     // One that asks for progress has its whole timeout from report to report.
     const timeout = this.#options.onProgress === undefined ? this.#left : this.#timeout
     const options = { ...this.#options, timeout, maxTimeout: Math.max(this.#last - this.#keeper.now(), 1) }
-    return Effect.catch(this.#attempt(line, options), (error) => this.failed(line, error))
+    return Effect.catch(this.#attempt(line, options, this.#startedAt), (error) => this.failed(line, error))
   }
 
   /** Waits for a line as long as the request may wait. */
@@ -186,7 +188,7 @@ export const replayed = <A>(
   if (line === undefined) return course().start
   if (line.assumed === true) return course().assuming(line)
   return Effect.catch(
-    attempt(line, options),
+    attempt(line, options, startedAt),
     (error) => isPassing(error) ? course().failed(line, error) : Effect.fail(error)
   )
 }

@@ -8,7 +8,8 @@ import type { CallOptions } from "@skein/runtime/Exchange"
  * `onProgress` to ask the server for progress. What `onProgress` throws is logged.
  *
  * Both cover what a lost connection costs: the wait for the next one, and the request made again there. One that asks for progress
- * has a whole `timeout` each time that it is made, and `maxTimeout` for all of it.
+ * has a whole `timeout` each time that it is made, and `maxTimeout` for all of it. So has one that is answered with questions
+ * (`input_required`), from round to round; the time that the host takes to answer them counts for neither.
  */
 export interface RequestOptions extends Pick<CallOptions, "timeout" | "maxTimeout" | "onProgress" | "onNotification"> {
   /**

@@ -1,5 +1,6 @@
 /** 2026-07-28, multi round-trip requests: a request that is answered with questions is made again with their answers. */
 import { assert, describe, it } from "@effect/vitest"
+import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -35,6 +36,8 @@ const accepted = (n: string) => ({ action: "accept", content: { n } })
 
 const paramsOf = (server: { readonly requests: (method: string) => ReadonlyArray<Json> }, method = "tools/call") =>
   server.requests(method).map(({ params: { _meta, ...params } }) => params)
+
+const questions = { resultType: "input_required", requestState: "s", inputRequests: { q: elicit() } }
 
 describe("2026-07-28", () => {
   it.effect("the client MUST construct the requested inputs before retrying the original request", () =>
@@ -308,6 +311,16 @@ describe("2026-07-28", () => {
       assert.isUndefined(({} as Json).action)
     }))
 
+  it.effect("a question that nobody here answers: the error names the service that is missing", () =>
+    Effect.gen(function*() {
+      for (const [question, service] of [[elicit(), "Elicitation"], [sample(), "Sampling"], [list, "Roots"]] as const) {
+        const { client } = yield* playing(Layer.empty, [inputRequired({ q: question })])
+        const error = yield* Effect.flip(client.callTool("t"))
+        assert.strictEqual(error.reason, "Unsupported")
+        assert.include(error.message, `the client was made without the service ${service}`)
+      }
+    }))
+
   it.effect("nothing that the server names is shown at length in an error", () =>
     Effect.gen(function*() {
       const { client } = yield* playing(Layer.empty, [inputRequired({ ["k".repeat(100_000)]: list })])
@@ -326,5 +339,49 @@ describe("2026-07-28", () => {
       yield* Deferred.succeed(answered, Elicitation.cancel)
       yield* turns()
       assert.strictEqual(call.pollUnsafe()?._tag, "Success")
+    }))
+
+  it.effect("maxTimeout is for what the server takes in all rounds together; then nobody is asked any more", () =>
+    Effect.gen(function*() {
+      let asked = 0
+      const host = Elicitation.layer({
+        form: () =>
+          Effect.as(Effect.sleep("2 hours"), Elicitation.cancel).pipe(Effect.tap(() => Effect.sync(() => asked++)))
+      })
+      const { client, server } = yield* open("2026-07-28", host, () => "silence", { limits: { timeout: 100 } })
+      const call = yield* fork(Effect.flip(client.callTool("t", {}, { maxTimeout: 150 })))
+      const answered = (n: number) =>
+        Effect.gen(function*() {
+          yield* turns()
+          yield* TestClock.adjust(60)
+          assert.strictEqual(server.requests("tools/call").length, n)
+          server.send(JsonRpc.success(server.requests("tools/call")[n - 1]!.id, questions))
+          yield* turns()
+        })
+      for (const n of [1, 2]) {
+        yield* answered(n)
+        yield* TestClock.adjust("2 hours")
+        yield* turns()
+        assert.strictEqual(asked, n)
+      }
+      // Of 150 ms it has taken 120: the third round has 30.
+      yield* TestClock.adjust(29)
+      assert.isUndefined(call.pollUnsafe())
+      yield* TestClock.adjust(1)
+      yield* turns()
+      const exit = call.pollUnsafe()
+      assert.strictEqual(exit?._tag, "Success")
+      assert.deepInclude(exit?._tag === "Success" ? exit.value : undefined, {
+        reason: "TimedOut",
+        method: "tools/call"
+      })
+      assert.deepStrictEqual([asked, server.requests("tools/call").length], [2, 3])
+    }))
+
+  it.effect("questions that come when maxTimeout is over are put to nobody", () =>
+    Effect.gen(function*() {
+      const { client } = yield* playing(echo, [inputRequired({ q: elicit() })])
+      const error = yield* Effect.flip(client.callTool("t", {}, { maxTimeout: 0 }))
+      assert.strictEqual(error.reason, "TimedOut")
     }))
 })
