@@ -6,17 +6,18 @@ import * as Stream from "effect/Stream"
 // #region changes
 export const follow = (client: Client.Client, uri: string, show: (text: string) => Effect.Effect<void>) => {
   const read = Effect.flatMap(client.readResource(uri), ({ contents }) => show(JSON.stringify(contents)))
+  const list = Effect.flatMap(client.allTools, (tools) => show(`${tools.length} tools`))
   return client.changes({ tools: true, uris: [uri] }).pipe(
     Stream.runForEach((change) => {
       switch (change._tag) {
         case "Subscribed": // From here on nothing is missed. What was before, read now.
-          return read
+          return Effect.andThen(list, read)
+        case "Gap": // `Subscribed` follows; not after `Overflow`, when we were too slow.
+          return change.reason === "Overflow" ? Effect.andThen(list, read) : Effect.void
+        case "ToolListChanged":
+          return list
         case "ResourceUpdated":
           return read
-        case "ToolListChanged":
-          return Effect.flatMap(client.allTools, (tools) => show(`${tools.length} tools`))
-        case "Gap": // `Overflow` alone is not followed by `Subscribed`.
-          return change.reason === "Overflow" ? read : Effect.void
         default:
           return Effect.void
       }

@@ -23,6 +23,7 @@ import * as Calling from "../programs/calling.ts"
 import * as Connecting from "../programs/connecting.ts"
 import edge from "../programs/edge.ts"
 import { Orders } from "../programs/errors.ts"
+import { greet } from "../programs/first.ts"
 import * as Following from "../programs/following.ts"
 import { Hello } from "../programs/hello.ts"
 import { NoteServer } from "../programs/resources.ts"
@@ -32,12 +33,13 @@ import { read } from "./blocks.ts"
 import { connect, counted, eras, hello, inMemory } from "./kit.ts"
 import { start } from "./process.ts"
 
-describe("programs/connecting.ts", () => {
+describe("programs/first.ts and programs/connecting.ts", () => {
   it.live("by each way the same server says the same", () =>
     Effect.gen(function*() {
       const context = yield* Layer.build(Layer.provideMerge(NodeHttp.layer({ port: 0, grace: 0 }), Hello))
       const { url } = Context.get(context, NodeHttp.Listening)
       const ways = Connecting.ways(hello, url, Context.get(context, McpServer.McpServer))
+      expect(yield* greet(url)).toMatchObject([{ text: "Hello, Ada!" }])
       expect(yield* Connecting.look(ways.process)).toMatchObject({ server: "hello", tools: ["greet"] })
       for (const transport of [ways.fetch, ways.node, ways.memory]) {
         const seen = yield* Connecting.look(transport)
@@ -141,17 +143,21 @@ describe.each(eras)("programs/following.ts, %s", (revision) => {
     Effect.gen(function*() {
       const client = yield* connect(NoteServer, { revisions: [revision] })
       const heard: Array<string> = []
-      const twice = yield* Deferred.make<void>()
+      const thrice = yield* Deferred.make<void>()
       const show = (text: string) =>
         Effect.andThen(
           Effect.sync(() => heard.push(text)),
-          (count) => count === 1 ? Effect.asVoid(Effect.forkDetach(write)) : Deferred.succeed(twice, undefined)
+          (count) =>
+            count === 2
+              ? Effect.asVoid(Effect.forkDetach(write))
+              : count === 3
+              ? Deferred.succeed(thrice, undefined)
+              : Effect.void
         )
       const write = Effect.orDie(client.callTool("write", { text: "drink tea" }))
       yield* Effect.forkChild(Following.follow(client, "notes://folders", (text) => Effect.asVoid(show(text))))
-      yield* Deferred.await(twice)
-      expect(heard.length).toBe(2)
-      expect(heard[0]).toContain("notes://folders")
+      yield* Deferred.await(thrice)
+      expect(heard).toEqual(["1 tools", expect.stringContaining("notes://folders"), heard[1]])
     }))
 
   it.effect("the server's log is in ours, at the level that was set", () => {
