@@ -88,7 +88,8 @@ describe("a typed call of a tool", () => {
           )
         })
       const text = { type: "text", text: "no such city" }
-      assert.deepInclude(yield* said(ok({ content: [text], isError: true })), text)
+      const told: unknown = yield* said(ok({ content: [text], isError: true }))
+      assert.deepStrictEqual(told, text)
       assert.strictEqual(yield* said(refuse(-32602, "Unknown tool: weather")), -32602)
       assert.strictEqual((yield* Effect.flip(said(ok({ content: [] })))).reason, "InvalidAnswer")
     }))
