@@ -52,8 +52,8 @@ if (chromium === undefined) {
         judgePage(page, servers, origin)
         judgePage(inWorker, servers, origin)
         for (const { sessions, streams } of Object.values(endpoints)) assert.deepEqual([sessions, streams], [0, 0])
-        // Of a visit, of the pool, and the five: each session was ended once.
-        assert.strictEqual(verbs.filter((verb) => verb === "DELETE").length, 2 * 7)
+        // Of a visit, of the pool, and those beside each other: each session was ended once.
+        assert.strictEqual(verbs.filter((verb) => verb === "DELETE").length, 2 * (2 + 5 + 8))
       }))
 
     it.live("2025-11-25 · transports, session management · a page that is left SHOULD send a DELETE, and sends one", () =>

@@ -126,12 +126,18 @@ const pooled = ({ modern, nobody, session }: Servers) =>
     return (yield* pool.tools).map(({ result, server }) => [server, Result.isSuccess(result)])
   }).pipe(Effect.scoped)
 
-/** As many sessions beside each other as six connections take: each holds one for its stream, and one is left for what is asked. */
-const beside = (url: string) =>
+/**
+ * As many sessions beside each other as six connections take, each of which holds one for its stream, with one left for what is asked;
+ * or more, which hold none.
+ */
+const beside = (url: string, count: number, listen: boolean) =>
   Effect.gen(function*() {
-    const clients = yield* Effect.all([1, 2, 3, 4, 5].map(() => Client.make(Http.transport({ url }))), {
-      concurrency: "unbounded"
-    })
+    const clients = yield* Effect.all(
+      Array.from({ length: count }, () => Client.make(Http.transport({ url, listen }))),
+      {
+        concurrency: "unbounded"
+      }
+    )
     return yield* Effect.all(
       clients.map((client) => Effect.map(client.callTool("steps"), textOf)),
       { concurrency: "unbounded" }
@@ -148,7 +154,8 @@ export const run = (servers: Servers) =>
       modern: yield* told(visit(servers.modern)),
       session: yield* told(visit(servers.session)),
       pooled: yield* told(pooled(servers)),
-      beside: yield* told(beside(servers.session)),
+      beside: yield* told(beside(servers.session, 5, true)),
+      deaf: yield* told(beside(servers.session, 8, false)),
       refused: {
         foreign: yield* refusalOf(servers.foreign),
         unreadable: yield* refusalOf(servers.unreadable),

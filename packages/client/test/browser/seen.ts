@@ -22,7 +22,8 @@ export const expected = {
   modern: visit("modern", "2026-07-28", 1, "Closed"),
   session: visit("session", "2025-11-25", 0, "nothing is lost"),
   pooled: [["modern", true], ["session", true], ["nobody", false]],
-  beside: ["done", "done", "done", "done", "done"]
+  beside: Array(5).fill("done"),
+  deaf: Array(8).fill("done")
 }
 
 /** That a page was told all that it can be told. */

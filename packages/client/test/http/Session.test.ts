@@ -396,6 +396,21 @@ describe("what may have been missed", () => {
       yield* until(() => without.told.gaps.length === 1)
       expect(without.told.gaps[0]).toMatchObject({ reason: "Refused", status: 405 })
     }))
+
+  it.effect("is not asked for with `listen: false`, and that is told", () =>
+    Effect.gen(function*() {
+      const server = yield* served(session((hit) => hit.result(), { listen: (hit) => hit.stream() }))
+      const { request, told } = yield* entered({ url: server.url, listen: false })
+      request(1, "tools/list")
+      yield* until(() => told.answer(1) !== undefined)
+      yield* TestClock.adjust("1 hour")
+      yield* settle
+      expect(server.by("GET")).toEqual([])
+      expect(told.gaps).toMatchObject([{
+        reason: "Refused",
+        message: "its own stream is not asked for (listen: false)"
+      }])
+    }))
 })
 
 describe("an answer in the name of another request", () => {

@@ -35,6 +35,12 @@ export const resuming = (
   }
 })
 
+/** Nothing is listened to, since the host wants it so. */
+export const unheard = new TransportError({
+  reason: "Refused",
+  message: "its own stream is not asked for (listen: false)"
+})
+
 /** Listens to what the server has to say by itself, if it has a stream for that. */
 export const listen = (road: Road, session: Session, stream: EventStream): Effect.Effect<void> => {
   const following: Following = {

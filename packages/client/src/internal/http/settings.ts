@@ -78,6 +78,12 @@ export interface Settings {
    */
   readonly endpointTimeout?: Duration.Input | undefined
   readonly resumption?: Resumption | undefined
+  /**
+   * Whether a session asks for the stream on which the server speaks by itself: yes by default. Without it a session holds no
+   * connection while nothing is asked, and hears nothing but what belongs to its calls: `changes` fails with `Unsupported`. For web
+   * pages and workers that have a few connections for many sessions; the request era has no such stream.
+   */
+  readonly listen?: boolean | undefined
 }
 
 /** The settings, read; times in milliseconds. */
@@ -95,6 +101,7 @@ export interface Resolved {
   readonly postTimeout: number
   readonly endpointTimeout: number
   readonly resumption: ResolvedResumption
+  readonly listen: boolean
 }
 
 /** See {@link Resumption}; times in milliseconds. */
@@ -171,6 +178,7 @@ export const resolve = (settings: Settings, context: Context.Context<never>): Re
     maxUntaken: settings.maxUntaken ?? 1_024,
     postTimeout: millis(settings.postTimeout, 30_000),
     endpointTimeout: millis(settings.endpointTimeout, 10_000),
-    resumption: resumptionOf(settings.resumption)
+    resumption: resumptionOf(settings.resumption),
+    listen: settings.listen ?? true
   }
 }

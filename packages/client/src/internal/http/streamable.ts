@@ -15,7 +15,7 @@ import { Posts } from "./posts.ts"
 import { errorText, failureIn, mediaType, refusal, unusable } from "./refusal.ts"
 import { ofNotification, ofRequest } from "./requestHeaders.ts"
 import { Session } from "./session.ts"
-import { listen, resuming } from "./sessionStreams.ts"
+import { listen, resuming, unheard } from "./sessionStreams.ts"
 import type { Resolved } from "./settings.ts"
 import { EventStream, Final, follow, type Outcome } from "./stream.ts"
 import type { WireReply, WireRequest } from "./wire.ts"
@@ -315,11 +315,7 @@ export class Streamable implements Lane {
           done: (error) => {
             this.#accepted(notification.method, error)
             if (this.#session.gone) return
-            const stream = new EventStream(
-              this.#settings,
-              (data) => this.#deliver(JsonRpc.parseText(data), undefined)
-            )
-            this.#road.fork(listen(this.#road, this.#session, stream))
+            this.#listen()
             const waiting = this.#gate ?? []
             this.#gate = undefined
             this.#told = 0
@@ -330,6 +326,12 @@ export class Streamable implements Lane {
     }
     const headers = this.#modern === undefined ? this.#session.headers : ofNotification(notification, this.#modern)
     this.#post(body, headers, false, notification.method !== "notifications/cancelled")
+  }
+
+  #listen(): void {
+    if (!this.#settings.listen) return this.#road.missed(unheard)
+    const stream = new EventStream(this.#settings, (data) => this.#deliver(JsonRpc.parseText(data), undefined))
+    this.#road.fork(listen(this.#road, this.#session, stream))
   }
 
   #posting(body: string, headers: Headers): WireRequest {
