@@ -43,7 +43,7 @@ export const judgePage = ({ refused, ...seen }: Seen, servers: Servers, page: st
           new URL(url).origin
         } cannot be asked: Failed to fetch. A page is not told why. Perhaps nobody listens there; ` +
         `or the server does not let pages of ${page} in, or read its answers (CORS); or this page may not ask it ` +
-        "(https: asks http:, Content-Security-Policy)"
+        "(https: asks http:, Content-Security-Policy, the local network)"
     })
   }
   assert.deepEqual(moved, {

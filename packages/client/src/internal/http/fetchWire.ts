@@ -45,7 +45,7 @@ const lost = (request: WireRequest, cause: unknown): TransportError => {
   const message =
     `${origin} cannot be asked: ${messageOf(cause)}. A page is not told why. Perhaps nobody listens there; or the ` +
     `server does not let pages of ${page} in, or read its answers (CORS); or this page may not ask it (https: asks http:, ` +
-    "Content-Security-Policy)"
+    "Content-Security-Policy, the local network)"
   return new TransportError({ reason: "Open", message, cause })
 }
 
