@@ -29,9 +29,13 @@ interface Field {
 /** A name of the server's in a message, cut short. */
 const quoted = (name: string): string => JSON.stringify(name.slice(0, 64))
 
-const fieldOf = (schema: RequestedSchema["properties"][string]): Result.Result<Field, string> => {
+// The steps of all fields together, and those that any field has. A form is read in one go, defaults and all.
+const maxSteps = 5_000_000
+const leastSteps = 10_000
+
+const fieldOf = (schema: RequestedSchema["properties"][string], steps: number): Result.Result<Field, string> => {
   const format = "format" in schema ? schema.format : undefined
-  return Result.mapBoth(SchemaValidation.compile(schema), {
+  return Result.mapBoth(SchemaValidation.compile(schema, { maxSteps: steps }), {
     onFailure: ({ message }) => message,
     onSuccess: ({ problems }) => ({
       problem: (value: unknown) => {
@@ -54,8 +58,9 @@ export const read = (
   const defaults = new Map<string, ElicitValue>()
   const given = Object.entries(properties)
   if (given.length > maxFields) return Result.fail(`The form has ${given.length} fields, more than ${maxFields}`)
+  const steps = Math.max(leastSteps, Math.floor(maxSteps / given.length))
   for (const [name, schema] of given) {
-    const field = fieldOf(schema)
+    const field = fieldOf(schema, steps)
     if (Result.isFailure(field)) return Result.fail(`The field ${quoted(name)} cannot be used: ${field.failure}`)
     fields.set(name, field.success)
     const { default: value } = schema

@@ -4,7 +4,7 @@
  * are run here, in step with the text, with all alternatives at once. Look-around and references to groups cannot be run so,
  * and are refused.
  */
-import type { Work } from "./Work.ts"
+import { GivenUp, type Work } from "./Work.ts"
 
 /** Whether a pattern is found in a text. */
 export type Test = (text: string, work: Work) => boolean
@@ -145,6 +145,34 @@ type Instruction =
   | { readonly _tag: "Jump"; to: ReadonlyArray<number> }
   | { readonly _tag: "Found" }
 
+/**
+ * How many characters the engine may look at for each character of the text, where the choices are few: it begins anew at each of them,
+ * and `a{1000000000}` or a long word is looked at to its end every time.
+ */
+const span = (node: Node): number => {
+  switch (node._tag) {
+    case "Character":
+    case "Assertion":
+      return 1
+    case "Sequence":
+    case "Choice":
+      return node.nodes.reduce((sum, child) => sum + span(child), 0)
+    case "Repeat":
+      return Math.max(1, node.min) * span(node.node)
+  }
+}
+
+// Longer patterns are not given to the engine.
+const maxSource = 1000
+const maxSpan = 256
+
+/** Whether the engine takes linear time. Then it is the quicker one. */
+const isPlain = (source: string, root: Node, anchored: boolean): boolean => {
+  if (source.length > maxSource) return false
+  const many = choices(root)
+  return (many === 0 && (anchored || span(root) <= maxSpan)) || (many === 1 && anchored && span(root) <= maxSpan)
+}
+
 /** The most instructions of a pattern: each of a counted repetition is one of its own. */
 const maxInstructions = 2000
 
@@ -247,17 +275,23 @@ const run = (program: ReadonlyArray<Instruction>, anchored: boolean): Test => (t
  */
 export const compile = (source: string, trusted: boolean): Test => {
   const native = new RegExp(source, "u")
-  const engine: Test = (text, work) => {
-    work.spend(text.length >> 6)
-    return native.test(text)
+  const engine = (steps: number): Test => (text, work) => {
+    work.spend((text.length * steps) >> 6)
+    try {
+      return native.test(text)
+    } catch (error) {
+      // It is compiled when it is first used, and may be too large only then.
+      throw new GivenUp(`A pattern cannot be run (${error instanceof Error ? error.message.slice(-64) : error})`)
+    }
   }
   try {
     const root = new Reader(source).read()
     const anchored = isAnchored(root)
-    const many = choices(root)
-    return many === 0 || (many === 1 && anchored) ? engine : run(assemble(root), anchored)
+    return isPlain(source, root, anchored)
+      ? engine(anchored && choices(root) === 0 ? 1 : span(root))
+      : run(assemble(root), anchored)
   } catch (error) {
-    if (trusted) return engine
+    if (trusted) return engine(1)
     throw error
   }
 }
