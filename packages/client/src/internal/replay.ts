@@ -35,9 +35,18 @@ type Attempt<A> = (line: Line, options: RequestOptions, startedAt: number) => Ef
 /** Too many requests, or a server or gateway that cannot answer now. */
 const busy: ReadonlySet<number | undefined> = new Set([429, 502, 503, 504])
 
-/** Whether another sending may fare better. */
-const isPassing = ({ reason, status, undelivered }: ClientError): boolean =>
-  reason === "Closed" || (reason === "Refused" && (undelivered === true || busy.has(status)))
+/** Turned away for now: too slow, too early. */
+const early: ReadonlySet<number> = new Set([408, 425])
+
+/**
+ * Whether another sending may fare better. What was turned away for what it is, too large for instance, would be turned away again. So
+ * would what found nothing there; in the session era that is a session which is gone, and the next one takes it.
+ */
+const isPassing = ({ reason, status, undelivered }: ClientError, { modern }: Line): boolean =>
+  reason === "Closed" ||
+  (reason === "Refused" &&
+    (busy.has(status) ||
+      (undelivered === true && (status === undefined || early.has(status) || (status === 404 && !modern)))))
 
 /** The same failure of a request that may have reached the server at an earlier sending. */
 const delivered = (error: ClientError): ClientError =>
@@ -110,7 +119,7 @@ class Course<A> {
     const keeper = this.#keeper
     if (error.undelivered !== true) this.#delivered = true
     const surfaced = this.#delivered ? delivered(error) : error
-    const again = isPassing(error) && (repeatable || surfaced.undelivered === true)
+    const again = isPassing(error, line) && (repeatable || surfaced.undelivered === true)
     // Where no line follows, the first failure says best what has happened.
     const over = error.end !== undefined && (error.end._tag === "Closed" || !keeper.follows(line))
     if (!again || over || this.#replays >= keeper.patience.maxReplays) return Effect.fail(surfaced)
@@ -189,6 +198,6 @@ export const replayed = <A>(
   if (line.assumed === true) return course().assuming(line)
   return Effect.catch(
     attempt(line, options, startedAt),
-    (error) => isPassing(error) ? course().failed(line, error) : Effect.fail(error)
+    (error) => isPassing(error, line) ? course().failed(line, error) : Effect.fail(error)
   )
 }

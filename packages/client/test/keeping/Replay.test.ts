@@ -291,6 +291,20 @@ describe("a request that was refused", () => {
       }
     }))
 
+  it.effect("at the door, for what it is, is not made again, though nothing was begun; for now, it is", () =>
+    Effect.gen(function*() {
+      for (const status of [404, 405, 406, 413, 415, 431, 501, 408, 425, 429]) {
+        const again = [408, 425, 429].includes(status)
+        const { client, sent } = yield* open([refusal(status, { undelivered: true })], {}, "2026-07-28")
+        const called = yield* fork(Effect.result(client.callTool("pay")))
+        yield* pass(1)
+        const result = yield* Fiber.join(called)
+        assert.strictEqual(sent.length, again ? 2 : 1, String(status))
+        assert.strictEqual(result._tag, again ? "Success" : "Failure")
+        if (result._tag === "Failure") assert.strictEqual(result.failure.undelivered, true)
+      }
+    }))
+
   it.effect("by 401 is never made again: credentials are not a matter of time", () =>
     Effect.gen(function*() {
       const { client, sent } = yield* open([refusal(401)], {}, "2026-07-28")
