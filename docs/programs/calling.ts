@@ -1,5 +1,5 @@
 import type * as Client from "@skein/client/Client"
-import type { ClientError } from "@skein/client/ClientError"
+import * as ClientError from "@skein/client/ClientError"
 import * as Progress from "@skein/client/Progress"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -19,10 +19,7 @@ const Bill = Schema.Struct({ total: Schema.Finite })
 export const total = (client: Client.Client, cups: number) =>
   client.callTool("bill", { tea: "oolong", cups }, { output: Bill, timeout: "10 seconds" }).pipe(
     Effect.map(({ total }) => `That is ${total}`),
-    Effect.catchIf(
-      ({ reason }) => reason === "Tool",
-      ({ message }) => Effect.succeed(`No bill: ${message}`)
-    )
+    Effect.catchIf(ClientError.is("Tool"), ({ message }) => Effect.succeed(`No bill: ${message}`))
   )
 // #endregion
 
@@ -58,7 +55,7 @@ export const unlessStopped = (client: Client.Client, stop: Effect.Effect<void>) 
 // #endregion
 
 // #region errors
-export const advice = (error: ClientError): string => {
+export const advice = (error: ClientError.ClientError): string => {
   switch (error.reason) {
     case "Open":
       return "Nobody was reached: try again later"
