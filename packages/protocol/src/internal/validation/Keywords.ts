@@ -68,6 +68,10 @@ export class Keywords {
   }
 
   pattern(source: string): Pattern.Test {
+    this.document.properties += source.split(/\\p/i).length - 1
+    if (this.document.properties > maxProperties && !this.document.nativePatterns) {
+      return this.document.refuse(`The patterns name more than ${maxProperties} properties of Unicode`, this.place)
+    }
     try {
       return Pattern.compile(source, this.document.nativePatterns)
     } catch (error) {
@@ -76,6 +80,9 @@ export class Keywords {
     }
   }
 }
+
+// Each takes the engine as long as a hundred letters do, or more.
+const maxProperties = 256
 
 export const areTexts = (value: unknown): value is ReadonlyArray<string> =>
   Array.isArray(value) && value.every((item) => typeof item === "string")

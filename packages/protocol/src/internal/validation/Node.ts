@@ -71,6 +71,8 @@ export interface Document {
   readonly dialect: Dialect
   /** Whether patterns that take time without end are run all the same. */
   readonly nativePatterns: boolean
+  /** How many properties of Unicode (`\p{…}`) its patterns have named so far. */
+  properties: number
   /** The schema at a place. */
   readonly node: (schema: unknown, place: Place) => Node
   /** What a reference leads to; known when all is compiled. */

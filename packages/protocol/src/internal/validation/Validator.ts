@@ -45,6 +45,7 @@ const falsehood: Node = new Node([(_, work) => work.refuse("Unexpected value")])
 export class Compiler implements Document {
   readonly dialect: Dialect
   readonly nativePatterns: boolean
+  properties = 0
   readonly #root: unknown
   readonly #limits: Limits
   readonly #nodes = new Map<object, Node>()
