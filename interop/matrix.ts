@@ -46,13 +46,14 @@ import { fileURLToPath } from "node:url"
 import type { ServerCommand } from "./clients.ts"
 
 export type ClientName = "skein" | "sdk-v1" | "sdk-v2"
-export type ServerName = "skein" | "sdk-v1" | "sdk-v2"
+export type ServerName = "skein" | "sdk-v1" | "sdk-v2" | "effect-ai"
 
 /** The revisions that each party speaks. */
 export const speaks: Readonly<Record<ClientName | ServerName, ReadonlyArray<Revision.Revision>>> = {
   skein: Revision.all,
   "sdk-v1": Revision.sessionEra,
-  "sdk-v2": Revision.all
+  "sdk-v2": Revision.all,
+  "effect-ai": Revision.all
 }
 
 export interface Meeting {
@@ -87,7 +88,7 @@ const theirClient = (client: "sdk-v1" | "sdk-v2"): ReadonlyArray<Meeting> => [
 ]
 
 /** Our client finds out what a server speaks that is held to one revision; and speaks the newest with one that is not. */
-const theirServer = (server: "sdk-v1" | "sdk-v2"): ReadonlyArray<Meeting> => [
+const theirServer = (server: "sdk-v1" | "sdk-v2" | "effect-ai"): ReadonlyArray<Meeting> => [
   ...shared("skein", server).map((agreed): Meeting => ({
     client: "skein",
     server,
@@ -104,7 +105,8 @@ export const table: ReadonlyArray<Meeting> = [
   ...theirClient("sdk-v2"),
   { client: "sdk-v2", server: "skein", ask: "auto", serve: undefined, agreed: "2026-07-28" },
   ...theirServer("sdk-v1"),
-  ...theirServer("sdk-v2")
+  ...theirServer("sdk-v2"),
+  ...theirServer("effect-ai")
 ]
 
 /** A meeting over HTTP, of an official client and our server. */
