@@ -36,11 +36,10 @@ export interface Credentials {
   readonly headers: (request: CredentialsRequest) => Effect.Effect<Headers, unknown>
   /**
    * Hears of a refusal. `true`: `headers` gives other credentials now, and the request is to be made once more, within the
-   * transport's `maxChallenges`. What fails counts as `false`.
+   * transport's `maxChallenges`. What fails counts as `false`. Told one refusal at a time: a request that was refused with credentials
+   * that have been replaced since is made once more without a word, so that many at once renew a token once.
    */
   readonly refused: (challenge: Challenge) => Effect.Effect<boolean, unknown>
-  /** Who these credentials are of. What is kept for one is not shown to another. */
-  readonly principal?: string | undefined
 }
 
 /** The credentials of a program, for transports that are given none. */
@@ -57,15 +56,14 @@ const authorization = (token: Redacted.Redacted): Headers => ({ authorization: `
  * Credentials that are a bearer token. An effect is run for each request, so that it may keep a token and renew it; after a 401 it
  * is asked once more, in case that it has another one now.
  */
-export const bearer = (token: Token, options: { readonly principal?: string | undefined } = {}): Credentials => {
+export const bearer = (token: Token): Credentials => {
   if (Redacted.isRedacted(token)) {
     const headers = Effect.succeed(authorization(token))
-    return { headers: () => headers, refused: () => Effect.succeed(false), principal: options.principal }
+    return { headers: () => headers, refused: () => Effect.succeed(false) }
   }
   const headers = Effect.map(token, authorization)
   return {
     headers: () => headers,
-    refused: ({ attempt, status }) => Effect.succeed(status === 401 && attempt === 1),
-    principal: options.principal
+    refused: ({ attempt, status }) => Effect.succeed(status === 401 && attempt === 1)
   }
 }

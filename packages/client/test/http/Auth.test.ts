@@ -52,6 +52,21 @@ describe("credentials", () => {
       ])
     }))
 
+  it.effect("of which many requests are refused at once are replaced once, and all are made again", () =>
+    Effect.gen(function*() {
+      const waiting: Array<Hit> = []
+      const server = yield* served((hit) => {
+        if (hit.headers.authorization === "Bearer t1") return hit.result()
+        waiting.push(hit)
+        if (waiting.length === 8) waiting.forEach(guarded("t1"))
+      })
+      const challenges: Array<Credentials.Challenge> = []
+      const { request, told } = yield* connected({ url: server.url, credentials: renewing(Infinity, challenges) })
+      for (let id = 1; id <= 8; id++) request(id, "tools/list", modern())
+      yield* until(() => [1, 2, 3, 4, 5, 6, 7, 8].every((id) => told.answer(id) !== undefined))
+      expect([challenges.length, server.hits.length]).toEqual([1, 16])
+    }))
+
   it.effect("maxChallenges: one request is made again as often as that, three times by default", () =>
     Effect.gen(function*() {
       const server = yield* served(guarded("never", 403))
@@ -93,7 +108,7 @@ describe("credentials", () => {
       const server = yield* served(guarded("right"))
       const layer = Layer.succeed(
         Credentials.Credentials,
-        Credentials.bearer(Redacted.make("wrong"), { principal: "me" })
+        Credentials.bearer(Redacted.make("wrong"))
       )
       const error = yield* Effect.flip(
         Client.make(Http.transport({ url: server.url, closeGrace: 0 }), { revisions: ["2026-07-28"] }).pipe(

@@ -4,6 +4,7 @@
 import { type Headers, TransportError } from "@skein/runtime/Connection"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
 import type { Challenge, Credentials } from "../../Credentials.ts"
 import type { Road } from "./lane.ts"
 import { ofHost, type Resolved, unsendable } from "./settings.ts"
@@ -60,23 +61,26 @@ const redirected = (request: WireRequest, reply: WireReply, redirects: number): 
   return url
 }
 
-const challenged = (
-  credentials: Credentials,
-  request: WireRequest,
-  reply: WireReply,
-  status: Challenge["status"],
-  attempt: number
-): Effect.Effect<boolean> =>
+const told = (credentials: Credentials, challenge: Challenge): Effect.Effect<boolean> =>
   Effect.catchCause(
-    Effect.suspend(() =>
-      credentials.refused({ status, wwwAuthenticate: reply.header("www-authenticate"), url: request.url, attempt })
-    ),
+    Effect.suspend(() => credentials.refused(challenge)),
     () => Effect.as(Effect.logWarning("The credentials failed to hear of a refusal"), false)
   )
 
 /** See the module's text. */
 export const exchanger = (wire: Wire, settings: Resolved): Road["exchange"] => {
   const { credentials, dynamic, headers: fixed, maxChallenges } = settings
+  // How often the credentials were replaced, and who is telling them of a refusal now.
+  let renewals = 0
+  let telling: Semaphore.Semaphore | undefined = undefined
+
+  /** Tells the credentials of a refusal, one at a time, unless they have been replaced since the request took them. */
+  const renewed = (credentials: Credentials, taken: number, challenge: Challenge): Effect.Effect<boolean> =>
+    (telling ??= Semaphore.makeUnsafe(1)).withPermit(Effect.suspend(() =>
+      renewals !== taken
+        ? Effect.succeed(true)
+        : Effect.tap(told(credentials, challenge), (again) => Effect.sync(() => again && renewals++))
+    ))
 
   /** The request as it is sent. */
   const dressed = (request: WireRequest): Effect.Effect<WireRequest, TransportError> | WireRequest => {
@@ -100,6 +104,7 @@ export const exchanger = (wire: Wire, settings: Resolved): Road["exchange"] => {
     redirects: number,
     challenges: number
   ): Effect.Effect<A, E | TransportError> => {
+    const taken = renewals
     const watched = (reply: WireReply): Effect.Effect<A | Again, E | TransportError> => {
       const { status } = reply
       if (status >= 300 && status < 400) {
@@ -109,8 +114,9 @@ export const exchanger = (wire: Wire, settings: Resolved): Road["exchange"] => {
           : Effect.succeed(new Again({ ...request, url }, redirects + 1, challenges))
       }
       if ((status === 401 || status === 403) && credentials !== undefined && challenges < maxChallenges) {
+        const wwwAuthenticate = reply.header("www-authenticate")
         return Effect.flatMap(
-          challenged(credentials, request, reply, status, challenges + 1),
+          renewed(credentials, taken, { status, wwwAuthenticate, url: request.url, attempt: challenges + 1 }),
           (again): Effect.Effect<A | Again, E> =>
             again ? Effect.succeed(new Again(request, redirects, challenges + 1)) : use(reply)
         )
