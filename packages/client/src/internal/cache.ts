@@ -23,12 +23,16 @@ export interface Got<R> {
 
 /** See the module's text. */
 export interface Cached {
-  /** Gives the fresh response that is kept, unless it is to be refreshed; or gets one, and keeps it if that is allowed. */
+  /**
+   * Gives the fresh response that is kept, unless it is to be refreshed; or gets one, and keeps it if that is allowed. What is given
+   * has gone through `read`, which remembers what it needs of it, and may leave a part out.
+   */
   readonly through: <P, R>(
     method: Method.RequestMethod<P, R>,
     params: P,
     mode: "use" | "refresh",
-    get: Effect.Effect<Got<R>, ClientError>
+    get: Effect.Effect<Got<R>, ClientError>,
+    read: (result: R) => R
   ) => Effect.Effect<R, ClientError>
   /** A notice of the server may make stale what is kept. */
   readonly notice: (notification: { readonly method: string; readonly params?: JsonObject | undefined }) => void
@@ -38,7 +42,7 @@ export interface Cached {
 
 /** Keeps nothing. */
 export const none: Cached = {
-  through: (_method, _params, _mode, get) => Effect.map(get, ({ result }) => result),
+  through: (_method, _params, _mode, get, read) => Effect.map(get, ({ result }) => read(result)),
   notice: () => {},
   forget: () => {}
 }
@@ -112,7 +116,7 @@ const textOf = (result: unknown): string | undefined => {
 }
 
 /** A result that was kept: read as one that comes, since the store may be anybody's. */
-const resultOf = <P, R>(method: Method.RequestMethod<P, R>, { text }: ResponseCache.Entry): R | undefined => {
+const decode = <P, R>(method: Method.RequestMethod<P, R>, text: string): R | undefined => {
   try {
     const raw = JSON.parse(text) as JsonObject
     return Result.getOrUndefined(Codec.decodeResult(method as Method.RequestMethod<unknown, R>, Revision.latest, raw))
@@ -142,10 +146,22 @@ export const make = (
       fork: (effect) => void run(Effect.forkIn(effect, scope, { startImmediately: true }))
     })
 
-    const through: Cached["through"] = (method, params, mode, get) => {
+    // The texts that were read before, and of which nothing was left out.
+    const known = new WeakMap<ResponseCache.Entry, string>()
+    const resultOf = <P, R>(method: Method.RequestMethod<P, R>, entry: ResponseCache.Entry, read: (result: R) => R) => {
+      const { text } = entry
+      if (known.get(entry) === text) return JSON.parse(text) as R
+      const result = decode(method, text)
+      if (result === undefined) return undefined
+      const given = read(result)
+      if (given === result) known.set(entry, text)
+      return given
+    }
+
+    const through: Cached["through"] = (method, params, mode, get, read) => {
       const { name } = method
       const key = paramsOf(params)
-      if (key === undefined) return Effect.map(get, ({ result }) => result)
+      if (key === undefined) return Effect.map(get, ({ result }) => read(result))
 
       const keep = (result: Hints, changes: number): Effect.Effect<void> => {
         const ttlMs = ttlOf(result)
@@ -169,9 +185,10 @@ export const make = (
         const changes = keeping.changes(name)
         return get.pipe(
           Effect.tapError((error) => Effect.sync(() => failed(error))),
-          Effect.flatMap(({ keep: mayKeep, result }) =>
-            mayKeep ? Effect.as(keep(result as Hints, changes), result) : Effect.succeed(result)
-          )
+          Effect.flatMap(({ keep: mayKeep, result }) => {
+            const given = read(result)
+            return mayKeep ? Effect.as(keep(result as Hints, changes), given) : Effect.succeed(given)
+          })
         )
       })
       if (mode === "refresh") return fetch
@@ -183,7 +200,7 @@ export const make = (
         const ttl = Math.min(entry.ttlMs, maxTtl)
         // One from the future was written by another clock, and nobody knows how old it is.
         if (age < 0 || age >= ttl + staleIfError) return fetch
-        const result = resultOf(method, entry)
+        const result = resultOf(method, entry, read)
         if (result === undefined) return fetch
         if (age < ttl) return Effect.succeed(result)
         return Effect.catchIf(fetch, isOutage, (error) =>
@@ -193,7 +210,7 @@ export const make = (
     }
 
     return {
-      through: (method, params, mode, get) => Effect.suspend(() => through(method, params, mode, get)),
+      through: (method, params, mode, get, read) => Effect.suspend(() => through(method, params, mode, get, read)),
       notice: ({ method, params }) => {
         for (const meant of staleBy(method, params)) keeping.stale(...meant)
       },

@@ -8,11 +8,11 @@ import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
 import type { ListToolsResult } from "@skein/protocol/Tool"
 import type { CallOptions } from "@skein/runtime/Exchange"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { ClientError } from "../ClientError.ts"
 import type { Answers } from "./answers.ts"
+import { type CallTime, timeLeft } from "./callTime.ts"
 import type { Cached, Got } from "./cache.ts"
 import type { Definitions } from "./definitions.ts"
 import type { Keeper } from "./keeper.ts"
@@ -93,18 +93,23 @@ export const send = (
 }
 
 /** Sends a call of a tool with the headers that mirror its arguments. */
-const sendMirrored = (desk: Desk, line: Line, method: string, params: JsonObject, options: CallOptions) => {
-  const attempt = Effect.suspend(() => {
+const sendMirrored = (
+  desk: Desk,
+  line: Line,
+  method: string,
+  params: JsonObject,
+  options: CallOptions,
+  sentAt: number
+) => {
+  const { keeper } = desk
+  const attempt = (time: CallTime | undefined) => {
     const headers = desk.definitions.headers(params)
     if (Result.isFailure(headers)) return Effect.fail(headers.failure)
-    return send(
-      line,
-      method,
-      params,
-      headers.success === undefined ? options : { ...options, headers: headers.success }
-    )
-  })
-  return mirrored(desk.definitions, desk.relist, params["name"] as string, attempt)
+    if (headers.success === undefined && time === undefined) return send(line, method, params, options)
+    return send(line, method, params, { ...options, ...time, headers: headers.success })
+  }
+  const left = () => timeLeft(keeper.patience, options, keeper.now() - sentAt)
+  return mirrored(desk.definitions, desk.relist, params["name"] as string, left, attempt)
 }
 
 /** What an answer that asks for input is answered with: the same request, with what the host says. */
@@ -134,7 +139,7 @@ const deliver = <P, R>({ desk, method, options, repeatable }: Errand<P, R>, para
     }
     const mirrors = method.name === Method.CallTool.name && line.connection.mirrors === true && line.modern
     const sent = mirrors
-      ? sendMirrored(desk, line, method.name, written.success, asked)
+      ? sendMirrored(desk, line, method.name, written.success, asked, asked === options ? startedAt : desk.keeper.now())
       : send(line, method.name, written.success, asked)
     return Effect.map(sent, (raw) => ({ line, raw, startedAt }))
   })
@@ -161,8 +166,7 @@ const attended: typeof deliver = (errand, params) => {
 /** The call with what its last round has left of its time in all; nothing where it has left none. */
 const remaining = <P, R>(errand: Errand<P, R>, startedAt: number): Errand<P, R> | undefined => {
   const { desk: { keeper }, options } = errand
-  const before = options.maxTimeout === undefined ? keeper.patience.maxTimeout : Duration.toMillis(options.maxTimeout)
-  const maxTimeout = before - (keeper.now() - startedAt)
+  const { maxTimeout } = timeLeft(keeper.patience, options, keeper.now() - startedAt)
   return maxTimeout > 0 ? { ...errand, options: { ...options, maxTimeout } } : undefined
 }
 
@@ -177,7 +181,9 @@ const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Ef
     const answer = decoded.success
     if (answer._tag === "Complete") {
       const got = { result: answer.result, keep: rounds === 0 && line.modern }
-      const checking = name === Method.CallTool.name ? check(desk, line, params, answer.result) : undefined
+      const checking = name === Method.CallTool.name
+        ? check(errand, line, params, answer.result, startedAt)
+        : undefined
       return checking === undefined ? Effect.succeed(got) : Effect.as(checking, got)
     }
     if (answer._tag !== "InputRequired") {
@@ -208,9 +214,16 @@ const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Ef
     })
   })
 
-/** Checks what a tool answers, where there is something to check it by. */
-const check = ({ definitions, relist }: Desk, line: Line, params: unknown, result: unknown) =>
-  checked(definitions, relist, line, (params as { readonly name: string }).name, result as CallToolResult)
+/** Checks what a tool answers, where there is something to check it by. That takes no longer than one more request may. */
+const check = <P, R>({ desk, options }: Errand<P, R>, line: Line, params: P, result: unknown, startedAt: number) => {
+  const { definitions, keeper, relist } = desk
+  const left = () => ({
+    timeout: timeLeft(keeper.patience, options, 0).timeout,
+    maxTimeout: timeLeft(keeper.patience, options, keeper.now() - startedAt).maxTimeout
+  })
+  const { name } = params as { readonly name: string }
+  return checked(definitions, relist, line, name, result as CallToolResult, left)
+}
 
 const repeatable = (desk: Desk, method: string, params: unknown, options: RequestOptions): boolean =>
   options.replay ?? (method !== Method.CallTool.name || desk.definitions.repeatable((params as { name: string }).name))
@@ -229,10 +242,11 @@ export const call = <P, R>(
     const got = round(errand, params, 0)
     // Only the request era says for how long a result may be kept.
     const mode = method.cacheable && desk.keeper.last.modern ? options.cache ?? "use" : "bypass"
-    const answered = mode === "bypass"
-      ? Effect.map(got, ({ result }) => result)
-      : desk.cache.through(method, params, mode, got)
-    if (method.name !== Method.ListTools.name) return answered
-    const read = (page: ListToolsResult) => desk.definitions.read(desk.keeper.last, page)
-    return Effect.map(answered as Effect.Effect<unknown, ClientError>, (page) => read(page as ListToolsResult) as R)
+    const read = (result: R): R =>
+      method.name === Method.ListTools.name
+        ? desk.definitions.read(desk.keeper.last, result as ListToolsResult) as R
+        : result
+    return mode === "bypass"
+      ? Effect.map(got, ({ result }) => read(result))
+      : desk.cache.through(method, params, mode, got, read)
   })

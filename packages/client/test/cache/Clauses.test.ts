@@ -381,10 +381,16 @@ describe("staleIfError", () => {
     Effect.gen(function*() {
       const cache = yield* Cache.make({ staleIfError: "1 minute" })
       const result = { tools: [], ...minute } as ListToolsResult
-      yield* cache.through(Method.ListTools, {}, "use", Effect.succeed({ result, keep: true }))
+      yield* cache.through(Method.ListTools, {}, "use", Effect.succeed({ result, keep: true }), (page) => page)
       yield* TestClock.adjust(60_000)
       const failing = (error: { readonly reason: Reason; readonly status?: number }) =>
-        cache.through(Method.ListTools, {}, "use", Effect.fail(new ClientError({ message: "no", ...error })))
+        cache.through(
+          Method.ListTools,
+          {},
+          "use",
+          Effect.fail(new ClientError({ message: "no", ...error })),
+          (page) => page
+        )
       for (const reason of ["Closed", "TimedOut", "Open", "Refused"] as const) {
         assert.deepStrictEqual((yield* failing({ reason })).tools, [])
       }

@@ -81,7 +81,7 @@ const play = (steps: ReadonlyArray<Step>, isSlow: boolean, concurrency: number) 
         const begun = yield* Clock.currentTimeMillis
         const result = yield* mode === "bypass"
           ? Effect.map(answer, ({ result }) => result)
-          : caches.get(step.who)!.through(Method.ReadResource, { uri }, mode, answer)
+          : caches.get(step.who)!.through(Method.ReadResource, { uri }, mode, answer, (result) => result)
         const [content] = result.contents
         const said = JSON.parse((content as { readonly text: string }).text) as Said
         assert.strictEqual(said.uri, uri)
