@@ -6,7 +6,8 @@ import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
-import type { ClientError } from "../ClientError.ts"
+import { ClientError } from "../ClientError.ts"
+import type { CallTime } from "./callTime.ts"
 import type { Definitions } from "./definitions.ts"
 import type { Line } from "./line.ts"
 
@@ -46,41 +47,58 @@ export const relist = (list: Effect.Effect<unknown, ClientError>, scope: Scope.S
 
 const isMismatch = ({ error }: ClientError): boolean => error?.reason === "HeaderMismatch"
 
+const late = (name: string): ClientError => {
+  const message = `The tool ${JSON.stringify(name)} was not called: the tools were not listed anew in time`
+  return new ClientError({ reason: "TimedOut", method: "tools/call", message, undelivered: true })
+}
+
+/** Lists anew, as long as a call may wait for that. */
+const within = ({ maxTimeout, timeout }: CallTime, { run }: Relist): Effect.Effect<unknown> =>
+  Effect.timeoutOption(run, Math.max(0, Math.min(timeout, maxTimeout)))
+
 /**
  * Makes a call, and once more when the server misses headers: "the client SHOULD call `tools/list` to check for changes to the tool's
  * `inputSchema`, then retry the original request with the appropriate headers" (2026-07-28, streamable HTTP, client behavior). Where
- * the list has changed since the headers were read, it is read again first: they MUST be sent. Either happens once at most.
+ * the list has changed since the headers were read, it is read again first: they MUST be sent. Either happens once at most, and
+ * within the time of the call: `left` is what it has left of it.
  */
 export const mirrored = <A>(
   definitions: Definitions,
   relist: Relist,
   name: string,
-  attempt: Effect.Effect<A, ClientError>
+  left: () => CallTime,
+  attempt: (time: CallTime | undefined) => Effect.Effect<A, ClientError>
 ): Effect.Effect<A, ClientError> =>
   Effect.suspend(() => {
-    if (definitions.outdated(name)) return Effect.andThen(relist.run, attempt)
+    const again = (error: ClientError) =>
+      Effect.suspend(() => {
+        const time = left()
+        return Math.min(time.timeout, time.maxTimeout) > 0 ? attempt(time) : Effect.fail(error)
+      })
+    if (definitions.outdated(name)) return Effect.andThen(within(left(), relist), again(late(name)))
     const { count } = relist
     return Effect.catchIf(
-      attempt,
+      attempt(undefined),
       isMismatch,
       // Another call may have had the list read since this one was sent.
-      () => relist.count === count ? Effect.andThen(relist.run, attempt) : attempt
+      (error) => relist.count === count ? Effect.andThen(within(left(), relist), again(error)) : again(error)
     )
   })
 
 /**
  * Checks what a tool answers; once more by a list that was read anew where it does not fit what the tool has promised the last time,
- * which may be long ago. Gives nothing where there is nothing to check it by.
+ * which may be long ago, and within the given time. Gives nothing where there is nothing to check it by.
  */
 export const checked = (
   definitions: Definitions,
   relist: Relist,
   line: Line,
   name: string,
-  result: CallToolResult
+  result: CallToolResult,
+  left: () => CallTime
 ): Effect.Effect<CallToolResult, ClientError> | undefined => {
   const check = definitions.check(line, name, result)
   if (check === undefined) return undefined
   const again = Effect.suspend(() => definitions.check(line, name, result) ?? Effect.succeed(result))
-  return Effect.catchIf(check, () => definitions.doubt(name), () => Effect.andThen(relist.run, again))
+  return Effect.catchIf(check, () => definitions.doubt(name), () => Effect.andThen(within(left(), relist), again))
 }

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
 import type * as Client from "../../src/Client.ts"
 import { ok, refuse, type Reply } from "../support/scripted.ts"
 import { hints, mirroring, opened, page, tool, warnings } from "./listed.ts"
@@ -165,6 +166,40 @@ describe("HeaderMismatch", () => {
       server.send({ _tag: "Success", id, result: { ...hints, tools: [sql("Region")] } })
       assert.deepStrictEqual((yield* Fiber.join(second)).content, [])
       assert.strictEqual(server.requests("tools/list").length, 1)
+    }))
+
+  it.effect("a list that is not given in time: the call ends within its own time", () =>
+    Effect.gen(function*() {
+      const { calls, client } = yield* strict(() => "Region", () => "silence", { limits: { timeout: "1 minute" } })
+      for (const options of [{ timeout: 300 }, { maxTimeout: 300 }]) {
+        const call = yield* Effect.forkChild(Effect.flip(client.callTool("sql", {}, options)), {
+          startImmediately: true
+        })
+        yield* TestClock.adjust(299)
+        assert.isUndefined(call.pollUnsafe())
+        yield* TestClock.adjust(1)
+        assert.strictEqual((yield* Fiber.join(call)).error?.reason, "HeaderMismatch")
+      }
+      assert.strictEqual(calls.length, 2)
+    }))
+
+  it.effect("what is made again has the time that is left", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* mirroring(({ method }, headers) =>
+        method === "tools/call" && headers === undefined ? mismatch : "silence"
+      )
+      const call = yield* Effect.forkChild(Effect.flip(client.callTool("sql", { region: "eu" }, { timeout: 300 })), {
+        startImmediately: true
+      })
+      while (server.requests("tools/list").length === 0) yield* Effect.yieldNow
+      yield* TestClock.adjust(200)
+      const { id } = server.requests("tools/list")[0]!
+      server.send({ _tag: "Success", id, result: { ...hints, tools: [sql("Region")] } })
+      while (server.requests("tools/call").length < 2) yield* Effect.yieldNow
+      yield* TestClock.adjust(99)
+      assert.isUndefined(call.pollUnsafe())
+      yield* TestClock.adjust(1)
+      assert.strictEqual((yield* Fiber.join(call)).reason, "TimedOut")
     }))
 
   it.effect("a list that cannot be read: the call ends as it would have", () => {

@@ -4,6 +4,8 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import type * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
 import * as Schema from "effect/Schema"
 import type * as Client from "../../src/Client.ts"
 import { ok } from "../support/scripted.ts"
@@ -152,6 +154,26 @@ describe("a result whose tool has an outputSchema", () => {
       yield* client.listTools()
       schema = undefined
       assert.isDefined((yield* client.callTool("add")).structuredContent)
+    }))
+
+  it.effect("a list that is not given in time: the call has its answer refused within one more timeout", () =>
+    Effect.gen(function*() {
+      let lists = 0
+      const { client } = yield* opened("2025-11-25", ({ method }) =>
+        method !== "tools/list"
+          ? ok({ content: [], structuredContent: { total: 3 } })
+          : lists++ === 0
+          ? page("2025-11-25", tool("add", { outputSchema }))
+          : "silence")
+      yield* client.listTools()
+      const call = yield* Effect.forkChild(Effect.flip(client.callTool("add", {}, { timeout: 300 })), {
+        startImmediately: true
+      })
+      while (lists < 2) yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      yield* TestClock.adjust(299)
+      assert.isUndefined(call.pollUnsafe())
+      yield* TestClock.adjust(1)
+      assert.strictEqual((yield* Fiber.join(call)).reason, "InvalidAnswer")
     }))
 
   it.effect("maxTools: of more tools, the one that was listed first is forgotten", () =>
