@@ -10,9 +10,11 @@ import type { Revision } from "@skein/protocol/Revision"
 /** See the module's text. */
 export interface Asker {
   /**
-   * Name and version of the server, as it gave them: not to be trusted, and undefined where it gave none. What a host
-   * calls its server itself (an address, an entry of its configuration) says more to a user.
+   * What the host itself calls the server: the `label` of its client, or its name in a pool. The only name here that a server has no
+   * say in: tell servers apart by it, and show it to the user.
    */
+  readonly label: string | undefined
+  /** Name and version of the server, as it gave them: not to be trusted, and undefined where it gave none. */
   readonly server: Implementation | undefined
   /** The revision that is spoken with the server. */
   readonly revision: Revision

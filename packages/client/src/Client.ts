@@ -105,6 +105,11 @@ export interface Options {
   /** Makes a span for each request: `Telemetry.make()`. None by default. */
   readonly telemetry?: Telemetry | undefined
   /**
+   * What the host calls this server: handed to what answers its questions, as `asker.label`. None by default; in a pool it is the
+   * server's name there.
+   */
+  readonly label?: string | undefined
+  /**
    * How often one request may be answered with questions (`input_required`) before it fails with `Limit`: 10 by default. What
    * the host answers to them is provided as services: `Elicitation`, `Sampling`, `Roots`.
    */

@@ -48,6 +48,7 @@ export interface Answers {
 
 /** What bounds the answering. */
 export interface Options {
+  readonly label?: string | undefined
   readonly maxQuestions?: number | undefined
   readonly questionConcurrency?: number | undefined
   readonly limits?: Limits.Limits | undefined
@@ -70,7 +71,7 @@ const answer = (
   const read = Codec.decodeParams(method, revision, params)
   if (Result.isFailure(read)) return Effect.fail(McpError.invalidParams(read.failure))
   const question = { method: name, params: read.success } as InputRequest
-  return Effect.flatMap(run(put(services, question, askerOf(info, revision, undefined))), (result) => {
+  return Effect.flatMap(run(put(services, question, askerOf(services, info, revision, undefined))), (result) => {
     const written = Codec.encodeResult(method, revision, result)
     return Result.isSuccess(written) ? Effect.succeed(written.success) : Effect.die(written.failure)
   })
@@ -142,7 +143,7 @@ const fulfil = (services: Services, { maxQuestions, questionConcurrency }: Bound
     const message = `${method} was answered with ${entries.length} questions, more than ${maxQuestions} (maxQuestions)`
     return Effect.fail(new ClientError({ reason: "Limit", method, message }))
   }
-  const asker = askerOf(line.agreement.info, line.revision, method)
+  const asker = askerOf(services, line.agreement.info, line.revision, method)
   const replies: Array<Effect.Effect<InputResponse, ClientError>> = []
   // All of them are looked at before the first is put: nobody is asked in vain.
   for (const [key, question] of entries) {
@@ -160,9 +161,9 @@ const fulfil = (services: Services, { maxQuestions, questionConcurrency }: Bound
 
 /** The answers that the services of the host give. */
 export const make = (
-  { limits, maxQuestions = 32, questionConcurrency = 8 }: Options = {}
+  { label, limits, maxQuestions = 32, questionConcurrency = 8 }: Options = {}
 ): Effect.Effect<Answers> =>
-  Effect.map(provided, (services) => {
+  Effect.map(provided(label), (services) => {
     const bounds = { maxQuestions, questionConcurrency }
     const visits = new Visits()
     const url = services.elicitation?.url
@@ -173,7 +174,13 @@ export const make = (
       dispatch: (exchange) => exchange.method === "ping" ? Effect.succeed({}) : answer(services, exchange),
       fulfil: fulfil(services, bounds),
       attend: url && (({ agreement, revision }, method, error, options) =>
-        visits.attend(url, error, askerOf(agreement.info, revision, method), bounds, options.maxTimeout ?? maxTimeout)),
+        visits.attend(
+          url,
+          error,
+          askerOf(services, agreement.info, revision, method),
+          bounds,
+          options.maxTimeout ?? maxTimeout
+        )),
       heard: (notification) => visits.heard(notification),
       opened: ({ modern, peer }) =>
         modern || changes === undefined

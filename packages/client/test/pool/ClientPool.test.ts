@@ -10,6 +10,7 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as ClientPool from "../../src/ClientPool.ts"
+import * as Roots from "../../src/Roots.ts"
 import { ok, type Script, scripted, speaks, unknown } from "../support/scripted.ts"
 
 const inputSchema = { type: "object" }
@@ -349,6 +350,29 @@ describe("a pool at run time", () => {
       assert.strictEqual(seen[0], "a Opening")
       assert.includeMembers(seen, ["a Open", "a Open, b Broken"])
       assert.isTrue(seen.indexOf("a Open, b Broken") < seen.lastIndexOf("a Open"))
+    }))
+
+  it.effect("what answers questions is told which of its servers asks, by the pool's name for it", () =>
+    Effect.gen(function*() {
+      const asking = () =>
+        scripted(speaks("2026-07-28", ({ method }) =>
+          method === "resources/read"
+            ? ok({ resultType: "input_required", inputRequests: { where: { method: "roots/list" } } })
+            : unknown(method), { resources: {} }))
+      const labels: Array<string | undefined> = []
+      const roots = Roots.layerEffect(({ label }) => Effect.sync(() => (labels.push(label), [])))
+      const pool = yield* Effect.provide(
+        ClientPool.make({
+          files: { transport: asking().transport, options: { maxRounds: 1 } },
+          mail: { transport: asking().transport, options: { label: "my mail", maxRounds: 1 } }
+        }),
+        roots
+      )
+      for (const name of ["files", "mail"]) {
+        const client = yield* pool.client(name)
+        assert.strictEqual((yield* Effect.flip(client.readResource("a:b"))).reason, "Limit")
+      }
+      assert.deepStrictEqual(labels, ["files", "my mail"])
     }))
 
   it.effect("a layer holds it", () =>

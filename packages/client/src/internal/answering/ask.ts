@@ -26,8 +26,9 @@ import {
   undeclared
 } from "./services.ts"
 
-/** What the host provides. */
+/** What the host provides, and what it calls the server. */
 export interface Services {
+  readonly label: string | undefined
   readonly elicitation: Forms | undefined
   readonly sampling: Model | undefined
   readonly roots: Places | undefined
@@ -37,11 +38,13 @@ const get = <I, S>(context: Context.Context<never>, key: Context.Key<I, S>): S |
   Option.getOrUndefined(Context.getOption(context as Context.Context<I>, key))
 
 /** The services that are provided where a client is made. */
-export const provided: Effect.Effect<Services> = Effect.map(Effect.context<never>(), (context) => ({
-  elicitation: get(context, Elicitation),
-  sampling: get(context, Sampling),
-  roots: get(context, Roots)
-}))
+export const provided = (label: string | undefined): Effect.Effect<Services> =>
+  Effect.map(Effect.context<never>(), (context) => ({
+    label,
+    elicitation: get(context, Elicitation),
+    sampling: get(context, Sampling),
+    roots: get(context, Roots)
+  }))
 
 /** What is declared for what is provided, with the names of the newest revision. */
 export const capabilitiesOf = ({ elicitation, roots, sampling }: Services): Capabilities.ClientCapabilities => ({
@@ -59,7 +62,13 @@ export const capabilitiesOf = ({ elicitation, roots, sampling }: Services): Capa
 })
 
 /** Who asks. */
-export const askerOf = (info: JsonObject | undefined, revision: Revision, method: string | undefined): Asker => ({
+export const askerOf = (
+  { label }: Services,
+  info: JsonObject | undefined,
+  revision: Revision,
+  method: string | undefined
+): Asker => ({
+  label,
   server: info === undefined ? undefined : Result.getOrUndefined(Codec.decode(Implementation, revision, info)),
   revision,
   method

@@ -152,7 +152,7 @@ export class Member {
     const { name } = this
     const { options, timeout = this.#shared.timeout, transport } = this.#server
     return this.#shared.doors.withPermit(
-      Client.make(transport, options).pipe(
+      Client.make(transport, { label: name, ...options }).pipe(
         Effect.catchDefect((cause) =>
           Effect.fail(new ClientError({ reason: "Open", message: `The transport of ${name} failed`, cause }))
         ),
