@@ -43,10 +43,20 @@ const open = (transport: Transport, { timeout }: Invocation) => {
   })
 }
 
+/** A text that cannot be made, of what is nested deeper than the stack, is the server's fault. */
+const written = (name: string, text: () => string): Effect.Effect<string, ClientError> =>
+  Effect.try({
+    try: text,
+    catch: (cause) => {
+      const message = `What ${name} answered cannot be written: ${cause instanceof Error ? cause.message : cause}`
+      return new ClientError({ reason: "InvalidAnswer", message, cause })
+    }
+  })
+
 const list = (client: Client.Client, { json }: Invocation, { print, tell }: Out) =>
   Effect.gen(function*() {
     const tools = yield* client.allTools
-    if (json) yield* print(JSON.stringify(tools, undefined, 2))
+    if (json) yield* print(yield* written("tools/list", () => JSON.stringify(tools, undefined, 2)))
     else if (tools.length === 0) tell("The server has no tools")
     else yield* print(tools.map(toolLine).join("\n"))
     return 0
@@ -75,7 +85,7 @@ export const call = (transport: Transport, invocation: Invocation, out: Out) =>
       ...(verbose ? { onProgress: (report) => out.tell(progressLine(report)) } : undefined)
     })
     if (hearing !== undefined) yield* Effect.andThen(Effect.yieldNow, Fiber.interrupt(hearing))
-    const text = json ? JSON.stringify(result, undefined, 2) : resultText(result)
+    const text = yield* written(tool, () => json ? JSON.stringify(result, undefined, 2) : resultText(result))
     if (result.isError === true && !json) out.tell(tame(text))
     else yield* out.print(text)
     return result.isError === true ? 1 : 0

@@ -28,6 +28,15 @@ export const partOf = (block: ContentBlock): Prompt.ToolModelOutputPart => {
   }
 }
 
+/** Structured content as text. What is nested deeper than the stack can be read and not written. */
+export const structured = (content: unknown): string => {
+  try {
+    return JSON.stringify(content)
+  } catch {
+    return "(the structured content is nested too deeply to be shown)"
+  }
+}
+
 /**
  * The content of a result, as it is; and where there is none, the structured content as text: "a tool that returns structured
  * content SHOULD also return the serialized JSON in a TextContent block" (2025-06-18, tools), so that showing both would say all
@@ -36,4 +45,4 @@ export const partOf = (block: ContentBlock): Prompt.ToolModelOutputPart => {
 export const partsOf = ({ content, structuredContent }: CallToolResult): ReadonlyArray<Prompt.ToolModelOutputPart> =>
   content.length > 0 || structuredContent === undefined
     ? content.map(partOf)
-    : [Prompt.textPart({ text: JSON.stringify(structuredContent) })]
+    : [Prompt.textPart({ text: structured(structuredContent) })]

@@ -4,7 +4,7 @@
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Schema from "effect/Schema"
 import type { ClientError } from "../../ClientError.ts"
-import { partOf } from "./content.ts"
+import { partOf, structured } from "./content.ts"
 import type { Named } from "./names.ts"
 
 /**
@@ -39,6 +39,10 @@ export const ofError = (named: Named, error: ClientError): ToolFailure =>
 /** The tool said that it failed. */
 export const ofResult = (named: Named, result: CallToolResult): ToolFailure => {
   const said = result.content.map(partOf).map((part) => part.type === "text" ? part.text : `[${part.mediaType}]`)
-  const message = said.length > 0 ? said.join("\n") : JSON.stringify(result.structuredContent) ?? "The tool failed"
+  const message = said.length > 0
+    ? said.join("\n")
+    : result.structuredContent === undefined
+    ? "The tool failed"
+    : structured(result.structuredContent)
   return Object.assign(make(named, "Tool", message), { result })
 }
