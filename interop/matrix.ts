@@ -146,7 +146,10 @@ export const manner = ({ ask }: Meeting): string =>
   ask === undefined ? ", as it comes" : ask === "auto" ? ", found out" : ""
 
 /** How a server is started, held to one revision or not. */
-export const serverCommand = (server: ServerName | "skein-talk", revision?: Revision.Revision): ServerCommand => ({
+export const serverCommand = (
+  server: ServerName | `${ServerName}-talk`,
+  revision?: Revision.Revision
+): ServerCommand => ({
   command: process.execPath,
   args: [
     "--conditions=@skein/source",

@@ -7,7 +7,7 @@ import * as Fiber from "effect/Fiber"
 import { expect, it } from "vitest"
 import { textOf } from "./conversations.ts"
 import { eventually } from "./eventually.ts"
-import type { Board } from "./fixtures/board.ts"
+import type { Noted } from "./fixtures/board.ts"
 import type { Host } from "./skein-client.ts"
 
 /** What a server of others cannot do, or not as it is served; each with the reason, where the table of the meetings is. */
@@ -32,11 +32,12 @@ export type Lack =
   | "levels"
   | "urls"
   | "completed"
+  | "gates"
 
 export interface Talk {
   readonly agreed: Revision
   readonly lacks: ReadonlySet<Lack>
-  readonly board: () => Board
+  readonly board: () => Promise<Noted>
   readonly connected: () => Host
 }
 
@@ -96,18 +97,27 @@ export const talks = ({ agreed, board, connected, lacks }: Talk): void => {
       })
     }
 
+    if (agreed === "2025-11-25" && !lacks.has("gates")) {
+      it("a call that needs a visit before it waits for that, and is made again", async () => {
+        const { gates } = await board()
+        expect(await call("gate")).toBe("in")
+        expect((await board()).gates).toBe(gates + 1)
+        expect(asked()).toEqual(["https://example.com/gate"])
+      })
+    }
+
     it("our model is asked, and where we work, and where we work by then", async () => {
       expect(await call("model")).toBe("Ada said")
       expect(await call("places")).toBe("file:///home/Ada")
-      const { rootsChanged } = board()
+      const { rootsChanged } = await board()
       await connected().move("tmp", "srv")
       if (!requestEra && !lacks.has("roots")) {
-        await eventually(() => expect(board().rootsChanged).toBe(rootsChanged + 1))
+        await eventually(async () => expect((await board()).rootsChanged).toBe(rootsChanged + 1))
       }
       expect(await call("places")).toBe("file:///tmp file:///srv")
       await connected().move("home/Ada")
       if (!requestEra && !lacks.has("roots")) {
-        await eventually(() => expect(board().rootsChanged).toBe(rootsChanged + 2))
+        await eventually(async () => expect((await board()).rootsChanged).toBe(rootsChanged + 2))
       }
       expect(asked()).toEqual(["model"])
     })
@@ -198,17 +208,21 @@ export const talks = ({ agreed, board, connected, lacks }: Talk): void => {
   }
 
   it("a call that is cancelled, or takes too long, is over where it runs", async () => {
-    const { interrupted, stuck } = board()
+    const { interrupted, stuck } = await board()
     const { client, run } = connected()
     const fiber = Effect.runFork(client.callTool("stuck"))
-    await eventually(() => expect(board().stuck).toBe(stuck + 1))
+    await eventually(async () => expect((await board()).stuck).toBe(stuck + 1))
     await run(Fiber.interrupt(fiber))
-    if (!lacks.has("cancelling")) await eventually(() => expect(board().interrupted).toBe(interrupted + 1))
+    if (!lacks.has("cancelling")) {
+      await eventually(async () => expect((await board()).interrupted).toBe(interrupted + 1))
+    }
     await expect(run(client.callTool("stuck", {}, { timeout: "100 millis" }))).rejects.toMatchObject({
       reason: "TimedOut"
     })
-    if (!lacks.has("cancelling")) await eventually(() => expect(board().interrupted).toBe(interrupted + 2))
-    expect(board().stuck).toBe(stuck + 2)
+    if (!lacks.has("cancelling")) {
+      await eventually(async () => expect((await board()).interrupted).toBe(interrupted + 2))
+    }
+    expect((await board()).stuck).toBe(stuck + 2)
     await run(client.ping)
   })
 }

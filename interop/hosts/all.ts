@@ -94,7 +94,17 @@ export const ways: ReadonlyArray<Way> = [
     variant: "streamable",
     lacks: () => ["completed"],
     offer: () => V2.handler(() => V2Offer.make()),
-    talk: (board) => V2.handler((notify) => V2Talk.make(board, notify))
+    talk: (board) => V2.handler((notify) => V2Talk.make(board, { notify }))
+  },
+  {
+    server: "sdk-v2",
+    way: "a server and one JSON answer for each request",
+    revisions: ["2026-07-28"],
+    found: "2026-07-28",
+    variant: "streamable",
+    lacks: () => ["completed", "telling", "levels"],
+    offer: () => V2.handler(() => V2Offer.make(), { responseMode: "json" }),
+    talk: (board) => V2.handler((notify) => V2Talk.make(board, { notify }), { responseMode: "json" })
   },
   {
     server: "sdk-v2",
@@ -103,8 +113,8 @@ export const ways: ReadonlyArray<Way> = [
     found: "2026-07-28",
     variant: "streamable",
     lacks: (agreed) => agreed === "2026-07-28" ? ["completed"] : ["asking", ...alone],
-    offer: () => V2.handler(() => V2Offer.make(), "stateless"),
-    talk: (board) => V2.handler((notify) => V2Talk.make(board, notify), "stateless")
+    offer: () => V2.handler(() => V2Offer.make(), { legacy: "stateless" }),
+    talk: (board) => V2.handler((notify) => V2Talk.make(board, { notify }), { legacy: "stateless" })
   },
   {
     server: "effect-ai",
@@ -116,6 +126,7 @@ export const ways: ReadonlyArray<Way> = [
     // Defaults of anything but booleans are not in 2025-06-18: there it does not ask.
     lacks: (agreed) => [
       "completed",
+      "gates",
       "removing",
       ...(agreed === "2026-07-28" ? [] : ["updates", "lists", "roots"] as const),
       ...(agreed === "2025-06-18" ? ["defaults"] as const : [])

@@ -2,6 +2,7 @@
 import { getRequestListener } from "@hono/node-server"
 import {
   createMcpHandler,
+  type CreateMcpHandlerOptions,
   isInitializeRequest,
   type McpHttpHandler,
   type McpServer,
@@ -50,12 +51,12 @@ export const sessions = (make: () => McpServer): Promise<Host> =>
     }
   })
 
-/** The entry that makes a server for each request: 2026-07-28, and, unless it `reject`s them, older revisions without sessions. */
+/** The entry that makes a server for each request: 2026-07-28, and, and, where `legacy` says so, older revisions without sessions. */
 export const handler = (
   make: (tell: () => McpHttpHandler["notify"]) => McpServer,
-  legacy: "stateless" | "reject" = "reject"
+  options: CreateMcpHandlerOptions = {}
 ): Promise<Host> =>
   host(() => {
-    const entry: McpHttpHandler = createMcpHandler(() => make(() => entry.notify), { legacy })
+    const entry: McpHttpHandler = createMcpHandler(() => make(() => entry.notify), { legacy: "reject", ...options })
     return { listener: listener((request) => entry.fetch(request)), end: entry.close }
   })

@@ -59,7 +59,7 @@ for (const { found, lacks, offer, revisions, server, talk, variant, way } of way
             talks({
               agreed: meeting.agreed,
               lacks: new Set(lacks(meeting.agreed)),
-              board: () => board,
+              board: async () => board,
               connected: () => client!
             })
 
