@@ -4,7 +4,7 @@
 import { TransportError } from "@skein/runtime/Connection"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Http from "node:http"
+import type * as Http from "node:http"
 import type * as Https from "node:https"
 import { StringDecoder } from "node:string_decoder"
 import type { Wire, WireReply, WireRequest } from "./wire.ts"
@@ -249,8 +249,9 @@ class NodeWire implements Wire {
     if (known !== undefined) return known
     const { host, hostname, pathname, port, protocol, search } = url
     const secure = protocol === "https:"
-    // Loaded when it is needed: TLS takes its time.
-    const module = secure ? process.getBuiltinModule("node:https") : Http
+    // Loaded when it is needed: TLS takes its time. And not imported: that reads all exports of `node:http`, of which one loads
+    // the whole of `fetch`.
+    const module = process.getBuiltinModule(secure ? "node:https" : "node:http")
     const target = {
       module,
       agent: this.#agent(module, protocol),
