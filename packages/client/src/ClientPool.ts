@@ -149,7 +149,8 @@ const listing = <A>(
         Effect.catchIf(({ reason }) => reason === "Unsupported", () => Effect.succeed<ReadonlyArray<A>>([])),
         Effect.timeoutOrElse({
           duration: timeout,
-          orElse: () => Effect.fail(new ClientError({ reason: "TimedOut", message: `${name} did not list in time` }))
+          orElse: () =>
+            Effect.fail(new ClientError({ reason: "TimedOut", message: `${name} did not list in time (listTimeout)` }))
         }),
         Effect.result,
         Effect.map((result): Listing<A> => ({ server: name, result }))

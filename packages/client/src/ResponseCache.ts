@@ -10,7 +10,8 @@
  *
  * **Gotchas.** A store that is shared keeps `public` results for everybody, and `private` ones only where `partition` says whose
  * they are: "Caches MUST NOT be shared across authorization contexts". The name of a server is no `server`: another may call itself
- * the same.
+ * the same. A client is taken to be one principal's: where its `Credentials` become somebody else's, run `forgetResponses`, or make
+ * another client.
  *
  * @example
  * const store = ResponseCache.memory({ maxEntries: 10_000 })

@@ -219,7 +219,7 @@ describe("maxPending", () => {
         _tag: "RequestError",
         reason: "Limit",
         method: "c",
-        message: "2 requests wait for an answer already: c was not sent"
+        message: "2 requests wait for an answer already (maxPending): c was not sent"
       })
       expect(other.requests().map((json) => json.method)).toEqual(["a", "b"])
       yield* Fiber.interrupt(second)

@@ -82,7 +82,7 @@ export class Calls {
     resume: (result: CallResult) => void
   ): Effect.Effect<void> {
     if (this.#pending.size >= this.#limits.maxPending) {
-      const message = `${this.#pending.size} requests wait for an answer already: ${method} was not sent`
+      const message = `${this.#pending.size} requests wait for an answer already (maxPending): ${method} was not sent`
       resume(Effect.fail(new RequestError({ reason: "Limit", method, message })))
       return settled
     }

@@ -154,7 +154,7 @@ const resumptionOf = (resumption: Resumption = {}): ResolvedResumption => ({
 /** Reads the settings, or says why no connection can be made with them. */
 export const resolve = (settings: Settings, context: Context.Context<never>): Resolved | TransportError => {
   const url = URL.parse(String(settings.url))
-  if (url === null) return refusal("The URL of the server is none")
+  if (url === null) return refusal("The URL of the server cannot be read: an absolute one is needed, https://…")
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     return refusal(`The URL of the server begins with ${url.protocol}, not with http: or https:`)
   }

@@ -55,7 +55,9 @@ const list = (
       duration: timeout,
       orElse: () => {
         const who = server === undefined ? "The server" : `The server ${server}`
-        return Effect.fail(new ClientError({ reason: "TimedOut", message: `${who} did not list its tools in time` }))
+        return Effect.fail(
+          new ClientError({ reason: "TimedOut", message: `${who} did not list its tools in time (listTimeout)` })
+        )
       }
     }),
     Effect.result,
