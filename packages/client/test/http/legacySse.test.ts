@@ -99,6 +99,36 @@ describe("2024-11-05 · HTTP with SSE", () => {
     }))
 
   for (
+    const [revision, named] of [
+      ["2025-11-25", "2025-11-25"],
+      ["2025-06-18", "2025-06-18"],
+      ["2025-03-26", undefined],
+      ["2024-11-05", undefined]
+    ] as const
+  ) {
+    it.live(`${revision} · the client MUST include MCP-Protocol-Version on all subsequent requests, since 2025-06-18`, () =>
+      Effect.gen(function*() {
+        const seen: Array<unknown> = []
+        const { url } = yield* server(endpoint("/messages"), async (request, response, stream) => {
+          const { id, method } = JSON.parse(await bodyOf(request)) as { readonly id?: number; readonly method: string }
+          seen.push([method, request.headers["mcp-protocol-version"]])
+          response.writeHead(202).end()
+          // What another request is answered with names no revision.
+          const result = { protocolVersion: method === "initialize" ? revision : "2026-07-28" }
+          if (id !== undefined) stream().write(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result })}\n\n`)
+        })
+        const { lane, next } = yield* open(url)
+        lane.send(JsonRpc.request(0, "initialize"), undefined)
+        yield* next
+        for (const id of [1, 2]) {
+          lane.send(JsonRpc.request(id, "ping"), undefined)
+          yield* next
+        }
+        assert.deepStrictEqual(seen, [["initialize", undefined], ["ping", named], ["ping", named]])
+      }))
+  }
+
+  for (
     const [name, at] of [
       ["a whole URL", (url: URL) => `${url.origin}/messages`],
       ["a path", () => "/messages"],

@@ -5,16 +5,23 @@
  * All subsequent client messages MUST be sent as HTTP POST requests to this endpoint." A stream that ends takes its session with
  * it: nothing can be resumed.
  */
+import * as Header from "@skein/protocol/Header"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
-import { TransportError } from "@skein/runtime/Connection"
+import { type Headers, TransportError } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type { Lane, OpenLane, Road } from "./lane.ts"
 import { Posts } from "./posts.ts"
 import { errorText, failureIn, mediaType, refusal, unusable } from "./refusal.ts"
+import { isVersion } from "./requestHeaders.ts"
 import type { Resolved } from "./settings.ts"
 import { Reader } from "./sse.ts"
 import type { WireReply, WireRequest } from "./wire.ts"
+
+const posted: Headers = { "content-type": "application/json" }
+
+// The first revision that has the header of the revision. A server that knows only older ones may not allow it to browsers.
+const named = "2025-06-18"
 
 // How long the server may take to accept a request that nobody waits for any more, in milliseconds.
 const grace = 1_000
@@ -51,6 +58,9 @@ class LegacySse implements Lane {
   #gate: Array<() => void> | undefined
   // How many answers to the server are among that.
   #answers = 0
+  #headers = posted
+  // Of `initialize`, until that is answered.
+  #opening: JsonRpc.Id | undefined
 
   constructor(road: Road, settings: Resolved, endpoint: URL) {
     this.#road = road
@@ -72,7 +82,24 @@ class LegacySse implements Lane {
     return this.#posts.idle
   }
 
+  /**
+   * Learns the revision. 2025-06-18, transports: "If using HTTP, the client MUST include the `MCP-Protocol-Version` HTTP header on all
+   * subsequent requests to the MCP server".
+   */
+  hear(message: JsonRpc.Inbound): void {
+    if (this.#opening === undefined || message._tag !== "Success" || message.id !== this.#opening) return
+    this.#opening = undefined
+    const version = (message.result as JsonRpc.JsonObject)["protocolVersion"]
+    if (isVersion(version) && version >= named) {
+      this.#headers = { ...posted, [Header.names.protocolVersion]: version }
+    }
+  }
+
   send(message: JsonRpc.Outbound): void {
+    if (message._tag === "Request" && message.method === "initialize") {
+      this.#opening = message.id
+      this.#headers = posted
+    }
     const request = this.#request(JsonRpc.encode(message))
     if (message._tag === "Request") return this.#enter(() => this.#ask(message.id, request))
     if (message._tag !== "Notification") {
@@ -110,7 +137,7 @@ class LegacySse implements Lane {
   }
 
   #request(body: string): WireRequest {
-    return { method: "POST", url: this.#endpoint, headers: { "content-type": "application/json" }, body }
+    return { method: "POST", url: this.#endpoint, headers: this.#headers, body }
   }
 
   #post(request: WireRequest, answer: boolean, then?: () => void): void {
@@ -172,26 +199,28 @@ const listen = (
 export const open: OpenLane = (road, settings) =>
   Effect.suspend(() => {
     let stream: Fiber.Fiber<void> | undefined
+    let lane: LegacySse | undefined
     const opened = Effect.callback<Lane, TransportError>((resume) => {
-      let isOpen = false
       let isOver = false
       const over = (cause: TransportError): void => {
         if (isOver) return
         isOver = true
-        if (isOpen) road.end({ _tag: "Lost", cause })
+        if (lane !== undefined) road.end({ _tag: "Lost", cause })
         else resume(Effect.fail(cause))
       }
       const event = (type: string, data: string): void => {
         if (isOver) return
-        if (isOpen) {
-          if (type === "message") road.deliver(JsonRpc.parseText(data))
-          return
+        if (lane !== undefined) {
+          if (type !== "message") return
+          const message = JsonRpc.parseText(data)
+          lane.hear(message)
+          return road.deliver(message)
         }
         if (type !== "endpoint") return
         const endpoint = endpointOf(data, road.url)
         if (endpoint instanceof TransportError) return over(endpoint)
-        isOpen = true
-        resume(Effect.succeed(new LegacySse(road, settings, endpoint)))
+        lane = new LegacySse(road, settings, endpoint)
+        resume(Effect.succeed(lane))
       }
       const reader = new Reader({ event, retry: () => {} }, road.maxMessage)
       const take = (text: string): TransportError | undefined =>
