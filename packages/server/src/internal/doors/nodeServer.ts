@@ -3,7 +3,7 @@
  */
 import { TransportError } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import type { Duplex } from "node:stream"
 
@@ -50,6 +50,8 @@ export const make = (
   { headersTimeout, keepAliveTimeout, maxConnections, requestTimeout }: Bounds
 ): Made => {
   const connectionsCheckingInterval = Math.min(headersTimeout, 5_000)
+  // Not imported: that reads all exports of `node:http`, of which one loads the whole of `fetch`.
+  const { createServer } = process.getBuiltinModule("node:http")
   const server = createServer({ headersTimeout, requestTimeout, keepAliveTimeout, connectionsCheckingInterval }, handle)
   server.maxConnections = maxConnections
   // Node does not count a connection that has sent nothing yet as idle, and would wait for it in the end.
