@@ -1,0 +1,198 @@
+/** Server processes that flood, die and never read: a host loses no more than a typed error's worth. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Stream from "effect/Stream"
+import { readFileSync } from "node:fs"
+import * as Client from "../../src/Client.ts"
+import * as Stdio from "../../src/Stdio.ts"
+
+const mib = 1024 * 1024
+const graces = { stdin: 50, term: 50, kill: 1_000, settle: 50 }
+
+/** A server that is a few lines of plain Node. */
+const program = (code: string, options: Partial<Stdio.Options> = {}) =>
+  Stdio.transport({ command: process.execPath, args: ["-e", code], stderr: "capture", graces, ...options })
+
+/** Answers `initialize`, and does as it is told with the rest. */
+const initialized = (then: string) => `
+  const write = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n")
+  let text = ""
+  process.stdin.on("data", (chunk) => {
+    text += chunk
+    const lines = text.split("\\n")
+    text = lines.pop()
+    for (const line of lines) {
+      const { id, method, params } = JSON.parse(line)
+      if (method === "initialize") {
+        write({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "x", version: "1" } } })
+      }
+      if (method === "notifications/initialized") { ${then} }
+    }
+  })
+`
+
+const options: Client.Options = { revisions: ["2025-11-25"], probeTimeout: 300, limits: { timeout: 700 } }
+
+const floods: ReadonlyArray<readonly [string, string]> = [
+  ["a line without end", "\"x\".repeat(65536)"],
+  [
+    "a string without end",
+    "(globalThis.n ??= (process.stdout.write('{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"'), \"\\\\\\\\\".repeat(65536)))"
+  ],
+  ["prose", "\"hello, I am a server\\n\".repeat(2000)"],
+  ["blank lines", "\"\\r\\n\".repeat(20000)"],
+  ["nulls", "\"null\\n[]\\n{}\\n\".repeat(5000)"],
+  ["bytes that are no UTF-8", "Buffer.alloc(65536, 0xff)"],
+  ["a byte order mark per line", "\"\\ufeff\\n\".repeat(10000)"]
+]
+
+describe("a process that floods", () => {
+  for (const [what, text] of floods) {
+    it.live(`its stdout with ${what}: the handshake fails in time, memory stays, the process is gone`, () =>
+      Effect.gen(function*() {
+        const code =
+          `const go = () => { while (process.stdout.write(${text})); process.stdout.once("drain", go) }; go()`
+        globalThis.gc!()
+        const before = process.memoryUsage().rss
+        const begun = performance.now()
+        const error = yield* Effect.flip(Effect.scoped(Client.make(program(code), options)))
+        assert.include(["TimedOut", "InvalidAnswer"], error.reason)
+        assert.isBelow(performance.now() - begun, 5_000)
+        assert.isBelow(process.memoryUsage().rss - before, 192 * mib)
+      }))
+  }
+
+  it.live("its stderr, which is captured: the last of it is kept, and calls go on", () =>
+    Effect.gen(function*() {
+      const code = initialized("") +
+        "const go = () => { while (process.stderr.write(\"e\".repeat(65536))); process.stderr.once(\"drain\", go) }; go()"
+      const client = yield* Client.make(program(code), { ...options, limits: { timeout: 5_000 } })
+      const before = process.memoryUsage().rss
+      yield* Effect.sleep(300)
+      assert.isBelow(process.memoryUsage().rss - before, 128 * mib)
+      assert.strictEqual(client.revision, "2025-11-25")
+    }).pipe(Effect.scoped))
+
+  it.live("with pings, and reads none of the answers: the connection ends at maxBuffered", () =>
+    Effect.gen(function*() {
+      const code = initialized(`
+        process.stdin.pause()
+        let id = 0
+        const go = () => {
+          let more = ""
+          for (let n = 0; n < 500; n++) more += JSON.stringify({ jsonrpc: "2.0", id: ++id, method: "ping" }) + "\\n"
+          if (process.stdout.write(more)) setImmediate(go)
+          else process.stdout.once("drain", go)
+        }
+        go()
+      `)
+      const client = yield* Client.make(program(code, { maxBuffered: 256 * 1024 }), {
+        ...options,
+        limits: { timeout: 5_000 },
+        reconnect: false
+      })
+      const end = yield* Effect.timeout(client.ended, 10_000)
+      assert.strictEqual(end._tag, "Lost")
+    }).pipe(Effect.scoped))
+})
+
+describe("a process that does not last", () => {
+  it.live("is started no more often than the policy says, and everybody who waits hears of the end", () =>
+    Effect.gen(function*() {
+      const client = yield* Client.make(program(initialized("process.exit(3)")), {
+        ...options,
+        limits: { timeout: 10_000 },
+        reconnect: { initialDelay: 1, maxDelay: 5, maxAttempts: 3 }
+      })
+      const attempts: Array<string> = []
+      const watching = yield* Effect.forkScoped(
+        Stream.runForEach(client.status, ({ _tag }) => Effect.sync(() => void attempts.push(_tag))),
+        { startImmediately: true }
+      )
+      const calls = yield* Effect.forkScoped(
+        Effect.forEach(Array.from({ length: 20 }), () => Effect.flip(client.callTool("t")), {
+          concurrency: "unbounded"
+        }),
+        { startImmediately: true }
+      )
+      assert.strictEqual((yield* client.ended)._tag, "Lost")
+      for (const { reason } of yield* Fiber.join(calls)) assert.strictEqual(reason, "Closed")
+      yield* Fiber.join(watching)
+      assert.isAtMost(attempts.filter((tag) => tag === "Reconnecting").length, 3)
+    }).pipe(Effect.scoped))
+
+  it.live("a command that there is not, or that is no program, is an error at once", () =>
+    Effect.gen(function*() {
+      for (
+        const command of [
+          "/does/not/exist",
+          "does-not-exist-at-all",
+          "/etc/passwd",
+          "/",
+          "",
+          "a\0b",
+          "x".repeat(100_000)
+        ]
+      ) {
+        const transport = Stdio.transport({ command, stderr: "capture", graces })
+        const error = yield* Effect.flip(Effect.scoped(Client.make(transport, { ...options, reconnect: true })))
+        assert.strictEqual(error.reason, "Open", command.slice(0, 20))
+        assert.isBelow(error.message.length, 200_000)
+      }
+    }))
+
+  it.live("sees nothing of the host's environment but what is allowed", () =>
+    Effect.gen(function*() {
+      process.env["SKEIN_ATTACK_SECRET"] = "hunter2"
+      process.env["LC_ALL"] = "() { :; }; echo vulnerable"
+      yield* Effect.addFinalizer(() =>
+        Effect.sync(() => {
+          delete process.env["SKEIN_ATTACK_SECRET"]
+          delete process.env["LC_ALL"]
+        })
+      )
+      let seen = ""
+      const connection = yield* Stdio.connect({
+        command: process.execPath,
+        args: ["-e", "process.stderr.write(JSON.stringify(process.env))"],
+        stderr: (text) => {
+          seen += text
+        },
+        graces
+      })
+      yield* connection.exited
+      while (!seen.endsWith("}")) yield* Effect.sleep(5)
+      assert.notInclude(seen, "hunter2")
+      assert.notInclude(seen, "vulnerable")
+      for (const name of Object.keys(JSON.parse(seen))) assert.include(Stdio.defaultEnv, name)
+    }).pipe(Effect.scoped))
+
+  it.live("one whose grandchild holds its stdout, and ignores SIGTERM, is gone with it", () =>
+    Effect.gen(function*() {
+      const stubborn = "process.on('SIGTERM', () => {}); process.stdout.write('up\\n'); setInterval(() => {}, 1e6)"
+      const code = initialized("") +
+        `const child = require("child_process").spawn(process.execPath, ["-e", ${
+          JSON.stringify(stubborn)
+        }], { stdio: ["ignore", "pipe", "inherit"] }); child.stdout.on("data", () => setInterval(() => write({ method: "notifications/up", params: { pid: child.pid } }), 10))`
+      let pid = 0
+      const begun = performance.now()
+      yield* Effect.scoped(Effect.gen(function*() {
+        const client = yield* Client.make(program(code), { ...options, limits: { timeout: 5_000 } })
+        yield* Stream.runForEach(Stream.take(client.notifications, 1), ({ params }) =>
+          Effect.sync(() => {
+            pid = (params as { readonly pid: number }).pid
+          })).pipe(Effect.timeoutOption(3_000))
+      }))
+      assert.isBelow(performance.now() - begun, 8_000)
+      assert.isAbove(pid, 0)
+      // Dead, or a zombie that nobody has collected.
+      let state = ") Z"
+      try {
+        state = readFileSync(`/proc/${pid}/stat`, "utf8")
+      } catch {
+        // There is no trace of it.
+      }
+      assert.match(state, /\) [ZX]/)
+    }))
+})
