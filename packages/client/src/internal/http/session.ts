@@ -2,13 +2,17 @@
  * The session of the session era, as far as HTTP is concerned: its id and its revision, which go with everything, and its end.
  */
 import { keys } from "@skein/protocol/Header"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import { type Headers, TransportError } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import type { Road } from "./lane.ts"
 import { isSessionId, isVersion, SessionHeaders } from "./requestHeaders.ts"
 import type { WireReply, WireRequest } from "./wire.ts"
 
-const gone = "The session is gone: the server does not know it any more (404)"
+const gone = "The session is gone: the server does not know it any more"
+
+// What servers say that are built on an official SDK and have just been started: by its transport, and by the hosts of its first examples.
+const unknown = /\b(?:server not initialized|(?:in)?valid.*session id)\b/i
 
 /** See the module's text. */
 export class Session {
@@ -62,6 +66,15 @@ export class Session {
   }
 
   /**
+   * Whether a refusal says so in other words. A session that is not known has to be answered with 404, but many servers answer with
+   * 400, and would do so for ever.
+   */
+  isUnknown(status: number, failure: JsonRpc.Failure | undefined): boolean {
+    return status === 400 && this.#id !== undefined && failure !== undefined && failure.id === undefined &&
+      unknown.test(failure.error.message)
+  }
+
+  /**
    * Ends the connection: "When a client receives HTTP 404 in response to a request containing an MCP-Session-Id, it MUST start a new
    * session." The request itself, if it waits for an answer, is refused before. The others that are on their way will hear the same,
    * and may be made again then: a grace is what they have for that.
@@ -81,8 +94,8 @@ export class Session {
   }
 
   /** Why a request is not answered that the server did not take. */
-  get refused(): TransportError {
-    return new TransportError({ reason: "Refused", message: gone, status: 404, undelivered: true })
+  refused(status = 404): TransportError {
+    return new TransportError({ reason: "Refused", message: gone, status, undelivered: true })
   }
 
   /** Asks for a stream. */

@@ -120,7 +120,7 @@ export class Streamable implements Lane {
     else if (request.method === initialize) {
       this.#modern = undefined
       this.#session.begin()
-    } else if (this.#session.gone) return this.#road.refused(request.id, this.#session.refused)
+    } else if (this.#session.gone) return this.#road.refused(request.id, this.#session.refused())
     const pending: Pending = { request, modern, fiber: undefined, taken: false, adrift: false, answered: false }
     this.#requests.set(request.id, pending)
     const headers = modern ? ofRequest(request, version, extra) : this.#session.headers
@@ -239,8 +239,9 @@ export class Streamable implements Lane {
       // The exchange has to be over before the server is asked for its stream.
       return Effect.succeed(Effect.flatMap(this.#takeOver(request), (taken) => taken ? Effect.void : told))
     }
-    if (!this.#session.isForgotten(status)) return Effect.as(told, undefined)
-    return Effect.sync(() => this.#forgotten(pending, this.#session.refused))
+    const known = !this.#session.isForgotten(status) && !this.#session.isUnknown(status, failure)
+    if (known) return Effect.as(told, undefined)
+    return Effect.sync(() => this.#forgotten(pending, this.#session.refused(status)))
   }
 
   #forgotten(pending: Pending, error: TransportError): undefined {
