@@ -1,0 +1,47 @@
+/** What servers say of a session that they do not know, where they say it in another way than they should. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { entered, served, session, until } from "./support/script.ts"
+
+describe("a session that is not known", () => {
+  for (
+    const message of [
+      "Bad Request: Server not initialized",
+      "Bad Request: No valid session ID provided",
+      "Invalid or missing session ID"
+    ]
+  ) {
+    it.effect(`400 with "${message}" is taken for the 404 that it should be, where there is a session`, () =>
+      Effect.gen(function*() {
+        const refusal = (id: unknown) => ({ jsonrpc: "2.0", id, error: { code: -32000, message } })
+        const server = yield* served(session((hit) => hit.say(refusal(null), {}, 400)))
+        const { request, told } = yield* entered({ url: server.url })
+        request(1, "tools/call", { name: "x" })
+        yield* until(() => told.ends.length === 1)
+        expect(told.refusals[0]![1]).toMatchObject({ reason: "Refused", status: 400, undelivered: true })
+        expect(told.messages.map(({ _tag }) => _tag)).toEqual(["Success"])
+
+        // The answer to a request by its name is its answer, and a server without sessions has none that it could forget.
+        const answering = yield* served(session((hit) => hit.say(refusal(hit.json.id), {}, 400)))
+        const stateless = yield* served(session((hit) => hit.say(refusal(null), {}, 400), { id: null }))
+        for (const { url } of [answering, stateless]) {
+          const other = yield* entered({ url })
+          other.request(1, "tools/list")
+          yield* until(() => other.told.messages.length === 2)
+          expect(other.told.messages[1]).toMatchObject({ _tag: "Failure", error: { message } })
+          expect(other.told.ends).toEqual([])
+        }
+      }))
+  }
+
+  it.effect("2025-11-25 · a 400 that says anything else ends no session", () =>
+    Effect.gen(function*() {
+      const error = { code: -32000, message: "Bad Request: Unsupported protocol version" }
+      const server = yield* served(session((hit) => hit.say({ jsonrpc: "2.0", id: null, error }, {}, 400)))
+      const { request, told } = yield* entered({ url: server.url })
+      request(1, "tools/list")
+      yield* until(() => told.messages.length === 2)
+      expect(told.messages[1]).toMatchObject({ _tag: "Failure", error: { message: error.message } })
+      expect(told.ends).toEqual([])
+    }))
+})
