@@ -17,9 +17,8 @@
  * ```
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
-import { ServerCapabilities } from "@skein/protocol/Capabilities"
+import type { ServerCapabilities } from "@skein/protocol/Capabilities"
 import { EmptyResult, type Implementation, type LoggingLevel } from "@skein/protocol/Common"
-import * as Codec from "@skein/protocol/Codec"
 import type { CompleteResult, PromptReference, ResourceTemplateReference } from "@skein/protocol/Completion"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
@@ -42,7 +41,6 @@ import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
@@ -58,6 +56,7 @@ import * as Definitions from "./internal/definitions.ts"
 import * as Keeper from "./internal/keeper.ts"
 import { bounds } from "./internal/keeping/bounds.ts"
 import { type Heartbeat, heartbeat } from "./internal/keeping/heartbeat.ts"
+import { capabilitiesOf } from "./internal/introduced.ts"
 import * as LogLevel from "./internal/logLevel.ts"
 import { relist } from "./internal/mirror.ts"
 import { serverOf } from "./internal/line.ts"
@@ -298,16 +297,6 @@ export interface Client {
 /** The client, for programs that have one. */
 export const Client: Context.Service<Client, Client> = Context.Service<Client>("@skein/client/Client")
 
-/** What a server declared, without the members that are malformed: they never hurt. */
-const readCapabilities = (raw: JsonRpc.JsonObject, revision: Revision.Revision): ServerCapabilities => {
-  const whole = Codec.decode(ServerCapabilities, revision, raw)
-  if (Result.isSuccess(whole)) return whole.success
-  const sound = Object.entries(raw).filter(([key, value]) =>
-    Result.isSuccess(Codec.decode(ServerCapabilities, revision, { [key]: value }))
-  )
-  return Object.fromEntries(sound)
-}
-
 const assemble = (
   desk: Desk,
   notices: Notices<Notification>,
@@ -347,7 +336,7 @@ const assemble = (
       return serverOf(keeper.last)
     },
     get capabilities() {
-      return readCapabilities(keeper.last.capabilities, keeper.last.revision)
+      return capabilitiesOf(keeper.last.capabilities, keeper.last.revision)
     },
     get instructions() {
       return keeper.last.agreement.instructions

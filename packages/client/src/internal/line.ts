@@ -1,15 +1,14 @@
 /**
  * One open connection to a server, and what was agreed on there. A client has one at a time.
  */
-import * as Codec from "@skein/protocol/Codec"
-import { Implementation, type LoggingLevel } from "@skein/protocol/Common"
+import type { Implementation, LoggingLevel } from "@skein/protocol/Common"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
 import type { Connection, TransportError } from "@skein/runtime/Connection"
 import type { Peer } from "@skein/runtime/Peer"
-import * as Result from "effect/Result"
 import type { Telemetry } from "../Telemetry.ts"
 import type { Agreement } from "./handshake.ts"
+import { implementationOf } from "./introduced.ts"
 
 /** See the module's text. */
 export interface Line {
@@ -38,4 +37,4 @@ export interface Line {
 
 /** Name and version of the server, as it gave them. */
 export const serverOf = ({ agreement: { info }, revision }: Line): Implementation | undefined =>
-  info === undefined ? undefined : Result.getOrUndefined(Codec.decode(Implementation, revision, info))
+  info === undefined ? undefined : implementationOf(info, revision)

@@ -2,8 +2,6 @@
  * From a question of the server's to what the host's services make of it.
  */
 import type * as Capabilities from "@skein/protocol/Capabilities"
-import * as Codec from "@skein/protocol/Codec"
-import { Implementation } from "@skein/protocol/Common"
 import type { ElicitRequestParams } from "@skein/protocol/Elicitation"
 import type { InputRequest, InputResponse } from "@skein/protocol/InputRequired"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -14,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type { Asker } from "../../Asker.ts"
+import { implementationOf } from "../introduced.ts"
 import {
   Elicitation,
   type Forms,
@@ -69,7 +68,7 @@ export const askerOf = (
   method: string | undefined
 ): Asker => ({
   label,
-  server: info === undefined ? undefined : Result.getOrUndefined(Codec.decode(Implementation, revision, info)),
+  server: info === undefined ? undefined : implementationOf(info, revision),
   revision,
   method
 })

@@ -1,0 +1,315 @@
+/** Keys that are names of prototypes, secrets, and notices by the thousand: nothing is polluted, told or left behind. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Logger from "effect/Logger"
+import * as References from "effect/References"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
+import { inspect } from "node:util"
+import * as Client from "../../src/Client.ts"
+import type { ClientError } from "../../src/ClientError.ts"
+import * as Http from "../../src/Http.ts"
+import * as NodeHttp from "../../src/NodeHttp.ts"
+import { connect, Host } from "../answers/kit.ts"
+import { type Hit, served, session, settle, until } from "../http/support/script.ts"
+import { hands, hostile, type Json, result, timed, type Voice } from "./kit.ts"
+
+const complete = (body: string) => `{"resultType":"complete","ttlMs":60000,"cacheScope":"private",${body}}`
+const evil =
+  "\"__proto__\":{\"polluted\":1,\"toString\":1,\"then\":1},\"constructor\":{\"prototype\":{\"polluted\":1}},\"toJSON\":1,\"then\":1,\"hasOwnProperty\":1,\"valueOf\":null"
+
+describe("keys that are names of prototypes", () => {
+  for (const revision of ["2025-11-25", "2026-07-28"] as const) {
+    it.live(`${revision} · wherever they stand, nothing is polluted and nothing dies`, () =>
+      Effect.gen(function*() {
+        const schema = `{"type":"object",${evil},"properties":{${
+          evil.replaceAll(":1", ":{\"type\":\"string\"}").replace(":null", ":{}")
+        }}}`
+        const bodies: Record<string, string> = {
+          "tools/list":
+            `"tools":[{"name":"t","inputSchema":${schema},"outputSchema":{"type":"object",${evil}},"annotations":{${evil}},"_meta":{${evil}},${evil}}],${evil}`,
+          "tools/call":
+            `"content":[{"type":"text","text":"x","_meta":{${evil}},${evil}}],"structuredContent":{${evil}},"_meta":{${evil}},${evil}`,
+          "resources/list": `"resources":[{"uri":"a:b","name":"x",${evil}}],${evil}`,
+          "resources/read": `"contents":[{"uri":"a:b","text":"x",${evil}}],${evil}`,
+          "prompts/get": `"messages":[{"role":"user","content":{"type":"text","text":"x",${evil}},${evil}}],${evil}`
+        }
+        const declared =
+          `{"tools":{${evil}},"resources":{},"prompts":{},"experimental":{${evil}},"extensions":{${evil}},${evil}}`
+        const server = hostile(
+          hands(
+            revision,
+            ({ id, method }: Json, { say }: Voice) => say(result(id, complete(bodies[method]!))),
+            declared
+          )
+        )
+        const client = yield* Client.make(server.transport)
+        for (let twice = 0; twice < 2; twice++) {
+          yield* Effect.result(client.allTools)
+          yield* Effect.result(client.callTool("t", JSON.parse(`{${evil}}`)))
+          yield* client.allResources
+          yield* client.readResource("a:b")
+          yield* client.getPrompt("p", JSON.parse("{\"__proto__\":\"x\"}"))
+        }
+        assert.deepEqual(Object.keys(server.of("prompts/get")[0]!.params.arguments), ["__proto__"])
+        for (
+          const method of [
+            "message",
+            "progress",
+            "cancelled",
+            "resources/updated",
+            "subscriptions/acknowledged",
+            "__proto__"
+          ]
+        ) {
+          server.say(`{"jsonrpc":"2.0","method":"notifications/${method}","params":{${evil},"_meta":{${evil}}}}`)
+        }
+        server.say(`{"jsonrpc":"2.0","id":9,"method":"__proto__",${evil}}`)
+        yield* client.ping.pipe(Effect.ignore)
+        assert.isDefined(client.capabilities.tools)
+        const clean = {} as Json
+        assert.isUndefined(clean.polluted)
+        assert.strictEqual(String(clean), "[object Object]")
+      }).pipe(Effect.scoped))
+  }
+
+  it.live("2026-07-28 · questions whose keys they are, are each answered by their key", () =>
+    Effect.gen(function*() {
+      const keys = ["__proto__", "constructor", "toString", "", "\u0000", "\ud800", "1", "x".repeat(100_000)]
+      const question = "{\"method\":\"roots/list\"}"
+      let asked = 0
+      const server = hostile(hands("2026-07-28", ({ id }: Json, { say }: Voice) =>
+        say(
+          asked++ === 0
+            ? result(
+              id,
+              `{"resultType":"input_required","requestState":"s","inputRequests":{${
+                keys.map((key) => `${JSON.stringify(key)}:${question}`).join()
+              }}}`
+            )
+            : result(id, complete("\"content\":[]"))
+        )))
+      const client = yield* connect(server.transport, new Host().layer)
+      yield* client.callTool("t")
+      const { inputResponses, requestState } = server.of("tools/call")[1]!.params
+      assert.sameMembers(Object.keys(inputResponses), keys)
+      assert.strictEqual(requestState, "s")
+    }).pipe(Effect.scoped))
+
+  it.live("2026-07-28 · the same key twice is asked once, and questions without end are bounded", () =>
+    Effect.gen(function*() {
+      const host = new Host()
+      const form =
+        "{\"method\":\"elicitation/create\",\"params\":{\"message\":\"m\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}}"
+      const server = hostile(
+        hands("2026-07-28", ({ id }: Json, { say }: Voice) =>
+          say(result(
+            id,
+            `{"resultType":"input_required","inputRequests":{${
+              Array.from({ length: 1_000 }, () => `"k":${form}`).join()
+            }}}`
+          )))
+      )
+      const client = yield* connect(server.transport, host.layer, { maxRounds: 5 })
+      assert.strictEqual((yield* Effect.flip(client.callTool("t"))).reason, "Limit")
+      assert.strictEqual(host.seen.length, 5)
+    }).pipe(Effect.scoped))
+
+  it.live("2025-11-25 · a server with a huge name that asks often does not hold up the host", () =>
+    Effect.gen(function*() {
+      const host = new Host()
+      const icons = Array.from({ length: 30_000 }, (_, at) => `{"src":"https://example.com/${at}.png"}`).join()
+      const shake = hands("2025-11-25")
+      const server = hostile((message: Json, voice: Voice) =>
+        message.method === "initialize"
+          ? voice.say(result(
+            message.id,
+            `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"x","version":"1","icons":[${icons}]}}`
+          ))
+          : shake(message, voice)
+      )
+      yield* connect(server.transport, host.layer, { revisions: ["2025-11-25"] })
+      const begun = performance.now()
+      for (let at = 0; at < 200; at++) server.say(`{"jsonrpc":"2.0","id":"q${at}","method":"roots/list"}`)
+      yield* until(() => server.heard.filter(({ method }) => method === undefined).length === 200)
+      assert.isBelow(performance.now() - begun, 2_500)
+    }).pipe(Effect.scoped))
+
+  it.live("capabilities of a hundred thousand members are read in little time, however often", () =>
+    Effect.gen(function*() {
+      const many = Array.from({ length: 100_000 }, (_, at) => `"c${at}":1`).join()
+      const server = hostile(hands("2026-07-28", () => {}, `{"tools":1,"logging":{},${many}}`))
+      const client = yield* Client.make(server.transport)
+      const [, took] = yield* timed(Effect.sync(() => {
+        for (let at = 0; at < 20; at++) assert.isDefined(client.capabilities.logging)
+      }))
+      assert.isBelow(took, 2_000)
+    }).pipe(Effect.scoped))
+})
+
+describe("notices by the thousand", () => {
+  for (const revision of ["2025-11-25", "2026-07-28"] as const) {
+    it.live(`${revision} · a listener that is slow, or none: memory stays, and calls go on`, () =>
+      Effect.gen(function*() {
+        const server = hostile(
+          hands(revision, ({ id }: Json, { say }: Voice) => say(result(id, complete("\"content\":[]"))))
+        )
+        const client = yield* Client.make(server.transport)
+        const call = client.callTool("t", {}, { onProgress: () => {} })
+        yield* call
+        const note = (at: number) => [
+          `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"${
+            "x".repeat(1_000)
+          }${at}"}}`,
+          `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`,
+          `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a:${at}"}}`,
+          `{"jsonrpc":"2.0","method":"notifications/unknown${at}","params":{}}`,
+          `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${at},"progress":${at}}}`
+        ]
+        const flood = Effect.forEach(Array.from({ length: 20 }, (_, at) => at), (at) =>
+          Effect.andThen(
+            Effect.sync(() => {
+              for (let n = 0; n < 500; n++) for (const text of note(500 * at + n)) server.say(text)
+            }),
+            Effect.yieldNow
+          ), { discard: true })
+        for (const listening of [false, true]) {
+          if (listening) {
+            yield* Effect.forkScoped(Stream.runForEach(client.notifications, () => Effect.never), {
+              startImmediately: true
+            })
+            yield* Effect.forkScoped(Stream.runForEach(client.logs, () => Effect.never), { startImmediately: true })
+            yield* Effect.forkScoped(
+              Effect.ignore(Stream.runForEach(client.changes({ tools: true, uris: ["a:1"] }), () => Effect.never)),
+              { startImmediately: true }
+            )
+          }
+          yield* flood
+          yield* settle
+          globalThis.gc!()
+          const before = process.memoryUsage().heapUsed
+          const [, took] = yield* timed(flood)
+          yield* call
+          yield* settle
+          globalThis.gc!()
+          assert.isBelow(process.memoryUsage().heapUsed - before, 24 * 1024 * 1024)
+          assert.isBelow(took, 5_000)
+        }
+      }).pipe(Effect.scoped))
+  }
+
+  it.effect("2025-11-25 · progress without end does not outlive maxTimeout", () =>
+    Effect.gen(function*() {
+      const server = hostile(hands("2025-11-25"))
+      const client = yield* Client.make(server.transport, { revisions: ["2025-11-25"] })
+
+      const call = yield* Effect.forkScoped(
+        Effect.flip(client.callTool("t", {}, { timeout: 1_000, maxTimeout: 10_000, onProgress: () => {} })),
+        { startImmediately: true }
+      )
+      for (let at = 1; at < 100 && call.pollUnsafe() === undefined; at++) {
+        server.say(
+          `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${
+            server.of("tools/call")[0]!.id
+          },"progress":${at}}}`
+        )
+        yield* Effect.promise(() => Promise.resolve())
+        yield* TestClock.adjust(500)
+      }
+      assert.strictEqual((yield* Fiber.join(call)).reason, "TimedOut")
+    }).pipe(Effect.scoped))
+})
+
+for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHttp.transport]] as const) {
+  describe(`${wire} · what is secret`, () => {
+    const secret = "hunter2-do-not-tell"
+
+    it.live("is in no error, no log, no status and no detection, whatever the server does", () =>
+      Effect.gen(function*() {
+        const lines: Array<string> = []
+        const logger = Logger.make(({ cause, message }) => void lines.push(inspect([message, cause], { depth: 12 })))
+        const told: Array<ClientError | unknown> = []
+        const ways: ReadonlyArray<(hit: Hit) => void> = [
+          (hit) => hit.reply(500),
+          (hit) => hit.reply(401, "", { "www-authenticate": "Bearer" }),
+          (hit) => hit.reply(403),
+          (hit) => hit.cut(),
+          (hit) => hit.reply(307, "", { location: "http://127.0.0.1:1/" }),
+          (hit) => hit.reply(200, "<html>", { "content-type": "text/html" }),
+          (hit) => hit.reply(200, "{", { "content-type": "application/json" }),
+          (hit) => hit.stream("data: x\n\n").cut(),
+          (hit) => hit.reply(404),
+          session((hit) => hit.cut())
+        ]
+        let way = ways[0]!
+        const server = yield* served((hit) => way(hit))
+        for (way of ways) {
+          yield* Effect.gen(function*() {
+            const client = yield* Client.make(
+              transport({
+                url: server.url,
+                headers: { Authorization: `Bearer ${secret}`, "X-Key": secret },
+                closeGrace: 0,
+                endpointTimeout: 200
+              }),
+              { reconnect: { maxAttempts: 1, initialDelay: 1 }, enforceCapabilities: false }
+            )
+            told.push(client.detection, JSON.stringify(client.detection))
+            told.push(yield* Effect.flip(client.callTool("t", {}, { timeout: 500 })))
+          }).pipe(
+            Effect.scoped,
+            Effect.catch((error) => Effect.sync(() => void told.push(error))),
+            Effect.provide(Logger.layer([logger])),
+            Effect.provideService(References.MinimumLogLevel, "All")
+          )
+        }
+        assert.isAtLeast(told.length, ways.length)
+        assert.isTrue(server.hits.every(({ headers }) => headers.authorization === `Bearer ${secret}`))
+        for (const each of [...told.map((one) => inspect(one, { depth: 12 })), ...lines]) {
+          assert.notInclude(each, secret)
+        }
+      }))
+
+    it.live("headers that cannot be sent are an error without them", () =>
+      Effect.gen(function*() {
+        for (const value of [`${secret}\r\nX-Evil: 1`, `${secret}\u0000`, `${secret}€`]) {
+          for (const headers of [{ Authorization: value }, Effect.succeed({ Authorization: value })]) {
+            const server = yield* served((hit) => hit.reply(500))
+            const error = yield* Effect.flip(
+              Effect.scoped(Client.make(transport({ url: server.url, headers, closeGrace: 0 })))
+            )
+            assert.notInclude(inspect(error, { depth: 12 }), secret)
+            assert.strictEqual(server.hits.length, 0)
+          }
+        }
+        const dies = transport({ url: "http://127.0.0.1:1/", headers: Effect.die(new Error(secret)) })
+        assert.notInclude((yield* Effect.flip(Effect.scoped(Client.make(dies)))).message, secret)
+      }).pipe(Effect.scoped))
+
+    it.live("after a hostile life nothing is left: no socket, no timer that holds the process", () =>
+      Effect.gen(function*() {
+        const server = yield* served(
+          session((hit) => void hit.stream(":\n\n"), { listen: (hit) => void hit.stream(":\n\n") })
+        )
+        const left = () =>
+          process.getActiveResourcesInfo().filter((name) => /^(TCPSocketWrap|Timeout)$/.test(name)).length
+        const life = Effect.scoped(Effect.gen(function*() {
+          const client = yield* Client.make(transport({ url: server.url, closeGrace: 0 }), {
+            revisions: ["2025-11-25"],
+            enforceCapabilities: false
+          })
+          const call = Effect.flip(client.callTool("t", {}, { timeout: 50 }))
+          yield* Effect.all([call, call, call, call], { concurrency: 4 })
+          yield* Effect.forkScoped(client.callTool("t"), { startImmediately: true })
+        }))
+        yield* life
+        yield* life
+        yield* settle
+        const before = left()
+        for (let at = 0; at < 8; at++) yield* life
+        yield* until(() => server.hits.every(({ left, method }) => left || method !== "GET"))
+        yield* until(() => left() <= before + 3)
+      }).pipe(Effect.scoped))
+  })
+}
