@@ -47,6 +47,12 @@ const holders = [
 ]
 const maps = ["patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"]
 
+// A schema has few keywords, and there are many that may hold another one.
+const holding: ReadonlyMap<string, "one" | "named"> = new Map([
+  ...holders.map((name) => [name, "one"] as const),
+  ...maps.map((name) => [name, "named"] as const)
+])
+
 interface Place {
   readonly schema: JsonObject
   /** The chain of `properties` that leads here, last first; `undefined` where something else was passed on the way. */
@@ -89,13 +95,13 @@ const pushChildren = ({ chain, schema }: Place, stack: Array<Place>): void => {
   const push = (value: unknown, chain: Chain | undefined) => {
     if (isObject(value)) stack.push({ schema: value, chain })
   }
-  for (const name of maps) {
-    const map = own(schema, name)
-    if (isObject(map)) { for (const key of Object.keys(map)) push(map[key], undefined) }
-  }
-  for (const name of holders) {
-    const held = own(schema, name)
-    if (Array.isArray(held)) { for (const one of held) push(one, undefined) }
+  for (const name of Object.keys(schema)) {
+    const kind = holding.get(name)
+    if (kind === undefined) continue
+    const held = schema[name]
+    if (kind === "named") {
+      if (isObject(held)) { for (const key of Object.keys(held)) push(held[key], undefined) }
+    } else if (Array.isArray(held)) { for (const one of held) push(one, undefined) }
     else push(held, undefined)
   }
   const properties = own(schema, "properties")
