@@ -18,7 +18,7 @@ import { many, ttlMs } from "./wire.ts"
 
 interface Plan extends calls.Plan, starts.Plan, memory.Plan {}
 
-const thorough: Plan = { rounds: 7, millis: 800, warmUp: 1_500, starts: 15, idle: 1_000 }
+const thorough: Plan = { rounds: 5, millis: 800, warmUp: 1_500, starts: 15, idle: 1_000 }
 const quick: Plan = { rounds: 3, millis: 300, warmUp: 700, starts: 3, idle: 300 }
 
 const everybody = () => true
