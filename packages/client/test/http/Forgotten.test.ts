@@ -1,7 +1,18 @@
 /** What servers say of a session that they do not know, where they say it in another way than they should. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { entered, served, session, until } from "./support/script.ts"
+import * as TestClock from "effect/testing/TestClock"
+import { entered, type Hit, served, session, settle, until } from "./support/script.ts"
+
+/** Lets the clock run, and sockets with it, until the connection has ended. */
+const ended = (told: { readonly ends: ReadonlyArray<unknown> }) =>
+  Effect.gen(function*() {
+    for (let n = 0; n < 100 && told.ends.length === 0; n++) {
+      yield* TestClock.adjust(100)
+      yield* settle
+    }
+    expect(told.ends.length).toBe(1)
+  })
 
 describe("a session that is not known", () => {
   for (
@@ -43,5 +54,35 @@ describe("a session that is not known", () => {
       yield* until(() => told.messages.length === 2)
       expect(told.messages[1]).toMatchObject({ _tag: "Failure", error: { message: error.message } })
       expect(told.ends).toEqual([])
+    }))
+
+  const plain = (hit: Hit) => hit.reply(400, "Invalid or missing session ID")
+  const primed = "id: e0\nretry: 10\ndata:\n\n"
+
+  it.effect("so it is where the server's own stream is asked for again", () =>
+    Effect.gen(function*() {
+      let listened = 0
+      const listen = (hit: Hit) => void (listened++ === 0 ? hit.stream(primed).end() : plain(hit))
+      const server = yield* served(session(plain, { listen }))
+      const { told } = yield* entered({ url: server.url })
+      yield* until(() => server.by("GET").length === 1)
+      yield* ended(told)
+      expect(told.ends[0]).toMatchObject({
+        _tag: "Lost",
+        cause: { message: expect.stringContaining("session is gone") }
+      })
+    }))
+
+  it.effect("so it is where a call is resumed, which may have run", () =>
+    Effect.gen(function*() {
+      const server = yield* served(
+        session((hit) => void (hit.method === "POST" ? hit.stream(primed).end() : plain(hit)))
+      )
+      const { request, told } = yield* entered({ url: server.url })
+      request(1, "tools/call", { name: "x" })
+      yield* until(() => server.hits.some(({ json }) => json?.method === "tools/call"))
+      yield* ended(told)
+      expect(told.error(1)).toMatchObject({ reason: "Lost" })
+      expect(told.error(1)!.undelivered).toBeUndefined()
     }))
 })

@@ -2,7 +2,6 @@
  * The session of the session era, as far as HTTP is concerned: its id and its revision, which go with everything, and its end.
  */
 import { keys } from "@skein/protocol/Header"
-import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import { type Headers, TransportError } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import type { Road } from "./lane.ts"
@@ -69,9 +68,8 @@ export class Session {
    * Whether a refusal says so in other words. A session that is not known has to be answered with 404, but many servers answer with
    * 400, and would do so for ever.
    */
-  isUnknown(status: number, failure: JsonRpc.Failure | undefined): boolean {
-    return status === 400 && this.#id !== undefined && failure !== undefined && failure.id === undefined &&
-      unknown.test(failure.error.message)
+  isUnknown(status: number, said: string): boolean {
+    return status === 400 && this.#id !== undefined && unknown.test(said)
   }
 
   /**

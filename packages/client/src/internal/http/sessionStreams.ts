@@ -28,6 +28,7 @@ export const resuming = (
     const { status } = reply
     if (session.isForgotten(status)) return Effect.as(Effect.sync(gone), undefined)
     return Effect.map(refusalOf(road, reply), (error) => {
+      if (session.isUnknown(status, error.message)) return void gone()
       if (mayPass(status)) return error
       const message = `The stream could not be resumed: ${error.message}`
       return new Final(new TransportError({ reason: "Lost", message, status, cause: error }))
@@ -54,7 +55,10 @@ export const listen = (road: Road, session: Session, stream: EventStream): Effec
       if (stream.opened && session.isForgotten(reply.status)) {
         return Effect.as(Effect.sync(() => session.forgotten()), undefined)
       }
-      return Effect.map(refusalOf(road, reply), (error) => mayPass(reply.status) ? error : new Final(error))
+      return Effect.map(refusalOf(road, reply), (error) => {
+        if (stream.opened && session.isUnknown(reply.status, error.message)) return void session.forgotten()
+        return mayPass(reply.status) ? error : new Final(error)
+      })
     }
   }
   return Effect.matchEffect(Effect.flatMap(ask(following), (outcome) => follow(following, outcome)), {

@@ -239,7 +239,9 @@ export class Streamable implements Lane {
       // The exchange has to be over before the server is asked for its stream.
       return Effect.succeed(Effect.flatMap(this.#takeOver(request), (taken) => taken ? Effect.void : told))
     }
-    const known = !this.#session.isForgotten(status) && !this.#session.isUnknown(status, failure)
+    // What answers this very request is no word on the session.
+    const said = failure !== undefined && failure.id === undefined ? failure.error.message : ""
+    const known = !this.#session.isForgotten(status) && !this.#session.isUnknown(status, said)
     if (known) return Effect.as(told, undefined)
     return Effect.sync(() => this.#forgotten(pending, this.#session.refused(status)))
   }
