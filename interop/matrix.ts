@@ -13,6 +13,8 @@
  * |                 |            |            |            |            |            | `versionNegotiation` `auto` or a pin        |
  * | SDK v2 server   | yes        | yes        | yes        | newest     | yes        | `supportedProtocolVersions` and `connect`;  |
  * |                 |            |            |            |            |            | `serveStdio` adds 2026-07-28                |
+ * | `effect/ai`     | yes        | yes        | yes        | newest     | yes        | `protocols`                                 |
+ * | server          |            |            |            |            |            |                                             |
  *
  * Neither SDK lowers a message: in an older revision both write the content kinds and members of the newest one that they
  * know.
@@ -40,6 +42,31 @@
  * |                         |                             | same time spoil for each other    |                               |
  * | DELETE at the end       | where its host says so                                          | no: its sessions expire       |
  * | a session that is gone  | the call fails; its host has to make a new client               | makes one for each call       |
+ *
+ * What our client finds with their servers over HTTP, and what they cannot (`hosts/all.ts` and `talks.ts` have the tests):
+ *
+ * |                         | SDK v1                      | SDK v2                            | `effect/ai`                   |
+ * | ----------------------- | --------------------------- | --------------------------------- | ----------------------------- |
+ * | a session, its stream   | yes; DELETE is answered 200 | yes; the same                     | a session without a stream of |
+ * |                         |                             |                                   | its own: 204; it declares     |
+ * |                         |                             |                                   | `listChanged` all the same    |
+ * | without sessions        | what it asks on the stream  | in 2026-07-28 all of it; before   | 2026-07-28                    |
+ * |                         | of a call it never hears    | that it cannot ask                |                               |
+ * | one JSON answer         | progress is dropped, and    | progress and logs are dropped     | no                            |
+ * |                         | what it asks on the stream  |                                   |                               |
+ * |                         | of the call is lost         |                                   |                               |
+ * | HTTP+SSE                | yes                         | no                                | no                            |
+ * | resuming                | with a store of its host's  | the same                          | no                            |
+ * | a session it forgot     | 404; 400 where the host has | 404                               | 404                           |
+ * |                         | one transport for all, or   |                                   |                               |
+ * |                         | was made from old examples  |                                   |                               |
+ * | defaults of a form in   | written, though only those of booleans are known there          | does not ask                  |
+ * | 2025-06-18              |                                                                 |                               |
+ * | the end of a visit      | 2025-11-25                  | not with `inputRequired`          | no                            |
+ * | roots that are others   | heard of                                                        | not heard of                  |
+ * | new kinds of content in | written as they are                                             | the call fails                |
+ * | old revisions           |                                                                 |                               |
+ * | pages                   | none, unless its host makes them                                | none                          |
  */
 import * as Revision from "@skein/protocol/Revision"
 import { fileURLToPath } from "node:url"

@@ -11,14 +11,15 @@ import * as Events from "../fixtures/events.ts"
 import { bodyOf, type Host, host, type Life, refuse } from "./host.ts"
 
 /**
- * With sessions, whose events are kept in order, or in the store of the SDK's examples; with sessions and one JSON answer for each
+ * With sessions, whose events are kept in order, or in the store of the SDK's examples; `refusing` a session that is not known with 400,
+ * as the SDK's own transport does that was not initialized yet, and many servers that were made from its first examples; with sessions and one JSON answer for each
  * request; with a server for each request.
  *
  * The store of the examples is not fit for more than a call that is resumed later than it spoke last: it gives the events of one
  * millisecond any order, and so may never give the last one; and it does not know the stream of a session, whose name has the
  * character that it splits its ids at, so that the stream which the SDK then opens is one that says nothing for ever.
  */
-export type Way = "sessions" | "example" | "json" | "stateless"
+export type Way = "sessions" | "refusing" | "example" | "json" | "stateless"
 
 // The types of the SDK do not know `exactOptionalPropertyTypes`.
 const connect = (server: McpServer, transport: StreamableHTTPServerTransport): Promise<void> =>
@@ -44,7 +45,7 @@ const sessions = (make: () => McpServer, way: Way): Life => {
     const id = request.headers["mcp-session-id"]
     const known = typeof id === "string" ? transports.get(id) : undefined
     if (known !== undefined) return known.handleRequest(request, response, body)
-    if (id !== undefined) return refuse(response, 404, "Session not found")
+    if (id !== undefined && way !== "refusing") return refuse(response, 404, "Session not found")
     if (!isInitializeRequest(body)) return refuse(response, 400, "Bad Request: No valid session ID provided")
     return (await open()).handleRequest(request, response, body)
   }

@@ -21,6 +21,14 @@ const v2Lone = of("sdk-v2", "a server for each request")
 const sse = of("sdk-v1", "HTTP+SSE")
 const effectAi = of("effect-ai", "one endpoint")
 
+/** What is another in its `talk` alone. */
+const served = (way: SdkV1.Way): Way => ({
+  ...v1,
+  talk: (board: Board.Board) => SdkV1.streamable(() => SdkV1Talk.make(board), way)
+})
+const refusing = served("refusing")
+const example = served("example")
+
 const sessionOf = ({ seen }: Host) => seen.at(-1)!.headers["mcp-session-id"]
 const resumed = ({ seen }: Host) => seen.filter(({ headers }) => headers["last-event-id"] !== undefined)
 
@@ -29,6 +37,7 @@ const soon = { reconnect: { initialDelay: "10 millis" } } as const
 describe.each(
   [
     ["sdk-v1", v1, "node"],
+    ["sdk-v1 that refuses what it does not know with 400", refusing, "node"],
     ["sdk-v1 over HTTP+SSE", sse, "fetch"],
     ["sdk-v2", v2, "fetch"],
     ["sdk-v2, by requests", v2Lone, "node"],
@@ -72,6 +81,33 @@ describe.each(
   })
 })
 
+describe("what is found out", () => {
+  const discover = ["POST", "server/discover"]
+  const post = ["POST", undefined]
+  const get = ["GET", undefined]
+  it.each(
+    [
+      ["sdk-v1", v1, [[...discover, 400], [...post, 200]]],
+      ["sdk-v1 over HTTP+SSE", sse, [[...discover, 404], [...post, 404], [...get, 200], [...post, 202]]],
+      ["sdk-v2", v2, [[...discover, 400], [...post, 200]]],
+      ["sdk-v2, by requests", v2Lone, [[...discover, 200]]],
+      ["effect-ai", effectAi, [[...discover, 200]]]
+    ] as const
+  )("%s is asked as little as can be", async (_, way, opening) => {
+    const host = await way.talk(Board.make())
+    const client = await Skein.talk(host.address)
+    const seen = host.seen.map(({ headers, status, verb }) => [verb, headers["mcp-method"], status])
+    // What follows the handshake may be on its way.
+    expect(seen.slice(0, opening.length)).toEqual(opening)
+    await client.run(client.client.ping)
+    if (way !== v2Lone && way !== effectAi) {
+      expect(host.seen.at(-1)!.headers["mcp-protocol-version"]).toBe("2025-11-25")
+    }
+    await client.close()
+    await host.close()
+  })
+})
+
 describe("what was found out before", () => {
   it.each(
     [
@@ -111,12 +147,6 @@ describe("what was found out before", () => {
     await host.close()
   })
 })
-
-/** What lives in its `talk` alone. */
-const example = {
-  ...v1,
-  talk: (board: Board.Board) => SdkV1.streamable(() => SdkV1Talk.make(board), "example")
-}
 
 describe.each(
   [["sdk-v1", v1], ["sdk-v1, the store of its examples", example], ["sdk-v2", v2]] as const
