@@ -59,7 +59,7 @@ import { type Heartbeat, heartbeat } from "./internal/keeping/heartbeat.ts"
 import { capabilitiesOf } from "./internal/introduced.ts"
 import * as LogLevel from "./internal/logLevel.ts"
 import { relist } from "./internal/mirror.ts"
-import { serverOf } from "./internal/line.ts"
+import { type Line, serverOf } from "./internal/line.ts"
 import { Notices } from "./internal/notices.ts"
 import * as Output from "./internal/output.ts"
 import { walk } from "./internal/pages.ts"
@@ -297,6 +297,8 @@ export interface Client {
 /** The client, for programs that have one. */
 export const Client: Context.Service<Client, Client> = Context.Service<Client>("@skein/client/Client")
 
+const detectionOf = ({ agreement, connection: { variant } }: Line): Detection => ({ ...agreement, variant })
+
 const assemble = (
   desk: Desk,
   notices: Notices<Notification>,
@@ -342,8 +344,7 @@ const assemble = (
       return keeper.last.agreement.instructions
     },
     get detection() {
-      const { agreement, connection: { variant } } = keeper.last
-      return { ...agreement, variant }
+      return detectionOf(keeper.last)
     },
     listTools: page(Method.ListTools),
     allTools: all(Method.ListTools, ({ tools }) => tools),
@@ -419,9 +420,16 @@ export const make = (transport: Transport, options: Options = {}): Effect.Effect
       call(desk, Method.ListTools, cursor === undefined ? {} : { cursor }, { cache: "refresh" })
     const shared = { answers, notices, heard, missed: changes.missed, warn }
     const beats = options.heartbeat === undefined ? undefined : heartbeat(options.heartbeat)
+    let { detection } = options
     const keeper = yield* Keeper.make({
-      open: (fresh) => connect(transport, fresh ? { ...options, detection: undefined } : options, shared),
-      opened: (line) => beats === undefined ? answers.opened(line) : Effect.andThen(answers.opened(line), beats(line)),
+      open: (fresh) => connect(transport, { ...options, detection: fresh ? undefined : detection }, shared),
+      opened: (line) => {
+        // "Clients SHOULD cache the result for the lifetime of […] origin (HTTP)": the next session is opened without a probe. In the
+        // request era it is the probe that says whether the server is there again.
+        if (!line.modern && line.connection.variant !== undefined) detection = detectionOf(line)
+        else if (line.modern && line.assumed !== true) detection = undefined
+        return beats === undefined ? answers.opened(line) : Effect.andThen(answers.opened(line), beats(line))
+      },
       ...bounds(options, transport)
     })
     // It may be another server than before.

@@ -9,7 +9,7 @@ import type { Detection } from "../../src/Detection.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
 import { scripted, speaks } from "../support/scripted.ts"
 import { tcp } from "./support/rawServer.ts"
-import { served, until } from "./support/script.ts"
+import { type Hit, served, until } from "./support/script.ts"
 import * as Servers from "./support/servers.ts"
 
 const { asked, capabilities, serverInfo } = Servers
@@ -177,6 +177,48 @@ describe("2026-07-28 · re-probing if the cached assumption later fails", () => 
       yield* until(() => sockets[0]!.destroyed)
       yield* Fiber.interrupt(fiber)
       yield* closed
+    }))
+})
+
+describe("a session that is opened anew", () => {
+  const gone = (hit: Hit) => hit.say(Servers.fault(-32001, "Session not found"), {}, 404)
+  const reconnect = { initialDelay: 1, jitter: "none" } as const
+
+  it.live("2026-07-28 · SHOULD cache the result for the lifetime of the origin: it is not probed again", () =>
+    Effect.gen(function*() {
+      let lost = false
+      const { hits, url } = yield* served((hit) => {
+        if (!lost || hit.json?.method !== "tools/call") return Servers.stateful(hit)
+        lost = false
+        gone(hit)
+      })
+      const client = yield* open(url, undefined, { reconnect })
+      yield* text(client)
+      lost = true
+      const count = hits.length
+      yield* text(client)
+      const posts = asked(hits).slice(count).filter((what) => what.startsWith("POST"))
+      assert.deepStrictEqual(posts, [call, initialize, "POST notifications/initialized", call])
+    }))
+
+  it.live("unless it is refused: then the server is another one by now, and is found out anew", () =>
+    Effect.gen(function*() {
+      let modern = false
+      const { hits, url } = yield* served((hit) => {
+        if (!modern) return Servers.stateful(hit)
+        if (hit.headers["mcp-session-id"] !== undefined) return gone(hit)
+        return hit.json?.method === "initialize"
+          ? hit.say(Servers.fault(-32601, "Method not found: initialize"), {}, 400)
+          : Servers.modern(hit)
+      })
+      const client = yield* open(url, undefined, { reconnect })
+      yield* text(client)
+      modern = true
+      const count = hits.length
+      yield* text(client)
+      assert.strictEqual(client.revision, "2026-07-28")
+      const posts = asked(hits).slice(count).filter((what) => what.startsWith("POST"))
+      assert.deepStrictEqual(posts, [call, initialize, discover, call])
     }))
 })
 
