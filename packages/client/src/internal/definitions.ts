@@ -89,7 +89,7 @@ export const make = ({ maxTools = 10_000, validateOutput = true, warn }: Setting
     const before = tools.get(name)
     const mirrored = mirrors(line) ? mirroredOf(tool) : none
     if (typeof mirrored === "string" && before?.mirrored !== mirrored) {
-      warn(`The tool ${JSON.stringify(name)} is left out: ${mirrored}`)
+      warn(`The tool ${JSON.stringify(name.slice(0, 128))} is left out: ${mirrored}`)
     }
     const isChecked = validateOutput !== false && hasStructured(line) && tool.outputSchema !== undefined
     const output = isChecked ? new OutputCheck(name, tool.outputSchema, compiling, before?.output) : undefined

@@ -90,7 +90,7 @@ export class OutputCheck {
   }
 
   #unchecked(why: string): void {
-    const tool = JSON.stringify(this.#name)
+    const tool = JSON.stringify(this.#name.slice(0, 128))
     this.#compiling.warn(`What the tool ${tool} answers is not checked, its outputSchema cannot be used: ${why}`)
   }
 
@@ -115,7 +115,7 @@ export class OutputCheck {
       new ClientError({
         reason: "InvalidAnswer",
         method: "tools/call",
-        message: `The tool ${JSON.stringify(this.#name)} ${message}`,
+        message: `The tool ${JSON.stringify(this.#name.slice(0, 128))} ${message}`,
         result,
         problems
       })

@@ -14,7 +14,7 @@ import { Credentials } from "../../Credentials.ts"
  *
  * After a stream that said so (`retry`) exactly that many milliseconds pass before it is asked for again. Otherwise, and while it
  * cannot be had, the delay begins with `initialDelay` and grows by `factor` up to `maxDelay`, of which a random part of up to one
- * half is taken away; after a failure never less than `retry`.
+ * half is taken away; after a failure never less than `retry`, nor than `Retry-After`, of which no more than 10 minutes count.
  */
 export interface Resumption {
   /** 1 second by default. */

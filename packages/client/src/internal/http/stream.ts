@@ -15,6 +15,9 @@ import type { WireReply, WireRequest } from "./wire.ts"
 // What every header field can hold, and no server refuses for its length.
 const sendable = /^[\x21-\x7e](?:[\x20-\x7e]{0,4094}[\x21-\x7e])?$/
 
+// What a server or a gateway asks for (`Retry-After`) counts up to this, in milliseconds, as it does between connections.
+const maxRetryAfter = 600_000
+
 const lost = (message: string, cause?: unknown): TransportError =>
   new TransportError({ reason: "Lost", message, cause })
 
@@ -117,7 +120,7 @@ export class EventStream {
       this.#had = false
       // "The client MUST respect the `retry` field, waiting the given number of milliseconds."
       if (had && retry !== undefined) return Effect.sleep(retry)
-      const least = Math.max(retry ?? 0, last?.retryAfter ?? 0)
+      const least = Math.max(retry ?? 0, Math.min(last?.retryAfter ?? 0, maxRetryAfter))
       return Effect.flatMap(backoff(this.#settings, attempt), (delay) => Effect.sleep(Math.max(least, delay)))
     })
   }

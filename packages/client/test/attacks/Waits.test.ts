@@ -1,0 +1,156 @@
+/** A server that wants to be waited for: no wait is longer than this side has agreed to. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Logger from "effect/Logger"
+import * as TestClock from "effect/testing/TestClock"
+import * as Client from "../../src/Client.ts"
+import * as Http from "../../src/Http.ts"
+import { connect, Host } from "../answers/kit.ts"
+import { entered, type Hit, served, session, settle, until } from "../http/support/script.ts"
+import { deep, hands, hostile, type Json, result, type Voice } from "./kit.ts"
+
+describe("Retry-After", () => {
+  for (const after of ["999999999", "Fri, 31 Dec 9999 23:59:59 GMT", "-1", "1e9", "x".repeat(4_000)]) {
+    it.effect(`of ${after.slice(0, 16)} keeps the server's own stream away for ten minutes at most`, () =>
+      Effect.gen(function*() {
+        const server = yield* served(session((hit) => hit.result(), {
+          listen: (hit) => hit.reply(503, "", { "retry-after": after })
+        }))
+        yield* entered({ url: server.url })
+        yield* until(() => server.by("GET").length === 1)
+        yield* settle
+        yield* TestClock.adjust("10 minutes")
+        yield* until(() => server.by("GET").length >= 2)
+      }).pipe(Effect.scoped))
+
+    it.effect(`of ${after.slice(0, 16)} keeps no call beyond its time`, () =>
+      Effect.gen(function*() {
+        const server = yield* served(session((hit) => hit.reply(503, "", { "retry-after": after })))
+        const client = yield* Client.make(Http.transport({ url: server.url, closeGrace: 0 }), {
+          revisions: ["2025-11-25"],
+          enforceCapabilities: false
+        })
+        const call = yield* Effect.forkScoped(Effect.flip(client.listTools({ timeout: "5 seconds" })), {
+          startImmediately: true
+        })
+        for (let at = 0; at < 10 && call.pollUnsafe() === undefined; at++) {
+          yield* settle
+          yield* TestClock.adjust("1 second")
+        }
+        assert.include(["Refused", "TimedOut"], (yield* Fiber.join(call)).reason)
+        assert.isAtMost(server.hits.length, 8)
+      }).pipe(Effect.scoped))
+  }
+})
+
+describe("a response that drips", () => {
+  for (
+    const [what, status, type] of [["an answer", 200, "application/json"], ["an error", 500, "text/plain"], [
+      "a refusal",
+      401,
+      "text/html"
+    ], ["no type", 200, ""]] as const
+  ) {
+    it.live(`${what}: the call ends at its timeout, and the exchange with it`, () =>
+      Effect.gen(function*() {
+        const dripping: Array<Hit> = []
+        const server = yield* served(session((hit) => {
+          if (hit.json.id === undefined) return hit.reply(202)
+          dripping.push(hit)
+          hit.response.writeHead(status, type === "" ? {} : { "content-type": type })
+          const timer = setInterval(() => hit.response.write(" "), 5)
+          hit.response.once("close", () => clearInterval(timer))
+        }))
+        const client = yield* Client.make(Http.transport({ url: server.url, closeGrace: 0 }), {
+          revisions: ["2025-11-25"],
+          enforceCapabilities: false
+        })
+        const begun = performance.now()
+        const error = yield* Effect.flip(client.callTool("t", {}, { timeout: 150 }))
+        assert.strictEqual(error.reason, "TimedOut")
+        assert.isBelow(performance.now() - begun, 1_500)
+        yield* until(() => dripping.every(({ left }) => left))
+      }).pipe(Effect.scoped))
+  }
+})
+
+describe("questions that are nested deeper than the stack", () => {
+  const asks = (value: string): ReadonlyArray<readonly [string, string]> => [
+    ["elicitation/create", `{"message":"m","requestedSchema":{"type":"object","properties":{"a":${value}}}}`],
+    [
+      "elicitation/create",
+      `{"message":"m","requestedSchema":{"type":"object","properties":{"a":{"type":"string","default":${value}}}}}`
+    ],
+    [
+      "elicitation/create",
+      `{"message":"m","_meta":{"a":${value}},"requestedSchema":{"type":"object","properties":{},"x":${value}}}`
+    ],
+    ["elicitation/create", `{"mode":"url","message":"m","url":${value},"elicitationId":${value}}`],
+    ["sampling/createMessage", `{"maxTokens":1,"messages":${value}}`],
+    [
+      "sampling/createMessage",
+      `{"maxTokens":1,"messages":[{"role":"user","content":{"type":"text","text":"x","_meta":{"a":${value}}}}],"metadata":{"a":${value}}}`
+    ],
+    [
+      "sampling/createMessage",
+      `{"maxTokens":1,"messages":[{"role":"user","content":{"type":"text","text":"x"}}],"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"a":${value}}}}]}`
+    ],
+    ["roots/list", `{"_meta":{"a":${value}}}`]
+  ]
+
+  it.live("2025-11-25 · each is answered, or refused, once", () =>
+    Effect.gen(function*() {
+      const server = hostile(hands("2025-11-25"))
+      yield* connect(server.transport, new Host().layer, { revisions: ["2025-11-25"] })
+      let id = 0
+      for (const value of Object.values(deep)) {
+        for (const [method, params] of asks(value)) {
+          server.say(`{"jsonrpc":"2.0","id":"q${id++}","method":"${method}","params":${params}}`)
+        }
+      }
+      yield* until(() => server.heard.filter(({ method }) => method === undefined).length === id)
+      yield* settle
+      assert.strictEqual(server.heard.filter(({ method }) => method === undefined).length, id)
+    }).pipe(Effect.scoped))
+
+  it.live("2026-07-28 · the call goes on, or fails with a typed error", () =>
+    Effect.gen(function*() {
+      for (const value of Object.values(deep)) {
+        for (const [method, params] of asks(value)) {
+          let rounds = 0
+          const server = hostile(hands("2026-07-28", ({ id }: Json, { say }: Voice) =>
+            say(result(
+              id,
+              rounds++ === 0
+                ? `{"resultType":"input_required","inputRequests":{"k":{"method":"${method}","params":${params}}}}`
+                : "{\"resultType\":\"complete\",\"content\":[]}"
+            ))))
+          const client = yield* connect(server.transport, new Host().layer)
+          const called = yield* Effect.result(client.callTool("t"))
+          if (called._tag === "Failure") assert.strictEqual(called.failure._tag, "ClientError")
+        }
+      }
+    }).pipe(Effect.scoped))
+})
+
+describe("the log", () => {
+  it.live("2026-07-28 · a tool that is left out has no more than the beginning of its name there", () =>
+    Effect.gen(function*() {
+      const lines: Array<string> = []
+      const logger = Logger.make(({ message }) => void lines.push(String(message)))
+      const name = "x".repeat(1_000_000)
+      const schema = { type: "object", properties: { a: { type: "object", "x-mcp-header": "A" } } }
+      const server = yield* served((hit) => {
+        const { id, method } = hit.json
+        const result = method === "server/discover"
+          ? { supportedVersions: ["2026-07-28"], capabilities: { tools: {} } }
+          : { tools: [{ name, inputSchema: schema }] }
+        hit.say({ jsonrpc: "2.0", id, result: { resultType: "complete", ttlMs: 0, cacheScope: "private", ...result } })
+      })
+      const client = yield* Effect.provide(Client.make(Http.transport({ url: server.url })), Logger.layer([logger]))
+      assert.deepEqual((yield* client.listTools()).tools, [])
+      yield* until(() => lines.length > 0)
+      assert.isBelow(lines.join("").length, 2_000)
+    }).pipe(Effect.scoped))
+})
