@@ -55,7 +55,7 @@ export const talks = ({ agreed, board, connected, lacks }: Talk): void => {
   } else if (lacks.has("hearing")) {
     it("a server that does not hear our answer is not waited for longer than the call may take", async () => {
       const { client, run } = connected()
-      await expect(run(client.callTool("model", {}, { timeout: "100 millis" }))).rejects.toMatchObject({
+      await expect(run(client.callTool("model", {}, { timeout: "50 millis" }))).rejects.toMatchObject({
         reason: "TimedOut"
       })
       expect(asked()).toEqual(["model"])
@@ -216,7 +216,7 @@ export const talks = ({ agreed, board, connected, lacks }: Talk): void => {
     if (!lacks.has("cancelling")) {
       await eventually(async () => expect((await board()).interrupted).toBe(interrupted + 1))
     }
-    await expect(run(client.callTool("stuck", {}, { timeout: "100 millis" }))).rejects.toMatchObject({
+    await expect(run(client.callTool("stuck", {}, { timeout: "50 millis" }))).rejects.toMatchObject({
       reason: "TimedOut"
     })
     if (!lacks.has("cancelling")) {
