@@ -206,4 +206,64 @@ describe("2024-11-05 · a server that never ends a response", () => {
       ))
       yield* until(() => left === 10 && cancelled === 10)
     }).pipe(Effect.scoped))
+
+  it.live("one that pings without end, before it takes anything, ends its connection at maxUntaken", () =>
+    Effect.gen(function*() {
+      let id = 0
+      let over = false
+      let stream: Hit | undefined
+      const server = yield* served((hit) => {
+        if (hit.method === "GET") {
+          stream = hit.stream("event: endpoint\ndata: /messages\n\n")
+          return void hit.response.once("close", () => {
+            over = true
+          })
+        }
+        if (hit.path === "/mcp") return hit.reply(405)
+        if (hit.json.method !== "initialize") return
+        hit.reply(202)
+        const result = { protocolVersion: "2024-11-05", capabilities: {}, serverInfo: { name: "x", version: "1" } }
+        stream!.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id: hit.json.id, result })}\n\n`)
+        const go = (): void => {
+          if (over || id > 20_000) return
+          let more = ""
+          for (let n = 0; n < 100; n++) more += `data: {"jsonrpc":"2.0","id":${++id},"method":"ping"}\n\n`
+          stream!.write(more)
+          setImmediate(go)
+        }
+        setImmediate(go)
+      })
+      const client = yield* Client.make(Http.transport({ url: server.url, closeGrace: 0, maxUntaken: 50 }), {
+        revisions: ["2024-11-05"],
+        reconnect: false
+      })
+      const end = yield* Effect.timeout(client.ended, 8_000)
+      assert.include(end._tag === "Lost" ? end.cause.message : "", "maxUntaken")
+      // What had to wait until `notifications/initialized` was taken counts too, and was never sent.
+      assert.isBelow(server.by("POST").length, 60)
+    }).pipe(Effect.scoped))
+})
+
+describe("2025-03-26 · batches", () => {
+  it.live("of the same answer, of answers of nobody, of questions and of garbage: each call has its one answer", () =>
+    Effect.gen(function*() {
+      const questions = Array.from({ length: 90 }, (_, at) => ({ jsonrpc: "2.0", id: at % 3, method: "ping" }))
+      const server = yield* served(session((hit) => {
+        if (hit.json.method !== "tools/call") return hit.reply(202)
+        const answer = (text: string) => ({
+          jsonrpc: "2.0",
+          id: hit.json.id,
+          result: { content: [{ type: "text", text }] }
+        })
+        hit.say([null, [], 1, { jsonrpc: "2.0", id: "1", result: {} }, answer("first"), answer("second"), ...questions])
+      }, { revision: "2025-03-26" }))
+      const client = yield* Client.make(Http.transport({ url: server.url, closeGrace: 0 }), {
+        revisions: ["2025-03-26"],
+        enforceCapabilities: false
+      })
+      for (let at = 0; at < 5; at++) {
+        const { content } = yield* client.callTool("t")
+        assert.deepEqual(content, [{ type: "text", text: "first" }])
+      }
+    }).pipe(Effect.scoped))
 })
