@@ -62,7 +62,7 @@ import { relist } from "./internal/mirror.ts"
 import { type Line, serverOf } from "./internal/line.ts"
 import { Notices } from "./internal/notices.ts"
 import * as Output from "./internal/output.ts"
-import { walk } from "./internal/pages.ts"
+import { type Bounds, walk } from "./internal/pages.ts"
 import type { RequestOptions } from "./internal/requestOptions.ts"
 import type { LoggingMessage, Notification } from "./Notification.ts"
 import type * as ResponseCache from "./ResponseCache.ts"
@@ -96,6 +96,11 @@ export interface Options {
   readonly maxPages?: number | undefined
   /** How many items `allTools` and its like gather: 10,000 by default. A listing of more fails with `Limit`. */
   readonly maxItems?: number | undefined
+  /**
+   * How long what they gather may be, in UTF-16 units of JSON: 64 Mi by default, of what comes after the first eight pages, which are
+   * not measured. A listing of more fails with `Limit`.
+   */
+  readonly maxListing?: number | undefined
   /**
    * How many notifications wait for each listener of `notifications`, `logs` or `changes`: 256 by default. When it is full the
    * oldest is dropped; of changes a `Gap` tells.
@@ -303,7 +308,7 @@ const assemble = (
   desk: Desk,
   notices: Notices<Notification>,
   changes: Changes.Changes,
-  bounds: { readonly maxPages: number; readonly maxItems: number }
+  bounds: Bounds
 ): Client => {
   const { keeper } = desk
   const request: Client["request"] = (method, params, options) => call(desk, method, params, options)
@@ -415,7 +420,11 @@ export const make = (transport: Transport, options: Options = {}): Effect.Effect
       changes.hear(notification)
       answers.heard(notification)
     }
-    const pages = { maxPages: options.maxPages ?? 1_000, maxItems: options.maxItems ?? 10_000 }
+    const pages = {
+      maxPages: options.maxPages ?? 1_000,
+      maxItems: options.maxItems ?? 10_000,
+      maxSize: options.maxListing ?? 64 * 1024 * 1024
+    }
     const relisted = (cursor: string | undefined) =>
       call(desk, Method.ListTools, cursor === undefined ? {} : { cursor }, { cache: "refresh" })
     const shared = { answers, notices, heard, missed: changes.missed, warn }

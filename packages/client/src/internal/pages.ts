@@ -8,6 +8,20 @@ import { ClientError } from "../ClientError.ts"
 export interface Bounds {
   readonly maxPages: number
   readonly maxItems: number
+  /** UTF-16 units of JSON. */
+  readonly maxSize: number
+}
+
+// Pages that are not measured: most listings have no more, and it takes about as long as reading them.
+const unmeasured = 8
+
+/** How long a page is as JSON; without end where it is nested deeper than the stack. */
+const sizeOf = (page: unknown): number => {
+  try {
+    return JSON.stringify(page).length
+  } catch {
+    return Infinity
+  }
 }
 
 const isUnknownCursor = ({ error }: ClientError): boolean => error?.reason === "InvalidParams"
@@ -29,6 +43,7 @@ export const walk = <P extends { readonly nextCursor?: string }, A>(
     const seen = new Set<string>()
     let cursor: string | undefined = undefined
     let begunAnew = false
+    let size = 0
     for (let pages = 1;; pages++) {
       const asked = page(cursor)
       const next: P | undefined = yield* cursor === undefined || begunAnew
@@ -37,6 +52,7 @@ export const walk = <P extends { readonly nextCursor?: string }, A>(
       if (next === undefined) {
         begunAnew = true
         all.length = 0
+        size = 0
         seen.clear()
         cursor = undefined
         continue
@@ -44,6 +60,11 @@ export const walk = <P extends { readonly nextCursor?: string }, A>(
       for (const item of items(next)) all.push(item)
       if (all.length > bounds.maxItems) {
         const message = `${method} gave more than ${bounds.maxItems} items (maxItems)`
+        return yield* new ClientError({ reason: "Limit", method, message })
+      }
+      if (pages > unmeasured) size += sizeOf(next)
+      if (size > bounds.maxSize) {
+        const message = `${method} gave more than ${bounds.maxSize} characters (maxListing)`
         return yield* new ClientError({ reason: "Limit", method, message })
       }
       cursor = next.nextCursor

@@ -173,6 +173,26 @@ describe("names of hostile tools", () => {
       assert.strictEqual((yield* Effect.flip(client.allTools)).reason, "Limit")
     }).pipe(Effect.scoped))
 
+  it.live("pages that are each as long as can be: what a listing gathers is bounded in length too", () =>
+    Effect.gen(function*() {
+      const text = "x".repeat(1024 * 1024)
+      let at = 0
+      const server = hostile(hands("2026-07-28", ({ id }: Json, { say }: Voice) => {
+        at++
+        say(result(
+          id,
+          complete(
+            `"tools":[{"name":"t${at}","inputSchema":{"type":"object"},"description":"${text}"}],"nextCursor":"${at}"`
+          )
+        ))
+      }))
+      const client = yield* Client.make(server.transport, { maxListing: 4 * 1024 * 1024 })
+      const error = yield* Effect.flip(client.allTools)
+      assert.strictEqual(error.reason, "Limit")
+      assert.include(error.message, "maxListing")
+      assert.strictEqual(at, 12)
+    }).pipe(Effect.scoped))
+
   it.live("cursors that go round, never end, or are no texts", () =>
     Effect.gen(function*() {
       for (
