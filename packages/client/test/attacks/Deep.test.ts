@@ -57,6 +57,10 @@ const call = (client: Client.Client, method: string): Effect.Effect<unknown, unk
   }
 }
 
+it("what is sent here is deeper than the stack indeed", () => {
+  for (const text of Object.values(deep)) assert.throws(() => JSON.stringify(JSON.parse(text)), RangeError)
+})
+
 for (const revision of ["2025-11-25", "2026-07-28"] as const) {
   describe(`${revision} · what is nested deeper than the stack`, () => {
     for (const [shape, value] of Object.entries(deep)) {

@@ -126,10 +126,10 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
           const before = process.memoryUsage().rss
           const begun = performance.now()
           const made = Client.make(
-            transport({ url: server.url, closeGrace: 50, maxMessage: mib, endpointTimeout: 200 }),
+            transport({ url: server.url, closeGrace: 50, maxMessage: mib, endpointTimeout: 100 }),
             {
-              probeTimeout: 200,
-              limits: { timeout: 300 }
+              probeTimeout: 100,
+              limits: { timeout: 150 }
             }
           )
           const error = yield* Effect.flip(Effect.scoped(made))

@@ -104,7 +104,7 @@ export const hands = (
 }
 
 /** Nested deeper than the stack. */
-const depth = 30_000
+const depth = 15_000
 export const deep = {
   arrays: "[".repeat(depth) + "]".repeat(depth),
   objects: `${"{\"a\":".repeat(depth)}1${"}".repeat(depth)}`,
