@@ -3,7 +3,8 @@
  *
  * `make` opens all of them in parallel and does not wait. Each has a scope of its own: what happens to one is of no concern to the
  * others. One that cannot be opened, or that ends for good, is tried again under a policy. The services that answer servers are
- * those of `make`'s context, for all entries, the ones that are added later as well.
+ * those of `make`'s context, for all entries, the ones that are added later as well. But not `Credentials`: each server has its own, of
+ * its transport, and a service around the pool would tell them to all.
  *
  * **Gotchas.** A client reconnects by itself as far as it can; only when it has given up is its entry broken, and a new client is
  * made. So ask for `client(name)` each time, and keep it no longer than a task lasts.
@@ -34,6 +35,7 @@ import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import type { Client } from "./Client.ts"
 import { ClientError } from "./ClientError.ts"
+import { Credentials } from "./Credentials.ts"
 import { type Broken, Member, type Open, type Opening, type Server, type State } from "./internal/pool/member.ts"
 import * as Reconnect from "./Reconnect.ts"
 
@@ -168,16 +170,21 @@ export const make = (
   Effect.gen(function*() {
     const { listTimeout = "30 seconds", maxServers = 100 } = options
     const context = yield* Effect.context<never>()
+    const inside = (effect: Effect.Effect<void>): Effect.Effect<void> =>
+      Effect.updateContext(effect, (outside: Context.Context<never>): Context.Context<never> =>
+        Context.omit(Credentials)(Context.merge(outside, context)))
     const scope = yield* Scope.fork(yield* Effect.scope, "parallel")
     const members = new Map<string, Member>()
     const watchers = new Watchers()
-    const entries = () => Array.from(members.values(), ({ name, state }) => ({ name, state }))
+    const entries = () =>
+      Array.from(members.values(), ({ name, state }) => ({ name, state }))
     const policy = Reconnect.resolve({ maxDelay: "1 minute", maxAttempts: Infinity, ...options.reconnect })
     const shared = {
       doors: yield* Semaphore.make(options.concurrency ?? 8),
       timeout: options.timeout ?? "30 seconds",
       policy,
-      changed: () => watchers.tell(entries)
+      changed: () =>
+        watchers.tell(entries)
     }
     yield* Scope.addFinalizer(scope, Effect.sync(() => watchers.end()))
 
@@ -199,7 +206,7 @@ export const make = (
         }
         const member = new Member(name, server, shared, Scope.forkUnsafe(scope, "parallel"))
         members.set(name, member)
-        return Effect.provideContext(member.start, context)
+        return inside(member.start)
       })
     for (const [name, server] of Object.entries(servers)) yield* add(name, server)
 
@@ -219,7 +226,7 @@ export const make = (
           members.delete(name)
           return Effect.as(member.close, true)
         }),
-      restart: (name) => Effect.flatMap(find(name), ({ restart }) => Effect.provideContext(restart, context)),
+      restart: (name) => Effect.flatMap(find(name), ({ restart }) => inside(restart)),
       tools: list(({ allTools }) => allTools),
       resources: list(({ allResources }) => allResources),
       resourceTemplates: list(({ allResourceTemplates }) => allResourceTemplates),

@@ -4,8 +4,8 @@
  * Give it to a transport (`Http.transport({ url, credentials })`) or provide it as a service around `Client.make`; what is given
  * to the transport counts. Nothing that it says reaches a log, another origin, or the message of an error.
  *
- * **Gotchas.** A service is asked for every server that is connected to where it is provided, each one of a `ClientPool` too: it has to
- * look at the `url`. `bearer` does not, and as a service tells its token to all of them.
+ * **Gotchas.** A service is asked for every server that is connected to where it is provided: it has to look at the `url`. `bearer` does
+ * not, and as a service tells its token to all of them. A `ClientPool` does not hand the service on to its servers.
  *
  * ```ts
  * Http.transport({ url, credentials: Credentials.bearer(Redacted.make(token)) })

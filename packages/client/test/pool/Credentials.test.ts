@@ -1,0 +1,39 @@
+/** Who a pool says that asks. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as ClientPool from "../../src/ClientPool.ts"
+import * as Credentials from "../../src/Credentials.ts"
+import * as Http from "../../src/Http.ts"
+import { type Hit, served, session } from "../http/support/script.ts"
+
+const heard = (hits: ReadonlyArray<Hit>) => new Set(hits.map(({ headers }) => headers.authorization))
+
+describe("the servers of a pool", () => {
+  it.live("hear the credentials of their own transports, and never a service that is provided around the pool", () =>
+    Effect.gen(function*() {
+      const one = yield* served(session((hit) => hit.reply(404)))
+      const other = yield* served(session((hit) => hit.reply(404)))
+      const later = yield* served(session((hit) => hit.reply(404)))
+      const credentials = Credentials.bearer(Redacted.make("for one"))
+      const pool = yield* Effect.provideService(
+        ClientPool.make({
+          one: { transport: Http.transport({ url: one.url, credentials }), options: { revisions: ["2025-11-25"] } },
+          other: { transport: Http.transport({ url: other.url }), options: { revisions: ["2025-11-25"] } }
+        }),
+        Credentials.Credentials,
+        Credentials.bearer(Redacted.make("for everybody"))
+      )
+      const add = pool.add("later", {
+        transport: Http.transport({ url: later.url }),
+        options: { revisions: ["2025-11-25"] }
+      })
+      yield* Effect.provideService(add, Credentials.Credentials, Credentials.bearer(Redacted.make("for everybody")))
+      for (const name of ["one", "other", "later"]) yield* pool.client(name)
+      yield* pool.restart("other")
+      yield* pool.client("other")
+      assert.deepStrictEqual(heard(one.hits), new Set(["Bearer for one"]))
+      assert.deepStrictEqual(heard(other.hits), new Set([undefined]))
+      assert.deepStrictEqual(heard(later.hits), new Set([undefined]))
+    }).pipe(Effect.scoped))
+})
