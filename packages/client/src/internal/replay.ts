@@ -138,6 +138,11 @@ class Course<A> {
     })
   }
 
+  /** Which option the deadline comes from. */
+  get #bound(): string {
+    return this.#deadline === this.#last && this.#last !== this.#startedAt + this.#timeout ? "maxTimeout" : "timeout"
+  }
+
   /** What is left of the time of the request, in milliseconds. */
   get #left(): number {
     return Math.max(this.#deadline - this.#keeper.now(), 1)
@@ -154,8 +159,9 @@ class Course<A> {
 
   #send(line: Line): Effect.Effect<A, ClientError> {
     if (line.assumed === true) return this.assuming(line)
-    // One that asks for progress has its whole timeout from report to report.
-    const timeout = this.#options.onProgress === undefined ? this.#left : this.#timeout
+    // One that asks for progress has its whole timeout from report to report; where it is `maxTimeout` that ends it, that is told.
+    const whole = this.#options.onProgress !== undefined || this.#bound === "maxTimeout"
+    const timeout = whole ? this.#timeout : this.#left
     const options = { ...this.#options, timeout, maxTimeout: Math.max(this.#last - this.#keeper.now(), 1) }
     return Effect.catch(this.#attempt(line, options, this.#startedAt), (error) => this.failed(line, error))
   }
@@ -174,7 +180,9 @@ class Course<A> {
         {
           duration: this.#deadline - since,
           orElse: () => {
-            const message = `${method} has waited for a connection for ${this.#keeper.now() - since} ms`
+            const message = `${method} has waited for a connection for ${
+              this.#keeper.now() - since
+            } ms (${this.#bound})`
             return Effect.fail(new ClientError({ reason: "TimedOut", method, message, undelivered, cause: before }))
           }
         }

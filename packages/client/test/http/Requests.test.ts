@@ -310,6 +310,43 @@ describe("what `fetch` gives", () => {
       yield* until(() => large.told.answer(1) !== undefined)
     }))
 
+  const never = (cause: unknown) => () => Promise.reject(new TypeError("fetch failed", { cause }))
+  const refusals: ReadonlyArray<readonly [string, string, typeof globalThis.fetch | undefined, string]> = [
+    [
+      "a port that it never asks, with what helps",
+      "http://127.0.0.1:25/mcp",
+      undefined,
+      "port 25 (bad port). NodeHttp"
+    ],
+    [
+      "a header that it does not send",
+      "http://127.0.0.1:9/mcp",
+      never(Object.assign(new Error("invalid upgrade header"), { code: "UND_ERR_INVALID_ARG" })),
+      "invalid upgrade header"
+    ],
+    [
+      "what it throws",
+      "http://127.0.0.1:9/mcp",
+      () => {
+        throw new Error("not in this worker")
+      },
+      "not in this worker"
+    ]
+  ]
+  for (const [what, url, fetch, says] of refusals) {
+    it.live(`a request that it does not make is Open and undelivered: ${what}`, () =>
+      Effect.gen(function*() {
+        const { request, told } = yield* connected({ url, fetch })
+        request(1, "tools/call", modern())
+        yield* until(() => told.refusals.length === 1)
+        expect(told.error(1)).toMatchObject({
+          reason: "Open",
+          undelivered: true,
+          message: expect.stringContaining(says)
+        })
+      }))
+  }
+
   it.effect("any `fetch` will do, and is called with plain values", () =>
     Effect.gen(function*() {
       const calls: Array<readonly [unknown, RequestInit | undefined]> = []

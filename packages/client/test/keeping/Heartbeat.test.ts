@@ -15,7 +15,7 @@ const open = (revision: Revision.Revision, options: Client.Options = {}) =>
   Effect.gen(function*() {
     const line = unsteady(speaks(revision, () => ok({ tools: [] })))
     const client = yield* Client.make(line.transport, { revisions: [revision], heartbeat, ...options })
-    yield* client.ping
+    yield* client.ping()
     const method = Revision.era(revision) === "request" ? "server/discover" : "ping"
     const before = line.server.requests(method).length
     return { client, line, method, beats: () => line.server.requests(method).length - before }
@@ -51,7 +51,7 @@ describe("a heartbeat", () => {
         yield* until(() => line.live === 0)
         yield* TestClock.adjust(500)
         yield* until(() => line.live === 1)
-        yield* client.ping
+        yield* client.ping()
         const answered = beats()
         // The new one has a heartbeat of its own, and the old one none any more.
         yield* TestClock.adjust("10 seconds")
@@ -78,7 +78,7 @@ describe("a heartbeat", () => {
       const called = yield* Effect.forkChild(Effect.flip(client.listTools()), { startImmediately: true })
       yield* TestClock.adjust("10 seconds")
       yield* TestClock.adjust("2 seconds")
-      const message = "The server does not answer ping any more: No answer to ping within 2000 ms"
+      const message = "The server does not answer ping any more: No answer to ping within 2000 ms (timeout)"
       assert.strictEqual(endMessage(yield* client.ended), message)
       const error = yield* Fiber.join(called)
       assert.strictEqual(error.reason, "Closed")

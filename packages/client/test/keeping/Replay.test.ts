@@ -172,13 +172,26 @@ describe("a request whose connection is lost before it is answered", () => {
       yield* TestClock.adjust(1_999)
       assert.strictEqual(capped.pollUnsafe(), undefined)
       yield* TestClock.adjust(1)
-      assert.match((yield* Fiber.join(capped)).message, /^tools\/call has waited for a connection for 2000 ms$/)
+      assert.match(
+        (yield* Fiber.join(capped)).message,
+        /^tools\/call has waited for a connection for 2000 ms \(maxTimeout\)$/
+      )
       yield* TestClock.adjust(999)
       assert.strictEqual(short.pollUnsafe(), undefined)
       yield* TestClock.adjust(1)
       const error = yield* Fiber.join(short)
       assert.strictEqual(error.reason, "TimedOut")
+      assert.match(error.message, /for 3000 ms \(timeout\)$/)
       assert.strictEqual(error.undelivered, true)
+    }))
+
+  it.effect("says which of its times is up where it was made again and is not answered", () =>
+    Effect.gen(function*() {
+      const { client, line } = yield* open(["lose", "nothing"])
+      const capped = yield* fork(Effect.flip(client.listTools({ maxTimeout: "9 seconds" })))
+      yield* until(() => line.live === 0)
+      yield* pass(10)
+      assert.match((yield* Fiber.join(capped)).message, /^No answer to tools\/list within \d+ ms \(maxTimeout\)$/)
     }))
 
   it.effect("is not made again when its caller was interrupted meanwhile", () =>

@@ -51,6 +51,10 @@ export interface Host {
 
 const settled = Effect.void
 
+/** Which option of a call its deadline comes from. */
+const bound = ({ deadline, maxTimeout, startedAt, timeout }: Call): string =>
+  deadline === startedAt + maxTimeout && maxTimeout !== timeout ? "maxTimeout" : "timeout"
+
 export class Calls {
   readonly #host: Host
   readonly #limits: Resolved
@@ -260,7 +264,12 @@ export class Calls {
       if (!this.#remove(call.id)) continue
       const message = `No answer to ${call.method} within ${now - call.startedAt} ms`
       this.#cancel(call, message)
-      call.resume(Effect.fail(new RequestError({ reason: "TimedOut", method: call.method, message })))
+      const error = new RequestError({
+        reason: "TimedOut",
+        method: call.method,
+        message: `${message} (${bound(call)})`
+      })
+      call.resume(Effect.fail(error))
     }
     if (this.#pending.size > 0 && next !== Infinity) this.#arm(next)
   }

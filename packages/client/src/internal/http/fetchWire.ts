@@ -15,6 +15,9 @@ const unreached = new Set([
   "UND_ERR_CONNECT_TIMEOUT"
 ])
 
+// And how a header that it does not send.
+const unmakeable = new Set(["UND_ERR_INVALID_ARG", "UND_ERR_NOT_SUPPORTED"])
+
 /** Where the page is from, or the worker of a page, that this runs in. Elsewhere there is none. */
 const pageOrigin = (): string | undefined => {
   const { location } = globalThis as { readonly location?: { readonly origin?: unknown } | undefined }
@@ -30,9 +33,21 @@ const messageOf = (error: unknown): string => {
   return String(messages.find((message) => message !== undefined && message !== ""))
 }
 
+/** `fetch` will not make the request at all, whoever listens there. */
+const unmade = ({ url }: WireRequest, why: string, cause: unknown): TransportError => {
+  const message = `The request to ${url.origin} cannot be made by fetch: ${why}`
+  return new TransportError({ reason: "Open", message, undelivered: true, cause })
+}
+
 const lost = (request: WireRequest, cause: unknown): TransportError => {
   const { origin } = request.url
   const code = part(part(cause, "cause"), "code")
+  if (messageOf(cause) === "bad port") {
+    const why =
+      `it never asks port ${request.url.port} (bad port). NodeHttp.transport does; or let the server listen on another one`
+    return unmade(request, why, cause)
+  }
+  if (typeof code === "string" && unmakeable.has(code)) return unmade(request, messageOf(cause), cause)
   if (typeof code === "string" && unreached.has(code)) {
     const message = `${origin} cannot be reached: ${part(part(cause, "cause"), "message") || code}`
     return new TransportError({ reason: "Open", message, undelivered: true, cause })
@@ -162,14 +177,20 @@ export const make = (fetch: typeof globalThis.fetch): Wire => ({
       const controller = new AbortController()
       let taken: Reply | undefined
       const received = Effect.callback<Reply, TransportError>((resume) => {
-        fetch(request.url, {
-          method: request.method,
-          headers: request.headers,
-          body: request.body ?? null,
-          redirect: "manual",
-          signal: controller.signal,
-          ...(pageOrigin() === undefined ? undefined : inPage[request.method])
-        }).then(
+        let asked: Promise<Response>
+        try {
+          asked = fetch(request.url, {
+            method: request.method,
+            headers: request.headers,
+            body: request.body ?? null,
+            redirect: "manual",
+            signal: controller.signal,
+            ...(pageOrigin() === undefined ? undefined : inPage[request.method])
+          })
+        } catch (cause) {
+          return resume(Effect.fail(unmade(request, messageOf(cause), cause)))
+        }
+        asked.then(
           (response) => resume(replied(request, response, controller.signal)),
           (cause: unknown) => resume(Effect.fail(lost(request, cause)))
         )

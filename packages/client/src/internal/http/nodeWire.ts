@@ -73,7 +73,7 @@ class NodeReply implements WireReply {
       const body = this.#body
       const broken = this.#broken
       if (broken !== undefined) return resume(Effect.fail(broken))
-      const tooLong = () => resume(Effect.fail(lost(`The body is longer than ${maxBytes} bytes`)))
+      const tooLong = () => resume(Effect.fail(lost(`The body is longer than ${maxBytes} bytes (maxMessage)`)))
       if (Number(body.headers["content-length"]) > maxBytes) return tooLong()
       // Nearly every body is one chunk.
       let first: Buffer | undefined
