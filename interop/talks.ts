@@ -194,7 +194,7 @@ export const talks = ({ agreed, board, connected, lacks }: Talk): void => {
     expect((await run(item)).completion.values).toEqual(["10", "11"])
   })
 
-  it("the server is there", () => connected().run(connected().client.ping))
+  it("the server is there", () => connected().run(connected().client.ping()))
 
   if (!lacks.has("telling")) {
     it("progress comes while the call runs, with another call between", async () => {
@@ -223,6 +223,6 @@ export const talks = ({ agreed, board, connected, lacks }: Talk): void => {
       await eventually(async () => expect((await board()).interrupted).toBe(interrupted + 2))
     }
     expect((await board()).stuck).toBe(stuck + 2)
-    await run(client.ping)
+    await run(client.ping())
   })
 }

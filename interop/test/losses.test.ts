@@ -99,7 +99,7 @@ describe("what is found out", () => {
     const seen = host.seen.map(({ headers, status, verb }) => [verb, headers["mcp-method"], status])
     // What follows the handshake may be on its way.
     expect(seen.slice(0, opening.length)).toEqual(opening)
-    await client.run(client.client.ping)
+    await client.run(client.client.ping())
     if (way !== v2Lone && way !== effectAi) {
       expect(host.seen.at(-1)!.headers["mcp-protocol-version"]).toBe("2025-11-25")
     }

@@ -172,6 +172,9 @@ export interface PageOptions extends RequestOptions {
   readonly cursor?: string | undefined
 }
 
+/** How a `ping` is made. */
+export type PingOptions = Pick<RequestOptions, "timeout" | "maxTimeout" | "replay">
+
 /** How a tool is called whose structured result is read with a schema. */
 export interface TypedCallOptions<A, RD = never> extends RequestOptions {
   /**
@@ -217,25 +220,30 @@ export interface Client {
    * that is malformed beyond that fails with `InvalidAnswer`.
    */
   readonly listTools: (options?: PageOptions) => Effect.Effect<ListToolsResult, ClientError>
-  /** All tools: walks the pages, within `maxPages` and `maxItems`. A cursor that repeats fails with `InvalidAnswer`. */
-  readonly allTools: Effect.Effect<ReadonlyArray<Tool>, ClientError>
+  /**
+   * All tools: walks the pages, within `maxPages`, `maxItems` and `maxListing`. Each page is asked for with these options, so that
+   * `timeout` is the time of one page. A cursor that repeats fails with `InvalidAnswer`.
+   */
+  readonly allTools: (options?: RequestOptions) => Effect.Effect<ReadonlyArray<Tool>, ClientError>
   readonly callTool: CallTool
 
   /** One page of the resources. */
   readonly listResources: (options?: PageOptions) => Effect.Effect<ListResourcesResult, ClientError>
   /** All resources; see `allTools`. */
-  readonly allResources: Effect.Effect<ReadonlyArray<Resource>, ClientError>
+  readonly allResources: (options?: RequestOptions) => Effect.Effect<ReadonlyArray<Resource>, ClientError>
   /** One page of the resource templates. */
   readonly listResourceTemplates: (options?: PageOptions) => Effect.Effect<ListResourceTemplatesResult, ClientError>
   /** All resource templates; see `allTools`. */
-  readonly allResourceTemplates: Effect.Effect<ReadonlyArray<ResourceTemplate>, ClientError>
+  readonly allResourceTemplates: (
+    options?: RequestOptions
+  ) => Effect.Effect<ReadonlyArray<ResourceTemplate>, ClientError>
   /** The contents of a resource. One that does not exist fails with `Protocol` and the reason `ResourceNotFound`. */
   readonly readResource: (uri: string, options?: RequestOptions) => Effect.Effect<ReadResourceResult, ClientError>
 
   /** One page of the prompts. */
   readonly listPrompts: (options?: PageOptions) => Effect.Effect<ListPromptsResult, ClientError>
   /** All prompts; see `allTools`. */
-  readonly allPrompts: Effect.Effect<ReadonlyArray<Prompt>, ClientError>
+  readonly allPrompts: (options?: RequestOptions) => Effect.Effect<ReadonlyArray<Prompt>, ClientError>
   /** A prompt, filled in. */
   readonly getPrompt: (
     name: string,
@@ -254,7 +262,7 @@ export interface Client {
     options?: RequestOptions
   ) => Effect.Effect<CompleteResult, ClientError>
   /** Whether the server answers: `ping`, or `server/discover` in the request era, which has no `ping`. */
-  readonly ping: Effect.Effect<void, ClientError>
+  readonly ping: (options?: PingOptions) => Effect.Effect<void, ClientError>
   /**
    * The least severe log messages that the server should send: `logging/setLevel`. In the request era nothing is sent now:
    * each request from here on asks for that level (`io.modelcontextprotocol/logLevel`). After a reconnect it is set again.
@@ -304,6 +312,8 @@ export const Client: Context.Service<Client, Client> = Context.Service<Client>("
 
 const detectionOf = ({ agreement, connection: { variant } }: Line): Detection => ({ ...agreement, variant })
 
+const anyDiscovery = { ...Method.Discover, result: EmptyResult }
+
 const assemble = (
   desk: Desk,
   notices: Notices<Notification>,
@@ -318,7 +328,8 @@ const assemble = (
   const all = <R extends { readonly nextCursor?: string }, A>(
     method: Method.RequestMethod<{ readonly cursor?: string }, R>,
     items: (page: R) => ReadonlyArray<A>
-  ) => walk(method.name, bounds, (cursor) => page(method)({ cursor }), items)
+  ) =>
+  (options?: RequestOptions) => walk(method.name, bounds, (cursor) => page(method)({ ...options, cursor }), items)
 
   const callTool = <A, RD>(
     name: string,
@@ -369,12 +380,11 @@ const assemble = (
         known === undefined ? { ref, argument } : { ref, argument, context: { arguments: known } },
         options
       ),
-    ping: Effect.suspend(() =>
-      // Any answer will do: what it says was read in the handshake.
-      Effect.asVoid(
-        request(keeper.last.modern ? { ...Method.Discover, result: EmptyResult } : Method.Ping, {}, { cache: "bypass" })
-      )
-    ),
+    ping: (options) =>
+      Effect.suspend(() =>
+        // Any answer will do: what it says was read in the handshake.
+        Effect.asVoid(request(keeper.last.modern ? anyDiscovery : Method.Ping, {}, { ...options, cache: "bypass" }))
+      ),
     setLoggingLevel: LogLevel.make(desk),
     request,
     forgetResponses: Effect.sync(desk.cache.forget),

@@ -219,6 +219,22 @@ describe("the time that a call takes", () => {
       ])
     }))
 
+  for (const revision of ["2025-11-25", "2026-07-28"] as const) {
+    it.effect(`${revision} · a ping has the timeout that it is made with`, () =>
+      Effect.gen(function*() {
+        let silent = false
+        const answers = speaks(revision)
+        const server = scripted((request, server) => silent ? "silence" : answers(request, server))
+        const client = yield* Client.make(server.transport)
+        silent = true
+        const pinged = yield* Effect.forkChild(Effect.flip(client.ping({ timeout: "3 seconds" })))
+        yield* TestClock.adjust(2_999)
+        assert.isUndefined(pinged.pollUnsafe())
+        yield* TestClock.adjust(1)
+        assert.strictEqual((yield* Fiber.join(pinged)).reason, "TimedOut")
+      }))
+  }
+
   it.effect("a call that is one too many is a Limit", () =>
     Effect.gen(function*() {
       const { client } = yield* open("2025-11-25", () => "silence", { limits: { maxPending: 1 } })
@@ -233,6 +249,6 @@ describe("the time that a call takes", () => {
       assert.strictEqual(error.reason, "Closed")
       assert.strictEqual(error.end?._tag, "Ended")
       assert.strictEqual((yield* client.ended)._tag, "Ended")
-      assert.strictEqual((yield* Effect.flip(client.ping)).reason, "Closed")
+      assert.strictEqual((yield* Effect.flip(client.ping())).reason, "Closed")
     }))
 })

@@ -29,7 +29,7 @@ const everything = (client: Client.Client) =>
     client.getPrompt("p"),
     client.complete({ type: "ref/prompt", name: "p" }, { name: "a", value: "" }),
     client.setLoggingLevel("info"),
-    client.ping
+    client.ping()
   ], (effect: Effect.Effect<unknown, unknown>) =>
     Effect.exit(effect), { concurrency: "unbounded" })
 
@@ -126,7 +126,7 @@ it.effect("2026-07-28 · a resultType of any value unrecognized by the client MU
       for (
         const effect of [
           client.listTools(),
-          client.allPrompts,
+          client.allPrompts(),
           client.callTool("t"),
           client.readResource("a:b"),
           client.getPrompt("p")

@@ -24,7 +24,7 @@ describe("the handshake", () => {
       Effect.gen(function*() {
         const server = scripted(speaks(revision))
         const client = yield* Client.make(server.transport)
-        yield* client.ping
+        yield* client.ping()
         assert.strictEqual(client.revision, revision)
         assert.strictEqual(client.era, "session")
         assert.strictEqual(client.server?.name, "scripted")
@@ -192,7 +192,7 @@ describe("the handshake", () => {
       assert.deepStrictEqual(server.methods, ["server/discover"])
       yield* TestClock.adjust(1)
       const client = yield* Fiber.join(fiber)
-      yield* client.ping
+      yield* client.ping()
       assert.strictEqual(client.revision, "2025-03-26")
       assert.deepStrictEqual(server.methods, [
         "server/discover",
@@ -295,7 +295,7 @@ describe("the option revisions", () => {
     Effect.gen(function*() {
       const server = scripted(speaks("2025-06-18"))
       const client = yield* Client.make(server.transport, { revisions: ["2024-11-05", "2025-06-18"] })
-      yield* client.ping
+      yield* client.ping()
       assert.strictEqual(client.revision, "2025-06-18")
       assert.deepStrictEqual(server.methods, ["initialize", "notifications/initialized", "ping"])
       assert.strictEqual(server.requests("initialize")[0]?.params?.["protocolVersion"], "2025-06-18")
@@ -335,7 +335,7 @@ describe("a server that ends during the handshake", () => {
       const client = yield* Client.make(server.transport)
       assert.strictEqual(client.revision, "2025-06-18")
       assert.strictEqual(server.connections, 2)
-      yield* client.ping
+      yield* client.ping()
       assert.deepStrictEqual(server.methods, ["server/discover", "initialize", "notifications/initialized", "ping"])
     }))
 
@@ -388,7 +388,7 @@ describe("the layer", () => {
       const server = scripted(speaks("2025-11-25"))
       const { ended } = yield* Effect.gen(function*() {
         const client = yield* Client.Client
-        yield* client.ping
+        yield* client.ping()
         return { ended: client.ended }
       }).pipe(Effect.provide(Client.layer(server.transport)))
       assert.strictEqual((yield* ended)._tag, "Closed")

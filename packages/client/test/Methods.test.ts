@@ -114,7 +114,7 @@ for (const revision of Revision.all) {
     it.effect("ping is ping, or server/discover where there is none", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open
-        yield* client.ping
+        yield* client.ping()
         assert.strictEqual(server.methods.at(-1), revision === "2026-07-28" ? "server/discover" : "ping")
       }))
 
@@ -181,12 +181,12 @@ describe("what may be called", () => {
   it.effect("2025-11-25 · both parties MUST only use capabilities that were successfully negotiated", () =>
     Effect.gen(function*() {
       const { client, server } = yield* bare()
-      yield* client.ping
+      yield* client.ping()
       const before = server.methods.length
       for (
         const effect of [
           client.listTools(),
-          client.allTools,
+          client.allTools(),
           client.callTool("greet"),
           client.listResources(),
           client.listPrompts(),
@@ -275,7 +275,7 @@ describe("what an answer may be", () => {
         server.requests("server/discover").length > 1 ? ok({ capabilities: 7 }) : handshake(request, server)
       )
       const client = yield* Client.make(server.transport)
-      yield* client.ping
+      yield* client.ping()
       assert.strictEqual(server.requests("server/discover").length, 2)
     }))
 

@@ -15,7 +15,7 @@ const open = (revision: Revision.Revision, options?: Client.Options) =>
   Effect.gen(function*() {
     const server = scripted(speaks(revision, () => ok({ content: [] })))
     const client = yield* Client.make(server.transport, options)
-    yield* client.ping
+    yield* client.ping()
     return { server, client }
   })
 
@@ -61,7 +61,7 @@ describe("notifications", () => {
         const started = client.notifications.pipe(
           Stream.mapEffect((notice) =>
             // The first one holds the listener up until all have come.
-            at(notice) === 0 ? Effect.as(client.ping, notice) : Effect.succeed(notice), { concurrency: 1 }),
+            at(notice) === 0 ? Effect.as(client.ping(), notice) : Effect.succeed(notice), { concurrency: 1 }),
           Stream.takeUntil((notice) => at(notice) === 600),
           Stream.runCollect
         )
@@ -121,8 +121,8 @@ describe("requests of the server", () => {
         server.send(JsonRpc.request("p", "ping"))
         server.send(JsonRpc.request("r", "roots/list"))
         server.send(JsonRpc.request("s", "sampling/createMessage", { messages: [], maxTokens: 1 }))
-        yield* client.ping
-        yield* client.ping
+        yield* client.ping()
+        yield* client.ping()
         assert.deepStrictEqual(answerTo(server, "p"), JsonRpc.success("p", {}))
         for (const id of ["r", "s"]) {
           const answer = answerTo(server, id)
@@ -139,7 +139,7 @@ describe("requests of the server", () => {
         return legacy(request, server)
       })
       const client = yield* Client.make(server.transport)
-      yield* client.ping
+      yield* client.ping()
       assert.deepStrictEqual(answerTo(server, "early"), JsonRpc.success("early", {}))
     }))
 
@@ -149,7 +149,7 @@ describe("requests of the server", () => {
       server.send(JsonRpc.request("p", "ping"))
       server.send(JsonRpc.request("r", "roots/list"))
       server.send({ _tag: "Batch", members: [JsonRpc.request("b", "ping")] })
-      yield* client.ping
+      yield* client.ping()
       yield* client.callTool("t")
       assert.deepStrictEqual(server.received.filter(({ _tag }) => _tag === "Success" || _tag === "Failure"), [])
     }))
@@ -161,7 +161,7 @@ describe("requests of the server", () => {
         server.send(JsonRpc.request("early", "ping"))
         return script(request, server)
       })
-      yield* (yield* Client.make(server.transport, { revisions: ["2026-07-28"] })).ping
+      yield* (yield* Client.make(server.transport, { revisions: ["2026-07-28"] })).ping()
       assert.deepStrictEqual(server.received.filter(({ _tag }) => _tag === "Success" || _tag === "Failure"), [])
     }))
 })
@@ -190,7 +190,7 @@ describe("noise", () => {
       Effect.gen(function*() {
         const { client, read, server } = yield* noisy(revision)
         for (const text of ["Listening on port 3000", "{}", "[]", "[1]", "{\"jsonrpc\":\"2.0\"}", "7"]) read(text)
-        yield* client.ping
+        yield* client.ping()
         assert.deepStrictEqual(server.received.filter(({ _tag }) => _tag === "Failure" || _tag === "Batch"), [])
       }))
   }
@@ -199,7 +199,7 @@ describe("noise", () => {
     Effect.gen(function*() {
       const { client, read, server } = yield* noisy("2025-11-25")
       const fiber = yield* Effect.forkChild(Effect.flip(client.callTool("t")), { startImmediately: true })
-      yield* client.ping
+      yield* client.ping()
       read(`{"jsonrpc":"2.0","id":${server.requests("tools/call")[0]!.id},"result":"oops"}`)
       assert.strictEqual((yield* Fiber.join(fiber)).reason, "InvalidAnswer")
     }))
@@ -208,7 +208,7 @@ describe("noise", () => {
     Effect.gen(function*() {
       const { client, read, server } = yield* noisy("2025-03-26")
       read(`[{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","id":"b","method":"ping"},7]`)
-      yield* client.ping
+      yield* client.ping()
       const batch = server.received.find(({ _tag }) => _tag === "Batch")
       assert.deepStrictEqual(batch, { _tag: "Batch", members: [JsonRpc.success("a", {}), JsonRpc.success("b", {})] })
     }))
@@ -217,7 +217,7 @@ describe("noise", () => {
     Effect.gen(function*() {
       const { client, read, server } = yield* noisy("2025-11-25")
       const fiber = yield* Effect.forkChild(client.callTool("t"), { startImmediately: true })
-      yield* client.ping
+      yield* client.ping()
       read(`[{"jsonrpc":"2.0","id":${server.requests("tools/call")[0]!.id},"result":{"content":[]}}]`)
       assert.deepStrictEqual((yield* Fiber.join(fiber)).content, [])
     }))

@@ -81,7 +81,7 @@ for (const revision of Revision.all) {
         client.listTools(),
         client.request(Method.Subscribe, { uri: "a:b" }),
         client.request(Method.Unsubscribe, { uri: "a:b" }),
-        client.ping
+        client.ping()
       ]
       for (const call of calls) yield* Effect.exit(call)
       const hanging = yield* fork(client.callTool("hang"))

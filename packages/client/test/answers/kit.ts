@@ -94,7 +94,7 @@ export const open = <A>(
     const server = scripted(speaks(revision, script))
     const client = yield* connect(server.transport, host, options)
     // The other side has heard of the handshake's end when this is answered.
-    yield* client.ping
+    yield* client.ping()
     return { server, client }
   })
 

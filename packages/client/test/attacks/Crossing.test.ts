@@ -240,7 +240,7 @@ describe("questions of the server that cross", () => {
         shake(message, voice)
       })
       const client = yield* connect(server.transport, host.layer, { revisions })
-      yield* client.ping
+      yield* client.ping()
       const answers = server.heard.filter(({ method }) => method === undefined)
       assert.strictEqual(new Set(answers.map(({ id }) => id)).size, answers.length)
     }).pipe(Effect.scoped))

@@ -97,7 +97,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
               ))))
             yield* Effect.scoped(Effect.gen(function*() {
               const client = yield* Client.make(server.transport)
-              yield* sound(client.allTools)
+              yield* sound(client.allTools())
               yield* sound(client.callTool("t", {}))
             }))
           }

@@ -125,7 +125,7 @@ for (const [wire, transport] of wires) {
         })
         yield* Effect.scoped(Effect.gen(function*() {
           const client = yield* Client.make(transport({ url: server.url, headers }))
-          yield* client.allTools
+          yield* client.allTools()
           const args = JSON.parse("{\"__proto__\":\"p\\r\\nX-Evil: 2\",\"a\":\"\\r\\nX-Evil: 3\"}")
           for (const name of names) yield* Effect.exit(client.callTool(name, args))
         }))

@@ -46,9 +46,9 @@ describe("keys that are names of prototypes", () => {
         )
         const client = yield* Client.make(server.transport)
         for (let twice = 0; twice < 2; twice++) {
-          yield* Effect.result(client.allTools)
+          yield* Effect.result(client.allTools())
           yield* Effect.result(client.callTool("t", JSON.parse(`{${evil}}`)))
-          yield* client.allResources
+          yield* client.allResources()
           yield* client.readResource("a:b")
           yield* client.getPrompt("p", JSON.parse("{\"__proto__\":\"x\"}"))
         }
@@ -66,7 +66,7 @@ describe("keys that are names of prototypes", () => {
           server.say(`{"jsonrpc":"2.0","method":"notifications/${method}","params":{${evil},"_meta":{${evil}}}}`)
         }
         server.say(`{"jsonrpc":"2.0","id":9,"method":"__proto__",${evil}}`)
-        yield* client.ping.pipe(Effect.ignore)
+        yield* client.ping().pipe(Effect.ignore)
         assert.isDefined(client.capabilities.tools)
         const clean = {} as Json
         assert.isUndefined(clean.polluted)

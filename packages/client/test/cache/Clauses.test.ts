@@ -152,7 +152,7 @@ describe("notices", () => {
         const { client: it, server } = yield* client(counted(minute))
         for (const get of Object.values(gets)) yield* get(it)
         server.notify(`notifications/${kind}/list_changed`)
-        yield* it.ping
+        yield* it.ping()
         const asked = server.received.length
         for (let times = 0; times < 2; times++) for (const get of Object.values(gets)) yield* get(it)
         assert.deepStrictEqual(server.methods.slice(asked).sort(), [...listings])
@@ -166,7 +166,7 @@ describe("notices", () => {
       for (const uri of uris) yield* it.readResource(uri)
       yield* it.listResources()
       server.notify("notifications/resources/updated", { uri: "file:///a/b" })
-      yield* it.ping
+      yield* it.ping()
       const asked = server.received.length
       for (const uri of uris) yield* it.readResource(uri)
       yield* it.listResources()
@@ -190,7 +190,7 @@ describe("notices", () => {
       ) {
         yield* all
         server.notify("notifications/subscriptions/acknowledged", notifications === undefined ? {} : { notifications })
-        yield* it.ping
+        yield* it.ping()
         const before = server.received.length
         yield* all
         assert.deepStrictEqual(server.methods.slice(before), [...asked])
@@ -247,13 +247,35 @@ describe("pages", () => {
         if (cursor !== `${generation}`) return refuse(-32602, "Unknown cursor")
         return ok({ ...hints, tools: [tool(`b${generation}`)], ttlMs: 1_000 })
       })
-      const names = Effect.map(it.allTools, (tools) => tools.map(({ name }) => name))
+      const names = Effect.map(it.allTools(), (tools) => tools.map(({ name }) => name))
       assert.deepStrictEqual(yield* names, ["a1", "b1"])
       yield* TestClock.adjust(2_000)
       generation = 2
       // The first page is fresh, and leads to a second one that is gone.
       assert.deepStrictEqual(yield* names, ["a2", "b2"])
       assert.strictEqual(server.requests("tools/list").length, 5)
+    }))
+
+  it.effect("all pages are walked anew with refresh, and what comes is kept", () =>
+    Effect.gen(function*() {
+      const { client: it, server } = yield* client(({ params }) =>
+        ok({
+          resultType: "complete",
+          tools: [],
+          ...minute,
+          ...(params?.["cursor"] === undefined ? { nextCursor: "b" } : {})
+        })
+      )
+      const asked = () => server.requests("tools/list").length
+      yield* it.allTools()
+      yield* it.allTools()
+      assert.strictEqual(asked(), 2)
+      yield* TestClock.adjust(50_000)
+      yield* it.allTools({ cache: "refresh" })
+      assert.strictEqual(asked(), 4)
+      yield* TestClock.adjust(50_000)
+      yield* it.allTools()
+      assert.strictEqual(asked(), 4)
     }))
 
   it.effect("a cursor that is never valid is a failure, after the second time", () =>
@@ -263,7 +285,7 @@ describe("pages", () => {
           ? ok({ resultType: "complete", tools: [], nextCursor: "x", ...minute })
           : refuse(-32602, "Unknown cursor")
       )
-      const error = yield* Effect.flip(it.allTools)
+      const error = yield* Effect.flip(it.allTools())
       assert.strictEqual(error.error?.reason, "InvalidParams")
       assert.strictEqual(server.requests("tools/list").length, 4)
     }))
@@ -304,8 +326,8 @@ describe("how it is asked for", () => {
       const { client: it, server } = yield* client(counted(minute))
       yield* it.request(Method.Discover, {})
       const asked = server.requests("server/discover").length
-      yield* it.ping
-      yield* it.ping
+      yield* it.ping()
+      yield* it.ping()
       assert.strictEqual(server.requests("server/discover").length, asked + 2)
     }))
 

@@ -94,7 +94,7 @@ describe("a store that is shared", () => {
       yield* ada.client.listTools()
       yield* bob.client.listTools()
       ada.server.notify("notifications/tools/list_changed")
-      yield* ada.client.ping
+      yield* ada.client.ping()
       assert.strictEqual(countOf(yield* bob.client.listTools()), 3)
     }))
 
@@ -147,7 +147,7 @@ describe("a store that does not do what it should", () => {
         assert.deepStrictEqual([asked, told.length], [1, 1])
         assert.strictEqual(countOf(yield* it.listTools()), 2)
         answers.notify("notifications/tools/list_changed")
-        yield* it.ping
+        yield* it.ping()
         assert.deepStrictEqual([asked, told.length], [1, 1])
         yield* TestClock.adjust(1_000)
         assert.strictEqual(countOf(yield* listing), 3)
@@ -189,7 +189,7 @@ describe("a store that does not do what it should", () => {
       yield* TestClock.adjust(1)
       up = false
       answers.notify("notifications/tools/list_changed")
-      yield* it.ping
+      yield* it.ping()
       up = true
       yield* TestClock.adjust(1_000)
       assert.strictEqual(countOf(yield* it.listTools()), 3)

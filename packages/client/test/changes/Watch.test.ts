@@ -347,6 +347,6 @@ describe("a connection on which the server has a stream of its own for what it s
       assert.deepStrictEqual(sent(server), ["+a:1", "-a:1"])
       yield* kit.pass(1000)
       assert.strictEqual((yield* seen.error).reason, "Closed")
-      yield* client.ping
+      yield* client.ping()
     }))
 })

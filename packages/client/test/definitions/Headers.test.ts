@@ -26,7 +26,7 @@ describe("tools/list on Streamable HTTP", () => {
       for (let times = 0; times < 2; times++) {
         assert.deepStrictEqual((yield* client.listTools()).tools.map(({ name }) => name), ["sql", "plain"])
       }
-      assert.deepStrictEqual((yield* client.allTools).map(({ name }) => name), ["sql", "plain"])
+      assert.deepStrictEqual((yield* client.allTools()).map(({ name }) => name), ["sql", "plain"])
       // Said once for all three listings.
       assert.deepStrictEqual(told, ["The tool \"broken\" is left out: x-mcp-header at 'region' must be an HTTP token"])
     }).pipe(Effect.scoped, Effect.provide(layer))
@@ -220,7 +220,7 @@ describe("HeaderMismatch", () => {
       yield* client.callTool("sql", { region: "eu" })
       header = "Area"
       server.notify("notifications/tools/list_changed")
-      yield* client.ping
+      yield* client.ping()
       yield* Effect.all([client.callTool("sql", { region: "eu" }), client.callTool("sql", { region: "us" })], {
         concurrency: 2
       })
@@ -241,7 +241,7 @@ describe("HeaderMismatch", () => {
       yield* client.listTools()
       tools = []
       server.notify("notifications/tools/list_changed")
-      yield* client.ping
+      yield* client.ping()
       for (let times = 0; times < 3; times++) yield* client.callTool("sql", { region: "eu" })
       assert.deepStrictEqual(calls.map(({ headers }) => headers), [undefined, undefined, undefined])
       assert.strictEqual(server.requests("tools/list").length, 2)

@@ -123,7 +123,7 @@ describe("a result whose tool has an outputSchema", () => {
       yield* client.listTools()
       assert.strictEqual((yield* Effect.flip(client.callTool("add"))).reason, "InvalidAnswer")
       server.notify("notifications/tools/list_changed")
-      assert.isDefined((yield* Effect.andThen(client.ping, client.callTool("add"))).structuredContent)
+      assert.isDefined((yield* Effect.andThen(client.ping(), client.callTool("add"))).structuredContent)
       schema = { type: "object", required: ["total"] }
       yield* client.listTools()
       assert.isDefined((yield* client.callTool("add")).structuredContent)
@@ -150,7 +150,7 @@ describe("a result whose tool has an outputSchema", () => {
       for (let times = 0; times < 3; times++) yield* Effect.flip(client.callTool("add"))
       assert.strictEqual(server.requests("tools/list").length, 3)
       server.notify("notifications/tools/list_changed")
-      yield* client.ping
+      yield* client.ping()
       yield* client.listTools()
       schema = undefined
       assert.isDefined((yield* client.callTool("add")).structuredContent)
@@ -189,10 +189,10 @@ describe("a result whose tool has an outputSchema", () => {
           return ok(cursor === undefined ? { ...result, nextCursor: "b" } : result)
         }, { maxTools })
       const all = yield* open()
-      yield* all.client.allTools
+      yield* all.client.allTools()
       assert.strictEqual((yield* Effect.flip(all.client.callTool("a"))).reason, "InvalidAnswer")
       const { client } = yield* open(9_999)
-      yield* client.allTools
+      yield* client.allTools()
       assert.deepStrictEqual((yield* client.callTool("a")).content, [])
       assert.strictEqual((yield* Effect.flip(client.callTool("b9998"))).reason, "InvalidAnswer")
     }))

@@ -81,7 +81,7 @@ describe("a detection that was kept", () => {
     Effect.gen(function*() {
       const session = scripted(speaks("2025-03-26"))
       const client = yield* Client.make(session.transport, { detection: kept("2025-03-26") })
-      yield* client.ping
+      yield* client.ping()
       assert.deepStrictEqual(session.methods, ["initialize", "notifications/initialized", "ping"])
       const request = scripted(speaks("2026-07-28"))
       assert.strictEqual((yield* Client.make(request.transport, { detection: kept("2026-07-28") })).era, "request")

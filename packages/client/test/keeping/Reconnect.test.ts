@@ -95,12 +95,12 @@ describe("a connection that is lost", () => {
     it.effect(`${revision} · is opened anew with a handshake of its own, and used by those who waited`, () =>
       Effect.gen(function*() {
         const { client, line } = yield* open({ reconnect: exact }, revision)
-        yield* client.ping
+        yield* client.ping()
         const handshake = line.server.methods.slice(0, -1)
         line.lose()
         yield* until(() => line.live === 0)
         const listed = yield* Effect.forkChild(client.listTools(), { startImmediately: true })
-        const pinged = yield* Effect.forkChild(client.ping, { startImmediately: true })
+        const pinged = yield* Effect.forkChild(client.ping(), { startImmediately: true })
         yield* TestClock.adjust(499)
         yield* quiet
         assert.strictEqual(line.attempts, 1)
@@ -121,7 +121,7 @@ describe("a connection that is lost", () => {
         yield* until(() => line.live === 0)
         yield* TestClock.adjust("30 seconds")
         yield* until(() => line.live === 1)
-        yield* client.ping
+        yield* client.ping()
         yield* TestClock.adjust("31 seconds")
       }
       assert.strictEqual(line.attempts, 6)
@@ -186,14 +186,14 @@ describe("a connection that is lost", () => {
         [8, 30_000]
       ])
       // And from then on at once.
-      assert.strictEqual((yield* Effect.flip(client.ping)).cause, error.cause)
+      assert.strictEqual((yield* Effect.flip(client.ping())).cause, error.cause)
     }))
 
   it.effect("is not opened for ever by a server that closes each connection politely", () =>
     Effect.gen(function*() {
       const { client, line } = yield* open({ reconnect: { ...exact, maxAttempts: 5 } })
       for (let i = 0; i < 6; i++) {
-        yield* client.ping
+        yield* client.ping()
         line.server.hangUp()
         yield* until(() => line.live === 0)
         yield* TestClock.adjust("29 seconds")
@@ -216,7 +216,7 @@ describe("a connection that is lost", () => {
           yield* until(() => line.live === 0)
           yield* TestClock.adjust(500)
           yield* until(() => line.live === 1)
-          yield* client.ping
+          yield* client.ping()
           yield* TestClock.adjust(lived)
         }
         const attempts = seen.seen.flatMap((status) => status._tag === "Reconnecting" ? [status.attempt] : [])
@@ -336,7 +336,7 @@ describe("the status", () => {
       const between = yield* watch(client)
       yield* TestClock.adjust(500)
       yield* until(() => line.live === 1)
-      yield* client.ping
+      yield* client.ping()
       line.lose()
       const end = yield* client.ended
       const late = yield* watch(client)

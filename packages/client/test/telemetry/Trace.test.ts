@@ -165,7 +165,7 @@ describe("Telemetry", () => {
       yield* client.callTool("search", { q: "secret" })
       yield* client.getPrompt("p")
       yield* client.readResource("file:///x")
-      yield* client.ping
+      yield* client.ping()
       assert.deepStrictEqual(spans.map(shown), [
         {
           name: "tools/call search",
