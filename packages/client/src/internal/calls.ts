@@ -47,6 +47,13 @@ const unsupported = (method: string, message: string, cause?: unknown): ClientEr
 const invalid = (method: string, message: string): ClientError =>
   new ClientError({ reason: "InvalidAnswer", method, message })
 
+/** Why nothing may be asked any more, if that is so. */
+export const overFor = ({ closed }: Keeper, method: string): ClientError | undefined => {
+  if (closed === undefined) return undefined
+  const { end, message, reason, undelivered } = closed
+  return new ClientError({ reason, method, message: `${method} was not sent: ${message}`, end, undelivered })
+}
+
 /** Why a method may not be called, if it may not. */
 export const refusal = (
   desk: Pick<Desk, "enforceCapabilities">,
@@ -236,7 +243,7 @@ export const call = <P, R>(
   options: RequestOptions = {}
 ): Effect.Effect<R, ClientError> =>
   Effect.suspend(() => {
-    const refused = refusal(desk, desk.keeper.last, method)
+    const refused = overFor(desk.keeper, method.name) ?? refusal(desk, desk.keeper.last, method)
     if (refused !== undefined) return Effect.fail(refused)
     const errand = { desk, method, options, repeatable: repeatable(desk, method.name, params, options) }
     const got = round(errand, params, 0)

@@ -39,6 +39,8 @@ export interface Keeper {
   readonly current: Line | undefined
   /** The line: waits for it while it is opened anew, fails once it was given up or closed. */
   readonly line: Effect.Effect<Line, ClientError>
+  /** Set once the client was closed: from then on nothing is given, not even what is kept. */
+  readonly closed: ClientError | undefined
   /** The next line after that one, which is about to end or has ended; otherwise as `line`. */
   readonly after: (line: Line) => Effect.Effect<Line, ClientError>
   /** Whether another line follows when that one is lost, as far as the policy goes. */
@@ -107,6 +109,7 @@ class KeeperImpl implements Keeper {
   last!: Line
   current: Line | undefined = undefined
   doubted: Line | undefined = undefined
+  closed: ClientError | undefined = undefined
   readonly patience: Patience
   readonly ended: Effect.Effect<SessionEnd>
   readonly #settings: Settings
@@ -328,6 +331,11 @@ export const make = (settings: Settings): Effect.Effect<Keeper, ClientError, Sco
     const first = yield* made.open
     made.use(first.line)
     yield* Effect.forkScoped(made.run(first))
-    yield* Effect.addFinalizer(() => Effect.sync(() => made.retire(over(messageOf(closed), closed))))
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        made.closed = over(messageOf(closed), closed)
+        made.retire(made.closed)
+      })
+    )
     return made
   })

@@ -5,7 +5,7 @@ import type { LoggingLevel } from "@skein/protocol/Common"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import type { ClientError } from "../ClientError.ts"
-import { call, type Desk, refusal, send } from "./calls.ts"
+import { call, type Desk, overFor, refusal, send } from "./calls.ts"
 import type { Line } from "./line.ts"
 import type { RequestOptions } from "./requestOptions.ts"
 
@@ -34,7 +34,7 @@ export const make = (
         wanted = level
       })
       if (!last.modern) return Effect.andThen(call(desk, Method.SetLevel, { level }, options), set)
-      const refused = refusal(desk, last, timeless)
+      const refused = overFor(keeper, Method.SetLevel.name) ?? refusal(desk, last, timeless)
       if (refused !== undefined) return Effect.fail(refused)
       last.level(level)
       return set

@@ -1,0 +1,62 @@
+/** What a client does after its scope has closed. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Method from "@skein/protocol/Method"
+import * as Revision from "@skein/protocol/Revision"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as Client from "../../src/Client.ts"
+import type { ClientError } from "../../src/ClientError.ts"
+import { minute } from "../cache/cached.ts"
+import { ok, scripted, speaks } from "../support/scripted.ts"
+
+const answers = {
+  ...minute,
+  resultType: "complete",
+  tools: [],
+  resources: [],
+  resourceTemplates: [],
+  prompts: [],
+  contents: [],
+  messages: [],
+  content: [],
+  completion: { values: [] }
+}
+
+const every = (client: Client.Client): Readonly<Record<string, Effect.Effect<unknown, ClientError>>> => ({
+  listTools: client.listTools(),
+  listResources: client.listResources(),
+  listResourceTemplates: client.listResourceTemplates(),
+  listPrompts: client.listPrompts(),
+  readResource: client.readResource("r:1"),
+  callTool: client.callTool("t"),
+  getPrompt: client.getPrompt("p"),
+  complete: client.complete({ type: "ref/prompt", name: "p" }, { name: "a", value: "" }),
+  setLoggingLevel: client.setLoggingLevel("info"),
+  request: client.request(Method.ListTools, {}),
+  changes: Stream.runDrain(client.changes({ tools: true }))
+})
+
+describe("a client that was closed", () => {
+  for (const revision of Revision.all) {
+    it.effect(`${revision} · fails with Closed, whatever is asked of it, and gives nothing that it has kept`, () =>
+      Effect.gen(function*() {
+        const server = scripted(speaks(revision, () => ok(answers)))
+        const scope = yield* Scope.make()
+        const client = yield* Scope.provide(Client.make(server.transport, { revisions: [revision] }), scope)
+        const { changes: _, ...once } = every(client)
+        for (const asked of Object.values(once)) yield* Effect.exit(asked)
+        yield* client.listTools()
+        const sent = server.methods.length
+        yield* Scope.close(scope, Exit.void)
+        const after = server.methods.length
+        for (const [name, asked] of Object.entries(every(client))) {
+          const { end, message, reason, undelivered } = yield* Effect.flip(asked)
+          assert.deepStrictEqual([name, reason, end?._tag, undelivered], [name, "Closed", "Closed", true], message)
+        }
+        assert.isAtLeast(after, sent)
+        assert.strictEqual(server.methods.length, after)
+      }))
+  }
+})
