@@ -14,6 +14,7 @@ import type { ClientError } from "../ClientError.ts"
 import * as ResponseCache from "../ResponseCache.ts"
 import { Keeping } from "./caching/keeping.ts"
 import { paramsOf, readsOf } from "./caching/key.ts"
+import { withSafeIcons } from "./icons.ts"
 
 /** A result, and whether it may be kept: one that took answers of the host may not. */
 export interface Got<R> {
@@ -153,7 +154,7 @@ export const make = (
       if (known.get(entry) === text) return JSON.parse(text) as R
       const result = decode(method, text)
       if (result === undefined) return undefined
-      const given = read(result)
+      const given = read(withSafeIcons(method.name, result))
       if (given === result) known.set(entry, text)
       return given
     }

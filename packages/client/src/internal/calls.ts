@@ -15,6 +15,7 @@ import type { Answers } from "./answers.ts"
 import { type CallTime, timeLeft } from "./callTime.ts"
 import type { Cached, Got } from "./cache.ts"
 import type { Definitions } from "./definitions.ts"
+import { withSafeIcons } from "./icons.ts"
 import type { Keeper } from "./keeper.ts"
 import type { Line } from "./line.ts"
 import { checked, mirrored, type Relist } from "./mirror.ts"
@@ -187,7 +188,7 @@ const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Ef
     }
     const answer = decoded.success
     if (answer._tag === "Complete") {
-      const got = { result: answer.result, keep: rounds === 0 && line.modern }
+      const got = { result: withSafeIcons(name, answer.result, desk.warn), keep: rounds === 0 && line.modern }
       const checking = name === Method.CallTool.name
         ? check(errand, line, params, answer.result, startedAt)
         : undefined

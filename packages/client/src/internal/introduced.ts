@@ -7,6 +7,7 @@ import { Implementation } from "@skein/protocol/Common"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Revision } from "@skein/protocol/Revision"
 import * as Result from "effect/Result"
+import { safely } from "./icons.ts"
 
 const once = <A>(read: (raw: JsonObject, revision: Revision) => A) => {
   const known = new WeakMap<JsonObject, readonly [Revision, A]>()
@@ -19,9 +20,9 @@ const once = <A>(read: (raw: JsonObject, revision: Revision) => A) => {
   }
 }
 
-/** Name and version of the server, as it gave them. */
+/** Name and version of the server, as it gave them, but for icons that may not be followed. */
 export const implementationOf = once((raw, revision) =>
-  Result.getOrUndefined(Codec.decode(Implementation, revision, raw))
+  Result.getOrUndefined(Result.map(Codec.decode(Implementation, revision, raw), (info) => safely(info)))
 )
 
 /** What it declared, without the members that are malformed: they never hurt. */

@@ -1,0 +1,56 @@
+/**
+ * Icons whose address a host must not follow are left out before it sees them.
+ *
+ * "Ensure that the icon URI is either a HTTPS or `data:` URI. Clients MUST reject icon URIs that use unsafe schemes" (2025-11-25 and
+ * 2026-07-28, basic, icons). So `http:` is left out too, though a server may name such an address; and `data:` that is no image.
+ */
+import type { Icon } from "@skein/protocol/Common"
+import * as Method from "@skein/protocol/Method"
+import { printable } from "./printable.ts"
+
+/** What may have icons. */
+interface Bearer {
+  readonly icons?: ReadonlyArray<Icon>
+}
+
+const safe = /^(?:https:\/\/|data:image\/)/i
+
+// What is told of an address: its scheme, mostly. The whole may be long.
+const quoted = 24
+
+/** The thing without icons that may not be followed, whose addresses go to `left`; itself where there are none. */
+export const safely = <A extends Bearer>(thing: A, left: Array<string> = []): A => {
+  const { icons } = thing
+  if (icons === undefined || icons.every(({ src }) => safe.test(src))) return thing
+  const kept = icons.filter(({ src }) => safe.test(src) || (left.push(src), false))
+  const { icons: _, ...rest } = thing
+  return (kept.length === 0 ? rest : { ...rest, icons: kept }) as A
+}
+
+const listings: ReadonlyMap<string, string> = new Map([
+  [Method.ListTools.name, "tools"],
+  [Method.ListResources.name, "resources"],
+  [Method.ListResourceTemplates.name, "resourceTemplates"],
+  [Method.ListPrompts.name, "prompts"]
+])
+
+/**
+ * The result of a method without icons that may not be followed; itself where there are none, or where it is no listing. Tells
+ * `warn` once, and not of each.
+ */
+export const withSafeIcons = <R>(method: string, result: R, warn?: (message: string) => void): R => {
+  const member = listings.get(method)
+  if (member === undefined) return result
+  const left: Array<string> = []
+  const items = (result as Readonly<Record<string, ReadonlyArray<Bearer>>>)[member]!
+  let changed: Array<Bearer> | undefined
+  for (let at = 0; at < items.length; at++) {
+    if (items[at]!.icons === undefined) continue
+    const item = safely(items[at]!, left)
+    if (item !== items[at]) (changed ??= [...items])[at] = item
+  }
+  if (changed === undefined) return result
+  const some = left.slice(0, 4).map((src) => printable(src, quoted)).join(", ")
+  warn?.(`${method}: ${left.length} icons that are neither https: nor images in data: were left out: ${some}`)
+  return { ...result, [member]: changed }
+}

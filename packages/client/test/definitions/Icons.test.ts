@@ -1,0 +1,131 @@
+/** Which icons reach a host (basic, icons). */
+import { assert, describe, it } from "@effect/vitest"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type * as Revision from "@skein/protocol/Revision"
+import * as Effect from "effect/Effect"
+import * as ResponseCache from "../../src/ResponseCache.ts"
+import * as Client from "../../src/Client.ts"
+import { ok, scripted, speaks } from "../support/scripted.ts"
+import { warnings } from "./listed.ts"
+
+const image = "data:image/png;base64,iVBORw0KGgo="
+const good = ["https://example.com/icon.png", "HTTPS://example.com/icon.svg", image]
+const bad = [
+  "javascript:alert(1)",
+  "JavaScript:alert(1)",
+  "file:///etc/passwd",
+  "ftp://example.com/icon.png",
+  "ws://example.com/",
+  "vscode://open",
+  // "Ensure that the icon URI is either a HTTPS or `data:` URI."
+  "http://example.com/icon.png",
+  "data:text/html,<script>alert(1)</script>"
+]
+const icons = [...bad, ...good].map((src) => ({ src }))
+const rest = { resultType: "complete", ttlMs: 0, cacheScope: "private" }
+const bare = {
+  name: "bare",
+  icons: undefined as ReadonlyArray<{ readonly src: string }> | undefined,
+  uri: "x:bare",
+  uriTemplate: "x:{bare}"
+}
+const some = { ...bare, name: "some", uri: "x:some", icons }
+const none = { ...bare, name: "none", uri: "x:none", icons: [{ src: "file:///etc/passwd" }] }
+const items = JSON.parse(JSON.stringify([bare, some, none])) as ReadonlyArray<typeof bare>
+
+const answers: Readonly<Record<string, JsonObject>> = {
+  "tools/list": {
+    tools: items.map(({ icons, name }) => ({ ...(icons && { icons }), name, inputSchema: { type: "object" } }))
+  },
+  "resources/list": { resources: items },
+  "resources/templates/list": { resourceTemplates: items },
+  "prompts/list": { prompts: items }
+}
+
+const server = (revision: Revision.Revision, hints: JsonObject = {}) =>
+  scripted(speaks(revision, ({ method }) => ok({ ...rest, ...hints, ...answers[method] })))
+
+const lists = (client: Client.Client) => [
+  Effect.map(client.listTools(), ({ tools }) => tools),
+  Effect.map(client.listResources(), ({ resources }) => resources),
+  Effect.map(client.listResourceTemplates(), ({ resourceTemplates }) => resourceTemplates),
+  Effect.map(client.listPrompts(), ({ prompts }) => prompts)
+]
+
+const expected = [["bare", undefined], ["some", good], ["none", undefined]]
+
+const seen = (
+  listed: ReadonlyArray<{ readonly name: string; readonly icons?: ReadonlyArray<{ readonly src: string }> }>
+) => listed.map(({ icons, name }) => [name, icons?.map(({ src }) => src)])
+
+for (const revision of ["2025-11-25", "2026-07-28"] as const) {
+  describe(`${revision} · Clients MUST reject icon URIs that use unsafe schemes`, () => {
+    it.effect("of what is listed, and the log says so once for each listing", () => {
+      const { layer, told } = warnings()
+      return Effect.gen(function*() {
+        const client = yield* Client.make(server(revision).transport, { revisions: [revision] })
+        for (const list of lists(client)) {
+          told.length = 0
+          assert.deepStrictEqual(seen(yield* list), expected)
+          assert.strictEqual(told.length, 1)
+          assert.match(told[0]!, /9 icons .* left out: javascript:alert\(1\), /)
+          assert.isBelow(told[0]!.length, 300)
+        }
+      }).pipe(Effect.provide(layer))
+    })
+
+    it.effect("of the server itself", () =>
+      Effect.gen(function*() {
+        const serverInfo = { name: "x", version: "1", icons }
+        const capabilities = {}
+        const server = scripted(({ method }) =>
+          method === "initialize"
+            ? ok({ protocolVersion: revision, capabilities, serverInfo })
+            : ok({
+              ...rest,
+              supportedVersions: [revision],
+              capabilities,
+              _meta: { "io.modelcontextprotocol/serverInfo": serverInfo }
+            })
+        )
+        const client = yield* Client.make(server.transport, { revisions: [revision] })
+        assert.deepStrictEqual(client.server?.icons?.map(({ src }) => src), good)
+      }))
+  })
+}
+
+describe("what has no icons that are unsafe", () => {
+  it.effect("is handed on as it is, and nothing is logged", () => {
+    const { layer, told } = warnings()
+    return Effect.gen(function*() {
+      const page = { ...rest, prompts: [{ name: "a" }, { name: "b", icons: [{ src: image, sizes: ["any"] }] }] }
+      const { transport } = scripted(speaks("2026-07-28", () => ok(page)))
+      const client = yield* Client.make(transport)
+      assert.deepStrictEqual((yield* client.listPrompts()).prompts, page.prompts)
+      assert.deepStrictEqual(told, [])
+    }).pipe(Effect.provide(layer))
+  })
+})
+
+describe("what is kept", () => {
+  it.effect("has no unsafe icons either, whoever has put them into the store", () => {
+    const { layer, told } = warnings()
+    return Effect.gen(function*() {
+      const store = ResponseCache.memory()
+      const hints = { ttlMs: 60_000, cacheScope: "public" }
+      const { requests, transport } = server("2026-07-28", hints)
+      const client = yield* Client.make(transport, { cache: { store, server: "s" } })
+      yield* client.listPrompts()
+      const entry = yield* store.get({ server: "s", method: "prompts/list", params: "{}", partition: undefined })
+      assert.isDefined(entry)
+      assert.notInclude(entry!.text, "javascript:")
+      const text = JSON.stringify({ ...rest, ...hints, ...answers["prompts/list"] })
+      yield* store.set({ server: "s", method: "prompts/list", params: "{}", partition: undefined }, { ...entry!, text })
+      told.length = 0
+      assert.deepStrictEqual(seen((yield* client.listPrompts()).prompts), expected)
+      assert.deepStrictEqual(seen((yield* client.listPrompts()).prompts), expected)
+      assert.strictEqual(requests("prompts/list").length, 1)
+      assert.deepStrictEqual(told, [])
+    }).pipe(Effect.provide(layer))
+  })
+})
