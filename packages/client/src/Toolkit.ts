@@ -62,6 +62,8 @@ export interface Options<Mode extends AiTool.FailureMode = AiTool.FailureMode> {
   readonly request?: Pick<RequestOptions, "timeout" | "maxTimeout"> | undefined
   /** Whether tools are asked for progress: true by default. */
   readonly progress?: boolean | undefined
+  /** How many reports of progress wait for a model's stream: 16 by default. The oldest is dropped for the newest, never the result. */
+  readonly maxReports?: number | undefined
   /** Which calls wait for the host's approval: none by default. See `effect/ai`. */
   readonly needsApproval?: ((server: string | undefined, tool: RemoteTool) => boolean) | undefined
   /** How long the lists of servers are waited for that are given by name: 30 seconds by default. A pool has its own timeout. */
@@ -129,7 +131,7 @@ export const make = <Mode extends AiTool.FailureMode = "return">(
   options: Options<Mode> = {}
 ): Effect.Effect<Toolkit<Mode>, ClientError> =>
   Effect.gen(function*() {
-    const { maxTools = 512, needsApproval, progress = true, request } = options
+    const { maxReports = 16, maxTools = 512, needsApproval, progress = true, request } = options
     const { failureMode = "return" } = options as Options
     const listed = yield* listAll(source, options.listTimeout ?? "30 seconds")
     const missing: Array<{ readonly server: string; readonly error: ClientError }> = []
@@ -162,7 +164,7 @@ export const make = <Mode extends AiTool.FailureMode = "return">(
     const kit: AiToolkit.Toolkit<Record<string, Dynamic>> = AiToolkit.make(...tools)
     // By entries, so that a tool that is called `__proto__` stays one.
     const handlers = yield* kit.toHandlers(Object.fromEntries(
-      offered.map((origin, at) => [names[at]!, handler(origin, { failureMode, progress, request })])
+      offered.map((origin, at) => [names[at]!, handler(origin, { failureMode, maxReports, progress, request })])
     ))
     const { handle, tools: byName } = yield* Effect.provideContext(kit, handlers)
     const toolkit: Toolkit = {

@@ -176,6 +176,18 @@ describe("a redirect", () => {
       expect([server.hits.length, told.error(1)]).toMatchObject([4, { reason: "Refused", status: 307 }])
     }))
 
+  for (const maxRedirects of [0, 5]) {
+    it.effect(`maxRedirects: is followed at most ${maxRedirects} times`, () =>
+      Effect.gen(function*() {
+        const server = yield* served((hit) => hit.reply(308, "", { location: "/mcp" }))
+        const { request, told } = yield* connected({ url: server.url, maxRedirects })
+        request(1, "tools/list", modern())
+        yield* until(() => told.refusals.length === 1)
+        expect(server.hits.length).toBe(maxRedirects + 1)
+        expect(told.error(1)).toMatchObject({ reason: "Refused", message: expect.stringContaining("(maxRedirects)") })
+      }))
+  }
+
   it.effect("is not followed to another origin, with another status, or to nowhere", () =>
     Effect.gen(function*() {
       const other = yield* served((hit) => hit.result())

@@ -145,6 +145,20 @@ describe("the session", () => {
       )
     }))
 
+  it.effect("maxAnswerTries: an answer is sent as often as that", () =>
+    Effect.gen(function*() {
+      const server = yield* served(session((hit) => hit.cut()))
+      const { connection } = yield* entered({ url: server.url, maxAnswerTries: 1 })
+      yield* until(() => server.by("GET").length === 1)
+      connection.send({ _tag: "Success", id: "q", result: {} })
+      const answers = () => server.by("POST").filter(({ json }) => json.id === "q").length
+      yield* until(() => answers() === 1)
+      yield* settle
+      yield* TestClock.adjust(60_000)
+      yield* settle
+      expect(answers()).toBe(1)
+    }))
+
   it.effect("maxPosts: whoever sends more notifications than that has to wait; postTimeout ends the wait", () =>
     Effect.gen(function*() {
       const server = yield* served(session(() => {}))

@@ -376,6 +376,27 @@ describe("progress", () => {
       )
     }).pipe(Effect.provide(Server)))
 
+  it.effect("maxReports: of more that wait for the model's stream the oldest are dropped, and never the result", () =>
+    Effect.gen(function*() {
+      const client = yield* connect
+      const many: Toolkit.ToolClient = {
+        ...client,
+        callTool: (_name, _args, options) =>
+          Effect.sync(() => {
+            for (let progress = 1; progress <= 20; progress++) options?.onProgress?.({ progress })
+            return { content: [{ type: "text", text: "Tea" }] }
+          })
+      }
+      const texts = (results: ReadonlyArray<Response.ToolResultPart<string, any, any>>) =>
+        results.map(({ result }) => result.content[0].text)
+      assert.deepStrictEqual(texts(yield* streamed(yield* Client.toolkit(many, { maxReports: 2 }))), [
+        "19",
+        "20",
+        "Tea"
+      ])
+      assert.strictEqual((yield* streamed(yield* Client.toolkit(many))).length, 17)
+    }).pipe(Effect.provide(Server)))
+
   it.effect("is not asked for with `progress: false`", () =>
     Effect.gen(function*() {
       const results = yield* streamed(yield* Client.toolkit(yield* connect, { progress: false }))

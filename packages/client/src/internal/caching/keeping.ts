@@ -29,7 +29,8 @@ const sound = (entry: Entry | undefined, since: number): Entry | undefined =>
     ? entry
     : undefined
 
-// At the bound all responses of the method are told to be stale.
+// At the bound all responses of the method are told to be stale. No option: nothing is lost there but a few answers that are asked for
+// once more, and only while the store is slow or away.
 const maxWaiting = 1_000
 
 /** Compares to what is noted of a whole server. */

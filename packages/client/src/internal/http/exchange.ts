@@ -10,8 +10,6 @@ import type { Road } from "./lane.ts"
 import { ofHost, type Resolved, unsendable } from "./settings.ts"
 import type { Wire, WireReply, WireRequest } from "./wire.ts"
 
-const maxRedirects = 3
-
 /** What makes an exchange begin again. */
 class Again {
   readonly request: WireRequest
@@ -44,12 +42,17 @@ const adding = (request: WireRequest, headers: Headers): Effect.Effect<WireReque
 }
 
 /** Where a redirect leads, if it may be followed: "credentials must not follow to another origin". */
-const redirected = (request: WireRequest, reply: WireReply, redirects: number): URL | TransportError => {
+const redirected = (
+  request: WireRequest,
+  reply: WireReply,
+  redirects: number,
+  maxRedirects: number
+): URL | TransportError => {
   const { status } = reply
   const location = reply.header("location")
   const where = `${request.url.origin} redirects (${status})`
   if (status !== 307 && status !== 308) return refused(`${where}, which is followed with 307 and 308 only`, status)
-  if (redirects >= maxRedirects) return refused(`${where} more than ${maxRedirects} times`, status)
+  if (redirects >= maxRedirects) return refused(`${where} more than ${maxRedirects} times (maxRedirects)`, status)
   const url = location === undefined ? null : URL.parse(location, request.url.href)
   if (url === null) return refused(`${where} to nowhere`, status)
   // A `blob:` has the origin of what stands in it.
@@ -69,7 +72,7 @@ const told = (credentials: Credentials, challenge: Challenge): Effect.Effect<boo
 
 /** See the module's text. */
 export const exchanger = (wire: Wire, settings: Resolved): Road["exchange"] => {
-  const { credentials, dynamic, headers: fixed, maxChallenges } = settings
+  const { credentials, dynamic, headers: fixed, maxChallenges, maxRedirects } = settings
   // How often the credentials were replaced, and who is telling them of a refusal now.
   let renewals = 0
   let telling: Semaphore.Semaphore | undefined = undefined
@@ -108,7 +111,7 @@ export const exchanger = (wire: Wire, settings: Resolved): Road["exchange"] => {
     const watched = (reply: WireReply): Effect.Effect<A | Again, E | TransportError> => {
       const { status } = reply
       if (status >= 300 && status < 400) {
-        const url = redirected(request, reply, redirects)
+        const url = redirected(request, reply, redirects, maxRedirects)
         return url instanceof TransportError
           ? Effect.fail(url)
           : Effect.succeed(new Again({ ...request, url }, redirects + 1, challenges))

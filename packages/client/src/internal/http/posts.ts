@@ -11,12 +11,9 @@ import type { Resolved } from "./settings.ts"
 import { backoff } from "./stream.ts"
 import type { WireReply, WireRequest } from "./wire.ts"
 
-// How often what must arrive is sent, when the network fails.
-const maxTries = 3
-
 /** How something is sent. */
 export interface Posting {
-  /** Whether it is sent again when the network fails, so that it may arrive twice. */
+  /** Whether it is sent again when the network fails (`maxAnswerTries`), so that it may arrive twice. */
   readonly insist: boolean
   /** Whether it waits until what was sent so before has arrived, or has not: what a server is told stays in order. */
   readonly ordered: boolean
@@ -65,7 +62,7 @@ export class Posts {
   send(request: WireRequest, { done, insist, ordered }: Posting): void {
     if (this.overflows()) return
     this.#count++
-    const told = Effect.match(this.#deliver(request, insist ? maxTries : 1, 0), {
+    const told = Effect.match(this.#deliver(request, insist ? this.#settings.maxAnswerTries : 1, 0), {
       onFailure: (error) => done(error),
       onSuccess: () => done(undefined)
     })

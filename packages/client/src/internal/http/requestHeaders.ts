@@ -50,7 +50,8 @@ export class SessionHeaders {
   }
 }
 
-// A token of any kind fits; a header of more is refused by most servers.
+// A token of any kind fits. No option: an id that goes with every request and is longer than that, most servers and proxies refuse with
+// the headers that it stands in.
 const sessionId = /^[\x21-\x7e]{1,4096}$/
 const version = /^[\x21-\x7e]{1,64}$/
 

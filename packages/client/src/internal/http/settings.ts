@@ -52,6 +52,11 @@ export interface Settings {
   readonly credentials?: Credentials | undefined
   /** How often one request may be made again with other credentials: 3 by default. Then its refusal stands. */
   readonly maxChallenges?: number | undefined
+  /**
+   * How many redirects of one request are followed, with 307 and 308, within the origin: 3 by default, none with 0. What leads further
+   * is `Refused`.
+   */
+  readonly maxRedirects?: number | undefined
   /** The longest answer, and the longest event of a stream, in bytes: 4 MiB by default. What is longer fails its request. */
   readonly maxMessage?: number | undefined
   /**
@@ -72,6 +77,11 @@ export interface Settings {
    * How long the server may take to accept a notification or an answer: 30 seconds by default. Then it is taken as not delivered.
    */
   readonly postTimeout?: Duration.Input | undefined
+  /**
+   * How often an answer to the server is sent in all, while the network fails: 3 by default. Then it is taken as not delivered. A
+   * notification is sent once, unless something waits for it.
+   */
+  readonly maxAnswerTries?: number | undefined
   /**
    * How long a server that speaks HTTP+SSE (2024-11-05) may take to name its endpoint: 10 seconds by default. Then it counts as one
    * that does not.
@@ -94,11 +104,13 @@ export interface Resolved {
   readonly dynamic: Effect.Effect<Headers, unknown> | undefined
   readonly credentials: Credentials | undefined
   readonly maxChallenges: number
+  readonly maxRedirects: number
   readonly maxMessage: number
   readonly closeGrace: number
   readonly maxPosts: number
   readonly maxUntaken: number
   readonly postTimeout: number
+  readonly maxAnswerTries: number
   readonly endpointTimeout: number
   readonly resumption: ResolvedResumption
   readonly listen: boolean
@@ -172,11 +184,13 @@ export const resolve = (settings: Settings, context: Context.Context<never>): Re
     dynamic: Effect.isEffect(given) ? given as Effect.Effect<Headers, unknown> : undefined,
     credentials: settings.credentials ?? Option.getOrUndefined(Context.getOption(context, Credentials)),
     maxChallenges: settings.maxChallenges ?? 3,
+    maxRedirects: settings.maxRedirects ?? 3,
     maxMessage: settings.maxMessage ?? 4 * 1024 * 1024,
     closeGrace: millis(settings.closeGrace, 1_000),
     maxPosts: settings.maxPosts ?? 64,
     maxUntaken: settings.maxUntaken ?? 1_024,
     postTimeout: millis(settings.postTimeout, 30_000),
+    maxAnswerTries: settings.maxAnswerTries ?? 3,
     endpointTimeout: millis(settings.endpointTimeout, 10_000),
     resumption: resumptionOf(settings.resumption),
     listen: settings.listen ?? true

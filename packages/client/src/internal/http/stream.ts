@@ -12,7 +12,8 @@ import type { Resolved, ResolvedResumption } from "./settings.ts"
 import { Reader } from "./sse.ts"
 import type { WireReply, WireRequest } from "./wire.ts"
 
-// What every header field can hold, and no server refuses for its length.
+// What every header field can hold, and no server refuses for its length: 4,096 characters, as of a session's id, and so no option. A
+// stream whose ids are longer is not resumed.
 const sendable = /^[\x21-\x7e](?:[\x20-\x7e]{0,4094}[\x21-\x7e])?$/
 
 // What a server or a gateway asks for (`Retry-After`) counts up to this, in milliseconds, as it does between connections.

@@ -27,9 +27,6 @@ interface HandlerContext {
   readonly preliminary: (result: CallToolResult) => Effect.Effect<void>
 }
 
-// How many reports wait for a model's stream that is slow to take them; the oldest are dropped.
-const maxReports = 16
-
 const preliminary = (report: Progress): CallToolResult => {
   const { message, progress, total } = report
   const text = message ?? (total === undefined ? String(progress) : `${progress} of ${total}`)
@@ -39,6 +36,7 @@ const preliminary = (report: Progress): CallToolResult => {
 /** Makes a call, and tells of its progress in the order in which it was reported, all of it before the result. */
 const reported = <A, E>(
   { preliminary: tell }: HandlerContext,
+  maxReports: number,
   call: (options: RequestOptions) => Effect.Effect<A, E>
 ): Effect.Effect<A, E> =>
   Effect.scoped(Effect.gen(function*() {
@@ -56,17 +54,19 @@ const reported = <A, E>(
 export interface Manner {
   readonly failureMode: FailureMode
   readonly progress: boolean
+  /** How many reports wait for a model's stream that is slow to take them; the oldest are dropped. */
+  readonly maxReports: number
   readonly request: RequestOptions | undefined
 }
 
 /** The handler of one tool. */
-export const handler = ({ client, server, tool }: Remote, { failureMode, progress, request }: Manner) => {
+export const handler = ({ client, server, tool }: Remote, { failureMode, maxReports, progress, request }: Manner) => {
   const named = { server, tool: tool.name }
   return (args: unknown, context: HandlerContext): Effect.Effect<CallToolResult, ToolFailure> => {
     if (!isObject(args)) return Effect.fail(ofArguments(named))
     const call = (options?: RequestOptions) =>
       Effect.flatMap(client, ({ callTool }) => callTool(tool.name, args, { ...request, ...options }))
-    return Effect.matchEffect(progress ? reported(context, call) : call(), {
+    return Effect.matchEffect(progress ? reported(context, maxReports, call) : call(), {
       onFailure: (error) => Effect.fail(ofError(named, error)),
       onSuccess: (result) =>
         result.isError === true && failureMode === "return"
