@@ -177,20 +177,33 @@ export const resultFields = {
 
 const atLeastZero = (ttl: unknown): number => typeof ttl === "number" && ttl < 0 ? 0 : ttl as number
 
+const liftTtl = (ttl: unknown): number | undefined => {
+  const read = atLeastZero(ttl)
+  return Number.isSafeInteger(read) ? read : undefined
+}
+
+const scopes: ReadonlyArray<unknown> = ["public", "private"]
+
+const liftScope = (scope: unknown): "public" | "private" | undefined =>
+  scopes.includes(scope) ? scope as "public" | "private" : undefined
+
 /**
  * The fields of a result that may be cached. Writing fills in the safe values, stale at once and for one principal; reading
  * fills in nothing, so that silence can be told from 0. A negative `ttlMs` is written, and read, as 0.
+ *
+ * They are hints: one that cannot be read is ignored, and the result is read all the same.
  */
 export const cacheFields = {
   /** Milliseconds for which the result may be taken as fresh. */
   ttlMs: since("2026-07-28", Schema.optionalKey(Schema.Int), {
     fill: () => 0,
     lower: atLeastZero,
-    lift: atLeastZero
+    lift: liftTtl
   }),
   /** Whether caches that several principals share may keep it. */
   cacheScope: since("2026-07-28", Schema.optionalKey(Schema.Literals(["public", "private"])), {
-    fill: () => "private" as const
+    fill: () => "private" as const,
+    lift: liftScope
   })
 }
 

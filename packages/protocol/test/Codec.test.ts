@@ -159,6 +159,18 @@ describe("results", () => {
     expect(read(Codec.decodeResult(Method.ListTools, "2025-11-25", { tools: [] }))).not.toHaveProperty("ttlMs")
   })
 
+  it("2026-07-28 · a hint for caches that is malformed is ignored, and the rest is read; another is read by reference", () => {
+    const list = (hints: object) => read(Codec.decodeResult(Method.ListTools, "2026-07-28", { tools: [], ...hints }))
+    for (const ttlMs of ["60000", 1e308, Infinity, NaN, 0.5, null, {}, [1], true]) {
+      expect(list({ ttlMs, cacheScope: "public" })).toEqual({ tools: [], cacheScope: "public", resultType: "complete" })
+    }
+    for (const cacheScope of ["everybody", "Public", "__proto__", null, {}, ["public"], 1]) {
+      expect(list({ ttlMs: 5, cacheScope })).toEqual({ tools: [], ttlMs: 5, resultType: "complete" })
+    }
+    const raw = { tools: [], ttlMs: 5, cacheScope: "public", resultType: "complete" }
+    expect(read(Codec.decodeResult(Method.ListTools, "2026-07-28", raw))).toBe(raw)
+  })
+
   it("2026-07-28 · if ttlMs is negative, clients SHOULD ignore it and treat it as 0", () => {
     const ttl = (ttlMs?: unknown) =>
       read(Codec.decodeResult(Method.ListTools, "2026-07-28", { tools: [], ...(ttlMs === undefined ? {} : { ttlMs }) }))

@@ -27,31 +27,27 @@ const named = (client: Client.Client) => Effect.map(client.listTools(), ({ tools
 describe("2026-07-28 · a cache under attack", () => {
   for (
     const [hints, kept] of [
-      ["\"ttlMs\":1e308,\"cacheScope\":\"private\",", undefined],
+      ["\"ttlMs\":1e308,\"cacheScope\":\"private\",", false],
       ["\"ttlMs\":9007199254740991,\"cacheScope\":\"private\",", true],
-      ["\"ttlMs\":1e999,\"cacheScope\":\"private\",", undefined],
+      ["\"ttlMs\":1e999,\"cacheScope\":\"private\",", false],
       ["\"ttlMs\":-1,\"cacheScope\":\"private\",", false],
       ["\"ttlMs\":-1e308,\"cacheScope\":\"public\",", false],
-      ["\"ttlMs\":0.5,\"cacheScope\":\"private\",", undefined],
-      ["\"ttlMs\":\"60000\",\"cacheScope\":\"private\",", undefined],
-      ["\"ttlMs\":null,\"cacheScope\":null,", undefined],
-      ["\"ttlMs\":{},\"cacheScope\":[],", undefined],
-      ["\"ttlMs\":60000,\"cacheScope\":\"everybody\",", undefined],
-      ["\"ttlMs\":60000,\"cacheScope\":\"__proto__\",", undefined],
-      ["", undefined]
+      ["\"ttlMs\":0.5,\"cacheScope\":\"private\",", false],
+      ["\"ttlMs\":\"60000\",\"cacheScope\":\"private\",", false],
+      ["\"ttlMs\":null,\"cacheScope\":null,", false],
+      ["\"ttlMs\":{},\"cacheScope\":[],", false],
+      ["\"ttlMs\":60000,\"cacheScope\":\"everybody\",", true],
+      ["\"ttlMs\":60000,\"cacheScope\":\"__proto__\",", true],
+      ["", false]
     ] as const
   ) {
-    it.effect(`with ${hints || "nothing"} a list is never kept for longer than maxTtl, and nothing fails but the call`, () =>
+    it.effect(`with ${hints || "nothing"} a list comes, and is never kept for longer than maxTtl`, () =>
       Effect.gen(function*() {
         const server = lists(() => hints)
         const client = yield* Client.make(server.transport)
-        const first = yield* Effect.result(named(client))
-        if (first._tag === "Failure") {
-          assert.isUndefined(kept)
-          return assert.strictEqual(first.failure.reason, "InvalidAnswer")
-        }
+        assert.strictEqual(yield* named(client), "t1")
         const again = yield* named(client)
-        if (kept !== undefined) assert.strictEqual(again === "t1", kept)
+        assert.strictEqual(again === "t1", kept)
         yield* TestClock.adjust("25 hours")
         assert.notStrictEqual(yield* named(client), again === "t1" ? "t1" : again)
       }))
