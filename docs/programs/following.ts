@@ -28,8 +28,5 @@ export const follow = (client: Client.Client, uri: string, show: (text: string) 
 
 // #region logs
 export const listen = (client: Client.Client) =>
-  Effect.gen(function*() {
-    yield* Effect.forkScoped(Logs.forward(client), { startImmediately: true })
-    yield* client.setLoggingLevel("notice")
-  })
+  Effect.forkScoped(Logs.forward(client, { level: "notice" }), { startImmediately: true })
 // #endregion

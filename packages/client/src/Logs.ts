@@ -2,11 +2,11 @@
  * The log messages of servers, in the log of the host.
  *
  * @example
- * yield* client.setLoggingLevel("info")
- * yield* Effect.forkScoped(Logs.forward(client))
+ * yield* Effect.forkScoped(Logs.forward(client, { level: "info" }), { startImmediately: true })
  */
 import type { LoggingLevel } from "@skein/protocol/Common"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import type * as LogLevel from "effect/LogLevel"
 import * as Stream from "effect/Stream"
 import type { Client } from "./Client.ts"
@@ -15,6 +15,11 @@ import type { LoggingMessage } from "./Notification.ts"
 
 /** How messages are forwarded. */
 export interface Options {
+  /**
+   * The least severe messages that the server is asked for (`client.setLoggingLevel`), once they are listened to: it is not asked by
+   * default. Where it cannot be, since the server does not declare `logging` or refuses, a warning says so, and what comes is logged.
+   */
+  readonly level?: LoggingLevel | undefined
   /** How long a text of the server's may be, in UTF-16 units: 4,096 by default. The rest is cut off, and a "…" says so. */
   readonly maxLength?: number | undefined
 }
@@ -51,9 +56,11 @@ const textOf = (data: unknown): string => {
   }
 }
 
+const nameOf = ({ server }: Client): string => printable(server?.name ?? "", maxName)
+
 const write = (client: Client, { params: { data, level, logger } }: LoggingMessage, maxLength: number) =>
   Effect.annotateLogs(Effect.logWithLevel(severity(level))(printable(textOf(data), maxLength)), {
-    "mcp.server": printable(client.server?.name ?? "", maxName),
+    "mcp.server": nameOf(client),
     "mcp.level": level,
     ...(logger === undefined ? undefined : { "mcp.logger": printable(logger, maxName) })
   })
@@ -64,6 +71,21 @@ const write = (client: Client, { params: { data, level, logger } }: LoggingMessa
  * text, in which what is not printable is escaped, of at most `maxLength`; what is no text is written as JSON.
  */
 export const forward = (client: Client, options: Options = {}): Effect.Effect<void> => {
-  const maxLength = options.maxLength ?? 4096
-  return Stream.runForEach(client.logs, (message) => write(client, message, maxLength))
+  const { level, maxLength = 4096 } = options
+  const forwarding = Stream.runForEach(client.logs, (message) => write(client, message, maxLength))
+  if (level === undefined) return forwarding
+  const asking = Effect.catch(
+    client.setLoggingLevel(level),
+    ({ message }) =>
+      Effect.annotateLogs(
+        Effect.logWarning(`The log messages of the server cannot be asked for: ${printable(message, maxLength)}`),
+        {
+          "mcp.server": nameOf(client)
+        }
+      )
+  )
+  return Effect.flatMap(
+    Effect.forkChild(forwarding, { startImmediately: true }),
+    (fiber) => Effect.andThen(asking, Fiber.join(fiber))
+  )
 }

@@ -151,6 +151,51 @@ describe("the level", () => {
 })
 
 describe("Logs.forward", () => {
+  for (const revision of Revision.all) {
+    it.effect(`${revision} · with a level it asks for the messages too, once it listens`, () => {
+      const lines: Array<Line> = []
+      return Effect.gen(function*() {
+        const { client, server } = yield* open(
+          revision,
+          ({ method }, server) => {
+            if (method === "logging/setLevel") {
+              server.notify("notifications/message", { level: "error", data: "at once" })
+            }
+            return ok({ resultType: "complete", content: [] })
+          },
+          undefined,
+          { logging: {}, tools: {} }
+        )
+        const fiber = yield* Effect.forkChild(Logs.forward(client, { level: "notice" }), { startImmediately: true })
+        yield* settle
+        yield* client.callTool("t")
+        const asked = revision === "2026-07-28"
+          ? server.requests("tools/call").map((request) => metaOf(request)[meta])
+          : server.requests("logging/setLevel").map(({ params }) => params?.["level"])
+        assert.deepStrictEqual(asked, ["notice"])
+        server.notify("notifications/message", { level: "error", data: "later" })
+        yield* settle
+        server.hangUp()
+        yield* Fiber.join(fiber)
+        const texts = lines.flatMap(({ level, message }) => level === "Error" ? [message] : [])
+        assert.deepStrictEqual(texts, revision === "2026-07-28" ? ["later"] : ["at once", "later"])
+      }).pipe(Effect.provide(keep(lines)))
+    })
+  }
+
+  it.effect("a server that cannot be asked for a level costs a warning, and what it logs is forwarded all the same", () => {
+    const lines: Array<Line> = []
+    return Effect.gen(function*() {
+      const { client, server } = yield* open("2025-11-25", () => ok({}), undefined, {})
+      const fiber = yield* Effect.forkChild(Logs.forward(client, { level: "debug" }), { startImmediately: true })
+      server.notify("notifications/message", { level: "error", data: "loud" })
+      yield* settle
+      assert.deepStrictEqual(lines.map(({ level }) => level), ["Warn", "Error"])
+      assert.match(String(lines[0]!.message), /cannot be asked for: .*logging/)
+      yield* Fiber.interrupt(fiber)
+    }).pipe(Effect.provide(keep(lines)))
+  })
+
   const forwarded = (params: ReadonlyArray<JsonRpc.JsonObject>, options?: Logs.Options) => {
     const lines: Array<Line> = []
     return Effect.gen(function*() {
