@@ -47,6 +47,7 @@ import type * as Stream from "effect/Stream"
 import type { Change, Filter, Options as ChangesOptions } from "./Changes.ts"
 import type { ClientError } from "./ClientError.ts"
 import type { Detection } from "./Detection.ts"
+import { announce } from "./internal/announce.ts"
 import * as Answers from "./internal/answers.ts"
 import * as Cache from "./internal/cache.ts"
 import { call, type Desk } from "./internal/calls.ts"
@@ -409,7 +410,7 @@ const assemble = (
  *
  * What the server speaks is found out: with `server/discover`; then with `initialize`, unless the answer was one that only a server
  * of the request era gives; and over HTTP with the stream of HTTP+SSE at last, where `initialize` is refused with 400, 404 or 405.
- * `detection` spares all of that.
+ * `detection` spares all of that. A line of the log, at the level `Debug`, says what was agreed on and what this client has declared.
  *
  * A server that ends while it is probed is connected to once more, and is sent `initialize` first: there are servers that exit
  * when they get a request that they do not know.
@@ -475,6 +476,7 @@ export const make = (transport: Transport, options: Options = {}): Effect.Effect
       warn
     }
     yield* Effect.forkScoped(Effect.ensuring(keeper.ended, Effect.sync(() => notices.end())))
+    yield* announce(keeper.last, answers.capabilities, options.label)
     return assemble(desk, notices, changes, pages)
   })
 

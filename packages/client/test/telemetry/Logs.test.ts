@@ -206,7 +206,7 @@ describe("Logs.forward", () => {
       server.hangUp()
       // It ends with the client.
       yield* Fiber.join(fiber)
-      return lines
+      return lines.filter(({ annotations }) => "mcp.level" in annotations)
     }).pipe(
       Effect.provide(keep(lines)),
       Effect.provideService(References.MinimumLogLevel, "All")

@@ -1,0 +1,36 @@
+/**
+ * One line of the log, for debugging, about what a client and its server have agreed on: a host that has forgotten to provide what
+ * answers questions sees there that it has declared none of it.
+ */
+import type { ClientCapabilities } from "@skein/protocol/Capabilities"
+import * as Effect from "effect/Effect"
+import * as LogLevel from "effect/LogLevel"
+import * as References from "effect/References"
+import { type Line, serverOf } from "./line.ts"
+import { printable } from "./printable.ts"
+
+// Of a name or a version that the server gives itself.
+const maxName = 128
+
+const textOf = (line: Line, declared: ClientCapabilities, label: string): string => {
+  const { assumed, connection: { variant }, revision } = line
+  const server = serverOf(line)
+  const speaks = `${label} ${assumed === true ? "is taken to speak" : "speaks"} ${revision}`
+  const called = server === undefined
+    ? "does not say its name"
+    : `calls itself ${printable(server.name, maxName)} ${printable(server.version, maxName)}`
+  const over = variant === undefined ? "" : ` (${variant})`
+  return `${speaks}${over} and ${called}; this client declares ${JSON.stringify(declared)}`
+}
+
+/** Writes the line, where somebody reads such lines: otherwise it costs nothing. */
+export const announce = (
+  line: Line,
+  declared: ClientCapabilities,
+  label = "The server"
+): Effect.Effect<void> =>
+  Effect.withFiber((fiber) =>
+    LogLevel.isGreaterThan(fiber.getRef(References.MinimumLogLevel), "Debug")
+      ? Effect.void
+      : Effect.logDebug(textOf(line, declared, label))
+  )

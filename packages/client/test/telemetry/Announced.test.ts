@@ -1,0 +1,65 @@
+/** What the log says of a client that was made. */
+import { assert, describe, it } from "@effect/vitest"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Revision from "@skein/protocol/Revision"
+import * as Effect from "effect/Effect"
+import * as Logger from "effect/Logger"
+import type * as LogLevel from "effect/LogLevel"
+import * as References from "effect/References"
+import * as Client from "../../src/Client.ts"
+import * as Elicitation from "../../src/Elicitation.ts"
+import * as Http from "../../src/Http.ts"
+import { served, session } from "../http/support/script.ts"
+import { ok, scripted, speaks } from "../support/scripted.ts"
+
+const logged = <A, E, R>(effect: Effect.Effect<A, E, R>, minimum: LogLevel.LogLevel = "Debug") => {
+  const lines: Array<string> = []
+  const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel} ${[message].flat().join(" ")}`))
+  return Effect.as(effect, lines).pipe(
+    Effect.provide(Logger.layer([logger])),
+    Effect.provideService(References.MinimumLogLevel, minimum)
+  )
+}
+
+describe("a client that was made", () => {
+  for (const revision of Revision.all) {
+    it.effect(`${revision} · says in one line what was agreed on, and what the host has declared`, () =>
+      Effect.gen(function*() {
+        const { transport } = scripted(speaks(revision))
+        const made = Client.make(transport, { revisions: [revision] })
+        const agreed = `Debug The server speaks ${revision} and calls itself scripted 1.0.0; this client declares `
+        assert.deepStrictEqual(yield* logged(made), [`${agreed}{}`])
+        const form = () => Effect.succeed(Elicitation.decline)
+        assert.deepStrictEqual(yield* logged(Effect.provide(made, Elicitation.layer({ form }))), [
+          `${agreed}{"elicitation":{"form":{}}}`
+        ])
+        assert.deepStrictEqual(yield* logged(made, "Info"), [])
+      }))
+  }
+
+  it.live("says how it was found over HTTP, and what the host calls the server", () =>
+    Effect.gen(function*() {
+      const server = yield* served(session((hit) => hit.reply(404)))
+      const options = { revisions: ["2025-11-25"], label: "tea" } as const
+      const lines = yield* logged(Client.make(Http.transport({ url: server.url }), options))
+      assert.strictEqual(lines.length, 1)
+      assert.match(lines[0]!, /^Debug tea speaks 2025-11-25 \(\S+\) and calls itself scripted 1;/)
+    }))
+
+  const claims: ReadonlyArray<readonly [string, JsonObject]> = [
+    ["long", { name: "n".repeat(1_000_000), version: "v".repeat(1_000_000) }],
+    ["of several lines", { name: "x\nERROR all is lost\u001b[2J\u202e", version: "1\r\n2" }]
+  ]
+  for (const [what, serverInfo] of claims) {
+    it.effect(`a name that is ${what} stays a part of one short line`, () =>
+      Effect.gen(function*() {
+        const { transport } = scripted(({ method }) =>
+          method === "initialize" ? ok({ protocolVersion: "2025-11-25", capabilities: {}, serverInfo }) : ok({})
+        )
+        const lines = yield* logged(Client.make(transport, { revisions: ["2025-11-25"] }))
+        assert.strictEqual(lines.length, 1)
+        assert.isBelow(lines[0]!.length, 512)
+        assert.notMatch(lines[0]!, /[\p{Cc}\p{Cf}]/u)
+      }))
+  }
+})
