@@ -18,10 +18,9 @@
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { ServerCapabilities } from "@skein/protocol/Capabilities"
-import { EmptyResult, type Implementation, type LoggingLevel } from "@skein/protocol/Common"
+import type { Implementation, LoggingLevel } from "@skein/protocol/Common"
 import type { CompleteResult, PromptReference, ResourceTemplateReference } from "@skein/protocol/Completion"
-import type * as JsonRpc from "@skein/protocol/JsonRpc"
-import * as Method from "@skein/protocol/Method"
+import type * as Method from "@skein/protocol/Method"
 import type { GetPromptResult, ListPromptsResult, Prompt } from "@skein/protocol/Prompt"
 import type {
   ListResourcesResult,
@@ -30,7 +29,7 @@ import type {
   Resource,
   ResourceTemplate
 } from "@skein/protocol/Resource"
-import * as Revision from "@skein/protocol/Revision"
+import type * as Revision from "@skein/protocol/Revision"
 import type * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import type { ListToolsResult, Tool } from "@skein/protocol/Tool"
 import type { Transport } from "@skein/runtime/Connection"
@@ -41,30 +40,18 @@ import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type * as Schema from "effect/Schema"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { Change, Filter, Options as ChangesOptions } from "./Changes.ts"
 import type { ClientError } from "./ClientError.ts"
 import type { Detection } from "./Detection.ts"
 import { announce } from "./internal/announce.ts"
 import * as Answers from "./internal/answers.ts"
-import * as Cache from "./internal/cache.ts"
-import { call, type Desk } from "./internal/calls.ts"
-import * as Changes from "./internal/changes/changes.ts"
-import { connect } from "./internal/connect.ts"
-import * as Definitions from "./internal/definitions.ts"
+import { ClientImpl } from "./internal/client.ts"
+import { ClientDesk } from "./internal/desk.ts"
 import * as Keeper from "./internal/keeper.ts"
-import { bounds } from "./internal/keeping/bounds.ts"
-import { type Heartbeat, heartbeat } from "./internal/keeping/heartbeat.ts"
-import { capabilitiesOf } from "./internal/introduced.ts"
-import * as LogLevel from "./internal/logLevel.ts"
-import { relist } from "./internal/mirror.ts"
-import { type Line, serverOf } from "./internal/line.ts"
-import { Notices } from "./internal/notices.ts"
-import * as Output from "./internal/output.ts"
-import { type Bounds, walk } from "./internal/pages.ts"
-import type { RequestOptions } from "./internal/requestOptions.ts"
+import type { Heartbeat } from "./internal/keeping/heartbeat.ts"
+import type { PageOptions, PingOptions, RequestOptions, TypedCallOptions } from "./internal/requestOptions.ts"
 import type { LoggingMessage, Notification } from "./Notification.ts"
 import type * as ResponseCache from "./ResponseCache.ts"
 import type * as Toolkit from "./Toolkit.ts"
@@ -165,25 +152,7 @@ export interface Options {
   readonly detection?: Detection | undefined
 }
 
-export type { Heartbeat, RequestOptions }
-
-/** How one page of a listing is asked for. */
-export interface PageOptions extends RequestOptions {
-  /** The `nextCursor` of the page before; the first page without it. */
-  readonly cursor?: string | undefined
-}
-
-/** How a `ping` is made. */
-export type PingOptions = Pick<RequestOptions, "timeout" | "maxTimeout" | "replay">
-
-/** How a tool is called whose structured result is read with a schema. */
-export interface TypedCallOptions<A, RD = never> extends RequestOptions {
-  /**
-   * The schema of the structured content, in its JSON form: one that is shared with a server of ours reads what that writes,
-   * dates and classes included.
-   */
-  readonly output: Schema.Decoder<A, RD>
-}
+export type { Heartbeat, PageOptions, PingOptions, RequestOptions, TypedCallOptions }
 
 /** Calls a tool. The arguments are an object of JSON values; an `interface` may describe them. */
 export interface CallTool {
@@ -311,95 +280,6 @@ export interface Client {
 /** The client, for programs that have one. */
 export const Client: Context.Service<Client, Client> = Context.Service<Client>("@skein/client/Client")
 
-const detectionOf = ({ agreement, connection: { variant } }: Line): Detection => ({ ...agreement, variant })
-
-const anyDiscovery = { ...Method.Discover, result: EmptyResult }
-
-const assemble = (
-  desk: Desk,
-  notices: Notices<Notification>,
-  changes: Changes.Changes,
-  bounds: Bounds
-): Client => {
-  const { keeper } = desk
-  const request: Client["request"] = (method, params, options) => call(desk, method, params, options)
-
-  const page = <R>(method: Method.RequestMethod<{ readonly cursor?: string }, R>) => (options: PageOptions = {}) =>
-    request(method, options.cursor === undefined ? {} : { cursor: options.cursor }, options)
-  const all = <R extends { readonly nextCursor?: string }, A>(
-    method: Method.RequestMethod<{ readonly cursor?: string }, R>,
-    items: (page: R) => ReadonlyArray<A>
-  ) =>
-  (options?: RequestOptions) => walk(method.name, bounds, (cursor) => page(method)({ ...options, cursor }), items)
-
-  const callTool = <A, RD>(
-    name: string,
-    args?: object,
-    options: RequestOptions | TypedCallOptions<A, RD> = {}
-  ) => {
-    const params = args === undefined ? { name } : { name, arguments: args as JsonRpc.JsonObject }
-    const called = request(Method.CallTool, params, options)
-    return "output" in options && options.output !== undefined
-      ? Effect.flatMap(called, (result) => Output.decode(name, result, options.output))
-      : called
-  }
-
-  return {
-    get revision() {
-      return keeper.last.revision
-    },
-    get era() {
-      return Revision.era(keeper.last.revision)
-    },
-    get server() {
-      return serverOf(keeper.last)
-    },
-    get capabilities() {
-      return capabilitiesOf(keeper.last.capabilities, keeper.last.revision)
-    },
-    get instructions() {
-      return keeper.last.agreement.instructions
-    },
-    get detection() {
-      return detectionOf(keeper.last)
-    },
-    listTools: page(Method.ListTools),
-    allTools: all(Method.ListTools, ({ tools }) => tools),
-    callTool: callTool as CallTool,
-    listResources: page(Method.ListResources),
-    allResources: all(Method.ListResources, ({ resources }) => resources),
-    listResourceTemplates: page(Method.ListResourceTemplates),
-    allResourceTemplates: all(Method.ListResourceTemplates, ({ resourceTemplates }) => resourceTemplates),
-    readResource: (uri, options) => request(Method.ReadResource, { uri }, options),
-    listPrompts: page(Method.ListPrompts),
-    allPrompts: all(Method.ListPrompts, ({ prompts }) => prompts),
-    getPrompt: (name, args, options) =>
-      request(Method.GetPrompt, args === undefined ? { name } : { name, arguments: args }, options),
-    complete: (ref, argument, known, options) =>
-      request(
-        Method.Complete,
-        known === undefined ? { ref, argument } : { ref, argument, context: { arguments: known } },
-        options
-      ),
-    ping: (options) =>
-      Effect.suspend(() =>
-        // Any answer will do: what it says was read in the handshake.
-        Effect.asVoid(request(keeper.last.modern ? anyDiscovery : Method.Ping, {}, { ...options, cache: "bypass" }))
-      ),
-    setLoggingLevel: LogLevel.make(desk),
-    request,
-    forgetResponses: Effect.sync(desk.cache.forget),
-    changes: changes.on(desk),
-    logs: notices.only((notice) => notice._tag === "LoggingMessage"),
-    notifications: notices.stream,
-    status: keeper.status,
-    ended: keeper.ended,
-    get peer() {
-      return keeper.last.peer
-    }
-  }
-}
-
 /**
  * Opens a client that the scope closes.
  *
@@ -417,67 +297,13 @@ const assemble = (
  */
 export const make = (transport: Transport, options: Options = {}): Effect.Effect<Client, ClientError, Scope.Scope> =>
   Effect.gen(function*() {
-    const fork = Effect.runForkWith(yield* Effect.context<never>())
-    const warn: Desk["warn"] = (...message) => void fork(Effect.logWarning(...message))
-    const notices = new Notices<Notification>(options.notificationBuffer ?? 256)
-    const answers = yield* Answers.make(options)
-    const definitions = Definitions.make({ ...options, warn })
-    const cache = yield* Cache.make(options.cache)
-    const changes = Changes.make(options.notificationBuffer ?? 256, yield* Effect.scope)
-    const heard = (notification: JsonRpc.Notification): void => {
-      // First what is remembered: whoever hears of a change, and reads anew, must not be given what was before it.
-      if (notification.method === Method.ToolListChanged.name) definitions.forget()
-      cache.notice(notification)
-      changes.hear(notification)
-      answers.heard(notification)
-    }
-    const pages = {
-      maxPages: options.maxPages ?? 1_000,
-      maxItems: options.maxItems ?? 10_000,
-      maxSize: options.maxListing ?? 64 * 1024 * 1024
-    }
-    const relisted = (cursor: string | undefined) =>
-      call(desk, Method.ListTools, cursor === undefined ? {} : { cursor }, { cache: "refresh" })
-    const shared = { answers, notices, heard, missed: changes.missed, warn }
-    const beats = options.heartbeat === undefined ? undefined : heartbeat(options.heartbeat)
-    let { detection } = options
-    const keeper = yield* Keeper.make({
-      open: (fresh) => connect(transport, { ...options, detection: fresh ? undefined : detection }, shared),
-      opened: (line) => {
-        // "Clients SHOULD cache the result for the lifetime of […] origin (HTTP)": the next session is opened without a probe. In the
-        // request era it is the probe that says whether the server is there again.
-        if (!line.modern && line.connection.variant !== undefined) detection = detectionOf(line)
-        else if (line.modern && line.assumed !== true) detection = undefined
-        return beats === undefined ? answers.opened(line) : Effect.andThen(answers.opened(line), beats(line))
-      },
-      ...bounds(options, transport)
-    })
-    // It may be another server than before.
-    keeper.onReopened(() =>
-      Effect.sync(() => {
-        definitions.forget()
-        cache.forget()
-      })
-    )
-    const desk: Desk = {
-      keeper,
-      enforceCapabilities: options.enforceCapabilities ?? true,
-      maxRounds: options.maxRounds ?? 10,
-      answers,
-      definitions,
-      cache,
-      relist: relist(
-        Effect.tap(
-          Effect.suspend(() => walk(Method.ListTools.name, pages, relisted, ({ tools }) => tools)),
-          () => Effect.sync(definitions.relisted)
-        ),
-        yield* Effect.scope
-      ),
-      warn
-    }
-    yield* Effect.forkScoped(Effect.ensuring(keeper.ended, Effect.sync(() => notices.end())))
-    yield* announce(keeper.last, answers.capabilities, options.label)
-    return assemble(desk, notices, changes, pages)
+    const scope = yield* Effect.scope
+    // What a client runs by itself is no business of the scope that was there.
+    const context = Context.omit(Scope.Scope)(yield* Effect.context<never>())
+    const desk = new ClientDesk(transport, options, yield* Answers.make(options), context, scope)
+    desk.keeper = yield* Keeper.make(desk)
+    yield* announce(desk.keeper.last, desk.answers.capabilities, options.label)
+    return new ClientImpl(desk)
   })
 
 /** A layer that opens a client, and closes it. See {@link make}. */

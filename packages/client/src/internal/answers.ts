@@ -21,31 +21,6 @@ import { type Bounds, Visits } from "./answering/visits.ts"
 import type { Line } from "./line.ts"
 import type { RequestOptions } from "./requestOptions.ts"
 
-/** See the module's text. */
-export interface Answers {
-  /** What is declared: what is provided. */
-  readonly capabilities: ClientCapabilities
-  /** Answers the requests of the server, in the session era. */
-  readonly dispatch: Dispatcher
-  /** Answers the questions of an `input_required`, in parallel, for the sake of one request. */
-  readonly fulfil: (
-    line: Line,
-    method: string,
-    questions: InputRequests
-  ) => Effect.Effect<InputResponses, ClientError>
-  /**
-   * Sees to what a call was refused for until an address has been visited; gives whether the call may be made once
-   * more. Absent where the host has no answer to it.
-   */
-  readonly attend:
-    | ((line: Line, method: string, error: McpError.McpError, options: RequestOptions) => Effect.Effect<boolean>)
-    | undefined
-  /** Hears every notification of the server. */
-  readonly heard: (notification: JsonRpc.Notification) => void
-  /** Runs for each connection, once the handshake is over: what has to be told while it lasts. */
-  readonly opened: (line: Line) => Effect.Effect<void, never, Scope.Scope>
-}
-
 /** What bounds the answering. */
 export interface Options {
   readonly label?: string | undefined
@@ -132,62 +107,87 @@ const reply = (
     )
   )
 
-const fulfil = (services: Services, { maxQuestions, questionConcurrency }: Bounds): Answers["fulfil"] =>
-(
-  line,
-  method,
-  questions
-) => {
-  const entries = Object.entries(questions)
-  if (entries.length > maxQuestions) {
-    const message = `${method} was answered with ${entries.length} questions, more than ${maxQuestions} (maxQuestions)`
-    return Effect.fail(new ClientError({ reason: "Limit", method, message }))
+/** See the module's text. */
+export class Answers {
+  readonly #services: Services
+  readonly #bounds: Bounds & { readonly maxTimeout: number }
+  #visits: Visits | undefined = undefined
+
+  constructor(services: Services, { limits, maxQuestions = 32, questionConcurrency = 8 }: Options) {
+    this.#services = services
+    this.#bounds = { maxQuestions, questionConcurrency, maxTimeout: Limits.resolve(limits).maxTimeout }
   }
-  const asker = askerOf(services, line.agreement.info, line.revision, method)
-  const replies: Array<Effect.Effect<InputResponse, ClientError>> = []
-  // All of them are looked at before the first is put: nobody is asked in vain.
-  for (const [key, question] of entries) {
-    const asked = { key, question, method }
-    const ready = put(services, question, asker)
-    if (Result.isFailure(ready)) return Effect.fail(failed(asked, ready.failure))
-    replies.push(reply(asked, ready.success))
+
+  /** What is declared: what is provided. */
+  get capabilities(): ClientCapabilities {
+    return capabilitiesOf(this.#services)
   }
-  return Effect.map(
-    Effect.forEach(replies, (effect) => effect, { concurrency: questionConcurrency }),
-    // Entries define own members, so that a key may be `__proto__`.
-    (answers) => Object.fromEntries(entries.map(([key], index) => [key, answers[index]!]))
-  )
+
+  /** Answers the requests of the server, in the session era. */
+  readonly dispatch: Dispatcher = (exchange) =>
+    exchange.method === "ping" ? Effect.succeed({}) : answer(this.#services, exchange)
+
+  /** Answers the questions of an `input_required`, in parallel, for the sake of one request. */
+  fulfil(line: Line, method: string, questions: InputRequests): Effect.Effect<InputResponses, ClientError> {
+    const { maxQuestions, questionConcurrency } = this.#bounds
+    const entries = Object.entries(questions)
+    if (entries.length > maxQuestions) {
+      const message =
+        `${method} was answered with ${entries.length} questions, more than ${maxQuestions} (maxQuestions)`
+      return Effect.fail(new ClientError({ reason: "Limit", method, message }))
+    }
+    const asker = askerOf(this.#services, line.agreement.info, line.revision, method)
+    const replies: Array<Effect.Effect<InputResponse, ClientError>> = []
+    // All of them are looked at before the first is put: nobody is asked in vain.
+    for (const [key, question] of entries) {
+      const asked = { key, question, method }
+      const ready = put(this.#services, question, asker)
+      if (Result.isFailure(ready)) return Effect.fail(failed(asked, ready.failure))
+      replies.push(reply(asked, ready.success))
+    }
+    return Effect.map(
+      Effect.forEach(replies, (effect) => effect, { concurrency: questionConcurrency }),
+      // Entries define own members, so that a key may be `__proto__`.
+      (answers) => Object.fromEntries(entries.map(([key], index) => [key, answers[index]!]))
+    )
+  }
+
+  /**
+   * Sees to what a call was refused for until an address has been visited; gives whether the call may be made once
+   * more. `undefined` where the host has no answer to it.
+   */
+  get attend():
+    | ((line: Line, method: string, error: McpError.McpError, options: RequestOptions) => Effect.Effect<boolean>)
+    | undefined
+  {
+    const url = this.#services.elicitation?.url
+    return url && (({ agreement, revision }, method, error, options) =>
+      (this.#visits ??= new Visits()).attend(
+        url,
+        error,
+        askerOf(this.#services, agreement.info, revision, method),
+        this.#bounds,
+        options.maxTimeout ?? this.#bounds.maxTimeout
+      ))
+  }
+
+  /** Hears every notification of the server. */
+  heard(notification: JsonRpc.Notification): void {
+    this.#visits?.heard(notification)
+  }
+
+  /** Runs for each connection, once the handshake is over: what has to be told while it lasts. */
+  opened({ modern, peer }: Line): Effect.Effect<void, never, Scope.Scope> {
+    const { changes } = this.#services.roots ?? {}
+    return modern || changes === undefined
+      ? Effect.void
+      : Effect.asVoid(Effect.forkScoped(
+        Stream.runForEach(changes, () => peer.notify(Method.RootsListChanged.name)),
+        { startImmediately: true }
+      ))
+  }
 }
 
 /** The answers that the services of the host give. */
-export const make = (
-  { label, limits, maxQuestions = 32, questionConcurrency = 8 }: Options = {}
-): Effect.Effect<Answers> =>
-  Effect.map(provided(label), (services) => {
-    const bounds = { maxQuestions, questionConcurrency }
-    const visits = new Visits()
-    const url = services.elicitation?.url
-    const { changes } = services.roots ?? {}
-    const { maxTimeout } = Limits.resolve(limits)
-    return {
-      capabilities: capabilitiesOf(services),
-      dispatch: (exchange) => exchange.method === "ping" ? Effect.succeed({}) : answer(services, exchange),
-      fulfil: fulfil(services, bounds),
-      attend: url && (({ agreement, revision }, method, error, options) =>
-        visits.attend(
-          url,
-          error,
-          askerOf(services, agreement.info, revision, method),
-          bounds,
-          options.maxTimeout ?? maxTimeout
-        )),
-      heard: (notification) => visits.heard(notification),
-      opened: ({ modern, peer }) =>
-        modern || changes === undefined
-          ? Effect.void
-          : Effect.asVoid(Effect.forkScoped(
-            Stream.runForEach(changes, () => peer.notify(Method.RootsListChanged.name)),
-            { startImmediately: true }
-          ))
-    }
-  })
+export const make = (options: Options = {}): Effect.Effect<Answers> =>
+  Effect.map(provided(options.label), (services) => new Answers(services, options))

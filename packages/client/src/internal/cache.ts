@@ -6,6 +6,7 @@ import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -126,95 +127,102 @@ const decode = <P, R>(method: Method.RequestMethod<P, R>, text: string): R | und
   }
 }
 
-/** Keeps responses as the options say. */
-export const make = (
-  options: ResponseCache.Options | false = {}
-): Effect.Effect<Cached, never, Scope.Scope> =>
-  options === false ? Effect.succeed(none) : Effect.gen(function*() {
-    const run = Effect.runForkWith(yield* Effect.context<never>())
-    const scope = yield* Effect.scope
-    const millis = (given: Duration.Input | undefined, otherwise: Duration.Input): number =>
-      Duration.toMillis(Duration.fromInputUnsafe(given ?? otherwise))
-    const maxTtl = millis(options.maxTtl, "24 hours")
-    const staleIfError = millis(options.staleIfError, 0)
-    const shared = options.store === undefined ? undefined : options
-    const keeping = new Keeping({
-      store: shared?.store ?? ResponseCache.memory(options as ResponseCache.OwnOptions),
-      server: shared?.server ?? "",
-      partition: shared === undefined ? "" : shared.partition,
-      timeout: shared === undefined ? undefined : millis(shared.storeTimeout, "1 second"),
-      clock: yield* Clock.Clock,
-      fork: (effect) => void run(Effect.forkIn(effect, scope, { startImmediately: true }))
-    })
-
-    // The texts that were read before, and of which nothing was left out.
-    const known = new WeakMap<ResponseCache.Entry, string>()
-    const resultOf = <P, R>(method: Method.RequestMethod<P, R>, entry: ResponseCache.Entry, read: (result: R) => R) => {
-      const { text } = entry
-      if (known.get(entry) === text) return JSON.parse(text) as R
-      const result = decode(method, text)
-      if (result === undefined) return undefined
-      const given = read(withSafeIcons(method.name, result))
-      if (given === result) known.set(entry, text)
-      return given
-    }
-
-    const through: Cached["through"] = (method, params, mode, get, read) => {
-      const { name } = method
-      const key = paramsOf(params)
-      if (key === undefined) return Effect.map(get, ({ result }) => read(result))
-
-      const keep = (result: Hints, changes: number): Effect.Effect<void> => {
-        const ttlMs = ttlOf(result)
-        const text = ttlMs > 0 ? textOf(result) : undefined
-        if (text !== undefined) {
-          const entry = { text, receivedAt: keeping.now, ttlMs }
-          return keeping.set(name, key, entry, result.cacheScope === "public", changes)
-        }
-        // What was kept before is older than what is known now.
-        if (mode === "refresh") keeping.stale(name, [key])
-        return Effect.void
-      }
-      const failed = ({ error, reason }: ClientError): void => {
-        if (reason !== "Protocol") return
-        // "If a cursor becomes invalid, the client SHOULD discard all cached pages."
-        const isCursor = (params as { readonly cursor?: unknown }).cursor !== undefined
-        if (error?.reason === "InvalidParams") keeping.stale(name, isCursor ? undefined : [key])
-        if (error?.reason === "ResourceNotFound") keeping.stale(name, [key])
-      }
-      const fetch = Effect.suspend(() => {
-        const changes = keeping.changes(name)
-        return get.pipe(
-          Effect.tapError((error) => Effect.sync(() => failed(error))),
-          Effect.flatMap(({ keep: mayKeep, result }) => {
-            const given = read(result)
-            return mayKeep ? Effect.as(keep(result as Hints, changes), given) : Effect.succeed(given)
-          })
-        )
-      })
-      if (mode === "refresh") return fetch
-
-      const changes = keeping.changes(name)
-      return Effect.flatMap(keeping.get(name, key), (entry) => {
-        if (entry === undefined || keeping.changes(name) !== changes) return fetch
-        const age = keeping.now - entry.receivedAt
-        const ttl = Math.min(entry.ttlMs, maxTtl)
-        // One from the future was written by another clock, and nobody knows how old it is.
-        if (age < 0 || age >= ttl + staleIfError) return fetch
-        const result = resultOf(method, entry, read)
-        if (result === undefined) return fetch
-        if (age < ttl) return Effect.succeed(result)
-        return Effect.catchIf(fetch, isOutage, (error) =>
-          // It may have become stale meanwhile in another way than by its age.
-          keeping.changes(name) === changes ? Effect.succeed(result) : Effect.fail(error))
-      })
-    }
-
-    return {
-      through: (method, params, mode, get, read) => Effect.suspend(() => through(method, params, mode, get, read)),
-      notice: ({ method, params }) => {
-        for (const meant of staleBy(method, params)) keeping.stale(...meant)
-      },
-      forget: () => keeping.stale()
-    }
+/** Keeps responses as the options say. What it has to tell a store it tells in the scope. */
+export const makeUnsafe = (
+  options: ResponseCache.Options | false = {},
+  context: Context.Context<never>,
+  scope: Scope.Scope
+): Cached => {
+  if (options === false) return none
+  const millis = (given: Duration.Input | undefined, otherwise: Duration.Input): number =>
+    Duration.toMillis(Duration.fromInputUnsafe(given ?? otherwise))
+  const maxTtl = millis(options.maxTtl, "24 hours")
+  const staleIfError = millis(options.staleIfError, 0)
+  const shared = options.store === undefined ? undefined : options
+  const keeping = new Keeping({
+    store: shared?.store ?? ResponseCache.memory(options as ResponseCache.OwnOptions),
+    server: shared?.server ?? "",
+    partition: shared === undefined ? "" : shared.partition,
+    timeout: shared === undefined ? undefined : millis(shared.storeTimeout, "1 second"),
+    clock: Context.get(context, Clock.Clock),
+    fork: (effect) => void Effect.runForkWith(context)(Effect.forkIn(effect, scope, { startImmediately: true }))
   })
+
+  // The texts that were read before, and of which nothing was left out.
+  const known = new WeakMap<ResponseCache.Entry, string>()
+  const resultOf = <P, R>(method: Method.RequestMethod<P, R>, entry: ResponseCache.Entry, read: (result: R) => R) => {
+    const { text } = entry
+    if (known.get(entry) === text) return JSON.parse(text) as R
+    const result = decode(method, text)
+    if (result === undefined) return undefined
+    const given = read(withSafeIcons(method.name, result))
+    if (given === result) known.set(entry, text)
+    return given
+  }
+
+  const through: Cached["through"] = (method, params, mode, get, read) => {
+    const { name } = method
+    const key = paramsOf(params)
+    if (key === undefined) return Effect.map(get, ({ result }) => read(result))
+
+    const keep = (result: Hints, changes: number): Effect.Effect<void> => {
+      const ttlMs = ttlOf(result)
+      const text = ttlMs > 0 ? textOf(result) : undefined
+      if (text !== undefined) {
+        const entry = { text, receivedAt: keeping.now, ttlMs }
+        return keeping.set(name, key, entry, result.cacheScope === "public", changes)
+      }
+      // What was kept before is older than what is known now.
+      if (mode === "refresh") keeping.stale(name, [key])
+      return Effect.void
+    }
+    const failed = ({ error, reason }: ClientError): void => {
+      if (reason !== "Protocol") return
+      // "If a cursor becomes invalid, the client SHOULD discard all cached pages."
+      const isCursor = (params as { readonly cursor?: unknown }).cursor !== undefined
+      if (error?.reason === "InvalidParams") keeping.stale(name, isCursor ? undefined : [key])
+      if (error?.reason === "ResourceNotFound") keeping.stale(name, [key])
+    }
+    const fetch = Effect.suspend(() => {
+      const changes = keeping.changes(name)
+      return get.pipe(
+        Effect.tapError((error) => Effect.sync(() => failed(error))),
+        Effect.flatMap(({ keep: mayKeep, result }) => {
+          const given = read(result)
+          return mayKeep ? Effect.as(keep(result as Hints, changes), given) : Effect.succeed(given)
+        })
+      )
+    })
+    if (mode === "refresh") return fetch
+
+    const changes = keeping.changes(name)
+    return Effect.flatMap(keeping.get(name, key), (entry) => {
+      if (entry === undefined || keeping.changes(name) !== changes) return fetch
+      const age = keeping.now - entry.receivedAt
+      const ttl = Math.min(entry.ttlMs, maxTtl)
+      // One from the future was written by another clock, and nobody knows how old it is.
+      if (age < 0 || age >= ttl + staleIfError) return fetch
+      const result = resultOf(method, entry, read)
+      if (result === undefined) return fetch
+      if (age < ttl) return Effect.succeed(result)
+      return Effect.catchIf(fetch, isOutage, (error) =>
+        // It may have become stale meanwhile in another way than by its age.
+        keeping.changes(name) === changes ? Effect.succeed(result) : Effect.fail(error))
+    })
+  }
+
+  return {
+    through: (method, params, mode, get, read) => Effect.suspend(() => through(method, params, mode, get, read)),
+    notice: ({ method, params }) => {
+      for (const meant of staleBy(method, params)) keeping.stale(...meant)
+    },
+    forget: () => keeping.stale()
+  }
+}
+
+/** The same, in the scope and the context that it is made in. */
+export const make = (options?: ResponseCache.Options | false): Effect.Effect<Cached, never, Scope.Scope> =>
+  Effect.map(
+    Effect.zip(Effect.context<never>(), Effect.scope),
+    ([context, scope]) => makeUnsafe(options, context, scope)
+  )

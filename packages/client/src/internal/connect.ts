@@ -1,16 +1,17 @@
 /**
  * Opens a connection to a server and negotiates; once more where the server did not outlive the probe.
  */
-import type { ClientCapabilities } from "@skein/protocol/Capabilities"
 import * as Codec from "@skein/protocol/Codec"
-import type { Implementation } from "@skein/protocol/Common"
+import type { Implementation, LoggingLevel } from "@skein/protocol/Common"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
 import type { Connection, Transport, TransportError } from "@skein/runtime/Connection"
+import type { Caller, Dispatcher } from "@skein/runtime/Exchange"
 import type * as Limits from "@skein/runtime/Limits"
 import * as Peer from "@skein/runtime/Peer"
+import type * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -21,7 +22,7 @@ import type { Detection } from "../Detection.ts"
 import type { Notification } from "../Notification.ts"
 import type { Telemetry } from "../Telemetry.ts"
 import type { Answers } from "./answers.ts"
-import { guard } from "./guard.ts"
+import { Guard, type Watch } from "./guard.ts"
 import { read } from "./detected.ts"
 import { type Agreement, initialize, mayInitialize, probe, probes, resume, type Settings } from "./handshake.ts"
 import { fromConnect, isRefuted } from "./handshakeFailure.ts"
@@ -42,19 +43,23 @@ export interface Setup {
 
 const defaultInfo: Implementation = { name: "skein", version: "0.1.0" }
 
-const settingsOf = (options: Setup, clientCapabilities: ClientCapabilities): Settings => {
-  const clientInfo = options.info ?? defaultInfo
-  return {
-    revisions: Revision.all.filter((revision) => options.revisions?.includes(revision) ?? true),
-    probeTimeout: options.probeTimeout ?? "3 seconds",
-    stamp: (protocolVersion, logLevel) =>
-      RequestMeta.stamper({ protocolVersion, clientInfo, clientCapabilities, logLevel }),
-    introduction: (protocolVersion) => {
-      const params = { protocolVersion, capabilities: clientCapabilities, clientInfo }
-      return Result.getOrElse(Codec.encodeParams(Method.Initialize, protocolVersion, params), () => params)
-    }
+/** Makes what adds to each request what it says about itself. */
+const stamper = (
+  clientInfo = defaultInfo,
+  { capabilities: clientCapabilities }: Answers,
+  protocolVersion: Revision.Revision,
+  logLevel?: LoggingLevel
+) => RequestMeta.stamper({ protocolVersion, clientInfo, clientCapabilities, logLevel })
+
+const settingsOf = (options: Setup, answers: Answers): Settings => ({
+  revisions: Revision.all.filter((revision) => options.revisions?.includes(revision) ?? true),
+  probeTimeout: options.probeTimeout ?? "3 seconds",
+  stamp: (revision) => stamper(options.info, answers, revision),
+  introduction: (protocolVersion) => {
+    const params = { protocolVersion, capabilities: answers.capabilities, clientInfo: options.info ?? defaultInfo }
+    return Result.getOrElse(Codec.encodeParams(Method.Initialize, protocolVersion, params), () => params)
   }
-}
+})
 
 type Handshake = (peer: Peer.Peer, settings: Settings) => Effect.Effect<Agreement, ClientError, Scope.Scope>
 
@@ -62,6 +67,10 @@ type Handshake = (peer: Peer.Peer, settings: Settings) => Effect.Effect<Agreemen
 export interface Shared {
   readonly answers: Answers
   readonly notices: Notices<Notification>
+  /** Whether anyone hears those. */
+  readonly listened: boolean
+  /** What runs on a connection runs in it. */
+  readonly context: Context.Context<never>
   /** Hears every notification, as it came. */
   readonly heard: (notification: JsonRpc.Notification) => void
   /** Hears that notifications may have been missed; with an error, that no more will come unasked on that line. */
@@ -70,9 +79,106 @@ export interface Shared {
   readonly warn: (...message: ReadonlyArray<unknown>) => void
 }
 
+const asItIs = (params: JsonRpc.JsonObject): JsonRpc.JsonObject => params
+
+/** A line, before its handshake and after. It answers for the client where its peer asks, so that a line is one object. */
+class Connected implements Line, Watch, Peer.Options<never> {
+  readonly connection: Connection
+  readonly dispatch: Dispatcher
+  readonly limits: Limits.Limits | undefined
+  readonly patient = true
+  readonly peer: Peer.Peer
+  readonly telemetry: Telemetry | undefined
+  assumed: boolean | undefined = undefined
+  deaf: TransportError | undefined = undefined
+  stamp: Line["stamp"] = asItIs
+  readonly #shared: Shared
+  readonly #info: Implementation | undefined
+  readonly #mayInitialize: boolean
+  #agreement: Agreement | undefined = undefined
+
+  constructor(connection: Connection, shared: Shared, options: Setup, settings: Settings) {
+    this.connection = new Guard(connection, this)
+    this.dispatch = shared.answers.dispatch
+    this.limits = options.limits
+    this.telemetry = options.telemetry
+    this.#shared = shared
+    this.#info = options.info
+    this.#mayInitialize = mayInitialize(settings)
+    this.peer = Peer.makeUnsafe(this, shared.context)
+  }
+
+  get close(): Effect.Effect<unknown> {
+    return Effect.suspend(() => {
+      this.peer.close({ _tag: "Closed" })
+      return this.peer.ended
+    })
+  }
+
+  agreed(agreement: Agreement): void {
+    this.#agreement = agreement
+    if (this.modern) this.stamp = stamper(this.#info, this.#shared.answers, agreement.revision)
+  }
+
+  // ---- what the calls see
+
+  get agreement(): Agreement {
+    return this.#agreement!
+  }
+
+  get revision(): Revision.Revision {
+    return this.agreement.revision
+  }
+
+  get modern(): boolean {
+    return Revision.era(this.revision) === "request"
+  }
+
+  get capabilities(): JsonRpc.JsonObject {
+    return this.agreement.capabilities
+  }
+
+  level(level: LoggingLevel): void {
+    if (this.modern) this.stamp = stamper(this.#info, this.#shared.answers, this.revision, level)
+  }
+
+  // ---- what the guard asks
+
+  get spoken(): Revision.Revision | undefined {
+    return this.#agreement?.revision ?? (this.#mayInitialize ? undefined : Revision.latest)
+  }
+
+  dropped(what: string): void {
+    this.#shared.warn(`The server sends what it must not, and it is ignored: ${what}`)
+  }
+
+  // ---- what the peer asks
+
+  identify({ session }: Peer.Peer): Caller {
+    return {
+      revision: session?.revision ?? Revision.latestSession,
+      info: session?.info,
+      capabilities: session?.capabilities ?? {}
+    }
+  }
+
+  onNotification(_: Peer.Peer, message: JsonRpc.Notification): Effect.Effect<void> | void {
+    this.#shared.heard(message)
+    if (this.#agreement === undefined || !this.#shared.listened) return
+    const decoded = decode(message, this.revision)
+    if (Result.isSuccess(decoded)) return this.#shared.notices.tell(decoded.success)
+    return Effect.logWarning(`${message.method} was dropped: ${decoded.failure}`)
+  }
+
+  onMissed(error: TransportError | undefined): void {
+    this.deaf = error
+    if (this.#agreement !== undefined) this.#shared.missed(error)
+  }
+}
+
 /** One connection and its handshake, in a scope of its own, so that a failed one is closed before the next is opened. */
 const attempt = (
-  { answers, heard, missed, notices, warn }: Shared,
+  shared: Shared,
   connecting: Transport["connect"],
   options: Setup,
   settings: Settings,
@@ -80,44 +186,13 @@ const attempt = (
 ): Effect.Effect<Line, ClientError, Scope.Scope> =>
   Effect.gen(function*() {
     const scope = yield* Scope.fork(yield* Effect.scope)
-    let revision: Revision.Revision | undefined
-    let line: Line | undefined
-    let deaf: TransportError | undefined
     const opening = Effect.gen(function*() {
       const connection = yield* Effect.mapError(connecting, fromConnect)
-      const peer = yield* Peer.make({
-        connection: guard(connection, {
-          get revision() {
-            return revision ?? (mayInitialize(settings) ? undefined : Revision.latest)
-          },
-          dropped: (what) => warn(`The server sends what it must not, and it is ignored: ${what}`)
-        }),
-        dispatch: answers.dispatch,
-        patient: true,
-        identify: ({ session }) => ({
-          revision: session?.revision ?? Revision.latestSession,
-          info: session?.info,
-          capabilities: session?.capabilities ?? {}
-        }),
-        onNotification: (_, message) => {
-          heard(message)
-          if (revision === undefined || !notices.listened) return
-          const decoded = decode(message, revision)
-          if (Result.isSuccess(decoded)) return notices.tell(decoded.success)
-          return Effect.logWarning(`${message.method} was dropped: ${decoded.failure}`)
-        },
-        onMissed: (error) => {
-          deaf = error
-          if (line === undefined) return
-          line.deaf = error
-          missed(error)
-        },
-        limits: options.limits
-      })
-      const agreement = yield* handshake(peer, settings)
-      revision = agreement.revision
-      line = lineOf(connection, peer, agreement, settings, options.telemetry)
-      line.deaf = deaf
+      const line = yield* Effect.uninterruptible(Effect.suspend(() => {
+        const line = new Connected(connection, shared, options, settings)
+        return Effect.as(Scope.addFinalizer(scope, line.close), line)
+      }))
+      line.agreed(yield* handshake(line.peer, settings))
       return line
     })
     return yield* opening.pipe(
@@ -125,31 +200,6 @@ const attempt = (
       Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
     )
   })
-
-const lineOf = (
-  connection: Connection,
-  peer: Peer.Peer,
-  agreement: Agreement,
-  settings: Settings,
-  telemetry: Telemetry | undefined
-): Line => {
-  const { capabilities, revision } = agreement
-  const modern = Revision.era(revision) === "request"
-  const line: Line = {
-    peer,
-    connection,
-    agreement,
-    revision,
-    modern,
-    capabilities,
-    telemetry,
-    stamp: modern ? settings.stamp(revision) : (params) => params,
-    level: (level) => {
-      if (modern) line.stamp = settings.stamp(revision, level)
-    }
-  }
-  return line
-}
 
 /** Opens a connection to a server of which nothing is known. */
 const find = (
@@ -189,7 +239,7 @@ export const connect = (
   options: Setup,
   shared: Shared
 ): Effect.Effect<Line, ClientError, Scope.Scope> => {
-  const settings = settingsOf(options, shared.answers.capabilities)
+  const settings = settingsOf(options, shared.answers)
   if (settings.revisions.length === 0) {
     return Effect.fail(new ClientError({ reason: "Negotiation", message: "The option `revisions` names no revision" }))
   }

@@ -12,31 +12,7 @@ import type * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { ClientError } from "../ClientError.ts"
 import type { Line } from "./line.ts"
-import { OutputCheck } from "./outputSchema.ts"
-
-/** See the module's text. */
-export interface Definitions {
-  /** Reads a page of tools; gives it without the tools that may not be used on this line. */
-  readonly read: (line: Line, page: ListToolsResult) => ListToolsResult
-  /** The headers that mirror the arguments of a call, given its params as they are written. */
-  readonly headers: (params: JsonObject) => Result.Result<Headers | undefined, ClientError>
-  /** Whether headers of this tool were known, but may have changed since. */
-  readonly outdated: (name: string) => boolean
-  /** All tools have been listed anew: what is outdated still is gone. */
-  readonly relisted: () => void
-  /** Checks the structured content of a result, where the tool's `outputSchema` is known: otherwise there is nothing to do. */
-  readonly check: (
-    line: Line,
-    name: string,
-    result: CallToolResult
-  ) => Effect.Effect<CallToolResult, ClientError> | undefined
-  /** Whether what is known of a tool is to be looked up anew, since a result does not fit it: once until it is forgotten. */
-  readonly doubt: (name: string) => boolean
-  /** Whether a tool may be called twice without harm, as far as is known. */
-  readonly repeatable: (name: string) => boolean
-  /** The list has changed, or belongs to another server process. */
-  readonly forget: () => void
-}
+import { type Compiling, OutputCheck } from "./outputSchema.ts"
 
 /** The part of the client's options that matters here. */
 export interface Settings {
@@ -71,71 +47,105 @@ const mirrors = ({ connection, modern }: Line): boolean => modern && connection.
 /** Structured content, and the schema of it, came with 2025-06-18. */
 const hasStructured = ({ revision }: Line): boolean => revision >= "2025-06-18"
 
-/** Remembers. */
-export const make = ({ maxTools = 10_000, validateOutput = true, warn }: Settings): Definitions => {
-  const tools = new Map<string, Known>()
-  const outdated = new Set<string>()
-  const doubted = new Set<string>()
-  const compiling = { limits: typeof validateOutput === "object" ? validateOutput : {}, warn }
+/** See the module's text. What it keeps is made when there is something to keep: most clients list no tools, or call none. */
+export class Definitions {
+  readonly #maxTools: number
+  readonly #validateOutput: boolean | SchemaValidation.Options
+  readonly #warn: Settings["warn"]
+  #tools: Map<string, Known> | undefined = undefined
+  #outdated: Set<string> | undefined = undefined
+  #doubted: Set<string> | undefined = undefined
 
-  const bound = (kept: Map<string, unknown> | Set<string>): void => {
-    if (kept.size <= maxTools) return
-    const [oldest] = kept.keys()
-    kept.delete(oldest!)
+  constructor({ maxTools = 10_000, validateOutput = true, warn }: Settings) {
+    this.#maxTools = maxTools
+    this.#validateOutput = validateOutput
+    this.#warn = warn
   }
 
-  const remember = (line: Line, tool: Tool): boolean => {
-    const { name } = tool
-    const before = tools.get(name)
-    const mirrored = mirrors(line) ? mirroredOf(tool) : none
-    if (typeof mirrored === "string" && before?.mirrored !== mirrored) {
-      warn(`The tool ${JSON.stringify(name.slice(0, 128))} is left out: ${mirrored}`)
+  /** Reads a page of tools; gives it without the tools that may not be used on this line. */
+  read(line: Line, page: ListToolsResult): ListToolsResult {
+    const given = this.#validateOutput
+    const compiling = { limits: typeof given === "object" ? given : {}, warn: this.#warn }
+    const usable = page.tools.filter((tool) => this.#remember(line, tool, compiling))
+    return usable.length === page.tools.length ? page : { ...page, tools: usable }
+  }
+
+  /** The headers that mirror the arguments of a call, given its params as they are written. */
+  headers(params: JsonObject): Result.Result<Headers | undefined, ClientError> {
+    const mirrored = this.#tools?.get(params["name"] as string)?.mirrored
+    if (mirrored === undefined || mirrored.length === 0 || typeof mirrored === "string") {
+      return Result.succeed(undefined)
     }
-    const isChecked = validateOutput !== false && hasStructured(line) && tool.outputSchema !== undefined
-    const output = isChecked ? new OutputCheck(name, tool.outputSchema, compiling, before?.output) : undefined
-    tools.delete(name)
-    tools.set(name, { mirrored, repeatable: isRepeatable(tool.annotations), output })
-    bound(tools)
-    outdated.delete(name)
-    return typeof mirrored !== "string"
-  }
-
-  return {
-    read: (line, page) => {
-      const usable = page.tools.filter((tool) => remember(line, tool))
-      return usable.length === page.tools.length ? page : { ...page, tools: usable }
-    },
-    headers: (params) => {
-      const mirrored = tools.get(params["name"] as string)?.mirrored
-      if (mirrored === undefined || mirrored.length === 0 || typeof mirrored === "string") {
-        return Result.succeed(undefined)
-      }
-      return Result.mapError(XMcpHeader.encode(mirrored, params["arguments"]), (problem) =>
+    return Result.mapError(
+      XMcpHeader.encode(mirrored, params["arguments"]),
+      (problem) =>
         new ClientError({
           reason: "Unsupported",
           method: "tools/call",
           message: `tools/call cannot be sent: ${problem}`
-        }))
-    },
-    outdated: (name) => outdated.has(name),
-    relisted: () => outdated.clear(),
-    check: (line, name, result) =>
-      result.isError === true || !hasStructured(line) ? undefined : tools.get(name)?.output?.run(result),
-    doubt: (name) => {
-      if (doubted.has(name)) return false
-      doubted.add(name)
-      bound(doubted)
-      return true
-    },
-    repeatable: (name) => tools.get(name)?.repeatable === true,
-    forget: () => {
-      for (const [name, { mirrored }] of tools) {
-        if (typeof mirrored === "string" || mirrored.length === 0) continue
-        outdated.add(name)
-        bound(outdated)
-      }
-      tools.clear()
-      doubted.clear()
+        })
+    )
+  }
+
+  /** Whether headers of this tool were known, but may have changed since. */
+  outdated(name: string): boolean {
+    return this.#outdated?.has(name) === true
+  }
+
+  /** All tools have been listed anew: what is outdated still is gone. */
+  relisted(): void {
+    this.#outdated = undefined
+  }
+
+  /** Checks the structured content of a result, where the tool's `outputSchema` is known: otherwise there is nothing to do. */
+  check(line: Line, name: string, result: CallToolResult): Effect.Effect<CallToolResult, ClientError> | undefined {
+    return result.isError === true || !hasStructured(line) ? undefined : this.#tools?.get(name)?.output?.run(result)
+  }
+
+  /** Whether what is known of a tool is to be looked up anew, since a result does not fit it: once until it is forgotten. */
+  doubt(name: string): boolean {
+    const doubted = this.#doubted ??= new Set()
+    if (doubted.has(name)) return false
+    doubted.add(name)
+    this.#bound(doubted)
+    return true
+  }
+
+  /** Whether a tool may be called twice without harm, as far as is known. */
+  repeatable(name: string): boolean {
+    return this.#tools?.get(name)?.repeatable === true
+  }
+
+  /** The list has changed, or belongs to another server process. */
+  forget(): void {
+    for (const [name, { mirrored }] of this.#tools ?? []) {
+      if (typeof mirrored === "string" || mirrored.length === 0) continue
+      this.#bound((this.#outdated ??= new Set()).add(name))
     }
+    this.#tools = undefined
+    this.#doubted = undefined
+  }
+
+  #remember(line: Line, tool: Tool, compiling: Compiling): boolean {
+    const { name } = tool
+    const tools = this.#tools ??= new Map()
+    const before = tools.get(name)
+    const mirrored = mirrors(line) ? mirroredOf(tool) : none
+    if (typeof mirrored === "string" && before?.mirrored !== mirrored) {
+      this.#warn(`The tool ${JSON.stringify(name.slice(0, 128))} is left out: ${mirrored}`)
+    }
+    const isChecked = this.#validateOutput !== false && hasStructured(line) && tool.outputSchema !== undefined
+    const output = isChecked ? new OutputCheck(name, tool.outputSchema, compiling, before?.output) : undefined
+    tools.delete(name)
+    tools.set(name, { mirrored, repeatable: isRepeatable(tool.annotations), output })
+    this.#bound(tools)
+    this.#outdated?.delete(name)
+    return typeof mirrored !== "string"
+  }
+
+  #bound(kept: Map<string, unknown> | Set<string>): void {
+    if (kept.size <= this.#maxTools) return
+    const [oldest] = kept.keys()
+    kept.delete(oldest!)
   }
 }

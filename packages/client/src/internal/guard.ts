@@ -3,12 +3,13 @@
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
-import type { Connection, Receiver } from "@skein/runtime/Connection"
+import type { Connection, End, Headers, Receiver, TransportError } from "@skein/runtime/Connection"
+import type * as Effect from "effect/Effect"
 
 /** What the guard has to know, and whom it tells. */
 export interface Watch {
   /** What was negotiated, once it was; before that what will be, where there is no choice of era. */
-  readonly revision: Revision.Revision | undefined
+  readonly spoken: Revision.Revision | undefined
   /** Something was dropped. Called once for each kind of thing. */
   readonly dropped: (what: string) => void
 }
@@ -24,38 +25,81 @@ const isNoise = (message: JsonRpc.Message | JsonRpc.Invalid): boolean => message
  *   JSON-RPC responses" (2026-07-28, stdio).
  * - A batch where the revision has none is taken apart.
  */
-export const guard = (connection: Connection, watch: Watch): Connection => {
-  const told = new Set<string>()
-  const drop = (what: string) => {
+export class Guard implements Connection, Receiver {
+  readonly #connection: Connection
+  readonly #watch: Watch
+  #receiver: Receiver | undefined = undefined
+  #told: Set<string> | undefined = undefined
+
+  constructor(connection: Connection, watch: Watch) {
+    this.#connection = connection
+    this.#watch = watch
+    // A peer that finds them stops reading for a while, and so they are there only where the connection can do that.
+    if (connection.pause !== undefined) this.pause = () => connection.pause!()
+    if (connection.resume !== undefined) this.resume = () => connection.resume!()
+  }
+
+  // ---- what the peer sees
+
+  declare readonly pause?: () => void
+  declare readonly resume?: () => void
+
+  get mirrors(): boolean | undefined {
+    return this.#connection.mirrors
+  }
+
+  get variant(): string | undefined {
+    return this.#connection.variant
+  }
+
+  open(receiver: Receiver): void {
+    this.#receiver = receiver
+    this.#connection.open(this)
+  }
+
+  send(message: JsonRpc.Outbound, about?: JsonRpc.Id, headers?: Headers): boolean {
+    return this.#connection.send(message, about, headers)
+  }
+
+  get drained(): Effect.Effect<void> {
+    return this.#connection.drained
+  }
+
+  get close(): Effect.Effect<void> {
+    return this.#connection.close
+  }
+
+  // ---- what the connection sees
+
+  message(inbound: JsonRpc.Inbound): void {
+    const { spoken } = this.#watch
+    if (inbound._tag === "Batch") {
+      if (spoken !== "2025-03-26") return inbound.members.forEach((member) => this.message(member))
+      const members = inbound.members.filter((member) => !isNoise(member))
+      if (members.length < inbound.members.length) this.#drop("what is not JSON-RPC")
+      return members.length === 0 ? undefined : this.#receiver!.message({ _tag: "Batch", members })
+    }
+    if (isNoise(inbound)) return this.#drop("what is not JSON-RPC")
+    if (inbound._tag === "Request" && spoken === "2026-07-28") return this.#drop("requests of the server")
+    this.#receiver!.message(inbound)
+  }
+
+  refused(id: JsonRpc.Id, error: TransportError): void {
+    this.#receiver!.refused?.(id, error)
+  }
+
+  missed(error?: TransportError): void {
+    this.#receiver!.missed?.(error)
+  }
+
+  end(end: End): void {
+    this.#receiver!.end(end)
+  }
+
+  #drop(what: string): void {
+    const told = this.#told ??= new Set()
     if (told.has(what)) return
     told.add(what)
-    watch.dropped(what)
-  }
-  const guarded = (receiver: Receiver): Receiver => {
-    const message = (inbound: JsonRpc.Inbound): void => {
-      if (inbound._tag === "Batch") {
-        if (watch.revision !== "2025-03-26") return inbound.members.forEach(message)
-        const members = inbound.members.filter((member) => !isNoise(member))
-        if (members.length < inbound.members.length) drop("what is not JSON-RPC")
-        return members.length === 0 ? undefined : receiver.message({ _tag: "Batch", members })
-      }
-      if (isNoise(inbound)) return drop("what is not JSON-RPC")
-      if (inbound._tag === "Request" && watch.revision === "2026-07-28") return drop("requests of the server")
-      receiver.message(inbound)
-    }
-    return {
-      message,
-      refused: (id, error) => receiver.refused?.(id, error),
-      missed: (error) => receiver.missed?.(error),
-      end: (end) => receiver.end(end)
-    }
-  }
-  return {
-    open: (receiver) => connection.open(guarded(receiver)),
-    send: (message, about, headers) => connection.send(message, about, headers),
-    drained: connection.drained,
-    pause: connection.pause === undefined ? undefined : () => connection.pause!(),
-    resume: connection.resume === undefined ? undefined : () => connection.resume!(),
-    close: connection.close
+    this.#watch.dropped(what)
   }
 }

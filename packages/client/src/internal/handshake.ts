@@ -5,7 +5,6 @@
  * `DiscoverResult` or an error that only a server of the request era knows settles it; anything else, or silence, means
  * `initialize`. Over HTTP the connection goes on from there to HTTP+SSE, where a server refuses `initialize` as one of 2024-11-05 does.
  */
-import type { LoggingLevel } from "@skein/protocol/Common"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
@@ -38,10 +37,7 @@ export interface Settings {
   readonly revisions: ReadonlyArray<Revision.Revision>
   readonly probeTimeout: Duration.Input
   /** Makes what adds to a request, in the request era, what it says about itself. */
-  readonly stamp: (
-    revision: Revision.Revision,
-    logLevel?: LoggingLevel
-  ) => (params: JsonRpc.JsonObject) => JsonRpc.JsonObject
+  readonly stamp: (revision: Revision.Revision) => (params: JsonRpc.JsonObject) => JsonRpc.JsonObject
   /** The params of `initialize`. */
   readonly introduction: (revision: Revision.Revision) => JsonRpc.JsonObject
 }

@@ -5,10 +5,11 @@
  */
 import { TransportError } from "@skein/runtime/Connection"
 import type { SessionEnd } from "@skein/runtime/Session"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
@@ -69,16 +70,13 @@ export interface Settings {
   readonly open: (fresh: boolean) => Effect.Effect<Line, ClientError, Scope.Scope>
   /** Runs for each line, before it is used. */
   readonly opened: Hook
+  /** Hears of each line but the first, before the hooks run. */
+  readonly reopened?: (() => void) | undefined
+  /** Hears the end of it all. */
+  readonly ended?: (() => void) | undefined
   /** How a line that was lost is opened anew; not at all without it. */
   readonly policy: Reconnect.Resolved | undefined
   readonly patience: Patience
-}
-
-/** A line, and what owns it. */
-interface Held {
-  readonly line: Line
-  readonly scope: Scope.Closeable
-  readonly since: number
 }
 
 type Unsettled = Exclude<Status, { readonly _tag: "Connected" }>
@@ -111,33 +109,36 @@ class KeeperImpl implements Keeper {
   doubted: Line | undefined = undefined
   closed: ClientError | undefined = undefined
   readonly patience: Patience
-  readonly ended: Effect.Effect<SessionEnd>
   readonly #settings: Settings
   readonly #clock: Clock.Clock
-  readonly #lines: Scope.Closeable
-  readonly #end = Deferred.makeUnsafe<SessionEnd>()
-  readonly #waiting = new Set<(line: Effect.Effect<Line, ClientError>) => void>()
-  readonly #hooks = new Set<Hook>()
-  readonly #statuses = new Statuses(() => this.#status ?? this.#connected)
+  // What owns the line that is open, or is being opened, and since when it is open.
+  #scope: Scope.Closeable | undefined = undefined
+  #since = 0
+  #life: Fiber.Fiber<void> | undefined = undefined
+  #end: SessionEnd | undefined = undefined
+  #waiting: Set<(line: Effect.Effect<Line, ClientError>) => void> | undefined = undefined
+  #awaiting: Set<(end: Effect.Effect<SessionEnd>) => void> | undefined = undefined
+  #hooks: Set<Hook> | undefined = undefined
+  #statuses: Statuses | undefined = undefined
   // The one that is open is described when somebody asks.
   #status: Unsettled | undefined = undefined
   #gone: ClientError | undefined = undefined
   #fresh = false
 
-  constructor(settings: Settings, clock: Clock.Clock, lines: Scope.Closeable) {
+  constructor(settings: Settings, clock: Clock.Clock) {
     this.#settings = settings
     this.#clock = clock
-    this.#lines = lines
     this.patience = settings.patience
-    this.ended = Deferred.await(this.#end)
   }
 
   // ---- what the calls see
 
-  readonly line: Effect.Effect<Line, ClientError> = Effect.suspend(() => {
-    if (this.current !== undefined) return Effect.succeed(this.current)
-    return this.#gone === undefined ? this.#next : Effect.fail(this.#gone)
-  })
+  get line(): Effect.Effect<Line, ClientError> {
+    return Effect.suspend(() => {
+      if (this.current !== undefined) return Effect.succeed(this.current)
+      return this.#gone === undefined ? this.#next : Effect.fail(this.#gone)
+    })
+  }
 
   after(line: Line): Effect.Effect<Line, ClientError> {
     return Effect.suspend(() => this.current === line ? this.#next : this.line)
@@ -147,7 +148,9 @@ class KeeperImpl implements Keeper {
     return this.#settings.policy !== undefined || this.doubted === line
   }
 
-  readonly now = (): number => Number(this.#clock.monotonicTimeNanosUnsafe() / 1_000_000n)
+  now(): number {
+    return Number(this.#clock.monotonicTimeNanosUnsafe() / 1_000_000n)
+  }
 
   doubt(line: Line): void {
     if (this.current !== line || this.#fresh) return
@@ -156,26 +159,39 @@ class KeeperImpl implements Keeper {
   }
 
   onReopened(hook: Hook): () => void {
-    this.#hooks.add(hook)
-    return () => void this.#hooks.delete(hook)
+    const hooks = this.#hooks ??= new Set()
+    hooks.add(hook)
+    return () => void hooks.delete(hook)
   }
 
   get status(): Stream.Stream<Status> {
-    return this.#statuses.stream
+    return (this.#statuses ??= new Statuses(() => this.#present, this.#end !== undefined)).stream
+  }
+
+  get ended(): Effect.Effect<SessionEnd> {
+    return Effect.callback((resume) => {
+      if (this.#end !== undefined) return resume(Effect.succeed(this.#end))
+      const awaiting = this.#awaiting ??= new Set()
+      awaiting.add(resume)
+      return Effect.sync(() => void awaiting.delete(resume))
+    })
   }
 
   // ---- how it goes on
 
   /** Opens a line in a scope of its own. */
-  get open(): Effect.Effect<Held, ClientError> {
-    return Effect.gen({ self: this }, function*() {
-      const scope = yield* Scope.fork(this.#lines)
-      const opening = Effect.tap(this.#settings.open(this.#fresh), (line) => this.#settings.opened(line))
-      const line = yield* opening.pipe(
+  get open(): Effect.Effect<Line, ClientError> {
+    return Effect.suspend(() => {
+      const scope = this.#scope = Scope.makeUnsafe()
+      return Effect.tap(this.#settings.open(this.#fresh), (line) => this.#settings.opened(line)).pipe(
         Scope.provide(scope),
-        Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
+        Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))),
+        Effect.tap(() =>
+          Effect.sync(() => {
+            this.#since = this.now()
+          })
+        )
       )
-      return { line, scope, since: this.now() }
     })
   }
 
@@ -187,37 +203,46 @@ class KeeperImpl implements Keeper {
     this.#wake(Effect.succeed(line))
   }
 
-  /** Waits for the end of a line, opens the next one, and so on. */
-  run(first: Held): Effect.Effect<void> {
-    const life = Effect.gen({ self: this }, function*() {
-      let held: Held | undefined = first
-      let attempts = 0
-      while (held !== undefined) {
-        const { line, scope, since }: Held = held
-        const end: SessionEnd = yield* line.peer.ended
-        this.current = undefined
-        const { policy } = this.#settings
-        const doubted = this.doubted === line
-        if (line.assumed === true) this.#fresh = true
-        if (policy !== undefined && this.now() - since >= policy.stableAfter) attempts = 0
-        yield* Effect.uninterruptible(Scope.close(scope, Exit.void))
-        if (!doubted && (policy === undefined || end._tag === "Closed" || end._tag === "Refused")) {
-          return this.finish(end, over(messageOf(end), end))
-        }
-        const again: readonly [Held | undefined, number] = yield* this.#again(end, doubted, attempts)
-        held = again[0]
-        attempts = again[1]
-      }
+  /** Lives as long as the line and those that follow it. */
+  start(line: Line): Effect.Effect<void> {
+    return Effect.map(Effect.forkDetach(this.#run(line), { startImmediately: true }), (life) => {
+      this.#life = life
     })
-    return Effect.catchCause(life, (cause) =>
+  }
+
+  /** Waits for the end of a line, opens the next one, and so on. */
+  #run(first: Line): Effect.Effect<void> {
+    const life = (line: Line, attempts: number): Effect.Effect<void> =>
+      Effect.flatMap(line.peer.ended, (end) => {
+        const next = this.#after(line, end, attempts)
+        return Effect.flatMap(next, ([line, attempts]) => line === undefined ? Effect.void : life(line, attempts))
+      })
+    return Effect.catchCauseIf(life(first, 0), (cause) => !Cause.hasInterruptsOnly(cause), (cause) =>
       Effect.andThen(
         Effect.logError("The connection is not kept any more", cause),
         Effect.sync(() => this.finish(lost("The connection is not kept any more", cause)))
       ))
   }
 
+  /** A line has ended: gives the one that follows, if one does, and how many attempts there were in a row. */
+  #after(line: Line, end: SessionEnd, before: number): Effect.Effect<readonly [Line | undefined, number]> {
+    return Effect.gen({ self: this }, function*() {
+      this.current = undefined
+      const { policy } = this.#settings
+      const doubted = this.doubted === line
+      if (line.assumed === true) this.#fresh = true
+      const stable = policy !== undefined && this.now() - this.#since >= policy.stableAfter
+      yield* Effect.uninterruptible(Scope.close(this.#scope!, Exit.void))
+      if (!doubted && (policy === undefined || end._tag === "Closed" || end._tag === "Refused")) {
+        this.finish(end, over(messageOf(end), end))
+        return [undefined, 0] as const
+      }
+      return yield* this.#again(end, doubted, stable ? 0 : before)
+    })
+  }
+
   /** Opens the next line, or gives up. Gives the line, and how many attempts there were in a row. */
-  #again(end: SessionEnd, doubted: boolean, before: number): Effect.Effect<readonly [Held | undefined, number]> {
+  #again(end: SessionEnd, doubted: boolean, before: number): Effect.Effect<readonly [Line | undefined, number]> {
     return Effect.gen({ self: this }, function*() {
       const { policy } = this.#settings
       let attempts = before
@@ -234,7 +259,7 @@ class KeeperImpl implements Keeper {
         this.#become({ _tag: "Reconnecting", attempt: Math.max(attempts, 1), delay, cause })
         if (delay > 0) yield* Effect.sleep(delay)
         free = false
-        const opened: Result.Result<Held, ClientError> = yield* Effect.result(this.open)
+        const opened: Result.Result<Line, ClientError> = yield* Effect.result(this.open)
         if (Result.isSuccess(opened)) {
           yield* this.#reopened(opened.success)
           return [opened.success, attempts] as const
@@ -244,14 +269,15 @@ class KeeperImpl implements Keeper {
     })
   }
 
-  #reopened({ line, scope }: Held): Effect.Effect<void> {
-    const hooks = [...this.#hooks].map((hook) =>
+  #reopened(line: Line): Effect.Effect<void> {
+    this.#settings.reopened?.()
+    const scope = this.#scope!
+    const hooks = Array.from(this.#hooks ?? [], (hook) =>
       Effect.suspend(() => hook(line)).pipe(
         Scope.provide(scope),
         Effect.catchCause((cause) => Effect.logError("A line was not set up again", cause)),
         Effect.forkIn(scope, { startImmediately: true })
-      )
-    )
+      ))
     return Effect.andThen(Effect.all(hooks, { discard: true }), Effect.sync(() => this.use(line)))
   }
 
@@ -273,35 +299,55 @@ class KeeperImpl implements Keeper {
 
   /** Closes the line that is open, and then it is all over. */
   close(exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> {
-    return Effect.andThen(Scope.close(this.#lines, exit), Effect.sync(() => this.finish(closed)))
+    return Effect.suspend(() => {
+      this.closed = over(messageOf(closed), closed)
+      this.retire(this.closed)
+      const life = this.#life === undefined ? Effect.void : Fiber.interrupt(this.#life)
+      return Effect.andThen(
+        life,
+        Effect.suspend(() =>
+          Effect.andThen(
+            this.#scope === undefined ? Effect.void : Scope.close(this.#scope, exit),
+            Effect.sync(() => this.finish(closed))
+          )
+        )
+      )
+    })
   }
 
   /** It is all over. */
   finish(end: SessionEnd, error = over(messageOf(end), end)): void {
     this.retire(error)
-    if (!Deferred.doneUnsafe(this.#end, Effect.succeed(end))) return
+    if (this.#end !== undefined) return
+    this.#end = end
+    for (const resume of this.#awaiting ?? []) resume(Effect.succeed(end))
+    this.#awaiting = undefined
     this.#become({ _tag: "Ended", end })
-    this.#statuses.end()
+    this.#statuses?.end()
+    this.#settings.ended?.()
   }
 
-  readonly #next: Effect.Effect<Line, ClientError> = Effect.callback((resume) => {
-    this.#waiting.add(resume)
-    return Effect.sync(() => void this.#waiting.delete(resume))
-  })
+  get #next(): Effect.Effect<Line, ClientError> {
+    return Effect.callback((resume) => {
+      const waiting = this.#waiting ??= new Set()
+      waiting.add(resume)
+      return Effect.sync(() => void waiting.delete(resume))
+    })
+  }
 
   #wake(line: Effect.Effect<Line, ClientError>): void {
-    const waiting = [...this.#waiting]
-    this.#waiting.clear()
+    const waiting = this.#waiting ?? []
+    this.#waiting = undefined
     for (const resume of waiting) resume(line)
   }
 
-  get #connected(): Status {
-    return { _tag: "Connected", revision: this.last.revision, info: serverOf(this.last) }
+  get #present(): Status {
+    return this.#status ?? { _tag: "Connected", revision: this.last.revision, info: serverOf(this.last) }
   }
 
   #become(status: Unsettled | undefined): void {
     this.#status = status
-    this.#statuses.changed()
+    this.#statuses?.changed()
   }
 }
 
@@ -324,18 +370,11 @@ const closed: SessionEnd = { _tag: "Closed" }
 export const make = (settings: Settings): Effect.Effect<Keeper, ClientError, Scope.Scope> =>
   Effect.gen(function*() {
     const clock = yield* Clock.Clock
-    const made = yield* Effect.acquireRelease(
-      Effect.map(Scope.make(), (lines) => new KeeperImpl(settings, clock, lines)),
-      (keeper, exit) => keeper.close(exit)
-    )
-    const first = yield* made.open
-    made.use(first.line)
-    yield* Effect.forkScoped(made.run(first))
-    yield* Effect.addFinalizer(() =>
-      Effect.sync(() => {
-        made.closed = over(messageOf(closed), closed)
-        made.retire(made.closed)
-      })
-    )
-    return made
+    const scope = yield* Effect.scope
+    const keeper = new KeeperImpl(settings, clock)
+    yield* Scope.addFinalizerExit(scope, (exit) => keeper.close(exit))
+    const first = yield* keeper.open
+    keeper.use(first)
+    yield* keeper.start(first)
+    return keeper
   })

@@ -6,6 +6,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
 import type { Connection, TransportError } from "@skein/runtime/Connection"
 import type { Peer } from "@skein/runtime/Peer"
+import type { Detection } from "../Detection.ts"
 import type { Telemetry } from "../Telemetry.ts"
 import type { Agreement } from "./handshake.ts"
 import { implementationOf } from "./introduced.ts"
@@ -34,6 +35,9 @@ export interface Line {
    */
   assumed?: boolean | undefined
 }
+
+/** What was found out about the server, to be kept. */
+export const detectionOf = ({ agreement, connection: { variant } }: Line): Detection => ({ ...agreement, variant })
 
 /** Name and version of the server, as it gave them. */
 export const serverOf = ({ agreement: { info }, revision }: Line): Implementation | undefined =>

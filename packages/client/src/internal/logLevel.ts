@@ -12,31 +12,38 @@ import type { RequestOptions } from "./requestOptions.ts"
 // In the request era the requests carry the level, and the method is gone; the capability is the same.
 const timeless = { ...Method.SetLevel, until: undefined }
 
-/** Gives what sets the level. A session that follows on one that was lost is told it again. */
-export const make = (
-  desk: Desk
-): (level: LoggingLevel, options?: RequestOptions) => Effect.Effect<void, ClientError> => {
-  const { keeper, warn } = desk
-  let wanted: LoggingLevel | undefined
-  const again = (line: Line): Effect.Effect<void> => {
-    if (wanted === undefined || refusal(desk, line, timeless) !== undefined) return Effect.void
-    if (line.modern) return Effect.sync(() => line.level(wanted!))
-    return Effect.match(send(line, Method.SetLevel.name, { level: wanted }, {}), {
-      onFailure: (error) => warn("The level of the server's log messages was not set again:", error.message),
-      onSuccess: () => {}
-    })
+/** Sets the level. A session that follows on one that was lost is told it again. */
+export class LogLevel {
+  readonly #desk: Desk
+  #wanted: LoggingLevel | undefined = undefined
+
+  constructor(desk: Desk) {
+    this.#desk = desk
+    desk.keeper.onReopened((line) => this.#again(line))
   }
-  keeper.onReopened(again)
-  return (level, options) =>
-    Effect.suspend(() => {
+
+  set(level: LoggingLevel, options: RequestOptions | undefined): Effect.Effect<void, ClientError> {
+    return Effect.suspend(() => {
+      const { keeper } = this.#desk
       const { last } = keeper
       const set = Effect.sync(() => {
-        wanted = level
+        this.#wanted = level
       })
-      if (!last.modern) return Effect.andThen(call(desk, Method.SetLevel, { level }, options), set)
-      const refused = overFor(keeper, Method.SetLevel.name) ?? refusal(desk, last, timeless)
+      if (!last.modern) return Effect.andThen(call(this.#desk, Method.SetLevel, { level }, options), set)
+      const refused = overFor(keeper, Method.SetLevel.name) ?? refusal(this.#desk, last, timeless)
       if (refused !== undefined) return Effect.fail(refused)
       last.level(level)
       return set
     })
+  }
+
+  #again(line: Line): Effect.Effect<void> {
+    const level = this.#wanted
+    if (level === undefined || refusal(this.#desk, line, timeless) !== undefined) return Effect.void
+    if (line.modern) return Effect.sync(() => line.level(level))
+    return Effect.match(send(line, Method.SetLevel.name, { level }, {}), {
+      onFailure: (error) => this.#desk.warn("The level of the server's log messages was not set again:", error.message),
+      onSuccess: () => {}
+    })
+  }
 }

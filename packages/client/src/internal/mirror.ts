@@ -11,37 +11,43 @@ import type { CallTime } from "./callTime.ts"
 import type { Definitions } from "./definitions.ts"
 import type { Line } from "./line.ts"
 
-/** Lists the tools anew. */
-export interface Relist {
-  /** How often that was done. */
-  readonly count: number
-  /** Does it once for all who ask meanwhile. It does not fail: a call that was made wrongly then is answered so again. */
-  readonly run: Effect.Effect<void>
-}
+/** Lists the tools anew, in a scope, so that nobody who waits for it loses it by the end of another. */
+export class Relist {
+  readonly #list: () => Effect.Effect<unknown, ClientError>
+  readonly #scope: Scope.Scope
+  #running: Fiber.Fiber<void> | undefined = undefined
+  #count = 0
 
-/** Lists in the scope, so that nobody who waits for it loses it by the end of another. */
-export const relist = (list: Effect.Effect<unknown, ClientError>, scope: Scope.Scope): Relist => {
-  let running: Fiber.Fiber<void> | undefined
-  let count = 0
-  const work = Effect.matchEffect(list, {
-    onFailure: ({ message }) => Effect.logWarning(`The tools could not be listed anew: ${message}`),
-    onSuccess: () => Effect.void
-  })
-  const start = Effect.map(Effect.forkIn(work, scope), (fiber) => {
-    running = fiber
-    fiber.addObserver(() => {
-      running = undefined
-      count++
-    })
-    return fiber
-  })
-  return {
-    get count() {
-      return count
-    },
-    run: Effect.suspend(() =>
-      Effect.asVoid(running === undefined ? Effect.flatMap(start, Fiber.await) : Fiber.await(running))
+  constructor(list: () => Effect.Effect<unknown, ClientError>, scope: Scope.Scope) {
+    this.#list = list
+    this.#scope = scope
+  }
+
+  /** How often that was done. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** Does it once for all who ask meanwhile. It does not fail: a call that was made wrongly then is answered so again. */
+  get run(): Effect.Effect<void> {
+    return Effect.suspend(() =>
+      Effect.asVoid(this.#running === undefined ? Effect.flatMap(this.#start, Fiber.await) : Fiber.await(this.#running))
     )
+  }
+
+  get #start(): Effect.Effect<Fiber.Fiber<void>> {
+    const work = Effect.matchEffect(this.#list(), {
+      onFailure: ({ message }) => Effect.logWarning(`The tools could not be listed anew: ${message}`),
+      onSuccess: () => Effect.void
+    })
+    return Effect.map(Effect.forkIn(work, this.#scope), (fiber) => {
+      this.#running = fiber
+      fiber.addObserver(() => {
+        this.#running = undefined
+        this.#count++
+      })
+      return fiber
+    })
   }
 }
 

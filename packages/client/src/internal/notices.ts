@@ -12,7 +12,7 @@ const everything = () => true
 export class Notices<A> {
   readonly #bufferSize: number
   readonly #first: (() => A) | undefined
-  readonly #listeners = new Map<Queue.Queue<A, Cause.Done>, (notice: A) => boolean>()
+  #listeners: Map<Queue.Queue<A, Cause.Done>, (notice: A) => boolean> | undefined = undefined
   #over = false
 
   /** `first` makes what each listener is told when it comes, also after the end. */
@@ -23,19 +23,19 @@ export class Notices<A> {
 
   /** Whether anyone listens. */
   get listened(): boolean {
-    return this.#listeners.size > 0
+    return this.#listeners !== undefined && this.#listeners.size > 0
   }
 
   tell(notice: A): void {
-    for (const [listener, wants] of this.#listeners) {
+    for (const [listener, wants] of this.#listeners ?? []) {
       if (wants(notice)) Queue.offerUnsafe(listener, notice)
     }
   }
 
   end(): void {
     this.#over = true
-    for (const listener of this.#listeners.keys()) Queue.endUnsafe(listener)
-    this.#listeners.clear()
+    for (const listener of this.#listeners?.keys() ?? []) Queue.endUnsafe(listener)
+    this.#listeners = undefined
   }
 
   /** Each run of the stream is a listener of its own, with a buffer that drops what is oldest when it is full. */
@@ -54,9 +54,9 @@ export class Notices<A> {
         Effect.sync(() => {
           if (this.#first !== undefined) Queue.offerUnsafe(queue, this.#first())
           if (this.#over) Queue.endUnsafe(queue)
-          else this.#listeners.set(queue, wants)
+          else (this.#listeners ??= new Map()).set(queue, wants)
         }),
-        () => Effect.sync(() => this.#listeners.delete(queue))
+        () => Effect.sync(() => this.#listeners?.delete(queue))
       ), { bufferSize: this.#bufferSize, strategy: "sliding" })
   }
 }

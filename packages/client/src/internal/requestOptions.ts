@@ -2,6 +2,7 @@
  * How one request of a client is made.
  */
 import type { CallOptions } from "@skein/runtime/Exchange"
+import type * as Schema from "effect/Schema"
 
 /**
  * How one request is made: `timeout` and `maxTimeout` instead of those of the client's limits (60 seconds and 1 hour), and
@@ -23,4 +24,22 @@ export interface RequestOptions extends Pick<CallOptions, "timeout" | "maxTimeou
    * begun is made again in any case, where that may help: not what was turned away for what it is.
    */
   readonly replay?: boolean | undefined
+}
+
+/** How one page of a listing is asked for. */
+export interface PageOptions extends RequestOptions {
+  /** The `nextCursor` of the page before; the first page without it. */
+  readonly cursor?: string | undefined
+}
+
+/** How a `ping` is made. */
+export type PingOptions = Pick<RequestOptions, "timeout" | "maxTimeout" | "replay">
+
+/** How a tool is called whose structured result is read with a schema. */
+export interface TypedCallOptions<A, RD = never> extends RequestOptions {
+  /**
+   * The schema of the structured content, in its JSON form: one that is shared with a server of ours reads what that writes,
+   * dates and classes included.
+   */
+  readonly output: Schema.Decoder<A, RD>
 }

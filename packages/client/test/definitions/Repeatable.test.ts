@@ -5,7 +5,7 @@ import * as Definitions from "../../src/internal/definitions.ts"
 import type { Line } from "../../src/internal/line.ts"
 
 const repeatable = (annotations?: ToolAnnotations): boolean => {
-  const definitions = Definitions.make({ warn: () => {} })
+  const definitions = new Definitions.Definitions({ warn: () => {} })
   const line = { revision: "2025-11-25", modern: false, connection: {} } as Line
   const inputSchema = { type: "object" } as const
   definitions.read(line, { tools: [{ name: "t", inputSchema, ...(annotations && { annotations }) }] })

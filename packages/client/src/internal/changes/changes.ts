@@ -17,16 +17,6 @@ import { listen } from "./listen.ts"
 import type { Run } from "./turn.ts"
 import { Watchers } from "./watch.ts"
 
-/** See the module's text. */
-export interface Changes {
-  /** What changes on the server that a desk calls. */
-  readonly on: (desk: Desk) => (filter: Filter, options?: Options) => Stream.Stream<Change, ClientError>
-  /** Hears every notification of the server. */
-  readonly hear: (notification: Notification) => void
-  /** Hears that notifications may have been missed; with an error, that no more will come unasked on the line. */
-  readonly missed: (error: TransportError | undefined) => void
-}
-
 const streamOf = (run: Run, options: Options, watchers: Watchers): Stream.Stream<Change, ClientError> => {
   const { backoff } = run.desk.keeper.patience
   const policy = options.reconnect === undefined ? backoff : Reconnect.resolve(options.reconnect)
@@ -38,22 +28,35 @@ const streamOf = (run: Run, options: Options, watchers: Watchers): Stream.Stream
   return Stream.unwrap(Effect.as(started, Stream.fromPull(Effect.succeed(run.inbox.batch))))
 }
 
-/** `bufferSize` is for runs that do not say. What is sent when runs are over lives in the scope. */
-export const make = (bufferSize: number, scope: Scope.Scope): Changes => {
-  const watchers = new Watchers(scope)
-  return {
-    on: (desk) => (filter, options = {}) =>
-      Stream.suspend(() => {
-        const wanted = wantedOf(filter)
-        if (isEmpty(wanted)) return Stream.fail(nothing("The filter asks for nothing"))
-        const inbox = new Inbox(options.bufferSize ?? bufferSize)
-        return streamOf(
-          { desk, wanted, inbox, timeout: options.timeout ?? desk.keeper.patience.timeout },
-          options,
-          watchers
-        )
-      }),
-    hear: (notification) => watchers.hear(notification),
-    missed: (error) => watchers.missed(error)
+/** See the module's text. */
+export class Changes {
+  readonly #bufferSize: number
+  readonly #watchers: Watchers
+
+  /** `bufferSize` is for runs that do not say. What is sent when runs are over lives in the scope. */
+  constructor(bufferSize: number, scope: Scope.Scope) {
+    this.#bufferSize = bufferSize
+    this.#watchers = new Watchers(scope)
+  }
+
+  /** What changes on the server that a desk calls. */
+  on(desk: Desk, filter: Filter, options: Options = {}): Stream.Stream<Change, ClientError> {
+    return Stream.suspend(() => {
+      const wanted = wantedOf(filter)
+      if (isEmpty(wanted)) return Stream.fail(nothing("The filter asks for nothing"))
+      const inbox = new Inbox(options.bufferSize ?? this.#bufferSize)
+      const timeout = options.timeout ?? desk.keeper.patience.timeout
+      return streamOf({ desk, wanted, inbox, timeout }, options, this.#watchers)
+    })
+  }
+
+  /** Hears every notification of the server. */
+  hear(notification: Notification): void {
+    this.#watchers.hear(notification)
+  }
+
+  /** Hears that notifications may have been missed; with an error, that no more will come unasked on the line. */
+  missed(error: TransportError | undefined): void {
+    this.#watchers.missed(error)
   }
 }

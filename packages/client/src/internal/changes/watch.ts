@@ -54,7 +54,7 @@ const declared = ({ capabilities, revision }: Line, wanted: Honoured): Honoured 
 /** The runs that listen on a session, and the resources that they watch together. */
 export class Watchers {
   readonly #scope: Scope.Scope
-  readonly #listeners = new Set<Listener>()
+  #listeners: Set<Listener> | undefined = undefined
   #watched: Watched | undefined = undefined
 
   constructor(scope: Scope.Scope) {
@@ -64,7 +64,7 @@ export class Watchers {
   /** Hears every notification of the server. */
   hear(notification: Notification): void {
     const watched = this.#watched
-    if (this.#listeners.size === 0 || watched === undefined) return
+    if (this.#listeners === undefined || watched === undefined) return
     const update = notification.method === Method.ResourceUpdated.name
     for (const listener of this.#listeners) {
       if (!update || concerns(notification.params?.["uri"], listener, watched)) listener.hears(notification)
@@ -78,7 +78,7 @@ export class Watchers {
 
   /** Hears that notifications may have been missed; with an error, that no more will come. */
   missed(error: TransportError | undefined): void {
-    for (const listener of this.#listeners) listener.misses(error)
+    for (const listener of this.#listeners ?? []) listener.misses(error)
   }
 
   /** Watches until the session ends, or what was to be subscribed to cannot be. Interrupting it unsubscribes. */
@@ -107,8 +107,8 @@ export class Watchers {
         }
       }
       const listening = Effect.acquireRelease(
-        Effect.sync(() => this.#listeners.add(listener)),
-        () => Effect.sync(() => this.#listeners.delete(listener))
+        Effect.sync(() => (this.#listeners ??= new Set()).add(listener)),
+        () => Effect.sync(() => this.#listeners?.delete(listener))
       )
       const subscribing = Effect.forEach(honoured.uris, (uri) => watched.hold(uri, { timeout }), {
         concurrency,

@@ -12,25 +12,26 @@ const bufferSize = 16
 
 /** Tells every watcher the present status, and each one after that, until the last. */
 export class Statuses {
-  readonly #watchers = new Set<Queue.Queue<Status, Cause.Done>>()
+  #watchers: Set<Queue.Queue<Status, Cause.Done>> | undefined = undefined
   readonly #present: () => Status
-  #over = false
+  #over: boolean
 
-  constructor(present: () => Status) {
+  constructor(present: () => Status, over: boolean) {
     this.#present = present
+    this.#over = over
   }
 
   /** It is not what it was. */
   changed(): void {
-    if (this.#watchers.size === 0) return
+    if (this.#watchers === undefined || this.#watchers.size === 0) return
     const status = this.#present()
     for (const watcher of this.#watchers) Queue.offerUnsafe(watcher, status)
   }
 
   end(): void {
     this.#over = true
-    for (const watcher of this.#watchers) Queue.endUnsafe(watcher)
-    this.#watchers.clear()
+    for (const watcher of this.#watchers ?? []) Queue.endUnsafe(watcher)
+    this.#watchers = undefined
   }
 
   get stream(): Stream.Stream<Status> {
@@ -39,9 +40,9 @@ export class Statuses {
         Effect.sync(() => {
           Queue.offerUnsafe(queue, this.#present())
           if (this.#over) Queue.endUnsafe(queue)
-          else this.#watchers.add(queue)
+          else (this.#watchers ??= new Set()).add(queue)
         }),
-        () => Effect.sync(() => this.#watchers.delete(queue))
+        () => Effect.sync(() => this.#watchers?.delete(queue))
       ), { bufferSize, strategy: "sliding" })
   }
 }

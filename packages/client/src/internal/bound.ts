@@ -1,0 +1,19 @@
+/**
+ * Methods that go on working when they are taken off their object (`const { callTool } = client`), and cost an object nothing before
+ * somebody reads them: a closure for each would be most of what an idle client takes.
+ */
+
+/** Makes each method of a class bind itself to the object that it is first read from. */
+export const bindOnRead = (prototype: object): void => {
+  for (const [name, { value: method }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
+    if (typeof method !== "function" || name === "constructor") continue
+    Object.defineProperty(prototype, name, {
+      configurable: true,
+      get(this: object) {
+        const value: unknown = method.bind(this)
+        Object.defineProperty(this, name, { value })
+        return value
+      }
+    })
+  }
+}

@@ -1,0 +1,215 @@
+/**
+ * The methods of a client.
+ */
+import type { CallToolResult } from "@skein/protocol/CallTool"
+import type { ServerCapabilities } from "@skein/protocol/Capabilities"
+import { EmptyResult, type Implementation, type LoggingLevel } from "@skein/protocol/Common"
+import type { PromptReference, ResourceTemplateReference } from "@skein/protocol/Completion"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
+import type { Prompt } from "@skein/protocol/Prompt"
+import type { Resource, ResourceTemplate } from "@skein/protocol/Resource"
+import * as Revision from "@skein/protocol/Revision"
+import type { Tool } from "@skein/protocol/Tool"
+import type { Peer } from "@skein/runtime/Peer"
+import type { SessionEnd } from "@skein/runtime/Session"
+import * as Effect from "effect/Effect"
+import type * as Stream from "effect/Stream"
+import type * as Changes from "../Changes.ts"
+import type { ClientError } from "../ClientError.ts"
+import type { Detection } from "../Detection.ts"
+import type { LoggingMessage, Notification } from "../Notification.ts"
+import type { Status } from "../Status.ts"
+import { bindOnRead } from "./bound.ts"
+import { call } from "./calls.ts"
+import type { ClientDesk } from "./desk.ts"
+import { capabilitiesOf } from "./introduced.ts"
+import { detectionOf, type Line, serverOf } from "./line.ts"
+import { LogLevel } from "./logLevel.ts"
+import * as Output from "./output.ts"
+import { walk } from "./pages.ts"
+import type { PageOptions, PingOptions, RequestOptions, TypedCallOptions } from "./requestOptions.ts"
+
+type Listing<R> = Method.RequestMethod<{ readonly cursor?: string }, R>
+type All<A> = Effect.Effect<ReadonlyArray<A>, ClientError>
+
+// Any answer will do: what it says was read in the handshake.
+const anyDiscovery = { ...Method.Discover, result: EmptyResult }
+
+/** See the module's text. Thousands of clients may be idle, so that one keeps no closures: a method is bound when it is read. */
+export class ClientImpl {
+  readonly #desk: ClientDesk
+  #level: LogLevel | undefined = undefined
+
+  constructor(desk: ClientDesk) {
+    this.#desk = desk
+  }
+
+  static {
+    bindOnRead(this.prototype)
+  }
+
+  // ---- the server
+
+  get #last(): Line {
+    return this.#desk.keeper.last
+  }
+
+  get revision(): Revision.Revision {
+    return this.#last.revision
+  }
+
+  get era(): Revision.Era {
+    return Revision.era(this.#last.revision)
+  }
+
+  get server(): Implementation | undefined {
+    return serverOf(this.#last)
+  }
+
+  get capabilities(): ServerCapabilities {
+    return capabilitiesOf(this.#last.capabilities, this.#last.revision)
+  }
+
+  get instructions(): string | undefined {
+    return this.#last.agreement.instructions
+  }
+
+  get detection(): Detection {
+    return detectionOf(this.#last)
+  }
+
+  get peer(): Peer {
+    return this.#last.peer
+  }
+
+  // ---- requests
+
+  request<P, R>(
+    method: Method.RequestMethod<P, R>,
+    params: P,
+    options?: RequestOptions
+  ): Effect.Effect<R, ClientError> {
+    return call(this.#desk, method, params, options)
+  }
+
+  #page<R>(method: Listing<R>, options: PageOptions = {}): Effect.Effect<R, ClientError> {
+    return call(this.#desk, method, options.cursor === undefined ? {} : { cursor: options.cursor }, options)
+  }
+
+  #all<R extends { readonly nextCursor?: string }, A>(
+    method: Listing<R>,
+    items: (page: R) => ReadonlyArray<A>,
+    options: RequestOptions | undefined
+  ): All<A> {
+    return walk(method.name, this.#desk.pages, (cursor) => this.#page(method, { ...options, cursor }), items)
+  }
+
+  listTools(options?: PageOptions) {
+    return this.#page(Method.ListTools, options)
+  }
+
+  allTools(options?: RequestOptions): All<Tool> {
+    return this.#all(Method.ListTools, ({ tools }) => tools, options)
+  }
+
+  callTool(name: string, args?: object, options?: RequestOptions): Effect.Effect<CallToolResult, ClientError>
+  callTool<A, RD>(
+    name: string,
+    args: object | undefined,
+    options: TypedCallOptions<A, RD>
+  ): Effect.Effect<A, ClientError, RD>
+  callTool<A, RD>(
+    name: string,
+    args?: object,
+    options: RequestOptions | TypedCallOptions<A, RD> = {}
+  ): Effect.Effect<CallToolResult | A, ClientError, RD> {
+    const params = args === undefined ? { name } : { name, arguments: args as JsonObject }
+    const called = call(this.#desk, Method.CallTool, params, options)
+    return "output" in options && options.output !== undefined
+      ? Effect.flatMap(called, (result) => Output.decode(name, result, options.output))
+      : called
+  }
+
+  listResources(options?: PageOptions) {
+    return this.#page(Method.ListResources, options)
+  }
+
+  allResources(options?: RequestOptions): All<Resource> {
+    return this.#all(Method.ListResources, ({ resources }) => resources, options)
+  }
+
+  listResourceTemplates(options?: PageOptions) {
+    return this.#page(Method.ListResourceTemplates, options)
+  }
+
+  allResourceTemplates(options?: RequestOptions): All<ResourceTemplate> {
+    return this.#all(Method.ListResourceTemplates, ({ resourceTemplates }) => resourceTemplates, options)
+  }
+
+  readResource(uri: string, options?: RequestOptions) {
+    return call(this.#desk, Method.ReadResource, { uri }, options)
+  }
+
+  listPrompts(options?: PageOptions) {
+    return this.#page(Method.ListPrompts, options)
+  }
+
+  allPrompts(options?: RequestOptions): All<Prompt> {
+    return this.#all(Method.ListPrompts, ({ prompts }) => prompts, options)
+  }
+
+  getPrompt(name: string, args?: Readonly<Record<string, string>>, options?: RequestOptions) {
+    return call(this.#desk, Method.GetPrompt, args === undefined ? { name } : { name, arguments: args }, options)
+  }
+
+  complete(
+    ref: PromptReference | ResourceTemplateReference,
+    argument: { readonly name: string; readonly value: string },
+    known?: Readonly<Record<string, string>>,
+    options?: RequestOptions
+  ) {
+    const params = known === undefined ? { ref, argument } : { ref, argument, context: { arguments: known } }
+    return call(this.#desk, Method.Complete, params, options)
+  }
+
+  ping(options?: PingOptions): Effect.Effect<void, ClientError> {
+    return Effect.suspend(() =>
+      Effect.asVoid(
+        call(this.#desk, this.#last.modern ? anyDiscovery : Method.Ping, {}, { ...options, cache: "bypass" })
+      )
+    )
+  }
+
+  setLoggingLevel(level: LoggingLevel, options?: RequestOptions): Effect.Effect<void, ClientError> {
+    return (this.#level ??= new LogLevel(this.#desk)).set(level, options)
+  }
+
+  // ---- what the server says unasked
+
+  changes(filter: Changes.Filter, options?: Changes.Options): Stream.Stream<Changes.Change, ClientError> {
+    return this.#desk.changes.on(this.#desk, filter, options)
+  }
+
+  get logs(): Stream.Stream<LoggingMessage> {
+    return this.#desk.notices.only((notice) => notice._tag === "LoggingMessage")
+  }
+
+  get notifications(): Stream.Stream<Notification> {
+    return this.#desk.notices.stream
+  }
+
+  // ---- the client itself
+
+  get forgetResponses(): Effect.Effect<void> {
+    return Effect.sync(() => this.#desk.forgetResponses())
+  }
+
+  get status(): Stream.Stream<Status> {
+    return this.#desk.keeper.status
+  }
+
+  get ended(): Effect.Effect<SessionEnd> {
+    return this.#desk.keeper.ended
+  }
+}

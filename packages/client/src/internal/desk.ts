@@ -1,0 +1,192 @@
+/**
+ * What all calls of one client go through, and all its lines tell: made where a client is, and what it keeps when it is needed first.
+ */
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
+import type { Transport, TransportError } from "@skein/runtime/Connection"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { ClientError } from "../ClientError.ts"
+import type { Detection } from "../Detection.ts"
+import type { Notification } from "../Notification.ts"
+import type { Resolved } from "../Reconnect.ts"
+import type * as ResponseCache from "../ResponseCache.ts"
+import type { Answers, Options as AnswersOptions } from "./answers.ts"
+import * as Cache from "./cache.ts"
+import { call, type Desk } from "./calls.ts"
+import { Changes } from "./changes/changes.ts"
+import { connect, type Setup, type Shared } from "./connect.ts"
+import { Definitions, type Settings as DefinitionsSettings } from "./definitions.ts"
+import type { Keeper, Patience, Settings } from "./keeper.ts"
+import { bounds, type Staying } from "./keeping/bounds.ts"
+import { type Heartbeat, heartbeat } from "./keeping/heartbeat.ts"
+import { detectionOf, type Line } from "./line.ts"
+import { Relist } from "./mirror.ts"
+import { Notices } from "./notices.ts"
+import { type Bounds, walk } from "./pages.ts"
+
+/** The options of a client. */
+interface Options extends Setup, Staying, AnswersOptions, Omit<DefinitionsSettings, "warn"> {
+  readonly enforceCapabilities?: boolean | undefined
+  readonly maxPages?: number | undefined
+  readonly maxItems?: number | undefined
+  readonly maxListing?: number | undefined
+  readonly maxRounds?: number | undefined
+  readonly heartbeat?: Heartbeat | undefined
+  readonly cache?: ResponseCache.Options | false | undefined
+}
+
+/** See the module's text. */
+export class ClientDesk implements Desk, Shared, Settings {
+  keeper!: Keeper
+  readonly context: Context.Context<never>
+  readonly answers: Answers
+  readonly options: Options
+  readonly policy: Resolved | undefined
+  readonly patience: Patience
+  readonly #transport: Transport
+  readonly #scope: Scope.Scope
+  #cache: Cache.Cached | undefined = undefined
+  #definitions: Definitions | undefined = undefined
+  #changes: Changes | undefined = undefined
+  #notices: Notices<Notification> | undefined = undefined
+  #relist: Relist | undefined = undefined
+  // What the next line is opened with.
+  #detection: Detection | undefined
+
+  constructor(
+    transport: Transport,
+    options: Options,
+    answers: Answers,
+    context: Context.Context<never>,
+    scope: Scope.Scope
+  ) {
+    const { patience, policy } = bounds(options, transport)
+    this.#transport = transport
+    this.options = options
+    this.answers = answers
+    this.context = context
+    this.#scope = scope
+    this.policy = policy
+    this.patience = patience
+    this.#detection = options.detection
+  }
+
+  /** Logs a warning, from where no effect runs. */
+  readonly warn = (...message: ReadonlyArray<unknown>): void => {
+    Effect.runForkWith(this.context)(Effect.logWarning(...message))
+  }
+
+  // ---- what the calls go through
+
+  get enforceCapabilities(): boolean {
+    return this.options.enforceCapabilities ?? true
+  }
+
+  get maxRounds(): number {
+    return this.options.maxRounds ?? 10
+  }
+
+  get pages(): Bounds {
+    const { options } = this
+    return {
+      maxPages: options.maxPages ?? 1_000,
+      maxItems: options.maxItems ?? 10_000,
+      maxSize: options.maxListing ?? 64 * 1024 * 1024
+    }
+  }
+
+  get cache(): Cache.Cached {
+    return this.#cache ??= Cache.makeUnsafe(this.options.cache, this.context, this.#scope)
+  }
+
+  get definitions(): Definitions {
+    return this.#definitions ??= new Definitions({ ...this.options, warn: this.warn })
+  }
+
+  get changes(): Changes {
+    return this.#changes ??= new Changes(this.#buffer, this.#scope)
+  }
+
+  get notices(): Notices<Notification> {
+    return this.#notices ??= new Notices(this.#buffer)
+  }
+
+  /** Lists all tools once more, past the cache. */
+  get relist(): Relist {
+    return this.#relist ??= new Relist(() => {
+      const page = (cursor: string | undefined) =>
+        call(this, Method.ListTools, cursor === undefined ? {} : { cursor }, { cache: "refresh" })
+      const listed = walk(Method.ListTools.name, this.pages, page, ({ tools }) => tools)
+      return Effect.tap(listed, () => Effect.sync(() => this.definitions.relisted()))
+    }, this.#scope)
+  }
+
+  /** What is kept of the server is not worth anything any more. */
+  forget(): void {
+    this.#definitions?.forget()
+    this.forgetResponses()
+  }
+
+  forgetResponses(): void {
+    if (this.#sharesCache) this.cache.forget()
+    else this.#cache?.forget()
+  }
+
+  // ---- how the lines are opened
+
+  open(fresh: boolean): Effect.Effect<Line, ClientError, Scope.Scope> {
+    const detection = fresh ? undefined : this.#detection
+    return connect(this.#transport, { ...this.options, detection }, this)
+  }
+
+  opened(line: Line): Effect.Effect<void, never, Scope.Scope> {
+    // "Clients SHOULD cache the result for the lifetime of […] origin (HTTP)": the next session is opened without a probe. In the
+    // request era it is the probe that says whether the server is there again.
+    if (!line.modern && line.connection.variant !== undefined) this.#detection = detectionOf(line)
+    else if (line.modern && line.assumed !== true) this.#detection = undefined
+    const beats = this.options.heartbeat
+    const answering = this.answers.opened(line)
+    return beats === undefined ? answering : Effect.andThen(answering, heartbeat(beats)(line))
+  }
+
+  reopened(): void {
+    // It may be another server than before.
+    this.forget()
+  }
+
+  ended(): void {
+    this.#notices?.end()
+  }
+
+  // ---- what the lines tell
+
+  /** Hears every notification, as it came. */
+  heard(notification: JsonRpc.Notification): void {
+    // First what is remembered: whoever hears of a change, and reads anew, must not be given what was before it.
+    if (notification.method === Method.ToolListChanged.name) this.#definitions?.forget()
+    if (this.#sharesCache) this.cache.notice(notification)
+    else this.#cache?.notice(notification)
+    this.#changes?.hear(notification)
+    this.answers.heard(notification)
+  }
+
+  missed(error: TransportError | undefined): void {
+    this.#changes?.missed(error)
+  }
+
+  get listened(): boolean {
+    return this.#notices?.listened === true
+  }
+
+  get #buffer(): number {
+    return this.options.notificationBuffer ?? 256
+  }
+
+  /** A store of others' has to hear what is stale, whether or not this client has asked it for anything. */
+  get #sharesCache(): boolean {
+    const { cache } = this.options
+    return cache !== undefined && cache !== false && cache.store !== undefined
+  }
+}

@@ -1,0 +1,44 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Client from "../src/Client.ts"
+import { ok, scripted, speaks } from "./support/scripted.ts"
+
+const everything = speaks("2025-11-25", ({ method, params }) => {
+  switch (method) {
+    case "tools/list":
+      return ok({ tools: [{ name: "t", inputSchema: { type: "object" } }] })
+    case "tools/call":
+      return ok({ content: [{ type: "text", text: String(params?.["name"]) }] })
+    default:
+      return ok({})
+  }
+})
+
+describe("a method that is taken off its client", () => {
+  it.effect("works, and is the same one each time", () =>
+    Effect.gen(function*() {
+      const client = yield* Client.make(scripted(everything).transport)
+      const { allTools, callTool, listTools, ping, request, setLoggingLevel } = client
+      assert.strictEqual(callTool, client.callTool)
+      yield* ping()
+      yield* setLoggingLevel("error")
+      assert.strictEqual((yield* listTools()).tools.length, 1)
+      assert.strictEqual((yield* allTools()).length, 1)
+      assert.isFunction(request)
+      const called = yield* Effect.flatMap(Effect.succeed("a"), callTool)
+      assert.deepStrictEqual(called.content, [{ type: "text", text: "a" }])
+    }))
+
+  it.effect("is that client's, and no other's", () =>
+    Effect.gen(function*() {
+      const one = scripted(everything)
+      const other = scripted(everything)
+      const { callTool } = yield* Client.make(one.transport)
+      const second = yield* Client.make(other.transport)
+      yield* callTool("a")
+      yield* second.callTool("b")
+      yield* second.callTool("c")
+      assert.strictEqual(one.requests("tools/call").length, 1)
+      assert.strictEqual(other.requests("tools/call").length, 2)
+    }))
+})
