@@ -7,7 +7,8 @@
  * its transport, and a service around the pool would tell them to all.
  *
  * **Gotchas.** A client reconnects by itself as far as it can; only when it has given up is its entry broken, and a new client is
- * made. So ask for `client(name)` each time, and keep it no longer than a task lasts.
+ * made. So ask for `client(name)` each time, and keep it no longer than a task lasts. A server over HTTP that has no stream of its own,
+ * as in the request era, and is gone stays `Open` while nobody calls it, unless its client has a `heartbeat`.
  *
  * ```ts
  * const pool = yield* ClientPool.make({

@@ -1,5 +1,9 @@
 /**
  * How a client stands with its server.
+ *
+ * **Gotchas.** Over HTTP there is no connection between two requests, unless the server has a stream of its own in the session era.
+ * Without one `Connected` says how the last request went: that the server is gone nobody notices while nobody calls, but for a
+ * `heartbeat`.
  */
 import type { Implementation } from "@skein/protocol/Common"
 import type * as Revision from "@skein/protocol/Revision"

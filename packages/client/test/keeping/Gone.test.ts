@@ -1,0 +1,41 @@
+/** A server over HTTP that goes away while nobody calls it, and that has no stream whose end would tell. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import * as Client from "../../src/Client.ts"
+import * as Http from "../../src/Http.ts"
+import { served, session } from "../http/support/script.ts"
+import { discovered } from "../http/support/servers.ts"
+import { quiet } from "./support.ts"
+
+for (const revision of ["2025-11-25", "2026-07-28"] as const) {
+  describe(`${revision} · a server that is gone, without a stream of its own`, () => {
+    const open = (heartbeat?: Client.Heartbeat) =>
+      Effect.gen(function*() {
+        const inSession = session((hit) => hit.result())
+        const server = yield* served(revision === "2026-07-28" ? (hit) => hit.result(discovered()) : inSession)
+        const transport = Http.transport({ url: server.url, closeGrace: 0 })
+        const client = yield* Client.make(transport, { revisions: [revision], heartbeat })
+        yield* quiet
+        server.close()
+        return client
+      })
+    const next = (client: Client.Client) =>
+      Effect.map(Stream.runCollect(Stream.take(client.status, 1)), ([status]) => status?._tag)
+
+    it.live("is Connected as long as nobody calls", () =>
+      Effect.gen(function*() {
+        const client = yield* open()
+        yield* quiet
+        assert.strictEqual(yield* next(client), "Connected")
+      }))
+
+    it.live("is noticed by a heartbeat", () =>
+      Effect.gen(function*() {
+        const client = yield* open({ interval: 20, timeout: 500 })
+        const lost = Stream.filter(client.status, ({ _tag }) => _tag !== "Connected")
+        const [status] = yield* Stream.runCollect(Stream.take(lost, 1))
+        assert.strictEqual(status?._tag, "Reconnecting")
+      }))
+  })
+}
