@@ -54,6 +54,16 @@ export const unlessStopped = (client: Client.Client, stop: Effect.Effect<void>) 
   )
 // #endregion
 
+// #region is
+export const find = (client: Client.Client, uri: string) =>
+  Effect.map(client.readResource(uri), ({ contents }) => contents).pipe(
+    Effect.catchIf(
+      ClientError.is("Protocol"),
+      (refused) => refused.error.reason === "ResourceNotFound" ? Effect.succeed([]) : Effect.fail(refused)
+    )
+  )
+// #endregion
+
 // #region errors
 export const advice = (error: ClientError.ClientError): string => {
   switch (error.reason) {

@@ -96,6 +96,15 @@ describe.each(eras)("programs/calling.ts, %s", (revision) => {
       expect(seen).toMatchObject({ contents: [{ text: "work\nhome" }], folders: ["work"], more: false })
     }))
 
+  it.effect("one error is told from the others, with what is there then", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(NoteServer, { revisions })
+      expect(yield* Calling.find(client, "notes://folders")).toMatchObject([{ text: "work\nhome" }])
+      expect(yield* Calling.find(client, "notes://work/999999")).toEqual([])
+      const other = yield* connect(Orders, { revisions })
+      expect((yield* Effect.flip(Calling.find(other, "notes://folders"))).reason).toBe("Unsupported")
+    }))
+
   it.effect("progress as it comes, by a callback and as a stream", () =>
     Effect.gen(function*() {
       const client = yield* connect(Kettle, { revisions })
