@@ -70,7 +70,8 @@ const forget = (): void => {
 
 let failed = false
 for (const each of leak ? visits.slice(0, 1) : visits) {
-  const times = Math.ceil(each.times * Number(scale))
+  const part = Number(scale)
+  const times = Math.ceil((part < 0.1 ? each.few ?? each.times : each.times) * part)
   await run(each, Math.min(times, each.warmUp))
   const heapBefore = await settle()
   const before = count()
