@@ -27,30 +27,57 @@ export const safely = <A extends Bearer>(thing: A, left: Array<string> = []): A 
   return (kept.length === 0 ? rest : { ...rest, icons: kept }) as A
 }
 
-const listings: ReadonlyMap<string, string> = new Map([
-  [Method.ListTools.name, "tools"],
-  [Method.ListResources.name, "resources"],
-  [Method.ListResourceTemplates.name, "resourceTemplates"],
-  [Method.ListPrompts.name, "prompts"]
-])
-
-/**
- * The result of a method without icons that may not be followed; itself where there are none, or where it is no listing. Tells
- * `warn` once, and not of each.
- */
-export const withSafeIcons = <R>(method: string, result: R, warn?: (message: string) => void): R => {
-  const member = listings.get(method)
-  if (member === undefined) return result
-  const left: Array<string> = []
-  const items = (result as Readonly<Record<string, ReadonlyArray<Bearer>>>)[member]!
+/** The items without such icons; themselves where there are none. */
+const each = (items: ReadonlyArray<Bearer>, left: Array<string>): ReadonlyArray<Bearer> => {
   let changed: Array<Bearer> | undefined
   for (let at = 0; at < items.length; at++) {
     if (items[at]!.icons === undefined) continue
     const item = safely(items[at]!, left)
     if (item !== items[at]) (changed ??= [...items])[at] = item
   }
-  if (changed === undefined) return result
+  return changed ?? items
+}
+
+/** The messages without such icons in their links; themselves where there are none. */
+const eachContent = (messages: ReadonlyArray<Said>, left: Array<string>): ReadonlyArray<Said> => {
+  let changed: Array<Said> | undefined
+  for (let at = 0; at < messages.length; at++) {
+    const { content } = messages[at]!
+    if (content.icons === undefined) continue
+    const kept = safely(content, left)
+    if (kept !== content) (changed ??= [...messages])[at] = { ...messages[at]!, content: kept }
+  }
+  return changed ?? messages
+}
+
+interface Said {
+  readonly content: Bearer
+}
+
+/** The member of a result in which there may be icons. */
+const members: ReadonlyMap<string, string> = new Map([
+  [Method.ListTools.name, "tools"],
+  [Method.ListResources.name, "resources"],
+  [Method.ListResourceTemplates.name, "resourceTemplates"],
+  [Method.ListPrompts.name, "prompts"],
+  [Method.CallTool.name, "content"],
+  [Method.GetPrompt.name, "messages"]
+])
+
+/**
+ * The result of a method without icons that may not be followed, of what is listed and of links to resources; itself where there are
+ * none. Tells `warn` once, and not of each.
+ */
+export const withSafeIcons = <R>(method: string, result: R, warn?: (message: string) => void): R => {
+  const member = members.get(method)
+  if (member === undefined) return result
+  const left: Array<string> = []
+  const items = (result as Readonly<Record<string, ReadonlyArray<unknown>>>)[member]!
+  const kept = member === "messages"
+    ? eachContent(items as ReadonlyArray<Said>, left)
+    : each(items as ReadonlyArray<Bearer>, left)
+  if (kept === items) return result
   const some = left.slice(0, 4).map((src) => printable(src, quoted)).join(", ")
   warn?.(`${method}: ${left.length} icons that are neither https: nor images in data: were left out: ${some}`)
-  return { ...result, [member]: changed }
+  return { ...result, [member]: kept }
 }

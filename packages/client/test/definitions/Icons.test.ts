@@ -74,6 +74,29 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
       }).pipe(Effect.provide(layer))
     })
 
+    it.effect("of the links in a result", () => {
+      const { layer, told } = warnings()
+      return Effect.gen(function*() {
+        const text = { type: "text", text: "See" }
+        const links = [text, { type: "resource_link", uri: "x:a", name: "a", icons }]
+        const { transport } = scripted(speaks(revision, ({ method }) =>
+          ok({
+            ...rest,
+            ...(method === "tools/call"
+              ? { content: links }
+              : { messages: links.map((content) => ({ role: "user", content })) })
+          })))
+        const client = yield* Client.make(transport, { revisions: [revision] })
+        const { content } = yield* client.callTool("t")
+        const { messages } = yield* client.getPrompt("p")
+        for (const [first, link] of [content, messages.map(({ content }) => content)]) {
+          assert.deepStrictEqual<unknown>(first, text)
+          assert.deepStrictEqual(link?.type === "resource_link" ? link.icons?.map(({ src }) => src) : undefined, good)
+        }
+        assert.strictEqual(told.length, 2)
+      }).pipe(Effect.provide(layer))
+    })
+
     it.effect("of the server itself", () =>
       Effect.gen(function*() {
         const serverInfo = { name: "x", version: "1", icons }
