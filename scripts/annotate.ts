@@ -44,14 +44,23 @@ const mayRunCode = (expression: NodePath): boolean => {
   return found && !awaits
 }
 
+/** Whether it is a class with a static block, of which a bundler drops nothing. */
+const hasStaticBlock = (path: NodePath<t.Node | null | undefined>): path is NodePath<t.ClassExpression> =>
+  path.isClassExpression() && path.node.body.body.some((member) => t.isStaticBlock(member))
+
 /**
  * `const a = 4 * 1024` becomes `4096`. `const a = f({ ...b })` becomes `const a = (() => f({ ...b }))()`, and the like for what a
- * class extends and for its static fields: a call is dropped where it is marked as pure, whatever happens inside, and a spread or
- * a getter is not.
+ * class extends, for its static fields, and for a class with a static block: a call is dropped where it is marked as pure, whatever
+ * happens inside, and a spread or a getter is not.
  */
 const wrapImpure: PluginObj = {
   visitor: {
     Program(program) {
+      const inCall = (path: NodePath, expression: t.Expression): void => {
+        const call = t.callExpression(t.arrowFunctionExpression([], expression), [])
+        path.replaceWith(t.addComment(call, "leading", "#__PURE__"))
+        path.skip()
+      }
       const wrap = (path: NodePath<t.Node | null | undefined>): void => {
         if (!path.isExpression() || path.isFunction() || path.isClass() || !mayRunCode(path)) return
         const { confident, value } = path.isBinaryExpression()
@@ -61,13 +70,18 @@ const wrapImpure: PluginObj = {
           path.replaceWith(t.numericLiteral(value))
           return
         }
-        const call = t.callExpression(t.arrowFunctionExpression([], path.node), [])
-        path.replaceWith(t.addComment(call, "leading", "#__PURE__"))
-        path.skip()
+        inCall(path, path.node)
       }
       program.traverse({
         Function: (path) => path.skip(),
-        VariableDeclarator: (path) => wrap(path.get("init")),
+        VariableDeclarator: (path) => {
+          const init = path.get("init")
+          const { id } = path.node
+          if (!hasStaticBlock(init) || !t.isIdentifier(id)) return wrap(init)
+          // In there it would lose the name that it has from the variable.
+          init.node.id ??= t.identifier(id.name)
+          inCall(init, init.node)
+        },
         Class: (path) => wrap(path.get("superClass")),
         ClassProperty: (path) => {
           if (path.node.static) wrap(path.get("value"))

@@ -38,8 +38,6 @@ const checkDeclarations = (folder: string): void => {
 
 /** Modules of which something stays, and why that is no loss. */
 const mayStay: ReadonlySet<string> = new Set([
-  // A static block makes its stack trace cheap; every program needs the class.
-  "protocol/dist/McpError.js",
   // A program, which nobody imports.
   "testing/dist/internal/stdioMain.js"
 ])

@@ -12,7 +12,7 @@ import type { Line } from "../line.ts"
 import type { Over, Run } from "./turn.ts"
 
 const acknowledged = Method.SubscriptionsAcknowledged.name
-const { name } = Method.SubscriptionsListen
+const name = Method.SubscriptionsListen.name
 
 const unanswered = Effect.fail(
   new ClientError({

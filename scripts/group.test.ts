@@ -1,0 +1,186 @@
+/** Two packages of a few modules each, grouped, and run from `node_modules` as an installed one is. */
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { execFileSync } from "node:child_process"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { annotate } from "./annotate.ts"
+import { cores, type File, group, read, type Room, schematic } from "./group.ts"
+import { leftover } from "./leftover.ts"
+
+const low = {
+  Word: "export class Word { text = \"word\" }\n",
+  Model: "import * as Schema from \"effect/Schema\"\nexport const model = Schema.String\n",
+  Spare: "import { Word } from \"./Word.js\"\nexport const spare = new Word()\n"
+}
+
+const high = {
+  Start:
+    "import { form } from \"./internal/form.js\"\nimport { make } from \"./internal/make.js\"\n/** Here it starts. */\n" +
+    "export const start = () => [form, make(\"start\")]\nexport const late = () => import(\"./Late.js\")\n",
+  Failure: "export class Failure extends Error { static { this.title = \"failure\" } }\n",
+  Other: "import { make } from \"./internal/shared.js\"\nexport const other = () => make()\n",
+  OnNode: "import \"node:os\"\nimport { make } from \"./internal/shared.js\"\nexport const onNode = () => make()\n",
+  Late: "import { Failure } from \"./Failure.js\"\nexport const late = () => new Failure()\n",
+  Types: "export {}\n",
+  "internal/form": "import { model } from \"@skein/low/Model\"\nexport const form = model\n",
+  "internal/make": "import { Word } from \"@skein/low/Word\"\nimport { Failure } from \"../Failure.js\"\n" +
+    "export const make = (name) => name === \"\" ? new Failure() : new Word()\n",
+  "internal/shared": "export const make = () => \"shared\"\n",
+  "bin/run": "#!/usr/bin/env node\nimport { start } from \"../Start.js\"\nconsole.log(start().length)\n"
+}
+
+let home = ""
+const folderOf = (name: string): string => join(home, "node_modules/@skein", name)
+const put = (path: string, text: string): void => {
+  const to = join(home, "node_modules/@skein", path)
+  mkdirSync(dirname(to), { recursive: true })
+  writeFileSync(to, text)
+}
+
+/** What a module is to a compiler: its source, its code, and a map from line to line. */
+const write = (name: string, modules: Readonly<Record<string, string>>): void => {
+  rmSync(folderOf(name), { recursive: true, force: true })
+  put(
+    `${name}/package.json`,
+    JSON.stringify({ name: `@skein/${name}`, type: "module", sideEffects: false, exports: { "./*": "./dist/*.js" } })
+  )
+  for (const [module, code] of Object.entries(modules)) {
+    const up = "../".repeat(module.split("/").length)
+    const mappings = code.trim().split("\n").map((_, line) => line === 0 ? "AAAA" : "AACA").join(";")
+    put(`${name}/src/${module}.ts`, code)
+    put(`${name}/.tsbuild/${module}.js`, `${code}//# sourceMappingURL=x.js.map\n`)
+    put(
+      `${name}/.tsbuild/${module}.js.map`,
+      JSON.stringify({ version: 3, names: [], sources: [`${up}src/${module}.ts`], mappings })
+    )
+  }
+}
+
+const groupAll = async (rooms: ReadonlyArray<Room>): Promise<Readonly<Record<string, ReadonlyArray<File>>>> => {
+  const [core, schemas] = [cores(rooms, { high: ["Start"] }), schematic(rooms)]
+  const [below, above] = await Promise.all(
+    ["low", "high"].map((name, at) => group(rooms[at]!, core.get(name)!, schemas.get(name)!))
+  )
+  return { low: below!, high: above! }
+}
+
+const readAll = (): Promise<ReadonlyArray<Room>> => Promise.all([read(folderOf("low")), read(folderOf("high"))])
+
+let files: Readonly<Record<string, ReadonlyArray<File>>> = {}
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), "skein-group-"))
+  write("low", low)
+  write("high", high)
+  put("../effect/package.json", JSON.stringify({ name: "effect", type: "module", exports: { "./*": "./*.js" } }))
+  put("../effect/Schema.js", "export const String = \"schema\"\n")
+  files = await groupAll(await readAll())
+  for (const name of ["low", "high"]) {
+    for (const { code, map, path } of files[name]!) {
+      put(`${name}/dist/${path}`, `${(await annotate(code, path, map)).code}\n`)
+    }
+  }
+})
+afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+const of = (name: string, path: string): File => files[name]!.find((file) => file.path === path)!
+
+const run = (program: string): unknown => {
+  const args = ["--input-type=module", "--eval", program]
+  return JSON.parse(execFileSync(process.execPath, args, { cwd: home, encoding: "utf8" }))
+}
+
+describe("the files of a package", () => {
+  it("what its heads load is its core, without a schema its base, in the packages below too", () => {
+    expect([...of("high", "internal/core.js").modules].toSorted()).toEqual(["Start", "internal/form"])
+    expect([...of("high", "internal/base.js").modules].toSorted()).toEqual(["Failure", "internal/make"])
+    // A file of one public module is that module's.
+    expect(of("low", "Model.js").modules).toEqual(["Model"])
+    expect(of("low", "Word.js").modules).toEqual(["Word"])
+  })
+
+  it("each module is in one file at most, and every public one has a file of its name", () => {
+    for (const [name, modules] of Object.entries({ low, high })) {
+      const all = files[name]!.flatMap((file) => file.modules)
+      expect(all).toHaveLength(new Set(all).size)
+      const named = Object.keys(modules).filter((module) => !module.startsWith("internal/"))
+      expect(files[name]!.map(({ path }) => path)).toEqual(expect.arrayContaining(named.map((each) => `${each}.js`)))
+    }
+  })
+
+  it("what others share is not of the core, and nothing of Node is", () => {
+    const shared = files["high"]!.find(({ modules }) => modules.includes("internal/shared"))!
+    expect(shared.modules).toEqual(["internal/shared"])
+    expect(of("high", "OnNode.js").code).toContain("node:os")
+    expect(files["high"]!.filter(({ code }) => code.includes("node:os"))).toHaveLength(1)
+  })
+
+  it("an import on demand stays one, by the public name", () => {
+    expect(of("high", "internal/core.js").code).toContain("import(\"../Late.js\")")
+    expect(of("high", "Late.js").modules).toEqual(["Late"])
+  })
+
+  it("nothing of another package is taken in, and one that is not of a core stays beside it", () => {
+    expect(of("high", "internal/core.js").code).toContain("from \"@skein/low/Model\"")
+    expect(of("low", "Spare.js").modules).toEqual(["Spare"])
+  })
+
+  it("comments and names stay, each part says its source, and a module of types is a module", () => {
+    const { code } = of("high", "internal/core.js")
+    expect(code).toContain("/** Here it starts. */")
+    expect(code).toContain("// src/Start.ts")
+    expect(code).not.toContain(".tsbuild")
+    expect(of("high", "Types.js").code).toBe("export {}\n")
+    expect(of("high", "bin/run.js").code).toMatch(/^#!\/usr\/bin\/env node\n/)
+  })
+
+  it("a map leads to the sources from where the file is", () => {
+    expect(of("high", "internal/core.js").map.sources).toEqual(["../../src/internal/form.ts", "../../src/Start.ts"])
+    expect(of("high", "Late.js").map.sources).toEqual(["../src/Late.ts"])
+  })
+
+  it("leave nothing in a bundle that uses nothing of them, of a class with a static block neither", async () => {
+    for (const file of ["base", "core"]) {
+      expect(await leftover(join(folderOf("high"), "dist/internal", `${file}.js`))).toBe("")
+    }
+  })
+
+  it("are the same each time", async () => {
+    expect(await groupAll(await readAll())).toEqual(files)
+  })
+})
+
+describe("what runs from them", () => {
+  it("is what was there: a class is one and the same by whatever module it comes, and keeps its name", () => {
+    expect(run(`
+      import { late, start } from "@skein/high/Start"
+      import { Failure } from "@skein/high/Failure"
+      import { Word } from "@skein/low/Word"
+      import { spare } from "@skein/low/Spare"
+      const failure = (await late()).late()
+      console.log(JSON.stringify([
+        start()[0], start()[1] instanceof Word, spare instanceof Word, failure instanceof Failure, Failure.name, Failure.title
+      ]))
+    `)).toEqual(["schema", true, true, true, "Failure", "failure"])
+    const program = join(folderOf("high"), "dist/bin/run.js")
+    expect(execFileSync(process.execPath, [program], { encoding: "utf8" })).toBe("2\n")
+  })
+
+  it("loads nothing of a schema with a module that needs none", () => {
+    const count = `
+      import { registerHooks } from "node:module"
+      const loaded = []
+      registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) })
+      await import("@skein/high/Failure")
+      console.log(JSON.stringify(loaded.filter((url) => url.includes("effect/") || url.includes("core.js"))))
+    `
+    expect(run(count)).toEqual([])
+  })
+})
+
+describe("a core", () => {
+  it("may load nothing of Node", async () => {
+    const rooms = await readAll()
+    expect(() => cores(rooms, { high: ["OnNode"] })).toThrow("high: OnNode is of the core, and loads node:os")
+  })
+})
