@@ -1,8 +1,8 @@
 /**
  * The actor of one connection: it runs what the other side asks, and asks the other side.
  *
- * A peer is one parked fiber and a few fields. It has no mailbox, because a connection delivers its messages one by one
- * already, and nothing is allocated while it is idle. Each request of the other side is an `Exchange`, a fiber that ends with
+ * A peer is a few fields, and no fiber while it is idle. It has no mailbox, because a connection delivers its messages one by one
+ * already. Each request of the other side is an `Exchange`, a fiber that ends with
  * the peer at the latest; each own request waits in a table with one timer for all.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
@@ -97,13 +97,14 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
   readonly #options: Options<R>
   readonly #connection: Connection
   readonly #limits: Limits.Resolved
-  readonly #life: Fiber.Fiber<SessionEnd>
   readonly #requests: Requests<R>
   #calls: Calls | undefined = undefined
   #notices: Notices | undefined = undefined
   #scope: Scope.Closeable | undefined = undefined
   #end: SessionEnd | undefined = undefined
-  #wake: ((end: Effect.Effect<SessionEnd>) => void) | undefined = undefined
+  // What winds it down, once it has ended, and who waits for that.
+  #last: Fiber.Fiber<SessionEnd> | undefined = undefined
+  #awaiting: Set<(end: Effect.Effect<SessionEnd>) => void> | undefined = undefined
   #idle: ((done: Effect.Effect<void>) => void) | undefined = undefined
   #paused = false
   // Requests and notifications that are in the part of their handler that comes before it suspends.
@@ -116,12 +117,6 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
     this.#limits = limits
     this.#context = context
     this.#requests = new Requests(this, options.connection, options.dispatch, context, limits)
-    this.#life = this.fork(Effect.flatMap(
-      Effect.callback<SessionEnd>((resume) => {
-        this.#wake = resume
-      }),
-      (end) => Effect.as(this.#windDown, end)
-    ))
     this.#connection.open(this)
   }
 
@@ -162,11 +157,19 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
     this.#draining = end._tag === "Ended"
     this.#flow()
     this.#calls?.end(end)
-    this.#wake?.(Effect.succeed(end))
+    const last = this.#last = this.fork(Effect.as(this.#windDown, end))
+    const awaiting = this.#awaiting ?? []
+    this.#awaiting = undefined
+    for (const resume of awaiting) resume(Fiber.join(last))
   }
 
   get ended(): Effect.Effect<SessionEnd> {
-    return Fiber.join(this.#life)
+    return Effect.callback((resume) => {
+      if (this.#last !== undefined) return resume(Fiber.join(this.#last))
+      const awaiting = this.#awaiting ??= new Set()
+      awaiting.add(resume)
+      return Effect.sync(() => void awaiting.delete(resume))
+    })
   }
 
   get scope(): Scope.Scope {

@@ -13,6 +13,7 @@ import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"
 import * as Scope from "effect/Scope"
+import * as TestClock from "effect/testing/TestClock"
 import { census, pair, settle } from "./kit.ts"
 
 /** A seeded source of chance (mulberry32), so that a failure can be run again. */
@@ -203,7 +204,7 @@ describe("after 10,000 sessions with random calls, cancellations and disconnects
 })
 
 describe("an idle session", () => {
-  it.live("has one fiber, and no timer; a call adds one timer, and the end takes everything away", () =>
+  it.live("has no fiber, and no timer; a call adds one timer, and the end takes everything away", () =>
     Effect.gen(function*() {
       const { counts, service } = census()
       const { alive } = yield* timers
@@ -212,13 +213,26 @@ describe("an idle session", () => {
         Effect.provideService(Scope.Scope, scope),
         Effect.provideService(Metric.FiberRuntimeMetrics, service)
       )
-      expect([counts.alive, alive.size]).toEqual([2, 0])
+      expect([counts.alive, alive.size]).toEqual([0, 0])
       for (let n = 0; n < 100; n++) yield* left.request("ping")
-      expect([counts.alive, alive.size]).toEqual([3, 1])
+      expect([counts.alive, alive.size]).toEqual([1, 1])
       yield* right.request("ping")
-      expect([counts.alive, alive.size]).toEqual([4, 2])
+      expect([counts.alive, alive.size]).toEqual([2, 2])
       yield* Scope.close(scope, Exit.void)
       yield* settle
       expect([counts.alive, alive.size]).toEqual([0, 0])
+    }))
+
+  it.effect("is rid of the timer of its calls five seconds after the first of them, whatever their timeout", () =>
+    Effect.gen(function*() {
+      const { counts, service } = census()
+      const [left] = yield* Effect.provideService(pair(), Metric.FiberRuntimeMetrics, service)
+      yield* left.request("ping")
+      yield* TestClock.adjust(4_999)
+      expect(counts.alive).toBe(1)
+      yield* TestClock.adjust(1)
+      expect(counts.alive).toBe(0)
+      yield* left.request("ping")
+      expect(counts.alive).toBe(1)
     }))
 })

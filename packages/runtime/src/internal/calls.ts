@@ -1,8 +1,8 @@
 /**
  * The requests that this side sent and that wait for an answer.
  *
- * One timer fiber serves them all. It sleeps until the earliest deadline that it was told of, so that it need not be touched
- * when an answer comes; it ends there if nothing waits any more, and with the peer at the latest.
+ * One timer fiber serves them all. It sleeps until the earliest deadline that it was told of, or for a few seconds at most, so that
+ * it need not be touched when an answer comes; it ends there if nothing waits any more, and with the peer at the latest.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
@@ -50,6 +50,9 @@ export interface Host {
 }
 
 const settled = Effect.void
+
+// How long the timer sleeps at most, in milliseconds: so long after the last answer an idle peer is rid of it.
+const maxSleep = 5_000
 
 /** Which option of a call its deadline comes from. */
 const bound = ({ deadline, maxTimeout, startedAt, timeout }: Call): string =>
@@ -244,8 +247,9 @@ export class Calls {
   #arm(deadline: number): void {
     if (deadline >= this.#wakeAt) return
     this.#timer?.interruptUnsafe()
-    this.#wakeAt = deadline
-    const wait = Duration.millis(deadline - this.#host.now())
+    const now = this.#host.now()
+    this.#wakeAt = Math.min(deadline, now + maxSleep)
+    const wait = Duration.millis(this.#wakeAt - now)
     this.#timer = this.#host.fork(Effect.andThen(Effect.sleep(wait), Effect.sync(() => this.#sweep())))
   }
 
