@@ -43,7 +43,8 @@ const road = (url: URL, settings: Resolved) =>
       refused: (id, error) => tell({ refused: id, error }),
       missed: () => {},
       end: (end) => tell({ end }),
-      maxMessage: settings.maxMessage
+      maxMessage: settings.maxMessage,
+      refusalTimeout: settings.refusalTimeout
     }
     const next = Effect.callback<Told>((resume) => {
       wake = () => {

@@ -28,6 +28,7 @@ export class HttpConnection implements Connection, Road {
   readonly url: URL
   readonly exchange: Road["exchange"]
   readonly maxMessage: number
+  readonly refusalTimeout: number
   readonly #settings: Resolved
   readonly #wire: Wire
   readonly #legacy: OpenLane
@@ -45,6 +46,7 @@ export class HttpConnection implements Connection, Road {
   constructor(wire: Wire, settings: Resolved, context: Context.Context<never>, legacy: OpenLane) {
     this.url = settings.url
     this.maxMessage = settings.maxMessage
+    this.refusalTimeout = settings.refusalTimeout
     this.exchange = exchanger(wire, settings)
     this.#settings = settings
     this.#wire = wire

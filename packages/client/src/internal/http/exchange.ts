@@ -108,8 +108,9 @@ export const exchanger = (wire: Wire, settings: Resolved): Road["exchange"] => {
     challenges: number
   ): Effect.Effect<A, E | TransportError> => {
     const taken = renewals
-    const watched = (reply: WireReply): Effect.Effect<A | Again, E | TransportError> => {
+    const watched = (reply: WireReply, sent?: Headers): Effect.Effect<A | Again, E | TransportError> => {
       const { status } = reply
+      if (sent !== undefined) reply.sent = sent
       if (status >= 300 && status < 400) {
         const url = redirected(request, reply, redirects, maxRedirects)
         return url instanceof TransportError
@@ -128,8 +129,8 @@ export const exchanger = (wire: Wire, settings: Resolved): Road["exchange"] => {
     }
     const ready = dressed(request)
     const made = Effect.isEffect(ready)
-      ? Effect.flatMap(ready, (request) => wire.exchange(request, watched))
-      : wire.exchange(ready, watched)
+      ? Effect.flatMap(ready, (request) => wire.exchange(request, (reply) => watched(reply, request.headers)))
+      : wire.exchange(ready, fixed === undefined ? watched : (reply) => watched(reply, ready.headers))
     return Effect.flatMap(
       made,
       (done) =>

@@ -49,4 +49,6 @@ export interface Road {
   readonly end: (end: End) => void
   /** Bytes in one message, or in one event of a stream. */
   readonly maxMessage: number
+  /** Milliseconds for the body of a refusal. */
+  readonly refusalTimeout: number
 }

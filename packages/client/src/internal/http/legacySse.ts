@@ -28,18 +28,21 @@ const grace = 1_000
 
 const lost = (message: string, cause?: unknown) => new TransportError({ reason: "Lost", message, cause })
 
+// An event came, so that the stream was there.
+const ok = { status: 200 }
+
 /**
  * The address that an `endpoint` event names. One at another origin would be given the credentials of the host, and whatever it
  * says to the server.
  */
 const endpointOf = (data: string, stream: URL): URL | TransportError => {
   const url = URL.parse(data, stream.href)
-  if (url === null) return unusable(200, "an endpoint that is no URL", data)
+  if (url === null) return unusable(ok, "an endpoint that is no URL", data)
   // A `blob:` has the origin of what stands in it.
   if (url.origin !== stream.origin || url.protocol !== stream.protocol) {
-    return unusable(200, "an endpoint of another origin, which is not spoken to", url.origin)
+    return unusable(ok, "an endpoint of another origin, which is not spoken to", url.origin)
   }
-  if (url.username !== "" || url.password !== "") return unusable(200, "an endpoint with a user and a password")
+  if (url.username !== "" || url.password !== "") return unusable(ok, "an endpoint with a user and a password")
   url.hash = ""
   return url
 }
@@ -162,7 +165,7 @@ class LegacySse implements Lane {
 
   /** An error of the protocol may stand in the response, though it should come on the stream. */
   #refusal(reply: WireReply, id: JsonRpc.Id): Effect.Effect<void, TransportError> {
-    return Effect.flatMap(errorText(reply, this.#road.maxMessage), (text) => {
+    return Effect.flatMap(errorText(reply, this.#road), (text) => {
       const failure = failureIn(text)
       if (failure === undefined || reply.status === 401 || reply.status === 403) {
         return Effect.flatMap(refusal(reply, text, failure), Effect.fail)
@@ -180,14 +183,14 @@ const listen = (
   road.exchange({ method: "GET", url: road.url, headers: { accept: "text/event-stream" } }, (reply) => {
     if (!is2xx(reply)) {
       return Effect.flatMap(
-        errorText(reply, road.maxMessage),
+        errorText(reply, road),
         (text) => Effect.flatMap(refusal(reply, text, failureIn(text)), Effect.fail)
       )
     }
     const type = mediaType(reply)
     return type === "text/event-stream"
       ? reply.pieces(onText)
-      : Effect.fail(unusable(reply.status, `${type === "" ? "no media type" : type} instead of a stream of events`))
+      : Effect.fail(unusable(reply, `${type === "" ? "no media type" : type} instead of a stream of events`))
   })
 
 /**

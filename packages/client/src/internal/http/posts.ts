@@ -101,7 +101,7 @@ export class Posts {
   #accepted(reply: WireReply): Effect.Effect<void, TransportError> {
     // What is read to its end leaves the connection for the next request.
     return Effect.flatMap(
-      errorText(reply, this.#settings.maxMessage),
+      errorText(reply, this.#settings),
       (text) =>
         reply.status >= 200 && reply.status < 300
           ? Effect.void

@@ -5,6 +5,8 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import { TransportError } from "@skein/runtime/Connection"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import { redacted } from "./echo.ts"
+import type { Road } from "./lane.ts"
 import type { WireReply } from "./wire.ts"
 
 // How much of a body a message quotes, in characters.
@@ -42,8 +44,11 @@ const passing = new Set([408, 425, 429, 500, 502, 503, 504])
 /** Whether a status says that the same request may be answered otherwise a little later. */
 export const mayPass = (status: number): boolean => passing.has(status)
 
-const quote = (text: string): string => {
-  const line = text.slice(0, 4 * quoted).replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim()
+/** What answers a request, as far as it matters for what is said of it. */
+type Answered = Pick<WireReply, "status" | "sent">
+
+const quote = (text: string, { sent }: Answered): string => {
+  const line = redacted(text, sent).slice(0, 4 * quoted).replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim()
   if (line === "") return ""
   return `: ${line.length > quoted ? `${line.slice(0, quoted)}…` : line}`
 }
@@ -63,11 +68,21 @@ export const mediaType = (reply: WireReply): string => {
   return (end === -1 ? header : header.slice(0, end)).trim().toLowerCase()
 }
 
-/** The body of an error, as far as it can be had: a stream may never end. */
-export const errorText = (reply: WireReply, maxMessage: number): Effect.Effect<string> =>
-  mediaType(reply) === "text/event-stream"
-    ? Effect.succeed("")
-    : Effect.orElseSucceed(reply.text(maxMessage), () => "")
+const enough = new TransportError({ reason: "Lost", message: "The body is longer than what is read of it" })
+
+/** The body of an error, as far as it can be had within `refusalTimeout`: it may never end. Of a stream nothing is read. */
+export const errorText = (
+  reply: WireReply,
+  { maxMessage, refusalTimeout }: Pick<Road, "maxMessage" | "refusalTimeout">
+): Effect.Effect<string> => {
+  if (mediaType(reply) === "text/event-stream") return Effect.succeed("")
+  let text = ""
+  const read = reply.pieces((piece) => {
+    text += piece.slice(0, maxMessage - text.length)
+    return text.length < maxMessage ? undefined : enough
+  })
+  return Effect.map(Effect.timeoutOption(Effect.ignore(read), refusalTimeout), () => text)
+}
 
 /** The error of the protocol that a body holds, if it holds one. */
 export const failureIn = (text: string): JsonRpc.Failure | undefined => {
@@ -82,7 +97,7 @@ export const refusal = (reply: WireReply, text: string, failure?: JsonRpc.Failur
     const after = retryAfter(reply.header("retry-after"), now)
     return new TransportError({
       reason: "Refused",
-      message: `The server answered with status ${reply.status}${quote(failure?.error.message ?? text)}`,
+      message: `The server answered with status ${reply.status}${quote(failure?.error.message ?? text, reply)}`,
       status: reply.status,
       retryAfter: after,
       undelivered: isTurnedAway(reply.status, after) ? true : undefined
@@ -90,5 +105,11 @@ export const refusal = (reply: WireReply, text: string, failure?: JsonRpc.Failur
   })
 
 /** The error for a response of a status 2xx that does not answer the request. */
-export const unusable = (status: number, what: string, text = ""): TransportError =>
-  new TransportError({ reason: "Refused", message: `The server answered with ${what}${quote(text)}`, status })
+export const unusable = (reply: Answered, what: string, text = ""): TransportError => {
+  const { status } = reply
+  return new TransportError({
+    reason: "Refused",
+    message: `The server answered with ${what}${quote(text, reply)}`,
+    status
+  })
+}

@@ -10,7 +10,7 @@ import { ask, type EventStream, Final, follow, type Following } from "./stream.t
 import type { WireReply } from "./wire.ts"
 
 const refusalOf = (road: Road, reply: WireReply): Effect.Effect<TransportError> =>
-  Effect.flatMap(errorText(reply, road.maxMessage), (text) => refusal(reply, text))
+  Effect.flatMap(errorText(reply, road), (text) => refusal(reply, text))
 
 /** How the stream of a request goes on until `over`. `gone` hears that it was asked for in a session that is gone. */
 export const resuming = (

@@ -60,6 +60,11 @@ export interface Settings {
   /** The longest answer, and the longest event of a stream, in bytes: 4 MiB by default. What is longer fails its request. */
   readonly maxMessage?: number | undefined
   /**
+   * How long the body of a refusal, or of what is no answer of the protocol, is read: 5 seconds by default. What has come by then
+   * counts, and the exchange is aborted.
+   */
+  readonly refusalTimeout?: Duration.Input | undefined
+  /**
    * How long the end of the connection may take, in which what was sent last gets out and the session is deleted: 1 second by
    * default. What takes longer is aborted; with 0 nothing is said any more.
    */
@@ -106,6 +111,7 @@ export interface Resolved {
   readonly maxChallenges: number
   readonly maxRedirects: number
   readonly maxMessage: number
+  readonly refusalTimeout: number
   readonly closeGrace: number
   readonly maxPosts: number
   readonly maxUntaken: number
@@ -186,6 +192,7 @@ export const resolve = (settings: Settings, context: Context.Context<never>): Re
     maxChallenges: settings.maxChallenges ?? 3,
     maxRedirects: settings.maxRedirects ?? 3,
     maxMessage: settings.maxMessage ?? 4 * 1024 * 1024,
+    refusalTimeout: millis(settings.refusalTimeout, 5_000),
     closeGrace: millis(settings.closeGrace, 1_000),
     maxPosts: settings.maxPosts ?? 64,
     maxUntaken: settings.maxUntaken ?? 1_024,

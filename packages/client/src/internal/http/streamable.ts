@@ -167,36 +167,35 @@ export class Streamable implements Lane {
 
   #onReply(pending: Pending, reply: WireReply): Effect.Effect<Rest, TransportError> {
     const { status } = reply
-    const { maxMessage } = this.#settings
     if (status < 200 || status >= 300) {
-      return Effect.flatMap(errorText(reply, maxMessage), (text) => this.#onError(pending, reply, text))
+      return Effect.flatMap(errorText(reply, this.#settings), (text) => this.#onError(pending, reply, text))
     }
     pending.taken = true
     if (pending.request.method === initialize && !this.#session.learn(reply)) {
-      return Effect.fail(unusable(status, "a session id that is none"))
+      return Effect.fail(unusable(reply, "a session id that is none"))
     }
     const type = mediaType(reply)
     if (type === "text/event-stream") return this.#onStream(pending, reply)
     if (type === "application/json") {
-      return Effect.flatMap(reply.text(maxMessage), (text) => this.#onBody(pending, status, text))
+      return Effect.flatMap(reply.text(this.#settings.maxMessage), (text) => this.#onBody(pending, reply, text))
     }
-    return Effect.flatMap(errorText(reply, maxMessage), (text) => {
+    return Effect.flatMap(errorText(reply, this.#settings), (text) => {
       const what = text === ""
         ? `an empty body (status ${status})`
         : `the content type ${JSON.stringify(type.slice(0, 64))}`
-      return Effect.fail(unusable(status, what, text))
+      return Effect.fail(unusable(reply, what, text))
     })
   }
 
-  #onBody(pending: Pending, status: number, text: string): Effect.Effect<Rest, TransportError> {
+  #onBody(pending: Pending, reply: WireReply, text: string): Effect.Effect<Rest, TransportError> {
     const message = JsonRpc.parseText(text)
     if (message._tag === "Invalid" && !message.answer) {
-      return Effect.fail(unusable(status, text === "" ? "an empty body" : "what is no JSON-RPC message", text))
+      return Effect.fail(unusable(reply, text === "" ? "an empty body" : "what is no JSON-RPC message", text))
     }
     this.#deliver(message, pending)
     return pending.answered
       ? Effect.undefined
-      : Effect.fail(unusable(status, "a message that does not answer the request", text))
+      : Effect.fail(unusable(reply, "a message that does not answer the request", text))
   }
 
   #onStream(pending: Pending, reply: WireReply): Effect.Effect<Rest, TransportError> {

@@ -15,6 +15,8 @@ export interface WireRequest {
 /** What came back. The body is read once, by one of the two, or not at all. */
 export interface WireReply {
   readonly status: number
+  /** What it was asked with, where headers of the host's are among that: none of it is quoted. The exchange sets it. */
+  sent?: Headers | undefined
   /** A header, by its name in lower case. */
   readonly header: (name: string) => string | undefined
   /** The whole body. One of more bytes than that fails with `Lost`. */

@@ -1,0 +1,136 @@
+/** Bodies of refusals, and of what is no answer: how long they are read, and what of them is quoted. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Redacted from "effect/Redacted"
+import * as TestClock from "effect/testing/TestClock"
+import * as Client from "../../src/Client.ts"
+import * as Credentials from "../../src/Credentials.ts"
+import * as Http from "../../src/Http.ts"
+import * as NodeHttp from "../../src/NodeHttp.ts"
+import { connected, entered, event, type Hit, note, served, session, settle, until } from "./support/script.ts"
+
+/** Says a little, and never ends. */
+const endless = (hit: Hit, status: number, type: string): void => {
+  hit.response.writeHead(status, { "content-type": type })
+  hit.response.write("<p>Who are you")
+}
+
+const transports = [["Http", Http.transport], ["NodeHttp", NodeHttp.transport]] as const
+
+describe("the body of a refusal that never ends", () => {
+  it.effect("does not keep from the host that the server's own stream cannot be had", () =>
+    Effect.gen(function*() {
+      const server = yield* served(session((hit) => hit.result(), {
+        listen: (hit) => endless(hit, 405, "text/plain")
+      }))
+      const { told } = yield* entered({ url: server.url })
+      yield* until(() => server.by("GET").length === 1)
+      yield* settle
+      yield* TestClock.adjust("4999 millis")
+      yield* settle
+      assert.lengthOf(told.gaps, 0)
+      yield* TestClock.adjust("1 millis")
+      yield* until(() => told.gaps.length === 1)
+      assert.deepInclude(told.gaps[0], { reason: "Refused", status: 405 })
+      assert.include(told.gaps[0]!.message, "<p>Who are you")
+      yield* until(() => server.by("GET")[0]!.left)
+    }).pipe(Effect.scoped))
+
+  it.effect("does not keep a stream that is resumed with no stream from its end", () =>
+    Effect.gen(function*() {
+      const server = yield* served(session((hit) => {
+        if (hit.method === "POST") return hit.stream(event(note(1), "e-1")).end()
+        endless(hit, 200, "text/html")
+      }))
+      const { request, told } = yield* entered({ url: server.url, refusalTimeout: "2 seconds" })
+      request(1, "tools/call", { name: "t" })
+      const resumed = () => server.by("GET").filter(({ headers }) => headers["last-event-id"] === "e-1")
+      yield* until(() => server.by("POST").length === 3)
+      yield* settle
+      yield* TestClock.adjust("1 second")
+      yield* until(() => resumed().length === 1)
+      yield* settle
+      assert.isUndefined(told.error(1))
+      yield* TestClock.adjust("2 seconds")
+      yield* until(() => told.error(1) !== undefined)
+      assert.include(told.error(1)!.message, "could not be resumed")
+    }).pipe(Effect.scoped))
+
+  for (const [name, transport] of transports) {
+    for (const [status, type] of [[200, "text/html"], [500, "text/plain"], [401, "application/json"]] as const) {
+      it.effect(`${name}: nor a call whose answer is ${type} (${status}); what has come is quoted`, () =>
+        Effect.gen(function*() {
+          const server = yield* served(session((hit) => endless(hit, status, type)))
+          const client = yield* Client.make(transport({ url: server.url, closeGrace: 0, listen: false }), {
+            revisions: ["2025-11-25"],
+            enforceCapabilities: false
+          })
+          const called = () => server.hits.find(({ json }) => json?.method === "tools/call")
+          const call = yield* Effect.forkScoped(Effect.flip(client.callTool("t")), { startImmediately: true })
+          yield* until(() => called() !== undefined)
+          yield* settle
+          yield* TestClock.adjust("5 seconds")
+          yield* until(() => call.pollUnsafe() !== undefined)
+          const error = yield* Fiber.join(call)
+          assert.strictEqual(error.reason, status === 401 ? "Unauthorized" : "Refused")
+          assert.include(error.message, "Who are you")
+          yield* until(() => called()!.left)
+        }).pipe(Effect.scoped))
+    }
+  }
+
+  it.effect("of more than maxMessage is quoted as far as that", () =>
+    Effect.gen(function*() {
+      const server = yield* served(session((hit) => hit.reply(500, `Oh no! ${"x".repeat(5_000)}`)))
+      const { request, told } = yield* entered({ url: server.url, maxMessage: 1_000 })
+      request(1, "tools/list")
+      yield* until(() => told.error(1) !== undefined)
+      assert.include(told.error(1)!.message, "Oh no!")
+    }).pipe(Effect.scoped))
+})
+
+describe("a refusal that repeats what it was sent", () => {
+  const token = "s3cr3t-t0ken-of-mine"
+  const echo = (hit: Hit): string =>
+    `I do not know ${hit.headers.authorization}, nor ${token} nor ${hit.headers["x-api-key"]}, in ${
+      hit.headers["x-env"]
+    }`
+
+  for (const [name, transport] of transports) {
+    for (
+      const [what, say] of [
+        ["a text", (hit: Hit) => hit.reply(403, echo(hit), { "content-type": "text/plain" })],
+        ["an error", (hit: Hit) => hit.say({ jsonrpc: "2.0", error: { code: -32_600, message: echo(hit) } }, {}, 403)],
+        ["no answer", (hit: Hit) => hit.reply(200, echo(hit), { "content-type": "text/html" })],
+        ["no message", (hit: Hit) => hit.reply(200, echo(hit), { "content-type": "application/json" })]
+      ] as const
+    ) {
+      it.effect(`${name}: ${what} is quoted without the credentials`, () =>
+        Effect.gen(function*() {
+          const server = yield* served(session(say))
+          const client = yield* Client.make(
+            transport({
+              url: server.url,
+              closeGrace: 0,
+              listen: false,
+              headers: { "X-Api-Key": "key/with+signs=", "x-env": "test" },
+              credentials: Credentials.bearer(Redacted.make(token))
+            }),
+            { revisions: ["2025-11-25"], enforceCapabilities: false }
+          )
+          const { message } = yield* Effect.flip(client.callTool("t"))
+          assert.include(message, "I do not know [redacted], nor [redacted] nor [redacted], in test")
+        }).pipe(Effect.scoped))
+    }
+  }
+
+  it.effect("of headers that are fixed alike, and what is no header of the host's stays", () =>
+    Effect.gen(function*() {
+      const server = yield* served((hit) => hit.reply(500, `${hit.headers["x-key"]} ${hit.headers["content-type"]}`))
+      const { request, told } = yield* connected({ url: server.url, headers: { "x-key": `${token} ${token}-2` } })
+      request(1, "tools/list")
+      yield* until(() => told.error(1) !== undefined)
+      assert.include(told.error(1)!.message, ": [redacted] application/json")
+    }).pipe(Effect.scoped))
+})
