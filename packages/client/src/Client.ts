@@ -46,7 +46,6 @@ import type { Change, Filter, Options as ChangesOptions } from "./Changes.ts"
 import type { ClientError } from "./ClientError.ts"
 import type { Detection } from "./Detection.ts"
 import { announce } from "./internal/announce.ts"
-import * as Answers from "./internal/answers.ts"
 import { ClientImpl } from "./internal/client.ts"
 import { ClientDesk } from "./internal/desk.ts"
 import * as Keeper from "./internal/keeper.ts"
@@ -128,6 +127,11 @@ export interface Options {
    * headers, whether they are repeatable): 10,000 by default. Of more, the one that was listed first is forgotten.
    */
   readonly maxTools?: number | undefined
+  /**
+   * How long the `outputSchema`s that are remembered may be all together, in UTF-16 units of JSON: 16 Mi by default. What tools beyond
+   * that answer is not checked, and the log says so. One that is too long for `validateOutput` is not remembered at all.
+   */
+  readonly maxOutputSchemas?: number | undefined
   /**
    * Whether a connection that is lost is opened anew, and how: by default as the transport does, with the policy's own defaults. HTTP
    * does; a process that dies stays dead, unless this is `true` or a policy. The first connection is opened once.
@@ -300,7 +304,7 @@ export const make = (transport: Transport, options: Options = {}): Effect.Effect
     const scope = yield* Effect.scope
     // What a client runs by itself is no business of the scope that was there.
     const context = Context.omit(Scope.Scope)(yield* Effect.context<never>())
-    const desk = new ClientDesk(transport, options, yield* Answers.make(options), context, scope)
+    const desk = new ClientDesk(transport, options, context, scope)
     desk.keeper = yield* Keeper.make(desk)
     yield* announce(desk.keeper.last, desk.answers.capabilities, options.label)
     return new ClientImpl(desk)

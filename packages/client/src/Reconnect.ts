@@ -47,8 +47,7 @@ export interface Resolved {
   readonly maxRetryAfter: number
 }
 
-/** Fills the defaults in. */
-export const resolve = (policy: Policy = {}): Resolved => ({
+const fill = (policy: Policy): Resolved => ({
   initialDelay: Duration.toMillis(policy.initialDelay ?? 500),
   factor: policy.factor ?? 2,
   maxDelay: Duration.toMillis(policy.maxDelay ?? 30_000),
@@ -57,6 +56,11 @@ export const resolve = (policy: Policy = {}): Resolved => ({
   stableAfter: Duration.toMillis(policy.stableAfter ?? 30_000),
   maxRetryAfter: Duration.toMillis(policy.maxRetryAfter ?? 600_000)
 })
+
+const defaults = fill({})
+
+/** Fills the defaults in. */
+export const resolve = (policy?: Policy): Resolved => policy === undefined ? defaults : fill(policy)
 
 /**
  * How long to wait before an attempt, in milliseconds. Attempts count from 1; `random` is at least 0 and below 1; `retryAfter` is

@@ -40,6 +40,8 @@ export interface Options<R> {
   readonly onNotification?:
     | ((peer: Peer, notification: JsonRpc.Notification) => Effect.Effect<void, never, R> | void)
     | undefined
+  /** Hears the end of the session, when everything that ran in it is over: see {@link Peer.ended}. */
+  readonly onEnded?: ((end: SessionEnd) => void) | undefined
   /** Hears that notifications may have been missed; with an error, that no more will come unasked. See `Receiver`. */
   readonly onMissed?: ((error: TransportError | undefined) => void) | undefined
   /**
@@ -161,6 +163,7 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
     const awaiting = this.#awaiting ?? []
     this.#awaiting = undefined
     for (const resume of awaiting) resume(Fiber.join(last))
+    if (this.#options.onEnded !== undefined) last.addObserver(() => this.#options.onEnded!(end))
   }
 
   get ended(): Effect.Effect<SessionEnd> {

@@ -10,6 +10,7 @@ import * as Method from "@skein/protocol/Method"
 import type { Answer, Dispatcher, Exchange } from "@skein/runtime/Exchange"
 import * as Limits from "@skein/runtime/Limits"
 import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
@@ -110,12 +111,18 @@ const reply = (
 /** See the module's text. */
 export class Answers {
   readonly #services: Services
-  readonly #bounds: Bounds & { readonly maxTimeout: number }
+  readonly #options: Options
   #visits: Visits | undefined = undefined
 
-  constructor(services: Services, { limits, maxQuestions = 32, questionConcurrency = 8 }: Options) {
-    this.#services = services
-    this.#bounds = { maxQuestions, questionConcurrency, maxTimeout: Limits.resolve(limits).maxTimeout }
+  /** Answers as the services say that are in the context. */
+  constructor(context: Context.Context<never>, options: Options) {
+    this.#services = provided(context, options.label)
+    this.#options = options
+  }
+
+  get #bounds(): Bounds {
+    const { maxQuestions = 32, questionConcurrency = 8 } = this.#options
+    return { maxQuestions, questionConcurrency }
   }
 
   /** What is declared: what is provided. */
@@ -141,7 +148,7 @@ export class Answers {
     // All of them are looked at before the first is put: nobody is asked in vain.
     for (const [key, question] of entries) {
       const asked = { key, question, method }
-      const ready = put(this.#services, question, asker)
+      const ready = put(this.#services, question, asker, entries.length)
       if (Result.isFailure(ready)) return Effect.fail(failed(asked, ready.failure))
       replies.push(reply(asked, ready.success))
     }
@@ -167,7 +174,7 @@ export class Answers {
         error,
         askerOf(this.#services, agreement.info, revision, method),
         this.#bounds,
-        options.maxTimeout ?? this.#bounds.maxTimeout
+        options.maxTimeout ?? Limits.resolve(this.#options.limits).maxTimeout
       ))
   }
 
@@ -187,7 +194,3 @@ export class Answers {
       ))
   }
 }
-
-/** The answers that the services of the host give. */
-export const make = (options: Options = {}): Effect.Effect<Answers> =>
-  Effect.map(provided(options.label), (services) => new Answers(services, options))

@@ -11,6 +11,7 @@ import type { Connection, Transport, TransportError } from "@skein/runtime/Conne
 import type { Caller, Dispatcher } from "@skein/runtime/Exchange"
 import type * as Limits from "@skein/runtime/Limits"
 import * as Peer from "@skein/runtime/Peer"
+import type { SessionEnd } from "@skein/runtime/Session"
 import type * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -26,7 +27,8 @@ import { Guard, type Watch } from "./guard.ts"
 import { read } from "./detected.ts"
 import { type Agreement, initialize, mayInitialize, probe, probes, resume, type Settings } from "./handshake.ts"
 import { fromConnect, isRefuted } from "./handshakeFailure.ts"
-import type { Line } from "./line.ts"
+import type { Owned } from "./keeper.ts"
+import type { Line, Owner } from "./line.ts"
 import type { Notices } from "./notices.ts"
 import { decode } from "./notification.ts"
 
@@ -96,6 +98,8 @@ class Connected implements Line, Watch, Peer.Options<never> {
   readonly #info: Implementation | undefined
   readonly #mayInitialize: boolean
   #agreement: Agreement | undefined = undefined
+  #owner: Owner | undefined = undefined
+  #end: SessionEnd | undefined = undefined
 
   constructor(connection: Connection, shared: Shared, options: Setup, settings: Settings) {
     this.connection = new Guard(connection, this)
@@ -142,6 +146,11 @@ class Connected implements Line, Watch, Peer.Options<never> {
     if (this.modern) this.stamp = stamper(this.#info, this.#shared.answers, this.revision, level)
   }
 
+  watch(owner: Owner): void {
+    if (this.#end !== undefined) return owner.over(this, this.#end)
+    this.#owner = owner
+  }
+
   // ---- what the guard asks
 
   get spoken(): Revision.Revision | undefined {
@@ -170,22 +179,29 @@ class Connected implements Line, Watch, Peer.Options<never> {
     return Effect.logWarning(`${message.method} was dropped: ${decoded.failure}`)
   }
 
+  onEnded(end: SessionEnd): void {
+    this.#end = end
+    this.#owner?.over(this, end)
+  }
+
   onMissed(error: TransportError | undefined): void {
     this.deaf = error
     if (this.#agreement !== undefined) this.#shared.missed(error)
   }
 }
 
-/** One connection and its handshake, in a scope of its own, so that a failed one is closed before the next is opened. */
+/** One connection and its handshake, in a scope of its own, which is closed before this fails. */
 const attempt = (
   shared: Shared,
   connecting: Transport["connect"],
   options: Setup,
   settings: Settings,
-  handshake: Handshake
-): Effect.Effect<Line, ClientError, Scope.Scope> =>
-  Effect.gen(function*() {
-    const scope = yield* Scope.fork(yield* Effect.scope)
+  handshake: Handshake,
+  owned: Owned
+): Effect.Effect<Line, ClientError> =>
+  Effect.suspend(() => {
+    const scope = Scope.makeUnsafe()
+    owned(scope)
     const opening = Effect.gen(function*() {
       const connection = yield* Effect.mapError(connecting, fromConnect)
       const line = yield* Effect.uninterruptible(Effect.suspend(() => {
@@ -195,7 +211,7 @@ const attempt = (
       line.agreed(yield* handshake(line.peer, settings))
       return line
     })
-    return yield* opening.pipe(
+    return opening.pipe(
       Scope.provide(scope),
       Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
     )
@@ -206,9 +222,10 @@ const find = (
   transport: Transport,
   options: Setup,
   shared: Shared,
-  settings: Settings
-): Effect.Effect<Line, ClientError, Scope.Scope> => {
-  const open = (handshake: Handshake) => attempt(shared, transport.connect, options, settings, handshake)
+  settings: Settings,
+  owned: Owned
+): Effect.Effect<Line, ClientError> => {
+  const open = (handshake: Handshake) => attempt(shared, transport.connect, options, settings, handshake, owned)
   if (!probes(settings)) return open(initialize)
   if (!mayInitialize(settings)) return open(probe)
   // Some servers of the session era exit when they get a request before `initialize`. A request that is lost alone is no such end.
@@ -228,7 +245,7 @@ const known = ({ detection }: Setup, { revisions }: Settings, { warn }: Shared):
 }
 
 /**
- * Opens, and closes with the scope. The errors are those of `Client.make`.
+ * Opens a line in a scope, which is told to `owned` before there is anything in it. The errors are those of `Client.make`.
  *
  * With a `detection` that can be used, nothing is found out. In the session era a handshake that fails because of it is begun anew
  * without it. In the request era there is none: the line is `assumed`, and who finds the assumption wrong opens the next line with
@@ -237,20 +254,21 @@ const known = ({ detection }: Setup, { revisions }: Settings, { warn }: Shared):
 export const connect = (
   transport: Transport,
   options: Setup,
-  shared: Shared
-): Effect.Effect<Line, ClientError, Scope.Scope> => {
+  shared: Shared,
+  owned: Owned
+): Effect.Effect<Line, ClientError> => {
   const settings = settingsOf(options, shared.answers)
   if (settings.revisions.length === 0) {
     return Effect.fail(new ClientError({ reason: "Negotiation", message: "The option `revisions` names no revision" }))
   }
-  const found = find(transport, options, shared, settings)
+  const found = find(transport, options, shared, settings, owned)
   const detection = known(options, settings, shared)
   if (detection === undefined) return found
   const { variant } = detection
   const connecting = variant === undefined || transport.connectAs === undefined
     ? transport.connect
     : transport.connectAs(variant)
-  const resumed = attempt(shared, connecting, options, settings, resume(detection))
+  const resumed = attempt(shared, connecting, options, settings, resume(detection), owned)
   const assumed = Effect.map(resumed, (line) => {
     line.assumed = line.modern
     return line

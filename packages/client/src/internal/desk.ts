@@ -12,13 +12,13 @@ import type { Detection } from "../Detection.ts"
 import type { Notification } from "../Notification.ts"
 import type { Resolved } from "../Reconnect.ts"
 import type * as ResponseCache from "../ResponseCache.ts"
-import type { Answers, Options as AnswersOptions } from "./answers.ts"
+import { Answers, type Options as AnswersOptions } from "./answers.ts"
 import * as Cache from "./cache.ts"
 import { call, type Desk } from "./calls.ts"
 import { Changes } from "./changes/changes.ts"
 import { connect, type Setup, type Shared } from "./connect.ts"
 import { Definitions, type Settings as DefinitionsSettings } from "./definitions.ts"
-import type { Keeper, Patience, Settings } from "./keeper.ts"
+import type { Keeper, Owned, Patience, Settings } from "./keeper.ts"
 import { bounds, type Staying } from "./keeping/bounds.ts"
 import { type Heartbeat, heartbeat } from "./keeping/heartbeat.ts"
 import { detectionOf, type Line } from "./line.ts"
@@ -58,14 +58,13 @@ export class ClientDesk implements Desk, Shared, Settings {
   constructor(
     transport: Transport,
     options: Options,
-    answers: Answers,
     context: Context.Context<never>,
     scope: Scope.Scope
   ) {
     const { patience, policy } = bounds(options, transport)
     this.#transport = transport
     this.options = options
-    this.answers = answers
+    this.answers = new Answers(context, options)
     this.context = context
     this.#scope = scope
     this.policy = policy
@@ -136,9 +135,9 @@ export class ClientDesk implements Desk, Shared, Settings {
 
   // ---- how the lines are opened
 
-  open(fresh: boolean): Effect.Effect<Line, ClientError, Scope.Scope> {
+  open(fresh: boolean, owned: Owned): Effect.Effect<Line, ClientError> {
     const detection = fresh ? undefined : this.#detection
-    return connect(this.#transport, { ...this.options, detection }, this)
+    return connect(this.#transport, { ...this.options, detection }, this, owned)
   }
 
   opened(line: Line): Effect.Effect<void, never, Scope.Scope> {

@@ -1,12 +1,13 @@
 /**
  * Keeps one line to the server open, for as long as its scope: opens it, waits for its end, and opens the next one under a policy.
  *
- * One fiber does it. Lines follow each other: the next one is opened when nothing of the one before is left.
+ * A fiber opens the next one, when nothing of the one before is left; while a line is open there is none.
  */
 import { TransportError } from "@skein/runtime/Connection"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -18,7 +19,7 @@ import { ClientError } from "../ClientError.ts"
 import * as Reconnect from "../Reconnect.ts"
 import type { Status } from "../Status.ts"
 import { Statuses } from "./keeping/statuses.ts"
-import { type Line, serverOf } from "./line.ts"
+import { type Line, type Owner, serverOf } from "./line.ts"
 
 /** What runs for a line, in a scope that closes with it. */
 export type Hook = (line: Line) => Effect.Effect<void, never, Scope.Scope>
@@ -64,10 +65,15 @@ export interface Keeper {
   readonly ended: Effect.Effect<SessionEnd>
 }
 
+/** Takes the scope of a line that is being opened. Of several that are opened one after the other the last one counts. */
+export type Owned = (scope: Scope.Closeable) => void
+
 /** What a keeper is made with. */
 export interface Settings {
+  /** What the keeper runs in. */
+  readonly context: Context.Context<never>
   /** Opens a line; without what was found out about the server before, where that has turned out to be wrong. */
-  readonly open: (fresh: boolean) => Effect.Effect<Line, ClientError, Scope.Scope>
+  readonly open: (fresh: boolean, owned: Owned) => Effect.Effect<Line, ClientError>
   /** Runs for each line, before it is used. */
   readonly opened: Hook
   /** Hears of each line but the first, before the hooks run. */
@@ -103,17 +109,18 @@ const messageOf = (cause: SessionEnd | ClientError): string => {
   }
 }
 
-class KeeperImpl implements Keeper {
+class KeeperImpl implements Keeper, Owner {
   last!: Line
   current: Line | undefined = undefined
   doubted: Line | undefined = undefined
   closed: ClientError | undefined = undefined
   readonly patience: Patience
   readonly #settings: Settings
-  readonly #clock: Clock.Clock
   // What owns the line that is open, or is being opened, and since when it is open.
   #scope: Scope.Closeable | undefined = undefined
   #since = 0
+  // How many attempts there were in a row to open the next one, and what makes them.
+  #attempts = 0
   #life: Fiber.Fiber<void> | undefined = undefined
   #end: SessionEnd | undefined = undefined
   #waiting: Set<(line: Effect.Effect<Line, ClientError>) => void> | undefined = undefined
@@ -125,9 +132,8 @@ class KeeperImpl implements Keeper {
   #gone: ClientError | undefined = undefined
   #fresh = false
 
-  constructor(settings: Settings, clock: Clock.Clock) {
+  constructor(settings: Settings) {
     this.#settings = settings
-    this.#clock = clock
     this.patience = settings.patience
   }
 
@@ -149,7 +155,7 @@ class KeeperImpl implements Keeper {
   }
 
   now(): number {
-    return Number(this.#clock.monotonicTimeNanosUnsafe() / 1_000_000n)
+    return Number(Context.get(this.#settings.context, Clock.Clock).monotonicTimeNanosUnsafe() / 1_000_000n)
   }
 
   doubt(line: Line): void {
@@ -182,16 +188,20 @@ class KeeperImpl implements Keeper {
   /** Opens a line in a scope of its own. */
   get open(): Effect.Effect<Line, ClientError> {
     return Effect.suspend(() => {
-      const scope = this.#scope = Scope.makeUnsafe()
-      return Effect.tap(this.#settings.open(this.#fresh), (line) => this.#settings.opened(line)).pipe(
-        Scope.provide(scope),
-        Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))),
-        Effect.tap(() =>
-          Effect.sync(() => {
+      const opening = this.#settings.open(this.#fresh, (scope) => {
+        this.#scope = scope
+      })
+      return Effect.flatMap(opening, (line) => {
+        const scope = this.#scope!
+        return this.#settings.opened(line).pipe(
+          Scope.provide(scope),
+          Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))),
+          Effect.map(() => {
             this.#since = this.now()
+            return line
           })
         )
-      )
+      })
     })
   }
 
@@ -203,66 +213,57 @@ class KeeperImpl implements Keeper {
     this.#wake(Effect.succeed(line))
   }
 
-  /** Lives as long as the line and those that follow it. */
-  start(line: Line): Effect.Effect<void> {
-    return Effect.map(Effect.forkDetach(this.#run(line), { startImmediately: true }), (life) => {
-      this.#life = life
-    })
+  /** A line has ended. */
+  over(line: Line, end: SessionEnd): void {
+    if (this.#gone !== undefined) return
+    const following = Effect.map(this.#after(line, end), (next) => next?.watch(this))
+    this.#life = Effect.runForkWith(this.#settings.context)(
+      Effect.catchCauseIf(following, (cause) => !Cause.hasInterruptsOnly(cause), (cause) =>
+        Effect.andThen(
+          Effect.logError("The connection is not kept any more", cause),
+          Effect.sync(() => this.finish(lost("The connection is not kept any more", cause)))
+        ))
+    )
   }
 
-  /** Waits for the end of a line, opens the next one, and so on. */
-  #run(first: Line): Effect.Effect<void> {
-    const life = (line: Line, attempts: number): Effect.Effect<void> =>
-      Effect.flatMap(line.peer.ended, (end) => {
-        const next = this.#after(line, end, attempts)
-        return Effect.flatMap(next, ([line, attempts]) => line === undefined ? Effect.void : life(line, attempts))
-      })
-    return Effect.catchCauseIf(life(first, 0), (cause) => !Cause.hasInterruptsOnly(cause), (cause) =>
-      Effect.andThen(
-        Effect.logError("The connection is not kept any more", cause),
-        Effect.sync(() => this.finish(lost("The connection is not kept any more", cause)))
-      ))
-  }
-
-  /** A line has ended: gives the one that follows, if one does, and how many attempts there were in a row. */
-  #after(line: Line, end: SessionEnd, before: number): Effect.Effect<readonly [Line | undefined, number]> {
+  /** Gives the line that follows on one that has ended, if one does. */
+  #after(line: Line, end: SessionEnd): Effect.Effect<Line | undefined> {
     return Effect.gen({ self: this }, function*() {
       this.current = undefined
       const { policy } = this.#settings
       const doubted = this.doubted === line
       if (line.assumed === true) this.#fresh = true
-      const stable = policy !== undefined && this.now() - this.#since >= policy.stableAfter
+      if (policy !== undefined && this.now() - this.#since >= policy.stableAfter) this.#attempts = 0
       yield* Effect.uninterruptible(Scope.close(this.#scope!, Exit.void))
       if (!doubted && (policy === undefined || end._tag === "Closed" || end._tag === "Refused")) {
         this.finish(end, over(messageOf(end), end))
-        return [undefined, 0] as const
+        return undefined
       }
-      return yield* this.#again(end, doubted, stable ? 0 : before)
+      return yield* this.#again(end, doubted)
     })
   }
 
-  /** Opens the next line, or gives up. Gives the line, and how many attempts there were in a row. */
-  #again(end: SessionEnd, doubted: boolean, before: number): Effect.Effect<readonly [Line | undefined, number]> {
+  /** Opens the next line, or gives up. */
+  #again(end: SessionEnd, doubted: boolean): Effect.Effect<Line | undefined> {
     return Effect.gen({ self: this }, function*() {
       const { policy } = this.#settings
-      let attempts = before
       let cause: SessionEnd | ClientError = end
       let free = doubted
       while (true) {
-        if (!free && (policy === undefined || attempts >= policy.maxAttempts || isFinal(cause))) {
-          this.#giveUp(attempts, cause)
-          return [undefined, attempts] as const
+        if (!free && (policy === undefined || this.#attempts >= policy.maxAttempts || isFinal(cause))) {
+          this.#giveUp(this.#attempts, cause)
+          return undefined
         }
         const delay: number = free
           ? 0
-          : Reconnect.delay(policy!, ++attempts, yield* Random.next, Reconnect.retryAfter(cause))
-        this.#become({ _tag: "Reconnecting", attempt: Math.max(attempts, 1), delay, cause })
+          : Reconnect.delay(policy!, ++this.#attempts, yield* Random.next, Reconnect.retryAfter(cause))
+        this.#become({ _tag: "Reconnecting", attempt: Math.max(this.#attempts, 1), delay, cause })
         if (delay > 0) yield* Effect.sleep(delay)
         free = false
         const opened: Result.Result<Line, ClientError> = yield* Effect.result(this.open)
         if (Result.isSuccess(opened)) {
           yield* this.#reopened(opened.success)
-          return [opened.success, attempts] as const
+          return opened.success
         }
         cause = opened.failure
       }
@@ -369,12 +370,11 @@ const closed: SessionEnd = { _tag: "Closed" }
 /** Opens the first line. What `opened` gives runs for each line, in a scope that closes with it. */
 export const make = (settings: Settings): Effect.Effect<Keeper, ClientError, Scope.Scope> =>
   Effect.gen(function*() {
-    const clock = yield* Clock.Clock
     const scope = yield* Effect.scope
-    const keeper = new KeeperImpl(settings, clock)
+    const keeper = new KeeperImpl(settings)
     yield* Scope.addFinalizerExit(scope, (exit) => keeper.close(exit))
     const first = yield* keeper.open
     keeper.use(first)
-    yield* keeper.start(first)
+    first.watch(keeper)
     return keeper
   })

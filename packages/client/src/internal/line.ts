@@ -6,16 +6,24 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
 import type { Connection, TransportError } from "@skein/runtime/Connection"
 import type { Peer } from "@skein/runtime/Peer"
+import type { SessionEnd } from "@skein/runtime/Session"
 import type { Detection } from "../Detection.ts"
 import type { Telemetry } from "../Telemetry.ts"
 import type { Agreement } from "./handshake.ts"
 import { implementationOf } from "./introduced.ts"
+
+/** Who hears of the end of a line. */
+export interface Owner {
+  readonly over: (line: Line, end: SessionEnd) => void
+}
 
 /** See the module's text. */
 export interface Line {
   readonly peer: Peer
   readonly connection: Connection
   readonly agreement: Agreement
+  /** Tells one listener of the end of the line, when nothing of it runs any more; at once where that is over. */
+  readonly watch: (owner: Owner) => void
   readonly revision: Revision.Revision
   /** Whether it is of the request era. */
   readonly modern: boolean

@@ -1,14 +1,14 @@
 /** What runs for each line, and what happens when it dies. */
 import { assert, describe, it } from "@effect/vitest"
 import type { SessionEnd } from "@skein/runtime/Session"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
+import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import { ClientError } from "../../src/ClientError.ts"
 import * as Keeper from "../../src/internal/keeper.ts"
-import type { Line } from "../../src/internal/line.ts"
+import type { Line, Owner } from "../../src/internal/line.ts"
 import * as Reconnect from "../../src/Reconnect.ts"
 import { endMessage, lostBy, quiet, until } from "./support.ts"
 
@@ -20,16 +20,26 @@ const keeping = (settings: Partial<Keeper.Settings> = {}) =>
     const log: Array<string> = []
     const ends: Array<(end: SessionEnd) => void> = []
     const keeper = yield* Keeper.make({
-      open: () =>
-        Effect.acquireRelease(
+      context: yield* Effect.context<never>(),
+      open: (_fresh, owned) => {
+        const scope = Scope.makeUnsafe()
+        owned(scope)
+        return Effect.acquireRelease(
           Effect.sync(() => {
-            const end = Deferred.makeUnsafe<SessionEnd>()
-            const n = ends.push((value) => void Deferred.doneUnsafe(end, Effect.succeed(value)))
-            log.push(`open ${n}`)
-            return { revision: "2025-11-25", agreement: {}, peer: { ended: Deferred.await(end) } } as unknown as Line
+            let owner: Owner | undefined
+            const line = {
+              revision: "2025-11-25",
+              agreement: {},
+              watch: (keeper: Owner) => {
+                owner = keeper
+              }
+            } as unknown as Line
+            log.push(`open ${ends.push((end) => owner!.over(line, end))}`)
+            return line
           }),
           () => Effect.sync(() => log.push("closed"))
-        ),
+        ).pipe(Scope.provide(scope))
+      },
       opened: () => Effect.sync(() => void log.push("opened")),
       policy,
       patience: { timeout: 60_000, maxTimeout: 3_600_000, maxReplays: 3, backoff: policy },

@@ -37,13 +37,12 @@ const get = <I, S>(context: Context.Context<never>, key: Context.Key<I, S>): S |
   Option.getOrUndefined(Context.getOption(context as Context.Context<I>, key))
 
 /** The services that are provided where a client is made. */
-export const provided = (label: string | undefined): Effect.Effect<Services> =>
-  Effect.map(Effect.context<never>(), (context) => ({
-    label,
-    elicitation: get(context, Elicitation),
-    sampling: get(context, Sampling),
-    roots: get(context, Roots)
-  }))
+export const provided = (context: Context.Context<never>, label: string | undefined): Services => ({
+  label,
+  elicitation: get(context, Elicitation),
+  sampling: get(context, Sampling),
+  roots: get(context, Roots)
+})
 
 /** What is declared for what is provided, with the names of the newest revision. */
 export const capabilitiesOf = ({ elicitation, roots, sampling }: Services): Capabilities.ClientCapabilities => ({
@@ -73,7 +72,12 @@ export const askerOf = (
   method
 })
 
-const elicit = (forms: Forms | undefined, params: ElicitRequestParams, asker: Asker): Put<InputResponse> => {
+const elicit = (
+  forms: Forms | undefined,
+  params: ElicitRequestParams,
+  asker: Asker,
+  count: number
+): Put<InputResponse> => {
   const { name } = Method.Elicit
   if (forms === undefined || (forms.form === undefined && forms.url === undefined)) {
     return undeclared(name, "elicitation")
@@ -85,7 +89,7 @@ const elicit = (forms: Forms | undefined, params: ElicitRequestParams, asker: As
       ? unasked("The client did not declare elicitation.url")
       : Result.map(forms.url(params, asker, false), (visit) => Effect.map(visit, ({ action }) => ({ action })))
   }
-  if (forms.form !== undefined) return forms.form(params, asker)
+  if (forms.form !== undefined) return forms.form(params, asker, count)
   // Before 2025-11-25 a host that knows addresses alone declares nothing.
   return asker.revision < "2025-11-25"
     ? undeclared(name, "elicitation")
@@ -104,8 +108,8 @@ export const answers = ({ elicitation, roots, sampling }: Services, method: stri
   }
 }
 
-/** Puts a question to the host: nothing runs before the effect does. */
-export const put = (services: Services, question: InputRequest, asker: Asker): Put<InputResponse> => {
+/** Puts a question to the host, one of `count` that come together: nothing runs before the effect does. */
+export const put = (services: Services, question: InputRequest, asker: Asker, count = 1): Put<InputResponse> => {
   const refused = answers(services, question.method)
   if (refused !== undefined) return refused
   switch (question.method) {
@@ -114,6 +118,6 @@ export const put = (services: Services, question: InputRequest, asker: Asker): P
     case "roots/list":
       return Result.succeed(Effect.map(services.roots!.list(asker), (roots) => ({ roots })))
     case "elicitation/create":
-      return elicit(services.elicitation, question.params, asker)
+      return elicit(services.elicitation, question.params, asker, count)
   }
 }
