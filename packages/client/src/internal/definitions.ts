@@ -12,11 +12,13 @@ import type * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { ClientError } from "../ClientError.ts"
 import type { Line } from "./line.ts"
-import { type Compiling, OutputCheck } from "./outputSchema.ts"
+import { type Compiling, OutputCheck, Unkept } from "./outputSchema.ts"
+import { sizeUpTo } from "./schemaSize.ts"
 
 /** The part of the client's options that matters here. */
 export interface Settings {
   readonly maxTools?: number | undefined
+  readonly maxOutputSchemas?: number | undefined
   readonly validateOutput?: boolean | SchemaValidation.Options | undefined
   readonly warn: (...message: ReadonlyArray<unknown>) => void
 }
@@ -27,9 +29,16 @@ interface Known {
   readonly mirrored: ReadonlyArray<XMcpHeader.Param> | string
   readonly repeatable: boolean
   readonly output: OutputCheck | undefined
+  /** How much of `maxOutputSchemas` is its own. */
+  readonly size: number
 }
 
+// Longer ones are refused by `SchemaValidation`, which is not loaded yet.
+const maxSchema = 262_144
+
 const none: ReadonlyArray<XMcpHeader.Param> = []
+
+const unchecked = [undefined, 0] as const
 
 /**
  * Whether a tool says of itself that a second call does nothing more. "Clients MUST consider tool annotations to be untrusted": what
@@ -50,14 +59,18 @@ const hasStructured = ({ revision }: Line): boolean => revision >= "2025-06-18"
 /** See the module's text. What it keeps is made when there is something to keep: most clients list no tools, or call none. */
 export class Definitions {
   readonly #maxTools: number
+  readonly #maxOutputSchemas: number
   readonly #validateOutput: boolean | SchemaValidation.Options
   readonly #warn: Settings["warn"]
   #tools: Map<string, Known> | undefined = undefined
   #outdated: Set<string> | undefined = undefined
   #doubted: Set<string> | undefined = undefined
+  // The sizes of all.
+  #size = 0
 
-  constructor({ maxTools = 10_000, validateOutput = true, warn }: Settings) {
+  constructor({ maxOutputSchemas = 16 * 1024 * 1024, maxTools = 10_000, validateOutput = true, warn }: Settings) {
     this.#maxTools = maxTools
+    this.#maxOutputSchemas = maxOutputSchemas
     this.#validateOutput = validateOutput
     this.#warn = warn
   }
@@ -123,6 +136,7 @@ export class Definitions {
       this.#bound((this.#outdated ??= new Set()).add(name))
     }
     this.#tools = undefined
+    this.#size = 0
     this.#doubted = undefined
   }
 
@@ -134,16 +148,33 @@ export class Definitions {
     if (typeof mirrored === "string" && before?.mirrored !== mirrored) {
       this.#warn(`The tool ${JSON.stringify(name.slice(0, 128))} is left out: ${mirrored}`)
     }
+    this.#release(name)
     const isChecked = this.#validateOutput !== false && hasStructured(line) && tool.outputSchema !== undefined
-    const output = isChecked ? new OutputCheck(name, tool.outputSchema, compiling, before?.output) : undefined
-    tools.delete(name)
-    tools.set(name, { mirrored, repeatable: isRepeatable(tool.annotations), output })
-    this.#bound(tools)
+    const [schema, size] = isChecked ? this.#kept(tool.outputSchema, compiling) : unchecked
+    this.#size += size
+    const output = isChecked ? new OutputCheck(name, schema, compiling, before?.output) : undefined
+    tools.set(name, { mirrored, repeatable: isRepeatable(tool.annotations), output, size })
+    if (tools.size > this.#maxTools) this.#release(tools.keys().next().value!)
     this.#outdated?.delete(name)
     return typeof mirrored !== "string"
   }
 
-  #bound(kept: Map<string, unknown> | Set<string>): void {
+  /** What is kept of a schema, and how large that is: nothing of one that is not applied anyway, or for which there is no room. */
+  #kept(schema: unknown, { limits: { maxSize = maxSchema } }: Compiling): readonly [schema: unknown, size: number] {
+    const room = this.#maxOutputSchemas - this.#size
+    const size = sizeUpTo(schema, Math.min(maxSize, room))
+    if (size > maxSize) return [new Unkept(`It is longer than ${maxSize} characters`), 0]
+    if (size <= room) return [schema, size]
+    const most = this.#maxOutputSchemas
+    return [new Unkept(`Those of all tools are longer than ${most} characters (maxOutputSchemas)`), 0]
+  }
+
+  #release(name: string): void {
+    this.#size -= this.#tools?.get(name)?.size ?? 0
+    this.#tools?.delete(name)
+  }
+
+  #bound(kept: Set<string>): void {
     if (kept.size <= this.#maxTools) return
     const [oldest] = kept.keys()
     kept.delete(oldest!)

@@ -37,6 +37,14 @@ const say = ({ message, path }: SchemaValidation.Problem): string => {
   return path.length === 0 ? message : `${message} at [${at.length > 128 ? `${at.slice(0, 128)}…` : at}]`
 }
 
+/** Why a schema is not kept. */
+export class Unkept {
+  readonly why: string
+  constructor(why: string) {
+    this.why = why
+  }
+}
+
 /** The check of one tool's results. The schema is compiled when the first of them comes, and once. */
 export class OutputCheck {
   readonly #name: string
@@ -63,9 +71,14 @@ export class OutputCheck {
 
   get #compile(): Effect.Effect<Compiled> {
     return Effect.suspend(() => {
-      const text = textOf(this.#schema)
+      const unkept = this.#schema instanceof Unkept ? this.#schema.why : undefined
+      const text = unkept ?? textOf(this.#schema)
       const before = this.#compiled
       if (before !== undefined && before.text === text) return this.#keep(before)
+      if (unkept !== undefined) {
+        this.#unchecked(unkept)
+        return this.#keep({ text, validation: undefined })
+      }
       return Effect.matchEffect(load, {
         onSuccess: ({ compile }) => this.#keep({ text, validation: this.#usable(compile) }),
         onFailure: (error) => {

@@ -1,0 +1,88 @@
+/** How much is kept of what tools were listed with. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type * as Client from "../../src/Client.ts"
+import { sizeUpTo } from "../../src/internal/schemaSize.ts"
+import { ok } from "../support/scripted.ts"
+import { opened, page, tool, warnings } from "./listed.ts"
+
+const schema = (description: string) => ({
+  type: "object",
+  properties: { n: { type: "integer", description } },
+  required: ["n"]
+})
+
+/** A client that has listed tools with descriptions of these lengths, each of which answers with nothing that fits. */
+const listed = (lengths: () => ReadonlyArray<number>, options?: Client.Options) =>
+  Effect.gen(function*() {
+    const { client } = yield* opened(
+      "2025-11-25",
+      ({ method }) =>
+        method === "tools/list"
+          ? page(
+            "2025-11-25",
+            ...lengths().map((length, at) => tool(`t${at}`, { outputSchema: schema("x".repeat(length)) }))
+          )
+          : ok({ content: [], structuredContent: { n: "none" } }),
+      options
+    )
+    yield* client.listTools()
+    return client
+  })
+
+const isChecked = (client: Client.Client, name: string) =>
+  Effect.map(Effect.result(client.callTool(name)), Result.isFailure)
+
+describe("the outputSchemas that are remembered", () => {
+  it.effect("one that is longer than the validator takes is not, and the log says why when the tool is called, once", () =>
+    Effect.gen(function*() {
+      const { layer, told: lines } = warnings()
+      const run = Effect.gen(function*() {
+        const client = yield* listed(() => [10, 300_000])
+        assert.deepStrictEqual(lines, [])
+        assert.isTrue(yield* isChecked(client, "t0"))
+        assert.isFalse(yield* isChecked(client, "t1"))
+        yield* client.listTools()
+        assert.isFalse(yield* isChecked(client, "t1"))
+      })
+      yield* Effect.provide(run, layer)
+      assert.lengthOf(lines, 1)
+      assert.include(
+        lines[0],
+        "\"t1\" answers is not checked, its outputSchema cannot be used: It is longer than 262144"
+      )
+    }))
+
+  it.effect("maxOutputSchemas: those beyond it in all check nothing; what is listed anew, or forgotten, makes room", () =>
+    Effect.gen(function*() {
+      let lengths = [400, 400, 400, 10]
+      const client = yield* listed(() => lengths, { maxOutputSchemas: 1_200 })
+      const checked = () => Effect.forEach(["t0", "t1", "t2", "t3"], (name) => isChecked(client, name))
+      assert.deepStrictEqual(yield* checked(), [true, true, false, true])
+      yield* client.listTools()
+      assert.deepStrictEqual(yield* checked(), [true, true, false, true])
+      lengths = [10, 400, 400, 10]
+      yield* client.listTools()
+      assert.deepStrictEqual(yield* checked(), [true, true, true, true])
+    }))
+
+  it.effect("maxOutputSchemas: what is forgotten for maxTools makes room too", () =>
+    Effect.gen(function*() {
+      const client = yield* listed(() => [400, 400, 400, 400], { maxOutputSchemas: 1_700, maxTools: 1 })
+      assert.isFalse(yield* isChecked(client, "t0"))
+      assert.isTrue(yield* isChecked(client, "t3"))
+    }))
+
+  it("are measured as JSON at the least, and no further than the bound", () => {
+    for (const value of [{}, [], 7, "a", schema("y"), { a: [1, [], { b: [true, null, "c"] }], "d e": -1 }]) {
+      const size = JSON.stringify(value).length
+      assert.isAtMost(sizeUpTo(value, Infinity), size)
+      assert.isAtLeast(sizeUpTo(value, Infinity), size / 2)
+    }
+    assert.isBelow(sizeUpTo(Array.from({ length: 100_000 }, () => "xxxxxxxx"), 1_000), 1_100)
+    let deep: unknown = 1
+    for (let at = 0; at < 100_000; at++) deep = { a: deep }
+    assert.isAbove(sizeUpTo(deep, 500_000), 500_000)
+  })
+})
