@@ -23,7 +23,8 @@ import * as Data from "effect/Data"
  *   sent, with one exception: an answer that asks for input (`input_required`) that this client does not provide.
  * - `Unanswered`: the server asked this host something before it answers, and got no answer: it was refused, or what answers it
  *   failed, as `cause` says. The message names the question.
- * - `Protocol`: the server answered with an error; `error` is it.
+ * - `Protocol`: the server answered with an error; `error` is it, as it came. Of its message the first 4,096 characters are in ours,
+ *   with what is not printable escaped.
  * - `InvalidAnswer`: the server answered with something that is not what the method promises. Where a tool's result is not what
  *   its `outputSchema` promises, `result` is it, and `problems` say why.
  * - `Tool`: a typed call of a tool ended with `isError`; `result` is what it said.

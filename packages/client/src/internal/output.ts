@@ -5,6 +5,7 @@ import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { ClientError } from "../ClientError.ts"
+import { legible } from "./printable.ts"
 
 const method = "tools/call"
 
@@ -32,9 +33,14 @@ export const decode = <A, RD>(
   output: Schema.Decoder<A, RD>
 ): Effect.Effect<A, ClientError, RD> => {
   if (result.isError === true) {
-    const message = firstText(result)?.slice(0, 1024) ?? "it says no more"
+    const message = firstText(result) ?? "it says no more"
     return Effect.fail(
-      new ClientError({ reason: "Tool", method, message: `The tool ${name} failed: ${message}`, result })
+      new ClientError({
+        reason: "Tool",
+        method,
+        message: `The tool ${name} failed: ${legible(message, 1_024)}`,
+        result
+      })
     )
   }
   const found = valueOf(result)
@@ -46,7 +52,7 @@ export const decode = <A, RD>(
     new ClientError({
       reason: "InvalidAnswer",
       method,
-      message: `The tool ${name} answered with something else than was expected: ${cause.message}`,
+      message: `The tool ${name} answered with something else than was expected: ${legible(cause.message, 4_096)}`,
       result,
       cause
     })

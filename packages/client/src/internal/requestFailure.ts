@@ -6,6 +6,10 @@ import { TransportError } from "@skein/runtime/Connection"
 import type { RequestError } from "@skein/runtime/RequestError"
 import type { SessionEnd } from "@skein/runtime/Session"
 import { ClientError } from "../ClientError.ts"
+import { legible } from "./printable.ts"
+
+// How much of what a server says is in a message, in characters.
+const maxSaid = 4_096
 
 /** How a session ended, as the end of a sentence. */
 export const endText = (end: SessionEnd | undefined): string => {
@@ -13,7 +17,7 @@ export const endText = (end: SessionEnd | undefined): string => {
     case "Lost":
       return `: ${end.cause.message}`
     case "Refused":
-      return `: ${end.message}`
+      return `: ${legible(end.message, maxSaid)}`
     case "Ended":
       return ": the server ended it"
     case "Closed":
@@ -26,7 +30,8 @@ export const endText = (end: SessionEnd | undefined): string => {
 /** The failure that a call of the runtime stands for. */
 export const fromRequest = (method: string, error: McpError.McpError | RequestError): ClientError => {
   if (McpError.isMcpError(error)) {
-    return new ClientError({ reason: "Protocol", method, message: `${method}: ${error.message}`, error, cause: error })
+    const message = `${method}: ${legible(error.message, maxSaid)}`
+    return new ClientError({ reason: "Protocol", method, message, error, cause: error })
   }
   const { end, message, reason, undelivered } = error
   if (reason === "Closed") {

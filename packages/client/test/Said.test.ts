@@ -1,0 +1,35 @@
+/** What a server says of its failures, in the messages of this side's errors. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Client from "../src/Client.ts"
+import { ok, refuse, scripted, speaks } from "./support/scripted.ts"
+
+const saying = (message: string) =>
+  Client.make(
+    scripted(speaks("2025-11-25", ({ method }) =>
+      method === "tools/call" ? ok({ isError: true, content: [{ type: "text", text: message }] }) : refuse(-32_603, message)))
+      .transport,
+    { revisions: ["2025-11-25"] }
+  )
+
+describe("what a server says of its failure", () => {
+  it.effect("is cut in the message of the error, and whole in `error`", () =>
+    Effect.gen(function*() {
+      const long = "x".repeat(1_000_000)
+      const client = yield* saying(long)
+      const error = yield* Effect.flip(client.listTools())
+      assert.strictEqual(error.message, `tools/list: ${"x".repeat(4_096)}…`)
+      assert.strictEqual(error.error?.message, long)
+      const failed = yield* Effect.flip(client.callTool("t", {}, { output: Schema.Struct({ a: Schema.String }) }))
+      assert.strictEqual(failed.message, `The tool t failed: ${"x".repeat(1_024)}…`)
+    }))
+
+  it.effect("keeps its lines and tabs there, and steers no terminal", () =>
+    Effect.gen(function*() {
+      const said = "No:\r\n\tnot\u001b[2J this\u0007\u202e one\rno"
+      const error = yield* Effect.flip((yield* saying(said)).listTools())
+      assert.strictEqual(error.message, "tools/list: No:\n\tnot\\u{1b}[2J this\\u{7}\\u{202e} one\\u{d}no")
+      assert.strictEqual(error.error?.message, said)
+    }))
+})
