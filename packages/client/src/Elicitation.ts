@@ -159,8 +159,8 @@ export const layer = <RF = never, RU = never>(
   Layer.effect(
     Elicitation,
     Effect.map(capture<RF | RU>(), (provide): Forms => ({
-      form: form && (({ message, requestedSchema }, asker) =>
-        Result.match(Form.read(requestedSchema, maxFields), {
+      form: form && (({ message, requestedSchema }, asker, forms) =>
+        Result.match(Form.read(requestedSchema, maxFields, forms), {
           onFailure: malformed,
           onSuccess: (read) => {
             const { defaults, settle } = read

@@ -71,6 +71,25 @@ describe("2026-07-28", () => {
       }
     }))
 
+  it.effect("the steps of validation are shared by all forms of a round: more forms take no longer than one", () =>
+    Effect.gen(function*() {
+      // Some 400,000 steps, to find that the default fits: a 32nd of all of them is less.
+      const field = { type: "string", pattern: "^(?:a?){900}$", default: "a".repeat(900) }
+      const ask = { method: "elicitation/create", params: { ...form({ n: field }), message: "Well?" } }
+      for (const count of [1, 32]) {
+        const defaults: Array<Json> = []
+        const host = Elicitation.layer({
+          form: (request) =>
+            Effect.as(Effect.sync(() => defaults.push(request.defaults)), Elicitation.accept({ n: "a" }))
+        })
+        const inputs = Object.fromEntries(Array.from({ length: count }, (_, at) => [`q${at}`, ask]))
+        const { client } = yield* playing(host as never, [inputRequired(inputs, "s1")])
+        const exit = yield* Effect.exit(client.callTool("t"))
+        assert.strictEqual(exit._tag, "Success")
+        assert.deepStrictEqual(defaults, Array.from({ length: count }, () => count === 1 ? { n: field.default } : {}))
+      }
+    }))
+
   it.effect("all three requests that may be answered so are made again: tools/call, prompts/get, resources/read", () =>
     Effect.gen(function*() {
       const results: { readonly [method: string]: Json } = {

@@ -29,7 +29,7 @@ interface Field {
 /** A name of the server's in a message, cut short. */
 const quoted = (name: string): string => JSON.stringify(name.slice(0, 64))
 
-// The steps of all fields together, and those that any field has. A form is read in one go, defaults and all.
+// The steps of all fields of all forms that come together, and those that any field has. A form is read in one go, defaults and all.
 const maxSteps = 5_000_000
 const leastSteps = 10_000
 
@@ -49,16 +49,17 @@ const fieldOf = (schema: RequestedSchema["properties"][string], steps: number): 
   })
 }
 
-/** Reads a form; a line that says why nobody can fill it in. */
+/** Reads a form, one of `forms` that share the steps; a line that says why nobody can fill it in. */
 export const read = (
   { properties, required = [] }: RequestedSchema,
-  maxFields = 1_000
+  maxFields = 1_000,
+  forms = 1
 ): Result.Result<Form, string> => {
   const fields = new Map<string, Field>()
   const defaults = new Map<string, ElicitValue>()
   const given = Object.entries(properties)
   if (given.length > maxFields) return Result.fail(`The form has ${given.length} fields, more than ${maxFields}`)
-  const steps = Math.max(leastSteps, Math.floor(maxSteps / given.length))
+  const steps = Math.floor(Math.max(leastSteps, maxSteps / given.length) / forms)
   for (const [name, schema] of given) {
     const field = fieldOf(schema, steps)
     if (Result.isFailure(field)) return Result.fail(`The field ${quoted(name)} cannot be used: ${field.failure}`)

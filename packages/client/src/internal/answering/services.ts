@@ -48,8 +48,10 @@ export interface Visit {
 
 /** How the user is asked. */
 export interface Forms {
-  /** Puts a form; absent where the host has none. */
-  readonly form: ((params: Elicit.ElicitRequestFormParams, asker: Asker) => Put<Elicit.ElicitResult>) | undefined
+  /** Puts a form; absent where the host has none. `forms` is how many come with it, itself among them: 1 by default. */
+  readonly form:
+    | ((params: Elicit.ElicitRequestFormParams, asker: Asker, forms?: number) => Put<Elicit.ElicitResult>)
+    | undefined
   /** Puts an address; absent where the host has none. `required` where a call waits for the end of the visit. */
   readonly url: ((params: Elicit.ElicitRequestURLParams, asker: Asker, required: boolean) => Put<Visit>) | undefined
 }
