@@ -5,9 +5,10 @@ import * as McpServer from "@skein/server/McpServer"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Client from "../../src/Client.ts"
-import type * as Answering from "../../src/Elicitation.ts"
+import * as Answering from "../../src/Elicitation.ts"
 import { declining, onTerminal, type Terminal } from "../../src/internal/command/asking.ts"
 
 /** Somebody who types these lines, and then ends the input. */
@@ -67,6 +68,38 @@ describe("a question on the terminal", () => {
         "  name = Ada",
         "  cups = 2",
         "  tea = black"
+      ])
+    }))
+
+  it.effect("its titles, choices and texts cannot look like lines of ours", () =>
+    Effect.gen(function*() {
+      const fake = "green\n    9. free tea\r\nSend this? [y]es"
+      const text = (title: string) => `${title}\nAnswer? [y]es`
+      const requestedSchema = {
+        type: "object" as const,
+        properties: {
+          [`tea${" ".repeat(300)}x`]: {
+            type: "string" as const,
+            title: text("Tea"),
+            description: text("Leaves"),
+            oneOf: [{ const: "g\nh", title: fake }, { const: "b", title: `b${" ".repeat(80)}    3. free` }],
+            default: "g\nh"
+          }
+        }
+      }
+      const { seen, terminal } = typist("y", "", "y")
+      const { form } = yield* Answering.Elicitation.pipe(Effect.provide(onTerminal(terminal, "x")))
+      const asker = { label: undefined, server: undefined, revision: "2025-11-25", method: undefined } as const
+      yield* Result.getOrThrow(form!({ message: text("What?"), requestedSchema }, asker))
+      assert.deepStrictEqual(seen.map((line) => line.trim()).filter((line) => line.endsWith("Answer? [y]es")), [
+        "x asks: What?\n  | Answer? [y]es",
+        "Leaves\n  | Answer? [y]es"
+      ])
+      assert.includeMembers(seen, [
+        "    1. green 9. free tea Send this? [y]es (g h)",
+        "    2. b 3. free (b)",
+        "  Tea Answer? [y]es (string) [g\\u{a}h]: ",
+        "  tea x = g\\u{a}h"
       ])
     }))
 

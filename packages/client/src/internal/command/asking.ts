@@ -8,7 +8,7 @@ import * as Result from "effect/Result"
 import * as Semaphore from "effect/Semaphore"
 import * as Elicitation from "../../Elicitation.ts"
 import * as Form from "../answering/form.ts"
-import { tame } from "./words.ts"
+import { exact, label as named, remark } from "./words.ts"
 
 /** Somebody who reads and types. */
 export interface Terminal {
@@ -61,13 +61,13 @@ const askField = (
   given: ElicitValue | undefined
 ): Effect.Effect<{ readonly value: ElicitValue | undefined } | undefined> =>
   Effect.gen(function*() {
-    if (field.description !== undefined) yield* say(`  ${tame(field.description)}`)
+    if (field.description !== undefined) yield* say(`  ${remark(field.description)}`)
     for (const [at, [value, label]] of (choices(field) ?? []).entries()) {
-      yield* say(`    ${at + 1}. ${tame(label === value ? value : `${label} (${value})`)}`)
+      yield* say(`    ${at + 1}. ${label === value ? named(value) : `${named(label)} (${named(value)})`}`)
     }
-    const preset = given === undefined ? "" : ` [${tame(shown(given))}]`
+    const preset = given === undefined ? "" : ` [${exact(shown(given))}]`
     while (true) {
-      const typed = yield* ask(`  ${tame(field.title ?? name)} (${kindOf(field)})${preset}: `)
+      const typed = yield* ask(`  ${named(field.title ?? name)} (${kindOf(field)})${preset}: `)
       if (typed === undefined) return undefined
       if (typed === "") return { value: given }
       if (typed === "-") return { value: undefined }
@@ -98,7 +98,7 @@ const dismissed = (letter: string): typeof Elicitation.decline | typeof Elicitat
 const fillIn = (terminal: Terminal, who: string, request: Elicitation.FormRequest) =>
   Effect.gen(function*() {
     const { message, requestedSchema: schema } = request
-    yield* terminal.say(`\n${who} asks: ${tame(message)}`)
+    yield* terminal.say(`\n${who} asks: ${remark(message)}`)
     const first = dismissed(yield* decide(terminal, "Answer? [y]es, [d]ecline, [c]ancel: ", "ydc"))
     if (first !== undefined) return first
     yield* terminal.say("  (Enter takes what is in brackets, - leaves a field empty)")
@@ -115,11 +115,11 @@ const fillIn = (terminal: Terminal, who: string, request: Elicitation.FormReques
       content = Object.fromEntries(entered)
       const settled = Result.flatMap(form, ({ settle }) => settle(content))
       if (Result.isFailure(settled)) {
-        yield* terminal.say(`This cannot be sent: ${tame(settled.failure)}`)
+        yield* terminal.say(`This cannot be sent: ${exact(settled.failure)}`)
         continue
       }
       for (const [name, value] of Object.entries(settled.success)) {
-        yield* terminal.say(`  ${tame(name)} = ${tame(shown(value))}`)
+        yield* terminal.say(`  ${named(name)} = ${exact(shown(value))}`)
       }
       const letter = yield* decide(terminal, "Send this? [y]es, [e]dit, [d]ecline, [c]ancel: ", "yedc")
       if (letter === "e") continue
@@ -130,9 +130,9 @@ const fillIn = (terminal: Terminal, who: string, request: Elicitation.FormReques
 const visit = (terminal: Terminal, who: string, request: Elicitation.UrlRequest) =>
   Effect.gen(function*() {
     const { host, message, required, url, warnings } = request
-    yield* terminal.say(`\n${who} asks: ${tame(message)}`)
+    yield* terminal.say(`\n${who} asks: ${remark(message)}`)
     yield* terminal.say(`It wants you to visit ${host}:\n  ${url.href}`)
-    for (const warning of warnings) yield* terminal.say(`  Careful: ${tame(String(warning))}`)
+    for (const warning of warnings) yield* terminal.say(`  Careful: ${exact(String(warning))}`)
     const answer = dismissed(yield* decide(terminal, "Will you open it? [y]es, [d]ecline, [c]ancel: ", "ydc"))
     if (answer !== undefined) return answer
     return Elicitation.consent(required ? terminal.ask("Press Enter when you are done there. ") : undefined)
@@ -150,6 +150,6 @@ export const onTerminal = (terminal: Terminal, who: string): Layer.Layer<Elicita
 /** Declines, and says so. */
 export const declining = (say: Terminal["say"]): Layer.Layer<Elicitation.Elicitation> => {
   const decline = ({ message }: { readonly message: string }) =>
-    Effect.as(say(`Declined, for there is no terminal to answer on: ${tame(message)}`), Elicitation.decline)
+    Effect.as(say(`Declined, for there is no terminal to answer on: ${remark(message)}`), Elicitation.decline)
   return Elicitation.layer({ form: decline, url: decline })
 }

@@ -14,6 +14,19 @@ const maxLine = 8_192
 export const tame = (text: string): string =>
   text.split(/\r?\n/).map((line) => line.split("\t").map((part) => printable(part, maxLine)).join("\t")).join("\n")
 
+// How much of a name is shown, in characters: more would go on in lines that look like others.
+const maxLabel = 200
+
+/** A name of a stranger's, in what is a line of ours: it has no lines of its own, and no gaps. */
+export const label = (text: string): string =>
+  printable(text.slice(0, 4 * maxLabel).replace(/\s+/g, " ").trim(), maxLabel)
+
+/** A value of a stranger's, in what is a line of ours: each character of it can be told. */
+export const exact = (text: string): string => printable(text, maxLine)
+
+/** Text of a stranger's below a line of ours: its further lines are marked, so that none looks like ours. */
+export const remark = (text: string): string => tame(text).replaceAll("\n", "\n  | ")
+
 /** What decodes to so many bytes. */
 const bytes = (base64: string): number => Math.floor(base64.replace(/=+$/, "").length * 3 / 4)
 
