@@ -21,9 +21,12 @@ const FiberClass = (() => {
 /** The fibers that the heap has, once nothing more goes, and what keeps the process alive. */
 const census = Effect.gen(function*() {
   let fibers = Infinity
+  // Each look collects the garbage of the whole heap, and takes long.
   for (let round = 0; round < 8; round++) {
     for (let turns = 0; turns < 5; turns++) yield* turn
-    fibers = Math.min(fibers, queryObjects(FiberClass, { format: "count" }))
+    const found = queryObjects(FiberClass, { format: "count" })
+    if (found >= fibers) break
+    fibers = found
   }
   const resources = process.getActiveResourcesInfo().filter((name) => /Process|Pipe|Socket|TCP|Timeout/.test(name))
   const listeners = process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0)
