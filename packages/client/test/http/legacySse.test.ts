@@ -33,7 +33,7 @@ const road = (url: URL, settings: Resolved) =>
     yield* Effect.addFinalizer(() => Fiber.interruptAll(fibers))
     const made: Road = {
       url,
-      exchange: wire.exchange,
+      exchange: (request, use) => wire.exchange(request, use),
       fork: (effect) => {
         const fiber = Effect.runFork(effect)
         fibers.add(fiber)

@@ -8,11 +8,11 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import { exchanger } from "./exchange.ts"
-import type { Lane, OpenLane, Road } from "./lane.ts"
+import { Exchanger } from "./exchange.ts"
+import type { Lane, OpenLane } from "./lane.ts"
 import type { Resolved } from "./settings.ts"
-import { Streamable } from "./streamable.ts"
-import type { Wire } from "./wire.ts"
+import { Streamable, type StreamableRoad } from "./streamable.ts"
+import type { Wire, WireReply, WireRequest } from "./wire.ts"
 
 /** How a server is spoken to. */
 export type Variant = "streamable" | "sse"
@@ -23,17 +23,17 @@ const blame = (exit: Exit.Exit<void>): Effect.Effect<void> | undefined =>
     : undefined
 
 /** See the module's text. */
-export class HttpConnection implements Connection, Road {
+export class HttpConnection implements Connection, StreamableRoad {
   readonly mirrors = true
   readonly url: URL
-  readonly exchange: Road["exchange"]
   readonly maxMessage: number
   readonly refusalTimeout: number
   readonly #settings: Resolved
   readonly #wire: Wire
+  readonly #exchanger: Exchanger
   readonly #legacy: OpenLane
-  readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
-  readonly #fibers = new Set<Fiber.Fiber<void>>()
+  readonly #context: Context.Context<never>
+  #fibers: Set<Fiber.Fiber<void>> | undefined
   #lane: Lane
   #variant: Variant = "streamable"
   #receiver: Receiver | undefined
@@ -47,12 +47,12 @@ export class HttpConnection implements Connection, Road {
     this.url = settings.url
     this.maxMessage = settings.maxMessage
     this.refusalTimeout = settings.refusalTimeout
-    this.exchange = exchanger(wire, settings)
+    this.#exchanger = new Exchanger(wire, settings)
     this.#settings = settings
     this.#wire = wire
     this.#legacy = legacy
-    this.#run = Effect.runForkWith(context)
-    this.#lane = new Streamable(this, settings, (initialize) => this.#takeOver(initialize))
+    this.#context = context
+    this.#lane = new Streamable(this, settings)
   }
 
   get variant(): Variant {
@@ -77,25 +77,35 @@ export class HttpConnection implements Connection, Road {
   }
 
   /** Ends the connection, with a word to the server within `closeGrace`. */
-  readonly close: Effect.Effect<void> = Effect.suspend(() => {
-    this.#closing ??= this.#run(Effect.andThen(
-      this.#end === undefined && this.#settings.closeGrace > 0
-        ? Effect.timeoutOption(this.#lane.close, this.#settings.closeGrace) :
-        Effect.void,
-      Effect.andThen(Effect.sync(() => this.end({ _tag: "Closed" })), this.#wire.close)
-    ))
-    return Effect.asVoid(Fiber.await(this.#closing))
-  })
+  get close(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.#closing ??= this.#run(Effect.andThen(
+        this.#end === undefined && this.#settings.closeGrace > 0
+          ? Effect.timeoutOption(this.#lane.close, this.#settings.closeGrace) :
+          Effect.void,
+        Effect.andThen(Effect.sync(() => this.end({ _tag: "Closed" })), this.#wire.close)
+      ))
+      return Effect.asVoid(Fiber.await(this.#closing))
+    })
+  }
 
   // ---- what a lane sees
+
+  exchange<A, E>(
+    request: WireRequest,
+    use: (reply: WireReply) => Effect.Effect<A, E>
+  ): Effect.Effect<A, E | TransportError> {
+    return this.#exchanger.exchange(request, use)
+  }
 
   fork(effect: Effect.Effect<void>): Fiber.Fiber<void> {
     const fiber = this.#run(Effect.onExitPrimitive(effect, blame))
     if (fiber.pollUnsafe() !== undefined) return fiber
     // It may have been what ended the connection.
     if (this.#end !== undefined) fiber.interruptUnsafe()
-    this.#fibers.add(fiber)
-    fiber.addObserver(() => this.#fibers.delete(fiber))
+    const fibers = this.#fibers ??= new Set()
+    fibers.add(fiber)
+    fiber.addObserver(() => fibers.delete(fiber))
     return fiber
   }
 
@@ -114,22 +124,24 @@ export class HttpConnection implements Connection, Road {
   end(end: End): void {
     if (this.#end !== undefined) return
     this.#end = end
-    for (const fiber of this.#fibers) fiber.interruptUnsafe()
+    for (const fiber of this.#fibers ?? []) fiber.interruptUnsafe()
     this.#tell((receiver) => receiver.end(end))
   }
 
   // ---- the legacy pair of endpoints
 
   /** Speaks to the server as to one of 2024-11-05 from now on. */
-  readonly becomeLegacy: Effect.Effect<void, TransportError> = Effect.suspend(() =>
-    Effect.map(this.#legacy(this, this.#settings), (lane) => {
-      this.#lane = lane
-      this.#variant = "sse"
-    })
-  )
+  get becomeLegacy(): Effect.Effect<void, TransportError> {
+    return Effect.suspend(() =>
+      Effect.map(this.#legacy(this, this.#settings), (lane) => {
+        this.#lane = lane
+        this.#variant = "sse"
+      })
+    )
+  }
 
   /** Sends a refused `initialize` once more in the other way, if the server knows that. */
-  #takeOver(initialize: JsonRpc.Request): Effect.Effect<boolean> {
+  takeOver(initialize: JsonRpc.Request): Effect.Effect<boolean> {
     return Effect.matchEffect(this.becomeLegacy, {
       onFailure: ({ message, status }) => {
         // It has no such stream; or it has one, and something is wrong with it.
@@ -146,14 +158,19 @@ export class HttpConnection implements Connection, Road {
   // ----
 
   #tell(what?: (receiver: Receiver) => void): void {
+    const untold = this.#untold
     const receiver = this.#receiver
-    if (what !== undefined) this.#untold.push(what)
+    if (what !== undefined) untold.push(what)
     if (receiver === undefined || this.#telling) return
     this.#telling = true
     try {
-      for (let next = this.#untold.shift(); next !== undefined; next = this.#untold.shift()) next(receiver)
+      for (let next = untold.shift(); next !== undefined; next = untold.shift()) next(receiver)
     } finally {
       this.#telling = false
     }
+  }
+
+  #run(effect: Effect.Effect<void>): Fiber.Fiber<void> {
+    return Effect.runForkWith(this.#context)(effect)
   }
 }

@@ -6,7 +6,6 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { Challenge, Credentials } from "../../Credentials.ts"
-import type { Road } from "./lane.ts"
 import { ofHost, type Resolved, unsendable } from "./settings.ts"
 import type { Wire, WireReply, WireRequest } from "./wire.ts"
 
@@ -71,22 +70,72 @@ const told = (credentials: Credentials, challenge: Challenge): Effect.Effect<boo
   )
 
 /** See the module's text. */
-export const exchanger = (wire: Wire, settings: Resolved): Road["exchange"] => {
-  const { credentials, dynamic, headers: fixed, maxChallenges, maxRedirects } = settings
+export class Exchanger {
+  readonly #wire: Wire
+  readonly #settings: Resolved
   // How often the credentials were replaced, and who is telling them of a refusal now.
-  let renewals = 0
-  let telling: Semaphore.Semaphore | undefined = undefined
+  #renewals = 0
+  #telling: Semaphore.Semaphore | undefined = undefined
+
+  constructor(wire: Wire, settings: Resolved) {
+    this.#wire = wire
+    this.#settings = settings
+  }
+
+  /** Exchanges; what `use` is given is no redirect that can be followed, and no refusal that the credentials have an answer to. */
+  exchange<A, E>(
+    request: WireRequest,
+    use: (reply: WireReply) => Effect.Effect<A, E>,
+    redirects = 0,
+    challenges = 0
+  ): Effect.Effect<A, E | TransportError> {
+    const { credentials, headers: fixed, maxChallenges, maxRedirects } = this.#settings
+    const taken = this.#renewals
+    const watched = (reply: WireReply, sent?: Headers): Effect.Effect<A | Again, E | TransportError> => {
+      const { status } = reply
+      if (sent !== undefined) reply.sent = sent
+      if (status >= 300 && status < 400) {
+        const url = redirected(request, reply, redirects, maxRedirects)
+        return url instanceof TransportError
+          ? Effect.fail(url)
+          : Effect.succeed(new Again({ ...request, url }, redirects + 1, challenges))
+      }
+      if ((status === 401 || status === 403) && credentials !== undefined && challenges < maxChallenges) {
+        const wwwAuthenticate = reply.header("www-authenticate")
+        return Effect.flatMap(
+          this.#renewed(credentials, taken, { status, wwwAuthenticate, url: request.url, attempt: challenges + 1 }),
+          (again): Effect.Effect<A | Again, E> =>
+            again ? Effect.succeed(new Again(request, redirects, challenges + 1)) : use(reply)
+        )
+      }
+      return use(reply)
+    }
+    const wire = this.#wire
+    const ready = this.#dressed(request)
+    const made = Effect.isEffect(ready)
+      ? Effect.flatMap(ready, (request) => wire.exchange(request, (reply) => watched(reply, request.headers)))
+      : wire.exchange(ready, fixed === undefined ? watched : (reply) => watched(reply, ready.headers))
+    return Effect.flatMap(
+      made,
+      (done) =>
+        done instanceof Again
+          ? this.exchange(done.request, use, done.redirects, done.challenges)
+          : Effect.succeed(done)
+    )
+  }
 
   /** Tells the credentials of a refusal, one at a time, unless they have been replaced since the request took them. */
-  const renewed = (credentials: Credentials, taken: number, challenge: Challenge): Effect.Effect<boolean> =>
-    (telling ??= Semaphore.makeUnsafe(1)).withPermit(Effect.suspend(() =>
-      renewals !== taken
+  #renewed(credentials: Credentials, taken: number, challenge: Challenge): Effect.Effect<boolean> {
+    return (this.#telling ??= Semaphore.makeUnsafe(1)).withPermit(Effect.suspend(() =>
+      this.#renewals !== taken
         ? Effect.succeed(true)
-        : Effect.tap(told(credentials, challenge), (again) => Effect.sync(() => again && renewals++))
+        : Effect.tap(told(credentials, challenge), (again) => Effect.sync(() => again && this.#renewals++))
     ))
+  }
 
   /** The request as it is sent. */
-  const dressed = (request: WireRequest): Effect.Effect<WireRequest, TransportError> | WireRequest => {
+  #dressed(request: WireRequest): Effect.Effect<WireRequest, TransportError> | WireRequest {
+    const { credentials, dynamic, headers: fixed } = this.#settings
     const base = fixed === undefined ? request : { ...request, headers: { ...fixed, ...request.headers } }
     if (dynamic === undefined && credentials === undefined) return base
     const more = dynamic === undefined
@@ -100,42 +149,4 @@ export const exchanger = (wire: Wire, settings: Resolved): Road["exchange"] => {
         (headers) => adding(request, headers)
       ))
   }
-
-  const attempt = <A, E>(
-    request: WireRequest,
-    use: (reply: WireReply) => Effect.Effect<A, E>,
-    redirects: number,
-    challenges: number
-  ): Effect.Effect<A, E | TransportError> => {
-    const taken = renewals
-    const watched = (reply: WireReply, sent?: Headers): Effect.Effect<A | Again, E | TransportError> => {
-      const { status } = reply
-      if (sent !== undefined) reply.sent = sent
-      if (status >= 300 && status < 400) {
-        const url = redirected(request, reply, redirects, maxRedirects)
-        return url instanceof TransportError
-          ? Effect.fail(url)
-          : Effect.succeed(new Again({ ...request, url }, redirects + 1, challenges))
-      }
-      if ((status === 401 || status === 403) && credentials !== undefined && challenges < maxChallenges) {
-        const wwwAuthenticate = reply.header("www-authenticate")
-        return Effect.flatMap(
-          renewed(credentials, taken, { status, wwwAuthenticate, url: request.url, attempt: challenges + 1 }),
-          (again): Effect.Effect<A | Again, E> =>
-            again ? Effect.succeed(new Again(request, redirects, challenges + 1)) : use(reply)
-        )
-      }
-      return use(reply)
-    }
-    const ready = dressed(request)
-    const made = Effect.isEffect(ready)
-      ? Effect.flatMap(ready, (request) => wire.exchange(request, (reply) => watched(reply, request.headers)))
-      : wire.exchange(ready, fixed === undefined ? watched : (reply) => watched(reply, ready.headers))
-    return Effect.flatMap(
-      made,
-      (done) =>
-        done instanceof Again ? attempt(done.request, use, done.redirects, done.challenges) : Effect.succeed(done)
-    )
-  }
-  return (request, use) => attempt(request, use, 0, 0)
 }

@@ -12,8 +12,8 @@ const grace = 1_000
 /** See the module's text. One fiber watches all of them, while there are any. */
 export class Lingering {
   readonly #road: Road
-  #fresh = new Set<Fiber.Fiber<void>>()
-  #stale = new Set<Fiber.Fiber<void>>()
+  #fresh: Set<Fiber.Fiber<void>> | undefined = undefined
+  #stale: Set<Fiber.Fiber<void>> | undefined = undefined
   #watching = false
 
   constructor(road: Road) {
@@ -21,24 +21,26 @@ export class Lingering {
   }
 
   add(fiber: Fiber.Fiber<void>): void {
-    if (this.#stale.has(fiber)) return
-    this.#fresh.add(fiber)
+    if (this.#stale?.has(fiber) === true) return
+    ;(this.#fresh ??= new Set()).add(fiber)
     if (this.#watching) return
     this.#watching = true
     this.#road.fork(this.#watch)
   }
 
   delete(fiber: Fiber.Fiber<void>): void {
-    if (!this.#fresh.delete(fiber)) this.#stale.delete(fiber)
+    if (this.#fresh?.delete(fiber) !== true) this.#stale?.delete(fiber)
   }
 
-  readonly #watch: Effect.Effect<void> = Effect.suspend(() => Effect.flatMap(Effect.sleep(grace), () => this.#sweep()))
+  get #watch(): Effect.Effect<void> {
+    return Effect.flatMap(Effect.sleep(grace), () => this.#sweep())
+  }
 
   #sweep(): Effect.Effect<void> {
-    for (const fiber of this.#stale) fiber.interruptUnsafe()
-    this.#stale = this.#fresh
-    this.#fresh = new Set()
-    this.#watching = this.#stale.size > 0
+    for (const fiber of this.#stale ?? []) fiber.interruptUnsafe()
+    this.#stale = this.#fresh?.size === 0 ? undefined : this.#fresh
+    this.#fresh = undefined
+    this.#watching = this.#stale !== undefined
     return this.#watching ? this.#watch : Effect.void
   }
 }

@@ -26,8 +26,9 @@ const lost = (message: string, cause?: unknown, undelivered?: boolean): Transpor
 
 /** Where a request goes, as `node:http` wants it. */
 interface Target {
+  readonly url: URL
   readonly module: typeof Http | typeof Https
-  readonly agent: Http.Agent
+  readonly secure: boolean
   readonly hostname: string
   readonly port: number
   readonly path: string
@@ -151,17 +152,20 @@ const unreachable = (host: string, cause: unknown): string =>
 class Exchange {
   readonly #target: Target
   readonly #asked: WireRequest
+  readonly #wire: NodeWire
   #request: Http.ClientRequest | undefined = undefined
   #reply: Http.IncomingMessage | undefined = undefined
   #connected = false
 
-  constructor(target: Target, request: WireRequest) {
+  constructor(target: Target, request: WireRequest, wire: NodeWire) {
     this.#target = target
     this.#asked = request
+    this.#wire = wire
   }
 
   readonly reply: Effect.Effect<NodeReply, TransportError> = Effect.callback((resume) => {
-    const { agent, host, hostname, module, path, port } = this.#target
+    const { host, hostname, module, path, port } = this.#target
+    const agent = this.#wire.agentFor(this.#target)
     const { body, headers, method } = this.#asked
     // As a list, they are written as they are; otherwise Node keeps a map of them first.
     const list = headers["host"] === undefined ? ["Host", host] : []
@@ -192,6 +196,8 @@ class Exchange {
         this.#connected = !socket.destroyed
         return
       }
+      const wire = this.#wire
+      socket.once("close", () => wire.closed())
       socket.once(encrypted === true ? "secureConnect" : "connect", () => {
         this.#connected = true
       })
@@ -224,58 +230,73 @@ class Exchange {
   }
 }
 
+const isUnused = ({ freeSockets, requests, sockets }: Http.Agent): boolean =>
+  [sockets, freeSockets, requests].every((held) => Object.keys(held).length === 0)
+
 class NodeWire implements Wire {
   readonly #options: Options
-  readonly #targets = new WeakMap<URL, Target>()
-  readonly #agents = new Map<string, Http.Agent>()
+  #target: Target | undefined = undefined
+  #agent: Http.Agent | undefined = undefined
+  // The agent for TLS has a field of its own and is kept, since it remembers the sessions of TLS.
+  #tlsAgent: Https.Agent | undefined = undefined
 
   constructor(options: Options) {
     this.#options = options
   }
 
-  /** The agent for a protocol. */
-  #agent(module: typeof Http | typeof Https, protocol: string): Http.Agent {
+  /** The agent for a target. */
+  agentFor({ module, secure }: Target): Http.Agent {
     const { agent, idleTimeout = "4 seconds", maxSockets = 256 } = this.#options
-    const known = agent ?? this.#agents.get(protocol)
+    const known = agent ?? (secure ? this.#tlsAgent : this.#agent)
     if (known !== undefined) return known
     // The time counts for connections that wait only: Node does nothing when it is up on one that is used.
     const made = new module.Agent({ keepAlive: true, maxSockets, timeout: Duration.toMillis(idleTimeout) })
-    this.#agents.set(protocol, made)
+    if (secure) this.#tlsAgent = made as Https.Agent
+    else this.#agent = made
     return made
   }
 
-  #target(url: URL): Target {
-    const known = this.#targets.get(url)
-    if (known !== undefined) return known
+  /** Where a URL leads to. Nearly all requests have the same one. */
+  #targetOf(url: URL): Target {
+    if (this.#target?.url === url) return this.#target
     const { host, hostname, pathname, port, protocol, search } = url
     const secure = protocol === "https:"
-    // Loaded when it is needed: TLS takes its time. And not imported: that reads all exports of `node:http`, of which one loads
-    // the whole of `fetch`.
-    const module = process.getBuiltinModule(secure ? "node:https" : "node:http")
     const target = {
-      module,
-      agent: this.#agent(module, protocol),
+      url,
+      // Loaded when it is needed: TLS takes its time. And not imported: that reads all exports of `node:http`, of which one loads
+      // the whole of `fetch`.
+      module: process.getBuiltinModule(secure ? "node:https" : "node:http"),
+      secure,
       hostname: hostname.startsWith("[") ? hostname.slice(1, -1) : hostname,
       port: port === "" ? (secure ? 443 : 80) : Number(port),
       path: pathname + search,
       host
     }
-    this.#targets.set(url, target)
+    this.#target ??= target
     return target
   }
 
-  exchange = <A, E>(
+  exchange<A, E>(
     request: WireRequest,
     use: (reply: WireReply) => Effect.Effect<A, E>
-  ): Effect.Effect<A, E | TransportError> =>
-    Effect.suspend(() => {
-      const exchange = new Exchange(this.#target(request.url), request)
+  ): Effect.Effect<A, E | TransportError> {
+    return Effect.suspend(() => {
+      const exchange = new Exchange(this.#targetOf(request.url), request, this)
       return Effect.onExitPrimitive(Effect.flatMap(exchange.reply, use), exchange.finish)
     })
+  }
 
-  close: Effect.Effect<void> = Effect.sync(() => {
-    for (const agent of this.#agents.values()) agent.destroy()
-  })
+  /** A socket has closed: an agent without any takes more memory than the rest of an idle client's wire. */
+  closed(): void {
+    if (this.#agent !== undefined && isUnused(this.#agent)) this.#agent = undefined
+  }
+
+  get close(): Effect.Effect<void> {
+    return Effect.sync(() => {
+      this.#agent?.destroy()
+      this.#tlsAgent?.destroy()
+    })
+  }
 }
 
 /** A wire of its own connections; `close` closes them all. */

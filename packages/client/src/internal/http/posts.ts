@@ -29,7 +29,7 @@ export class Posts {
   // The last of those that stay in order, while it is on its way.
   #last: Fiber.Fiber<void> | undefined
   // Each goes on when the count is at most its own.
-  #waiting: Array<{ readonly count: number; readonly resume: (effect: Effect.Effect<void>) => void }> = []
+  #waiting: Array<{ readonly count: number; readonly resume: (effect: Effect.Effect<void>) => void }> | undefined
 
   constructor(road: Road, settings: Resolved) {
     this.#road = road
@@ -111,8 +111,8 @@ export class Posts {
 
   #over(): void {
     this.#count--
-    if (this.#waiting.length === 0) return
     const waiting = this.#waiting
+    if (waiting === undefined) return
     this.#waiting = waiting.filter(({ count }) => this.#count > count)
     for (const { count, resume } of waiting) if (this.#count <= count) resume(Effect.void)
   }
@@ -121,9 +121,9 @@ export class Posts {
     return Effect.callback((resume) => {
       if (this.#count <= count) return resume(Effect.void)
       const waiter = { count, resume }
-      this.#waiting.push(waiter)
+      ;(this.#waiting ??= []).push(waiter)
       return Effect.sync(() => {
-        this.#waiting = this.#waiting.filter((other) => other !== waiter)
+        this.#waiting = this.#waiting?.filter((other) => other !== waiter)
       })
     })
   }

@@ -13,18 +13,26 @@ const gone = "The session is gone: the server does not know it any more"
 // What servers say that are built on an official SDK and have just been started: by its transport, and by the hosts of its first examples.
 const unknown = /\b(?:server not initialized|(?:in)?valid.*session id)\b/i
 
+// Those of what belongs to no session.
+const unopened = new SessionHeaders(undefined, undefined)
+
+/** Who has the requests of a session. */
+export interface Owner {
+  /** Waits for the requests that the server has not taken yet, where there are any. */
+  readonly untaken: Effect.Effect<void> | undefined
+}
+
 /** See the module's text. */
 export class Session {
   readonly #road: Road
-  readonly #settled: () => Effect.Effect<void> | undefined
+  readonly #owner: Owner
   #id: string | undefined
-  #headers = new SessionHeaders(undefined, undefined)
+  #headers = unopened
   #gone = false
 
-  /** `settled` waits for the requests that the server has not taken yet, where there are any. */
-  constructor(road: Road, settled: () => Effect.Effect<void> | undefined) {
+  constructor(road: Road, owner: Owner) {
     this.#road = road
-    this.#settled = settled
+    this.#owner = owner
   }
 
   /** Whether the server has forgotten it. */
@@ -41,7 +49,7 @@ export class Session {
   begin(): void {
     this.#gone = false
     this.#id = undefined
-    this.#headers = new SessionHeaders(undefined, undefined)
+    this.#headers = unopened
   }
 
   /** Takes the id from the response to `initialize`; `false` if it is none. */
@@ -81,7 +89,7 @@ export class Session {
     if (this.#gone) return
     this.#gone = true
     const end = () => this.#road.end({ _tag: "Lost", cause: this.lost })
-    const others = this.#settled()
+    const others = this.#owner.untaken
     if (others === undefined) end()
     else this.#road.fork(Effect.map(others, end))
   }

@@ -159,7 +159,7 @@ const refusal = (message: string, cause?: unknown) => new TransportError({ reaso
 const millis = (input: Duration.Input | undefined, otherwise: number): number =>
   input === undefined ? otherwise : Duration.toMillis(Duration.fromInputUnsafe(input))
 
-const resumptionOf = (resumption: Resumption = {}): ResolvedResumption => ({
+const fill = (resumption: Resumption): ResolvedResumption => ({
   initialDelay: millis(resumption.initialDelay, 1_000),
   factor: resumption.factor ?? 2,
   maxDelay: millis(resumption.maxDelay, 30_000),
@@ -168,6 +168,8 @@ const resumptionOf = (resumption: Resumption = {}): ResolvedResumption => ({
   steady: millis(resumption.steady, 30_000),
   maxEventIds: resumption.maxEventIds ?? 1_024
 })
+
+const usual = fill({})
 
 /** Reads the settings, or says why no connection can be made with them. */
 export const resolve = (settings: Settings, context: Context.Context<never>): Resolved | TransportError => {
@@ -199,7 +201,7 @@ export const resolve = (settings: Settings, context: Context.Context<never>): Re
     postTimeout: millis(settings.postTimeout, 30_000),
     maxAnswerTries: settings.maxAnswerTries ?? 3,
     endpointTimeout: millis(settings.endpointTimeout, 10_000),
-    resumption: resumptionOf(settings.resumption),
+    resumption: settings.resumption === undefined ? usual : fill(settings.resumption),
     listen: settings.listen ?? true
   }
 }

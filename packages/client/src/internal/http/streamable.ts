@@ -14,7 +14,7 @@ import { Lingering } from "./lingering.ts"
 import { Posts } from "./posts.ts"
 import { errorText, failureIn, mediaType, refusal, unusable } from "./refusal.ts"
 import { ofNotification, ofRequest } from "./requestHeaders.ts"
-import { Session } from "./session.ts"
+import { type Owner, Session } from "./session.ts"
 import { listen, resuming, unheard } from "./sessionStreams.ts"
 import type { Resolved } from "./settings.ts"
 import { EventStream, Final, follow, type Outcome } from "./stream.ts"
@@ -54,11 +54,16 @@ const doors = new Set([401, 403, 429, 503])
 // What a server of 2024-11-05 answers to a POST where its stream is.
 const legacy = new Set([400, 404, 405])
 
+/** The connection, which may have another way to speak to the server. */
+export interface StreamableRoad extends Road {
+  /** Sends an `initialize` that was refused once more in that way, if the server knows it. */
+  readonly takeOver: (initialize: JsonRpc.Request) => Effect.Effect<boolean>
+}
+
 /** See the module's text. */
-export class Streamable implements Lane {
-  readonly #road: Road
+export class Streamable implements Lane, Owner {
+  readonly #road: StreamableRoad
   readonly #settings: Resolved
-  readonly #takeOver: (initialize: JsonRpc.Request) => Effect.Effect<boolean>
   readonly #requests = new Map<JsonRpc.Id, Pending>()
   readonly #session: Session
   readonly #posts: Posts
@@ -70,11 +75,10 @@ export class Streamable implements Lane {
   // How many of those are no requests.
   #told = 0
 
-  constructor(road: Road, settings: Resolved, takeOver: (initialize: JsonRpc.Request) => Effect.Effect<boolean>) {
+  constructor(road: StreamableRoad, settings: Resolved) {
     this.#road = road
     this.#settings = settings
-    this.#takeOver = takeOver
-    this.#session = new Session(road, () => this.#untaken())
+    this.#session = new Session(road, this)
     this.#posts = new Posts(road, settings)
     this.#lingering = new Lingering(road)
   }
@@ -100,15 +104,15 @@ export class Streamable implements Lane {
     }
   }
 
-  readonly close: Effect.Effect<void> = Effect.suspend(() =>
-    Effect.andThen(
+  get close(): Effect.Effect<void> {
+    return Effect.andThen(
       this.#posts.idle,
       Effect.suspend(() => {
         const bye = this.#session.delete
         return bye === undefined ? Effect.void : Effect.ignore(this.#road.exchange(bye, () => Effect.void))
       })
     )
-  )
+  }
 
   // ---- requests
 
@@ -236,7 +240,7 @@ export class Streamable implements Lane {
       const recognized = failure !== undefined && (named || McpError.isRequestEra(failure.error))
       if (recognized || !legacy.has(status)) return Effect.as(told, undefined)
       // The exchange has to be over before the server is asked for its stream.
-      return Effect.succeed(Effect.flatMap(this.#takeOver(request), (taken) => taken ? Effect.void : told))
+      return Effect.succeed(Effect.flatMap(this.#road.takeOver(request), (taken) => taken ? Effect.void : told))
     }
     // What answers this very request is no word on the session.
     const said = failure !== undefined && failure.id === undefined ? failure.error.message : ""
@@ -252,7 +256,8 @@ export class Streamable implements Lane {
   }
 
   /** Waits for the requests that the server has not taken yet, within the grace for the end. */
-  #untaken(): Effect.Effect<void> | undefined {
+  /** Waits for the requests that the server has not taken yet, where there are any. */
+  get untaken(): Effect.Effect<void> | undefined {
     const fibers = [...this.#requests.values()].flatMap(({ answered, fiber, taken }) =>
       answered || taken || fiber === undefined ? [] : [Fiber.await(fiber)]
     )

@@ -2,7 +2,9 @@
  * The HTTP transport over any wire.
  */
 import { type Transport, TransportError } from "@skein/runtime/Connection"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Scope from "effect/Scope"
 import { HttpConnection } from "./connection.ts"
 import * as LegacySse from "./legacySse.ts"
 import { resolve, type Settings } from "./settings.ts"
@@ -10,13 +12,14 @@ import type { Wire } from "./wire.ts"
 
 /** One wire for each connection; the connection closes it. */
 export const transport = (makeWire: () => Wire, settings: Settings): Transport => {
-  const connect = Effect.flatMap(Effect.context<never>(), (context) => {
+  const connect = Effect.flatMap(Effect.context<Scope.Scope>(), (context) => {
     const resolved = resolve(settings, context)
     if (resolved instanceof TransportError) return Effect.fail(resolved)
-    return Effect.acquireRelease(
-      Effect.sync(() => new HttpConnection(makeWire(), resolved, context, LegacySse.open)),
-      (connection) => connection.close
-    )
+    return Effect.uninterruptible(Effect.suspend(() => {
+      const connection = new HttpConnection(makeWire(), resolved, context, LegacySse.open)
+      const closed = Scope.addFinalizer(Context.get(context, Scope.Scope), Effect.suspend(() => connection.close))
+      return Effect.as(closed, connection)
+    }))
   })
   return {
     connect,
