@@ -3,7 +3,6 @@
  * resumability and redelivery).
  */
 import { TransportError } from "@skein/runtime/Connection"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import type { Road } from "./lane.ts"
@@ -91,15 +90,13 @@ export class EventStream {
 
   /** Reads a response as `read` does, and starts the counts anew if that took long. */
   timed(reply: WireReply): Effect.Effect<Outcome> {
-    return Effect.flatMap(
-      Clock.currentTimeMillis,
-      (begun) =>
-        Effect.flatMap(this.read(reply), (outcome) =>
-          Effect.map(Clock.currentTimeMillis, (now) => {
-            if (now - begun >= this.#settings.steady) this.#attempts = this.#reconnects = 0
-            return outcome
-          }))
-    )
+    return Effect.clockWith((clock) => {
+      const begun = clock.currentTimeMillisUnsafe()
+      return Effect.map(this.read(reply), (outcome) => {
+        if (clock.currentTimeMillisUnsafe() - begun >= this.#settings.steady) this.#attempts = this.#reconnects = 0
+        return outcome
+      })
+    })
   }
 
   /** Waits until the stream may be asked for again; fails once that was tried often enough. `last` is what it broke of. */
