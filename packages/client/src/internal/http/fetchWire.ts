@@ -3,7 +3,6 @@
  */
 import { TransportError } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
-import { Utf8 } from "./utf8.ts"
 import type { Wire, WireReply, WireRequest } from "./wire.ts"
 
 // How Node names what happens before there is a connection. Elsewhere nothing is told.
@@ -132,13 +131,13 @@ class Reply implements WireReply {
       const { body } = this.#response
       if (body === null) return resume(Effect.void)
       const reader = body.getReader()
-      const decoder = new Utf8()
+      const decoder = new TextDecoder()
       const fail = (cause: unknown) => resume(Effect.fail(interrupted(cause)))
       const next = () => void reader.read().then(take, fail)
       const take = ({ done, value }: { readonly done: boolean; readonly value?: Uint8Array | undefined }): void => {
         if (this.#aborted.aborted) return
         try {
-          const text = value === undefined ? decoder.end() : decoder.read(value)
+          const text = done ? decoder.decode() : decoder.decode(value, { stream: true })
           const refused = text === "" && done ? undefined : onText(text, value?.byteLength ?? 0)
           if (refused !== undefined) return resume(Effect.fail(refused))
         } catch (defect) {
