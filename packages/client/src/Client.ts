@@ -40,7 +40,7 @@ import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Scope from "effect/Scope"
+import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { Change, Filter, Options as ChangesOptions } from "./Changes.ts"
 import type { ClientError } from "./ClientError.ts"
@@ -302,9 +302,7 @@ export const Client: Context.Service<Client, Client> = Context.Service<Client>("
 export const make = (transport: Transport, options: Options = {}): Effect.Effect<Client, ClientError, Scope.Scope> =>
   Effect.gen(function*() {
     const scope = yield* Effect.scope
-    // What a client runs by itself is no business of the scope that was there.
-    const context = Context.omit(Scope.Scope)(yield* Effect.context<never>())
-    const desk = new ClientDesk(transport, options, context, scope)
+    const desk = new ClientDesk(transport, options, yield* Effect.context<never>(), scope)
     desk.keeper = yield* Keeper.make(desk)
     yield* announce(desk.keeper.last, desk.answers.capabilities, options.label)
     return new ClientImpl(desk)

@@ -118,7 +118,7 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
     this.#connection = options.connection
     this.#limits = limits
     this.#context = context
-    this.#requests = new Requests(this, options.connection, options.dispatch, context, limits)
+    this.#requests = new Requests(this, options.connection, options, context, limits)
     this.#connection.open(this)
   }
 

@@ -131,8 +131,9 @@ export class Answers {
   }
 
   /** Answers the requests of the server, in the session era. */
-  readonly dispatch: Dispatcher = (exchange) =>
-    exchange.method === "ping" ? Effect.succeed({}) : answer(this.#services, exchange)
+  dispatch(exchange: Exchange): ReturnType<Dispatcher> {
+    return exchange.method === "ping" ? Effect.succeed({}) : answer(this.#services, exchange)
+  }
 
   /** Answers the questions of an `input_required`, in parallel, for the sake of one request. */
   fulfil(line: Line, method: string, questions: InputRequests): Effect.Effect<InputResponses, ClientError> {

@@ -224,13 +224,13 @@ const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Ef
 
 /** Checks what a tool answers, where there is something to check it by. That takes no longer than one more request may. */
 const check = <P, R>({ desk, options }: Errand<P, R>, line: Line, params: P, result: unknown, startedAt: number) => {
-  const { definitions, keeper, relist } = desk
+  const { definitions, keeper } = desk
   const left = () => ({
     timeout: timeLeft(keeper.patience, options, 0).timeout,
     maxTimeout: timeLeft(keeper.patience, options, keeper.now() - startedAt).maxTimeout
   })
   const { name } = params as { readonly name: string }
-  return checked(definitions, relist, line, name, result as CallToolResult, left)
+  return checked(definitions, desk, line, name, result as CallToolResult, left)
 }
 
 const repeatable = (desk: Desk, method: string, params: unknown, options: RequestOptions): boolean =>

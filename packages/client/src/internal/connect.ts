@@ -8,7 +8,7 @@ import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
 import type { Connection, Transport, TransportError } from "@skein/runtime/Connection"
-import type { Caller, Dispatcher } from "@skein/runtime/Exchange"
+import type { Caller, Dispatcher, Exchange } from "@skein/runtime/Exchange"
 import type * as Limits from "@skein/runtime/Limits"
 import * as Peer from "@skein/runtime/Peer"
 import type { SessionEnd } from "@skein/runtime/Session"
@@ -86,7 +86,6 @@ const asItIs = (params: JsonRpc.JsonObject): JsonRpc.JsonObject => params
 /** A line, before its handshake and after. It answers for the client where its peer asks, so that a line is one object. */
 class Connected implements Line, Watch, Peer.Options<never> {
   readonly connection: Connection
-  readonly dispatch: Dispatcher
   readonly limits: Limits.Limits | undefined
   readonly patient = true
   readonly peer: Peer.Peer
@@ -103,7 +102,6 @@ class Connected implements Line, Watch, Peer.Options<never> {
 
   constructor(connection: Connection, shared: Shared, options: Setup, settings: Settings) {
     this.connection = new Guard(connection, this)
-    this.dispatch = shared.answers.dispatch
     this.limits = options.limits
     this.telemetry = options.telemetry
     this.#shared = shared
@@ -112,8 +110,9 @@ class Connected implements Line, Watch, Peer.Options<never> {
     this.peer = Peer.makeUnsafe(this, shared.context)
   }
 
-  get close(): Effect.Effect<unknown> {
-    return Effect.suspend(() => {
+  /** Closes it with that scope. The finalizer has nothing in sight that the handshake alone needs. */
+  closeWith(scope: Scope.Scope): Effect.Effect<void> {
+    return Scope.addFinalizerExit(scope, () => {
       this.peer.close({ _tag: "Closed" })
       return this.peer.ended
     })
@@ -163,6 +162,10 @@ class Connected implements Line, Watch, Peer.Options<never> {
 
   // ---- what the peer asks
 
+  dispatch(exchange: Exchange): ReturnType<Dispatcher> {
+    return this.#shared.answers.dispatch(exchange)
+  }
+
   identify({ session }: Peer.Peer): Caller {
     return {
       revision: session?.revision ?? Revision.latestSession,
@@ -206,7 +209,7 @@ const attempt = (
       const connection = yield* Effect.mapError(connecting, fromConnect)
       const line = yield* Effect.uninterruptible(Effect.suspend(() => {
         const line = new Connected(connection, shared, options, settings)
-        return Effect.as(Scope.addFinalizer(scope, line.close), line)
+        return Effect.as(line.closeWith(scope), line)
       }))
       line.agreed(yield* handshake(line.peer, settings))
       return line

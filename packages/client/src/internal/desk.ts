@@ -22,7 +22,7 @@ import type { Keeper, Owned, Patience, Settings } from "./keeper.ts"
 import { bounds, type Staying } from "./keeping/bounds.ts"
 import { type Heartbeat, heartbeat } from "./keeping/heartbeat.ts"
 import { detectionOf, type Line } from "./line.ts"
-import { Relist } from "./mirror.ts"
+import { type Lister, Relist } from "./mirror.ts"
 import { Notices } from "./notices.ts"
 import { type Bounds, walk } from "./pages.ts"
 
@@ -38,8 +38,8 @@ interface Options extends Setup, Staying, AnswersOptions, Omit<DefinitionsSettin
 }
 
 /** See the module's text. */
-export class ClientDesk implements Desk, Shared, Settings {
-  keeper!: Keeper
+export class ClientDesk implements Desk, Shared, Settings, Lister {
+  keeper: Keeper = undefined!
   readonly context: Context.Context<never>
   readonly answers: Answers
   readonly options: Options
@@ -52,8 +52,6 @@ export class ClientDesk implements Desk, Shared, Settings {
   #changes: Changes | undefined = undefined
   #notices: Notices<Notification> | undefined = undefined
   #relist: Relist | undefined = undefined
-  // What the next line is opened with.
-  #detection: Detection | undefined
 
   constructor(
     transport: Transport,
@@ -69,7 +67,6 @@ export class ClientDesk implements Desk, Shared, Settings {
     this.#scope = scope
     this.policy = policy
     this.patience = patience
-    this.#detection = options.detection
   }
 
   /** Logs a warning, from where no effect runs. */
@@ -112,14 +109,18 @@ export class ClientDesk implements Desk, Shared, Settings {
     return this.#notices ??= new Notices(this.#buffer)
   }
 
-  /** Lists all tools once more, past the cache. */
   get relist(): Relist {
-    return this.#relist ??= new Relist(() => {
-      const page = (cursor: string | undefined) =>
-        call(this, Method.ListTools, cursor === undefined ? {} : { cursor }, { cache: "refresh" })
-      const listed = walk(Method.ListTools.name, this.pages, page, ({ tools }) => tools)
-      return Effect.tap(listed, () => Effect.sync(() => this.definitions.relisted()))
-    }, this.#scope)
+    return this.#relist ??= new Relist(this, this.#scope)
+  }
+
+  /** Lists all tools once more, past the cache. */
+  get listAnew(): Effect.Effect<unknown, ClientError> {
+    const page = (cursor: string | undefined) =>
+      call(this, Method.ListTools, cursor === undefined ? {} : { cursor }, { cache: "refresh" })
+    return Effect.tap(
+      walk(Method.ListTools.name, this.pages, page, ({ tools }) => tools),
+      () => Effect.sync(() => this.definitions.relisted())
+    )
   }
 
   /** What is kept of the server is not worth anything any more. */
@@ -136,15 +137,21 @@ export class ClientDesk implements Desk, Shared, Settings {
   // ---- how the lines are opened
 
   open(fresh: boolean, owned: Owned): Effect.Effect<Line, ClientError> {
-    const detection = fresh ? undefined : this.#detection
+    const detection = fresh ? undefined : this.#known
     return connect(this.#transport, { ...this.options, detection }, this, owned)
   }
 
-  opened(line: Line): Effect.Effect<void, never, Scope.Scope> {
+  /** What the next line is opened with. */
+  get #known(): Detection | undefined {
+    // There is none when the first line is opened.
+    const last: Line | undefined = this.keeper?.last
     // "Clients SHOULD cache the result for the lifetime of […] origin (HTTP)": the next session is opened without a probe. In the
     // request era it is the probe that says whether the server is there again.
-    if (!line.modern && line.connection.variant !== undefined) this.#detection = detectionOf(line)
-    else if (line.modern && line.assumed !== true) this.#detection = undefined
+    if (last?.modern === false && last.connection.variant !== undefined) return detectionOf(last)
+    return last?.modern === true && last.assumed !== true ? undefined : this.options.detection
+  }
+
+  opened(line: Line): Effect.Effect<void, never, Scope.Scope> {
     const beats = this.options.heartbeat
     const answering = this.answers.opened(line)
     return beats === undefined ? answering : Effect.andThen(answering, heartbeat(beats)(line))

@@ -11,15 +11,20 @@ import type { CallTime } from "./callTime.ts"
 import type { Definitions } from "./definitions.ts"
 import type { Line } from "./line.ts"
 
+/** What lists all tools, past what is kept of them. */
+export interface Lister {
+  readonly listAnew: Effect.Effect<unknown, ClientError>
+}
+
 /** Lists the tools anew, in a scope, so that nobody who waits for it loses it by the end of another. */
 export class Relist {
-  readonly #list: () => Effect.Effect<unknown, ClientError>
+  readonly #lister: Lister
   readonly #scope: Scope.Scope
   #running: Fiber.Fiber<void> | undefined = undefined
   #count = 0
 
-  constructor(list: () => Effect.Effect<unknown, ClientError>, scope: Scope.Scope) {
-    this.#list = list
+  constructor(lister: Lister, scope: Scope.Scope) {
+    this.#lister = lister
     this.#scope = scope
   }
 
@@ -36,7 +41,7 @@ export class Relist {
   }
 
   get #start(): Effect.Effect<Fiber.Fiber<void>> {
-    const work = Effect.matchEffect(this.#list(), {
+    const work = Effect.matchEffect(this.#lister.listAnew, {
       onFailure: ({ message }) => Effect.logWarning(`The tools could not be listed anew: ${message}`),
       onSuccess: () => Effect.void
     })
@@ -97,7 +102,7 @@ export const mirrored = <A>(
  */
 export const checked = (
   definitions: Definitions,
-  relist: Relist,
+  desk: { readonly relist: Relist },
   line: Line,
   name: string,
   result: CallToolResult,
@@ -106,5 +111,5 @@ export const checked = (
   const check = definitions.check(line, name, result)
   if (check === undefined) return undefined
   const again = Effect.suspend(() => definitions.check(line, name, result) ?? Effect.succeed(result))
-  return Effect.catchIf(check, () => definitions.doubt(name), () => Effect.andThen(within(left(), relist), again))
+  return Effect.catchIf(check, () => definitions.doubt(name), () => Effect.andThen(within(left(), desk.relist), again))
 }

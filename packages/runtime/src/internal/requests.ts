@@ -62,7 +62,7 @@ const none: Iterable<never> = []
 export class Requests<R> implements Owner {
   readonly #host: Host
   readonly #connection: Connection
-  readonly #dispatch: Dispatcher<R | McpRequest>
+  readonly #dispatcher: { readonly dispatch: Dispatcher<R | McpRequest> }
   readonly #context: Context.Context<R>
   readonly #maxInFlight: number
   readonly #maxQueued: number
@@ -73,13 +73,13 @@ export class Requests<R> implements Owner {
   constructor(
     host: Host,
     connection: Connection,
-    dispatch: Dispatcher<R | McpRequest>,
+    dispatcher: { readonly dispatch: Dispatcher<R | McpRequest> },
     context: Context.Context<R>,
     { maxInFlight, maxQueued }: Resolved
   ) {
     this.#host = host
     this.#connection = connection
-    this.#dispatch = dispatch
+    this.#dispatcher = dispatcher
     this.#context = context
     this.#maxInFlight = maxInFlight
     this.#maxQueued = maxQueued
@@ -231,7 +231,7 @@ export class Requests<R> implements Owner {
     exchange: Exchange,
     instead?: Effect.Effect<Answer, McpError.McpError>
   ): Fiber.Fiber<Answer, McpError.McpError> {
-    const effect = instead ?? guard(() => this.#dispatch(exchange))
+    const effect = instead ?? guard(() => this.#dispatcher.dispatch(exchange))
     const brought = exchange.origin?.context
     const context = brought === undefined ? this.#context : Context.merge(brought, this.#context)
     return Effect.runForkWith(Context.add(context, McpRequest, exchange))(effect)

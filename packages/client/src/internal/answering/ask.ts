@@ -36,13 +36,18 @@ export interface Services {
 const get = <I, S>(context: Context.Context<never>, key: Context.Key<I, S>): S | undefined =>
   Option.getOrUndefined(Context.getOption(context as Context.Context<I>, key))
 
+// Of most clients that only call.
+const nothing: Services = { label: undefined, elicitation: undefined, sampling: undefined, roots: undefined }
+
 /** The services that are provided where a client is made. */
-export const provided = (context: Context.Context<never>, label: string | undefined): Services => ({
-  label,
-  elicitation: get(context, Elicitation),
-  sampling: get(context, Sampling),
-  roots: get(context, Roots)
-})
+export const provided = (context: Context.Context<never>, label: string | undefined): Services => {
+  const elicitation = get(context, Elicitation)
+  const sampling = get(context, Sampling)
+  const roots = get(context, Roots)
+  return label === undefined && elicitation === undefined && sampling === undefined && roots === undefined
+    ? nothing
+    : { label, elicitation, sampling, roots }
+}
 
 /** What is declared for what is provided, with the names of the newest revision. */
 export const capabilitiesOf = ({ elicitation, roots, sampling }: Services): Capabilities.ClientCapabilities => ({

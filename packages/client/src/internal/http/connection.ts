@@ -8,6 +8,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
 import { Exchanger } from "./exchange.ts"
 import type { Lane, OpenLane } from "./lane.ts"
 import type { Resolved } from "./settings.ts"
@@ -74,6 +75,11 @@ export class HttpConnection implements Connection, StreamableRoad {
 
   get drained(): Effect.Effect<void> {
     return this.#end !== undefined ? Effect.void : this.#lane.drained ?? Effect.void
+  }
+
+  /** Closes it with that scope. */
+  closeWith(scope: Scope.Scope): Effect.Effect<void> {
+    return Scope.addFinalizerExit(scope, () => this.close)
   }
 
   /** Ends the connection, with a word to the server within `closeGrace`. */

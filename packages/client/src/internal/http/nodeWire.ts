@@ -6,6 +6,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Http from "node:http"
 import type * as Https from "node:https"
+import type { Socket } from "node:net"
 import { StringDecoder } from "node:string_decoder"
 import type { Wire, WireReply, WireRequest } from "./wire.ts"
 
@@ -56,7 +57,7 @@ class NodeReply implements WireReply {
     this.#body = body
   }
 
-  header = (name: string): string | undefined => {
+  header(name: string): string | undefined {
     const value = this.#body.headers[name]
     return typeof value === "object" ? value.join(", ") : value
   }
@@ -69,8 +70,8 @@ class NodeReply implements WireReply {
     return body.destroyed ? lost("The body broke off, or was read before") : undefined
   }
 
-  text = (maxBytes: number): Effect.Effect<string, TransportError> =>
-    Effect.callback((resume) => {
+  text(maxBytes: number): Effect.Effect<string, TransportError> {
+    return Effect.callback((resume) => {
       const body = this.#body
       const broken = this.#broken
       if (broken !== undefined) return resume(Effect.fail(broken))
@@ -96,9 +97,10 @@ class NodeReply implements WireReply {
       })
       body.on("error", (cause) => resume(Effect.fail(lost(`The body broke off: ${text(cause)}`, cause))))
     })
+  }
 
-  pieces = (onText: (text: string) => TransportError | undefined): Effect.Effect<void, TransportError> =>
-    Effect.callback((resume) => {
+  pieces(onText: (text: string) => TransportError | undefined): Effect.Effect<void, TransportError> {
+    return Effect.callback((resume) => {
       const body = this.#body
       const broken = this.#broken
       if (broken !== undefined) return resume(Effect.fail(broken))
@@ -126,6 +128,7 @@ class NodeReply implements WireReply {
       })
       body.on("error", (cause) => resume(Effect.fail(lost(`The body broke off: ${text(cause)}`, cause))))
     })
+  }
 }
 
 /**
@@ -196,8 +199,7 @@ class Exchange {
         this.#connected = !socket.destroyed
         return
       }
-      const wire = this.#wire
-      socket.once("close", () => wire.closed())
+      this.#wire.opened(socket)
       socket.once(encrypted === true ? "secureConnect" : "connect", () => {
         this.#connected = true
       })
@@ -286,9 +288,12 @@ class NodeWire implements Wire {
     })
   }
 
-  /** A socket has closed: an agent without any takes more memory than the rest of an idle client's wire. */
-  closed(): void {
-    if (this.#agent !== undefined && isUnused(this.#agent)) this.#agent = undefined
+  /** A socket was opened. When the last one closes so does the agent, which takes more memory than the rest of an idle client's wire. */
+  opened(socket: Socket): void {
+    // Here, where nothing of the request is in scope that would live as long as the socket.
+    socket.once("close", () => {
+      if (this.#agent !== undefined && isUnused(this.#agent)) this.#agent = undefined
+    })
   }
 
   get close(): Effect.Effect<void> {

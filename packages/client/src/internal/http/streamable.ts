@@ -67,7 +67,7 @@ export class Streamable implements Lane, Owner {
   readonly #requests = new Map<JsonRpc.Id, Pending>()
   readonly #session: Session
   readonly #posts: Posts
-  readonly #lingering: Lingering
+  #lingering: Lingering | undefined
   /** The revision of the requests, in the request era. */
   #modern: string | undefined
   // What waits until the server has accepted `notifications/initialized`.
@@ -80,7 +80,6 @@ export class Streamable implements Lane, Owner {
     this.#settings = settings
     this.#session = new Session(road, this)
     this.#posts = new Posts(road, settings)
-    this.#lingering = new Lingering(road)
   }
 
   get full(): boolean {
@@ -166,7 +165,7 @@ export class Streamable implements Lane, Owner {
 
   #forget(pending: Pending): void {
     if (this.#requests.get(pending.request.id) === pending) this.#requests.delete(pending.request.id)
-    if (pending.fiber !== undefined) this.#lingering.delete(pending.fiber)
+    if (pending.fiber !== undefined) this.#lingering?.delete(pending.fiber)
   }
 
   #onReply(pending: Pending, reply: WireReply): Effect.Effect<Rest, TransportError> {
@@ -205,7 +204,8 @@ export class Streamable implements Lane, Owner {
   #onStream(pending: Pending, reply: WireReply): Effect.Effect<Rest, TransportError> {
     const stream = new EventStream(this.#settings, (data) => {
       this.#deliver(JsonRpc.parseText(data), pending)
-      if (pending.answered && pending.fiber !== undefined) this.#lingering.add(pending.fiber)
+      if (!pending.answered || pending.fiber === undefined) return
+      ;(this.#lingering ??= new Lingering(this.#road)).add(pending.fiber)
     })
     if (pending.modern) {
       // "Resumable SSE streams via `Last-Event-ID` are not supported."

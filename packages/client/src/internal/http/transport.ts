@@ -17,8 +17,7 @@ export const transport = (makeWire: () => Wire, settings: Settings): Transport =
     if (resolved instanceof TransportError) return Effect.fail(resolved)
     return Effect.uninterruptible(Effect.suspend(() => {
       const connection = new HttpConnection(makeWire(), resolved, context, LegacySse.open)
-      const closed = Scope.addFinalizer(Context.get(context, Scope.Scope), Effect.suspend(() => connection.close))
-      return Effect.as(closed, connection)
+      return Effect.as(connection.closeWith(Context.get(context, Scope.Scope)), connection)
     }))
   })
   return {
