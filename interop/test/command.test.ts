@@ -47,12 +47,16 @@ describe("skein-call · a server of the SDK over stdio", () => {
       const args = JSON.stringify({ name: "Ada" })
       const expected = { code: 0, out: "Hello, Ada!\n", err: "" }
       expect(await run(...server, "greet", args)).toEqual(expected)
-      expect(await run(server.join(" "), "greet", args)).toEqual(expected)
-      expect(await run(...server, "--", "greet", args)).toEqual(expected)
     })
   }
 
   const server = [...node, "interop/fixtures/sdk-v1-server.ts"]
+
+  it("takes the program as one argument too, and after -- the tool", async () => {
+    const args = ["greet", JSON.stringify({ name: "Ada" })]
+    const both = await Promise.all([run(server.join(" "), ...args), run(...server, "--", ...args)])
+    expect(both.map(({ out }) => out)).toEqual(["Hello, Ada!\n", "Hello, Ada!\n"])
+  })
 
   it("lists the tools, one a line", async () => {
     const { code, out } = await run(...server)
@@ -102,11 +106,13 @@ describe("skein-call · wrong from the beginning", () => {
   })
 
   it("nobody there: exit 3", async () => {
-    expect((await run("no-such-program-anywhere")).code).toBe(3)
-    expect((await run("http://127.0.0.1:9/mcp")).code).toBe(3)
-    const { code, err } = await run(process.execPath, "-e", "console.error('It broke'); process.exit(3)")
-    expect(code).toBe(3)
-    expect(err).toContain("It broke")
+    const ends = await Promise.all([
+      run("no-such-program-anywhere"),
+      run("http://127.0.0.1:9/mcp"),
+      run(process.execPath, "-e", "console.error('It broke'); process.exit(3)")
+    ])
+    expect(ends.map(({ code }) => code)).toEqual([3, 3, 3])
+    expect(ends[2].err).toContain("It broke")
   })
 })
 

@@ -360,7 +360,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
             }),
             { revisions, enforceCapabilities: false, maxReplays: 0 }
           )
-          const error = yield* Effect.flip(client.callTool("t", {}, { timeout: 400 }))
+          const error = yield* Effect.flip(client.callTool("t", {}, { timeout: 200 }))
           assert.include(["Closed", "TimedOut"], error.reason)
           assert.isAtMost(server.by("GET").length, 52)
         }).pipe(Effect.scoped))

@@ -97,7 +97,7 @@ for (const [wire, transport] of wires) {
           globalThis.gc!()
           const before = process.memoryUsage().heapUsed
           const begun = performance.now()
-          const error = yield* Effect.flip(client.callTool("t", {}, { timeout: 300 }))
+          const error = yield* Effect.flip(client.callTool("t", {}, { timeout: 120 }))
           assert.strictEqual(error.reason, "TimedOut")
           assert.isBelow(performance.now() - begun, 2_000)
           globalThis.gc!()

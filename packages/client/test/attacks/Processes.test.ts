@@ -32,7 +32,7 @@ const initialized = (then: string) => `
   })
 `
 
-const options: Client.Options = { revisions: ["2025-11-25"], probeTimeout: 300, limits: { timeout: 700 } }
+const options: Client.Options = { revisions: ["2025-11-25"], probeTimeout: 300, limits: { timeout: 400 } }
 
 const floods: ReadonlyArray<readonly [string, string]> = [
   ["a line without end", "\"x\".repeat(65536)"],
