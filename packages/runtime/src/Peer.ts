@@ -96,6 +96,7 @@ const isAnswered = (message: JsonRpc.Message | JsonRpc.Invalid): message is Json
 class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
   session: Session | undefined = undefined
   readonly #context: Context.Context<R>
+  readonly #clock: Clock.Clock
   readonly #options: Options<R>
   readonly #connection: Connection
   readonly #limits: Limits.Resolved
@@ -118,6 +119,7 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
     this.#connection = options.connection
     this.#limits = limits
     this.#context = context
+    this.#clock = Context.get(context, Clock.Clock)
     this.#requests = new Requests(this, options.connection, options, context, limits)
     this.#connection.open(this)
   }
@@ -301,7 +303,7 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
   // ---- what the requests, the calls and the notices need
 
   now(): number {
-    return millisOf(Context.get(this.#context, Clock.Clock).monotonicTimeNanosUnsafe())
+    return millisOf(this.#clock.monotonicTimeNanosUnsafe())
   }
 
   fork<A, E>(effect: Effect.Effect<A, E, R>): Fiber.Fiber<A, E> {

@@ -92,6 +92,7 @@ class Connected implements Line, Watch, Peer.Options<never> {
   readonly telemetry: Telemetry | undefined
   assumed: boolean | undefined = undefined
   deaf: TransportError | undefined = undefined
+  modern = false
   stamp: Line["stamp"] = asItIs
   readonly #shared: Shared
   readonly #info: Implementation | undefined
@@ -120,6 +121,7 @@ class Connected implements Line, Watch, Peer.Options<never> {
 
   agreed(agreement: Agreement): void {
     this.#agreement = agreement
+    this.modern = Revision.era(agreement.revision) === "request"
     if (this.modern) this.stamp = stamper(this.#info, this.#shared.answers, agreement.revision)
   }
 
@@ -131,10 +133,6 @@ class Connected implements Line, Watch, Peer.Options<never> {
 
   get revision(): Revision.Revision {
     return this.agreement.revision
-  }
-
-  get modern(): boolean {
-    return Revision.era(this.revision) === "request"
   }
 
   get capabilities(): JsonRpc.JsonObject {

@@ -116,6 +116,7 @@ class KeeperImpl implements Keeper, Owner {
   closed: ClientError | undefined = undefined
   readonly patience: Patience
   readonly #settings: Settings
+  readonly #clock: Clock.Clock
   // What owns the line that is open, or is being opened, and since when it is open.
   #scope: Scope.Closeable | undefined = undefined
   #since = 0
@@ -134,6 +135,7 @@ class KeeperImpl implements Keeper, Owner {
 
   constructor(settings: Settings) {
     this.#settings = settings
+    this.#clock = Context.get(settings.context, Clock.Clock)
     this.patience = settings.patience
   }
 
@@ -155,7 +157,7 @@ class KeeperImpl implements Keeper, Owner {
   }
 
   now(): number {
-    return Number(Context.get(this.#settings.context, Clock.Clock).monotonicTimeNanosUnsafe() / 1_000_000n)
+    return Number(this.#clock.monotonicTimeNanosUnsafe() / 1_000_000n)
   }
 
   doubt(line: Line): void {
