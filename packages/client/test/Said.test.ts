@@ -8,7 +8,9 @@ import { ok, refuse, scripted, speaks } from "./support/scripted.ts"
 const saying = (message: string) =>
   Client.make(
     scripted(speaks("2025-11-25", ({ method }) =>
-      method === "tools/call" ? ok({ isError: true, content: [{ type: "text", text: message }] }) : refuse(-32_603, message)))
+      method === "tools/call"
+        ? ok({ isError: true, content: [{ type: "text", text: message }] })
+        : refuse(-32_603, message)))
       .transport,
     { revisions: ["2025-11-25"] }
   )

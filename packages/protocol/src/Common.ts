@@ -182,10 +182,10 @@ const liftTtl = (ttl: unknown): number | undefined => {
   return Number.isSafeInteger(read) ? read : undefined
 }
 
-const scopes: ReadonlyArray<unknown> = ["public", "private"]
+const scopes: ReadonlySet<unknown> = new Set(["public", "private"])
 
 const liftScope = (scope: unknown): "public" | "private" | undefined =>
-  scopes.includes(scope) ? scope as "public" | "private" : undefined
+  scopes.has(scope) ? scope as "public" | "private" : undefined
 
 /**
  * The fields of a result that may be cached. Writing fills in the safe values, stale at once and for one principal; reading
