@@ -50,10 +50,13 @@ const command = (peer: Peer, file: string, args: ReadonlyArray<string>): Readonl
 
 export const serverFile = join(out, "server.mjs")
 
-/** The command of the process that is driven. */
+/**
+ * The command of the process that is driven. V8 shrinks the heap of a process that idles while the others have their turn, and what
+ * it does next is dearer: who came first would look worse.
+ */
 export const driverOf = (peer: Peer): ReadonlyArray<string> => {
   const [node, ...rest] = command(peer, fileOf(peer, "driver", "node_modules"), [])
-  return [node!, "--expose-gc", ...rest]
+  return [node!, "--expose-gc", "--no-memory-reducer", ...rest]
 }
 
 /** The command of the program whose start is timed. */

@@ -1,9 +1,9 @@
 /**
  * The actor of one connection: it runs what the other side asks, and asks the other side.
  *
- * A peer is a few fields, and no fiber while it is idle. It has no mailbox, because a connection delivers its messages one by one
- * already. Each request of the other side is an `Exchange`, a fiber that ends with
- * the peer at the latest; each own request waits in a table with one timer for all.
+ * A peer is a few fields, and no fiber while it is idle: its end starts one. It has no mailbox, because a connection delivers its
+ * messages one by one already. Each request of the other side is an `Exchange`, a fiber that ends with the peer at the latest;
+ * each own request waits in a table with one timer for all.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
