@@ -233,8 +233,13 @@ const check = <P, R>({ desk, options }: Errand<P, R>, line: Line, params: P, res
   return checked(definitions, desk, line, name, result as CallToolResult, left)
 }
 
-const repeatable = (desk: Desk, method: string, params: unknown, options: RequestOptions): boolean =>
-  options.replay ?? (method !== Method.CallTool.name || desk.definitions.repeatable((params as { name: string }).name))
+/** Whether a request may be made twice. What a method does that is not of the protocol, nobody knows here. */
+const repeatable = (desk: Desk, method: string, params: unknown, { replay }: RequestOptions): boolean => {
+  if (replay !== undefined) return replay
+  return method === Method.CallTool.name
+    ? desk.definitions.repeatable((params as { name: string }).name)
+    : Method.request(method, desk.keeper.last.revision) !== undefined
+}
 
 /** Makes one call. */
 export const call = <P, R>(

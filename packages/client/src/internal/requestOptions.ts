@@ -20,8 +20,8 @@ export interface RequestOptions extends Pick<CallOptions, "timeout" | "maxTimeou
   readonly cache?: "use" | "refresh" | "bypass" | undefined
   /**
    * Whether the request may be made again when its answer was lost, so that it may reach the server twice. By default calls of
-   * tools are not, unless the tool says that it is read-only or idempotent, and everything else is. What surely was not
-   * begun is made again in any case, where that may help: not what was turned away for what it is.
+   * tools are not, unless the tool says that it is read-only or idempotent, nor are methods that are not of the protocol; everything
+   * else is. What surely was not begun is made again in any case, where that may help: not what was turned away for what it is.
    */
   readonly replay?: boolean | undefined
 }

@@ -1,6 +1,7 @@
 /** Which requests are made again when their answer was lost, and what bounds it. */
 import { assert, describe, it } from "@effect/vitest"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
 import { TransportError } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
@@ -69,6 +70,26 @@ describe("a request whose connection is lost before it is answered", () => {
       assert.strictEqual(error.undelivered, undefined)
       yield* pass(2)
       assert.deepStrictEqual(sent, ["tools/call"])
+    }))
+
+  it.effect("is not made again if its method is not of the protocol: who knows what it does", () =>
+    Effect.gen(function*() {
+      const { client, line } = yield* open([])
+      const sent: Array<string> = []
+      line.fate = ({ method }) => {
+        if (!method.startsWith("acme/")) return undefined
+        sent.push(method)
+        return sent.length === 1 ? "lose" : undefined
+      }
+      const pay = { ...Method.ListTools, name: "acme/pay" }
+      assert.strictEqual((yield* Effect.flip(client.request(pay, {}))).reason, "Closed")
+      yield* pass(2)
+      assert.deepStrictEqual(sent, ["acme/pay"])
+      sent.length = 0
+      const fiber = yield* fork(client.request(pay, {}, { replay: true }))
+      yield* pass(2)
+      assert.deepStrictEqual((yield* Fiber.join(fiber)).tools, [])
+      assert.deepStrictEqual(sent, ["acme/pay", "acme/pay"])
     }))
 
   it.effect("replay: true says that a call of a tool may be repeated, replay: false that a listing may not", () =>
