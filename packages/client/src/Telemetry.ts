@@ -22,6 +22,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { ClientError } from "./ClientError.ts"
+import { clip } from "./internal/printable.ts"
 
 /** What is recorded. */
 export interface Options {
@@ -50,8 +51,6 @@ export interface Telemetry {
 
 const maxName = 128
 const maxUri = 1024
-
-const clip = (text: string, max: number): string => text.length <= max ? text : `${text.slice(0, max)}…`
 
 const codeOf = ({ error }: ClientError, revision: Revision): string | undefined =>
   error === undefined ? undefined : String(McpError.codeOf(error, revision))

@@ -21,6 +21,7 @@ import type { Put, Refusal } from "./answering/services.ts"
 import { type Bounds, Visits } from "./answering/visits.ts"
 import type { Line } from "./line.ts"
 import type { RequestOptions } from "./requestOptions.ts"
+import { quoted } from "./printable.ts"
 
 /** What bounds the answering. */
 export interface Options {
@@ -57,9 +58,6 @@ const run = <A>(question: Put<A>): Effect.Effect<A, McpError.McpError> =>
   Result.isFailure(question)
     ? Effect.fail(question.failure.error)
     : Effect.mapError(question.success, ({ error }) => error)
-
-/** A key of the server's in a message, cut short. */
-const quoted = (key: string): string => JSON.stringify(key.slice(0, 64))
 
 interface Asked {
   readonly key: string

@@ -27,27 +27,20 @@ export const safely = <A extends Bearer>(thing: A, left: Array<string> = []): A 
   return (kept.length === 0 ? rest : { ...rest, icons: kept }) as A
 }
 
-/** The items without such icons; themselves where there are none. */
-const each = (items: ReadonlyArray<Bearer>, left: Array<string>): ReadonlyArray<Bearer> => {
-  let changed: Array<Bearer> | undefined
+/** The items as `change` makes them; themselves where it changes none. */
+const each = <A>(items: ReadonlyArray<A>, change: (item: A) => A): ReadonlyArray<A> => {
+  let changed: Array<A> | undefined
   for (let at = 0; at < items.length; at++) {
-    if (items[at]!.icons === undefined) continue
-    const item = safely(items[at]!, left)
+    const item = change(items[at]!)
     if (item !== items[at]) (changed ??= [...items])[at] = item
   }
   return changed ?? items
 }
 
-/** The messages without such icons in their links; themselves where there are none. */
-const eachContent = (messages: ReadonlyArray<Said>, left: Array<string>): ReadonlyArray<Said> => {
-  let changed: Array<Said> | undefined
-  for (let at = 0; at < messages.length; at++) {
-    const { content } = messages[at]!
-    if (content.icons === undefined) continue
-    const kept = safely(content, left)
-    if (kept !== content) (changed ??= [...messages])[at] = { ...messages[at]!, content: kept }
-  }
-  return changed ?? messages
+/** The message without such icons in its link; itself where there are none. */
+const safelySaid = (message: Said, left: Array<string>): Said => {
+  const content = safely(message.content, left)
+  return content === message.content ? message : { ...message, content }
 }
 
 interface Said {
@@ -74,8 +67,8 @@ export const withSafeIcons = <R>(method: string, result: R, warn?: (message: str
   const left: Array<string> = []
   const items = (result as Readonly<Record<string, ReadonlyArray<unknown>>>)[member]!
   const kept = member === "messages"
-    ? eachContent(items as ReadonlyArray<Said>, left)
-    : each(items as ReadonlyArray<Bearer>, left)
+    ? each(items as ReadonlyArray<Said>, (message) => safelySaid(message, left))
+    : each(items as ReadonlyArray<Bearer>, (item) => safely(item, left))
   if (kept === items) return result
   const some = left.slice(0, 4).map((src) => printable(src, quoted)).join(", ")
   warn?.(`${method}: ${left.length} icons that are neither https: nor images in data: were left out: ${some}`)

@@ -6,6 +6,7 @@ import type { ElicitValue, RequestedSchema } from "@skein/protocol/Elicitation"
 import * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import * as Result from "effect/Result"
 import { fits } from "./formats.ts"
+import { quoted } from "../printable.ts"
 
 /** What was entered. A member that is `undefined` is a field that was left empty. */
 export interface Content {
@@ -25,9 +26,6 @@ export interface Form {
 interface Field {
   readonly problem: (value: unknown) => string | undefined
 }
-
-/** A name of the server's in a message, cut short. */
-const quoted = (name: string): string => JSON.stringify(name.slice(0, 64))
 
 // The steps of all fields of all forms that come together, and those that any field has. A form is read in one go, defaults and all.
 const maxSteps = 5_000_000
