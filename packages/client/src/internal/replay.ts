@@ -52,17 +52,8 @@ const isPassing = ({ reason, status, undelivered }: ClientError, { modern }: Lin
 const delivered = (error: ClientError): ClientError =>
   error.undelivered === true ? new ClientError({ ...fields(error), undelivered: undefined }) : error
 
-const fields = ({ cause, end, error, message, method, reason, result, status, undelivered }: ClientError) => ({
-  cause,
-  end,
-  error,
-  message,
-  method,
-  reason,
-  result,
-  status,
-  undelivered
-})
+/** What a failure was made with: a spread alone leaves out what every error has by itself. */
+const fields = (error: ClientError) => ({ ...error, cause: error.cause, message: error.message })
 
 /** What happens to one request from its first failure on, or when there was no line to send it on. */
 class Course<A> {
