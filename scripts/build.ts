@@ -14,9 +14,10 @@ import { cores, type File, group, read, type Room, schematic } from "./group.ts"
 export const root: string = join(import.meta.dirname, "..")
 
 /** The folders of the packages that are published, the lowest room first. */
-export const packages: ReadonlyArray<string> = ["protocol", "runtime", "server", "client", "testing"].map((room) =>
-  join(root, "packages", room)
-)
+export const packages: ReadonlyArray<string> = ["protocol", "runtime", "server", "client", "testing", "sql", "tasks"]
+  .map(
+    (room) => join(root, "packages", room)
+  )
 
 /**
  * Where programs start: a client or a server is not made without these. What they load, in the packages below too, is the core of

@@ -56,9 +56,11 @@ describe("the linter's rules of the house", () => {
     const direction = [
       ["protocol", ["runtime", "server", "client", "tasks"]],
       ["runtime", ["server", "client", "testing"]],
-      ["server", ["client", "tasks", "gateway"]],
+      ["server", ["client", "tasks", "sql", "gateway"]],
       ["client", ["server", "auth", "cli", "testing"]],
-      ["testing", ["tasks", "auth", "gateway", "cli"]]
+      ["testing", ["tasks", "sql", "auth", "gateway", "cli"]],
+      ["tasks", ["client", "testing", "auth", "gateway", "cli"]],
+      ["sql", ["protocol", "runtime", "server", "client", "tasks", "testing"]]
     ] as const
     for (const [room, above] of direction) {
       for (const other of above) {
@@ -74,6 +76,9 @@ describe("the linter's rules of the house", () => {
     expect(broken("packages/runtime/src/A.ts", uses("@skein/protocol/A"))).toEqual([])
     const below = ["protocol", "runtime", "server", "client"].map((room) => uses(`@skein/${room}/A`)).join("")
     expect(broken("packages/testing/src/A.ts", below + uses("node:fs"))).toEqual([])
+    const engine = ["protocol", "runtime", "server", "sql"].map((room) => uses(`@skein/${room}/A`)).join("")
+    expect(broken("packages/tasks/src/A.ts", engine)).toEqual([])
+    expect(broken("packages/sql/src/A.ts", uses("node:sqlite") + uses("pg"))).toEqual([])
   })
 
   it("an index is never imported, nor another room by path, nor a room by its own name", () => {
@@ -160,7 +165,15 @@ describe("the type check", () => {
 })
 
 describe("the build", () => {
-  const sources = { protocol: "JsonRpc", runtime: "Link", server: "Tool", client: "Client", testing: "RudeServer" }
+  const sources = {
+    protocol: "JsonRpc",
+    runtime: "Link",
+    server: "Tool",
+    client: "Client",
+    testing: "RudeServer",
+    sql: "SqliteClient",
+    tasks: "Tasks"
+  }
 
   /** What the compiler says about a room with a module that imports this, and what it left among the sources. */
   const built = (room: keyof typeof sources, from: string) => {
@@ -184,9 +197,12 @@ describe("the build", () => {
     expect(built("server", "@skein/client/Client")).toEqual(refused)
     expect(built("client", "@skein/server/Tool")).toEqual(refused)
     expect(built("client", "@skein/testing/RudeServer")).toEqual(refused)
+    expect(built("tasks", "@skein/client/Client")).toEqual(refused)
+    expect(built("server", "@skein/tasks/Tasks")).toEqual(refused)
     const fine = { ok: true, emitted: [], unlisted: false }
     expect(built("client", "@skein/protocol/JsonRpc")).toEqual(fine)
     expect(built("server", "@skein/runtime/Link")).toEqual(fine)
+    expect(built("tasks", "@skein/server/Tool")).toEqual(fine)
   })
 })
 
@@ -209,7 +225,7 @@ describe("what is left of an unused module", () => {
 })
 
 describe("the packages", () => {
-  for (const room of ["protocol", "runtime", "server", "client", "testing"]) {
+  for (const room of ["protocol", "runtime", "server", "client", "testing", "sql", "tasks"]) {
     it(`${room}: the index names each public module once, in order, and each exported name has a comment`, () => {
       const folder = join(root, "packages", room, "src")
       const modules = readdirSync(folder).filter((file) => file.endsWith(".ts") && file !== "index.ts").sort()

@@ -174,6 +174,11 @@ export class Exchange {
     this.origin = origin
   }
 
+  /** How long a question that a human answers may take, where it does not say: ten minutes. */
+  get patience(): Duration.Input | undefined {
+    return "10 minutes"
+  }
+
   /** The fiber that handles it, while it is suspended. */
   get fiber(): Fiber.Fiber<Answer, McpError.McpError> | undefined {
     return this.#fiber

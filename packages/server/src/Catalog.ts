@@ -14,13 +14,15 @@
  *   Catalog.lasting(Tool.add(secret, reveal)).pipe(Effect.as("There is one more tool now")))
  */
 import type * as CallTool from "@skein/protocol/CallTool"
+import type * as Codec from "@skein/protocol/Codec"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
+import type * as Method from "@skein/protocol/Method"
 import type * as WirePrompt from "@skein/protocol/Prompt"
 import type * as WireResource from "@skein/protocol/Resource"
 import type * as WireTool from "@skein/protocol/Tool"
 import type * as XMcpHeader from "@skein/protocol/XMcpHeader"
-import type { Dispatcher, Exchange, McpRequest } from "@skein/runtime/Exchange"
+import type { Caller, Dispatcher, Exchange, McpRequest } from "@skein/runtime/Exchange"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -28,6 +30,7 @@ import * as Scope from "effect/Scope"
 import type { ListKind } from "./ChangeBus.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import type { Observer } from "./internal/observer.ts"
+import type { Notice } from "./internal/outbox.ts"
 import { type Entry, Registry, type Terms, type Visible } from "./Registry.ts"
 
 /** What handles a request for an entry. */
@@ -54,6 +57,8 @@ export type Completers = ReadonlyMap<string, Completer>
 export interface ToolEntry extends Entry<WireTool.Tool> {
   /** The arguments that a client mirrors into headers. */
   readonly headers?: ReadonlyArray<XMcpHeader.Param> | undefined
+  /** What extensions were told of it (`Tool.Options.extensions`). */
+  readonly extensions?: Context.Context<never> | undefined
   readonly call: (args: JsonObject, exchange: Exchange) => Handled<CallTool.CallToolResult>
 }
 
@@ -111,11 +116,76 @@ export class Stack {
   }
 }
 
+/** A method and what handles it. Made by `Extension.method`. */
+export interface ExtensionMethod {
+  readonly method: Method.AnyRequest
+  readonly run: (params: unknown, exchange: Exchange) => Handled<Codec.Writable<unknown>>
+}
+
+/** A call of a tool, before its arguments are read. */
+export interface ToolCall {
+  readonly tool: ToolEntry
+  readonly params: CallTool.CallToolRequestParams
+  readonly exchange: Exchange
+}
+
+/** What a tool may be called with, or a handle in its place. */
+export type Called = Handled<Codec.Writable<CallTool.CallToolResult>>
+
+/** Tells a notification to who listens. Of several with one key that a slow reader has not read, the last one is sent. */
+export type Tell = (key: string, method: string, params: JsonObject) => void
+
+/** What an extension tells one `subscriptions/listen`. */
+export interface Listening {
+  /** What is acknowledged of it, beside what the server itself acknowledges. */
+  readonly agreed: JsonObject
+  /** Runs from the acknowledgement on; it is interrupted when the subscription ends. */
+  readonly run: (tell: Tell) => Effect.Effect<void>
+}
+
+/** What an extension adds to a server. See `Extension`. */
+export interface Extension {
+  /** Its identifier, or a name for messages. */
+  readonly name: string
+  /** What the server declares besides, to this caller. The members of `extensions` of several extensions are merged. */
+  readonly capabilities?: ((caller: Caller) => JsonObject | undefined) | undefined
+  readonly methods?: ReadonlyArray<ExtensionMethod> | undefined
+  /**
+   * Is given every call of a tool, and answers it or calls `next`. The first extension stands outermost. It must be quick to say
+   * that a call is not its own.
+   */
+  readonly call?: ((call: ToolCall, next: (call: ToolCall) => Called) => Called) | undefined
+  /** Takes part in a `subscriptions/listen` that asks for this; `undefined` where nothing of it is the extension's. */
+  readonly listen?:
+    | ((
+      notifications: JsonObject,
+      exchange: Exchange
+    ) => Effect.Effect<Listening | undefined, McpError.McpError, McpRequest>)
+    | undefined
+  /** Runs when all definitions of the server are there. What it forks into the scope lives as long as the server. */
+  readonly ready?: Effect.Effect<void, never, Scope.Scope> | undefined
+}
+
+/** The extensions of a server, in the order in which they were added. */
+export class Extensions {
+  all: ReadonlyArray<Extension> = []
+
+  /** Adds one until the scope closes. */
+  add(extension: Extension): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.acquireRelease(
+      Effect.sync(() => void (this.all = [...this.all, extension])),
+      () => Effect.sync(() => void (this.all = this.all.filter((other) => other !== extension)))
+    )
+  }
+}
+
 /** Who hears of changes: the server, once there is one. */
 export interface Listener {
   /** A list has changed, as far as this process knows. */
   readonly listed: (kind: ListKind) => void
   readonly updated: (uri: string, parent: string | undefined) => Effect.Effect<void>
+  /** Tells a notice to the session of a caller; `false` where none is open. */
+  readonly tell: (caller: Caller, key: string, notice: Notice) => boolean
 }
 
 /** What a server offers. */
@@ -126,6 +196,7 @@ export class Catalog extends Context.Service<Catalog, {
   readonly prompts: Registry<PromptEntry>
   /** What stands around its dispatcher. */
   readonly middleware: Stack
+  readonly extensions: Extensions
   /** The services that every request of the server starts with; the catalog is one of them. */
   readonly base: Context.Context<never>
   /** Closes when the server does. */
@@ -153,6 +224,7 @@ export const make = (
     templates: registry<TemplateEntry>("resource template", "resources"),
     prompts: registry<PromptEntry>("prompt", "prompts"),
     middleware: new Stack(),
+    extensions: new Extensions(),
     base,
     scope,
     offers,

@@ -45,7 +45,7 @@ import * as Schema from "effect/Schema"
 import type { AskError } from "./AskError.ts"
 import { clip, maxProblem, quoted } from "./internal/clip.ts"
 import { formOf } from "./internal/formSchema.ts"
-import { ask, patiently, refuse } from "./internal/question.ts"
+import { ask, refuse } from "./internal/question.ts"
 import { sessionOf } from "./internal/session.ts"
 
 /** How the user is asked. */
@@ -159,7 +159,7 @@ const asking = <A>(
     const params = { mode: "form", message, requestedSchema: requestedSchema.success } as const
     const question = { method: Method.Elicit, params, missing: missing("form") }
     return Effect.flatMap(
-      ask(question, patiently(options)),
+      ask(question, options, true),
       ({ action, content }): Effect.Effect<Answer<A>, AskError> => {
         if (action !== "accept") return Effect.succeed({ action })
         const read = decode(content ?? {})
@@ -213,7 +213,7 @@ export const url = (
     // "The `url` parameter MUST contain a valid URL."
     const problem = URL.canParse(params.url) ? undefined : `This is no URL: ${quoted(params.url)}`
     return Effect.map(
-      ask({ method: Method.Elicit, params, missing: missing("url"), problem }, patiently(rest)),
+      ask({ method: Method.Elicit, params, missing: missing("url"), problem }, rest, true),
       ({ action }): Answer<Visit> =>
         action === "accept" ? { action, content: { complete: complete(exchange, elicitationId) } } : { action }
     )

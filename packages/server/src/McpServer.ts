@@ -137,6 +137,7 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
     const bus = Context.getOrUndefined(given, ChangeBus)
     const hub = new Hub(catalog, settings(options, logs), fibers, bus)
     catalog.changes.listener = hub
+    for (const { ready } of catalog.extensions.all) if (ready !== undefined) yield* ready
     if (bus !== undefined) yield* bus.subscribe((change) => hub.heard(change))
     yield* Effect.addFinalizer(() => Effect.sync(() => hub.end()))
     return Context.add(provided, McpServer, make(options, catalog, hub, logs))

@@ -22,7 +22,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { AskError } from "./AskError.ts"
 import * as Content from "./Content.ts"
-import { ask, patiently } from "./internal/question.ts"
+import { ask } from "./internal/question.ts"
 
 /** One block of what is said to a model, or by it: made by `Content`, or a use of a tool, or its result. */
 export type Block = Wire.SamplingMessageContentBlock
@@ -146,7 +146,7 @@ export const createMessage = (request: Request, options?: Options): Effect.Effec
     problem: imbalance(messages)
   }
   return Effect.map(
-    ask(question, patiently(options)),
+    ask(question, options, true),
     (result): Answer => ({ ...result, content: blocksOf(result) })
   )
 }

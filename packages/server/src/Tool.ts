@@ -22,6 +22,7 @@
  */
 import type * as Common from "@skein/protocol/Common"
 import type * as WireTool from "@skein/protocol/Tool"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type * as Schema from "effect/Schema"
@@ -97,6 +98,8 @@ export interface Options<Input extends Shape, Output extends Shape> {
   readonly visible?: Visible
   readonly icons?: ReadonlyArray<Common.Icon>
   readonly _meta?: Common.Meta
+  /** What extensions of this server have to know of it: never told to clients. */
+  readonly extensions?: Context.Context<never>
 }
 
 /** A tool's definition. `Input` is what its handler gets; `Output` is what it answers, or `never` without an output schema. */
@@ -191,6 +194,7 @@ const offer = <Name extends string, Input, Output, E extends HandlerError, R>(
     catalog.tools[how](tool.name, {
       definition,
       visible: tool.options.visible,
+      extensions: tool.options.extensions,
       headers,
       call: toolCall.make(tool, (input) => provide(handler(input)))
     }))
@@ -210,7 +214,7 @@ const describe = <Name extends string, Input, Output>(
   Effect.gen(function*() {
     yield* advise(name)
     const named = { kind: "tool", definition: name } as const
-    const { visible: _, ...said } = options
+    const { extensions: _, visible: __, ...said } = options
     const inputSchema = input === undefined
       ? jsonSchema.none
       : yield* jsonSchema.attempt("input schema", named, input.jsonSchema)

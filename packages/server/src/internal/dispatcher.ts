@@ -12,6 +12,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as capabilities from "./capabilities.ts"
 import type { Hub } from "./hub.ts"
+import * as extensions from "./extensions.ts"
 import { type About, Methods } from "./methods.ts"
 import * as completion from "./methods/completion.ts"
 import * as lifecycle from "./methods/lifecycle.ts"
@@ -29,8 +30,11 @@ export const make = (about: About, catalog: Catalog["Service"], hub: Hub): Dispa
   const methods = new Methods(about, catalog, hub)
   for (const part of [lifecycle, tools, resources, prompts, completion, subscriptions, logging]) part.install(methods)
   const { handlers } = methods
+  const extended = extensions.handlers(methods)
 
   const handle: Dispatcher<McpRequest> = (exchange) => {
+    const further = extended(exchange)
+    if (further !== undefined) return further(exchange)
     const method = Method.request(exchange.method, exchange.caller.revision)
     const handler = method === undefined || !capabilities.offered(catalog, method)
       ? undefined

@@ -8,14 +8,14 @@ import * as Method from "@skein/protocol/Method"
 import type { Caller, Exchange } from "@skein/runtime/Exchange"
 import type { Peer } from "@skein/runtime/Peer"
 import * as Effect from "effect/Effect"
-import type { Catalog, Listener } from "../Catalog.ts"
+import type { Catalog, Listener, Listening, Tell } from "../Catalog.ts"
 import type { Change, ChangeBus, ListKind } from "../ChangeBus.ts"
 import * as capabilities from "./capabilities.ts"
 import type { Fibers } from "./fibers.ts"
 import { Listen } from "./listen.ts"
-import { Outbox, type Target } from "./outbox.ts"
+import { type Notice, Outbox, type Target } from "./outbox.ts"
 import { reader } from "./reader.ts"
-import { ServerSession } from "./session.ts"
+import { ServerSession, sessionOf } from "./session.ts"
 import { Tally } from "./tally.ts"
 
 /** How a hub behaves. What each means stands in `McpServer.Options`. */
@@ -139,15 +139,25 @@ export class Hub implements Listener {
     if (subscribers?.size === 0) this.#subscribers.delete(uri)
   }
 
+  tell(caller: Caller, key: string, notice: Notice): boolean {
+    const session = sessionOf(caller)
+    if (session === undefined || !session.initialized || !this.peers.has(session.peer)) return false
+    this.#outbox.tell(session, key, notice)
+    return true
+  }
+
   // ---- subscriptions of the request era
 
   /**
    * Acknowledges, and tells what was agreed on until the exchange is released, which ends this, or it is interrupted.
    */
-  listen(exchange: Exchange, kinds: ReadonlyArray<ListKind>, uris: ReadonlySet<string>, agreed: object): Effect.Effect<
-    Listen,
-    McpError.McpError
-  > {
+  listen(
+    exchange: Exchange,
+    kinds: ReadonlyArray<ListKind>,
+    uris: ReadonlySet<string>,
+    agreed: object,
+    further: ReadonlyArray<Listening> = []
+  ): Effect.Effect<Listen, McpError.McpError> {
     return Effect.suspend(() => {
       const refusal = this.#refusal(exchange.caller)
       if (refusal !== undefined) return Effect.fail(refusal)
@@ -158,11 +168,15 @@ export class Hub implements Listener {
         method: Method.SubscriptionsAcknowledged.name,
         params: { notifications: agreed }
       })
+      const released = Effect.callback<Listen>((resume) => {
+        exchange.release = () => resume(Effect.succeed(listen))
+        if (this.#ended) exchange.release()
+      })
+      const tell: Tell = (key, method, params) => this.#outbox.tell(listen, key, { method, params })
+      // Children of the fiber that handles the request: they end with it.
+      const started = Effect.forEach(further, ({ run }) => Effect.forkChild(run(tell)), { discard: true })
       return Effect.ensuring(
-        Effect.callback<Listen>((resume) => {
-          exchange.release = () => resume(Effect.succeed(listen))
-          if (this.#ended) exchange.release()
-        }),
+        further.length === 0 ? released : Effect.andThen(started, released),
         Effect.sync(() => this.#remove(listen))
       )
     })

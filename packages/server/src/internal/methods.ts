@@ -47,22 +47,25 @@ export class Methods {
     run: (params: P, exchange: Exchange) => Effect.Effect<Answer, McpError.McpError, McpRequest>,
     plain?: (params: JsonObject | undefined) => params is P & JsonObject
   ): void {
-    this.handlers.set(method.name, (exchange) => {
-      if (plain?.(exchange.params) === true) return run(exchange.params, exchange)
-      const params = Codec.decodeParams(method, exchange.caller.revision, exchange.params)
-      return Result.isFailure(params)
-        ? Effect.fail(McpError.invalidParams(`Invalid params: ${params.failure}`))
-        : run(params.success, exchange)
-    })
+    this.handlers.set(method.name, reading(method, run, plain))
   }
 
   /** A method with a result of the model. */
   on<P, R>(
     method: Method.RequestMethod<P, R>,
-    run: (params: P, exchange: Exchange) => Handled<R>,
+    run: (params: P, exchange: Exchange) => Handled<Codec.Writable<R>>,
     plain?: (params: JsonObject | undefined) => params is P & JsonObject
   ): void {
-    this.handle(
+    this.handlers.set(method.name, this.handler(method, run, plain))
+  }
+
+  /** What handles such a method. */
+  handler<P, R>(
+    method: Method.RequestMethod<P, R>,
+    run: (params: P, exchange: Exchange) => Handled<Codec.Writable<R>>,
+    plain?: (params: JsonObject | undefined) => params is P & JsonObject
+  ): Handler {
+    return reading(
       method,
       (params, exchange) => Effect.map(run(params, exchange), (result) => this.finish(method, result, exchange)),
       plain
@@ -70,7 +73,7 @@ export class Methods {
   }
 
   /** Writes a result. One that the revision cannot carry is a defect. */
-  finish<P, R>(method: Method.RequestMethod<P, R>, result: R, exchange: Exchange): Answer {
+  finish<P, R>(method: Method.RequestMethod<P, R>, result: Codec.Writable<R>, exchange: Exchange): Answer {
     const { revision } = exchange.caller
     const whole = Revision.era(revision) === "request" ? this.signed(this.#hinted(method.name, result)) as R : result
     const written = Codec.encodeResult(method, revision, whole)
@@ -91,4 +94,18 @@ export class Methods {
       _meta: { ...(result as { readonly _meta?: Common.Meta })._meta, [RequestMeta.serverInfo]: this.about.serverInfo }
     }
   }
+}
+
+/** Reads the params, or refuses them. */
+const reading = <P>(
+  method: Method.RequestMethod<P, unknown>,
+  run: (params: P, exchange: Exchange) => Handled<Answer>,
+  plain?: (params: JsonObject | undefined) => params is P & JsonObject
+): Handler =>
+(exchange) => {
+  if (plain?.(exchange.params) === true) return run(exchange.params, exchange)
+  const params = Codec.decodeParams(method, exchange.caller.revision, exchange.params)
+  return Result.isFailure(params)
+    ? Effect.fail(McpError.invalidParams(`Invalid params: ${params.failure}`))
+    : run(params.success, exchange)
 }

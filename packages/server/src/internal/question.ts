@@ -9,7 +9,6 @@ import type { Revision } from "@skein/protocol/Revision"
 import { type CallOptions, type Exchange, McpRequest } from "@skein/runtime/Exchange"
 import type { RequestError } from "@skein/runtime/RequestError"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { AskError, type Reason } from "../AskError.ts"
@@ -79,19 +78,11 @@ const write = <P, R>(
     : refuse(name, revision, "InvalidQuestion", `${name} cannot be asked so: ${read.failure}`)
 }
 
-/** As long as a human may take. */
-const tenMinutes = Duration.minutes(10)
-
-/** The options of a question that a human answers. */
-export const patiently = (options: CallOptions | undefined): CallOptions => ({
-  ...options,
-  timeout: options?.timeout ?? tenMinutes
-})
-
-/** Asks, and reads the answer. */
+/** Asks, and reads the answer; with the patience that a question to a human needs, where it says nothing of its own. */
 export const ask = <P, R>(
   question: Question<P, R>,
-  options: CallOptions | undefined
+  options: CallOptions | undefined,
+  human = false
 ): Effect.Effect<R, AskError, McpRequest> =>
   Effect.withFiber((fiber) => {
     const exchange = Context.getUnsafe(fiber.context, McpRequest)
@@ -105,7 +96,9 @@ export const ask = <P, R>(
     }
     return Effect.flatMap(write(question, exchange), (params) => {
       const given = Object.keys(params).length === 0 ? undefined : params
-      return Effect.matchEffect(exchange.request(method.name, given, options), {
+      const timeout = options?.timeout ?? (human ? exchange.patience : undefined)
+      const timed = timeout === undefined ? options : { ...options, timeout }
+      return Effect.matchEffect(exchange.request(method.name, given, timed), {
         onFailure: (error) => Effect.fail(unanswered(error, method.name, revision)),
         onSuccess: (answer) => {
           const result = Codec.decodeResult(method, revision, answer)

@@ -2,6 +2,7 @@
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import * as capabilities from "../capabilities.ts"
+import * as extensions from "../extensions.ts"
 import type { Methods } from "../methods.ts"
 import { ServerSession } from "../session.ts"
 
@@ -18,15 +19,19 @@ export const install = (methods: Methods): void => {
       const alone = caller instanceof ServerSession && hub.alone.has(caller.peer)
       return methods.finish(Method.Initialize, {
         protocolVersion: caller.revision,
-        capabilities: alone ? capabilities.alone(catalog) : capabilities.of(catalog),
+        capabilities: extensions.declared(
+          catalog,
+          caller,
+          alone ? capabilities.alone(catalog) : capabilities.of(catalog)
+        ),
         serverInfo: about.serverInfo,
         ...instructions
       }, exchange)
     }))
-  methods.on(Method.Discover, () =>
+  methods.on(Method.Discover, (_params, { caller }) =>
     Effect.sync(() => ({
       supportedVersions: about.revisions,
-      capabilities: capabilities.of(catalog),
+      capabilities: extensions.declared(catalog, caller, capabilities.of(catalog)),
       ...instructions
     })))
 }

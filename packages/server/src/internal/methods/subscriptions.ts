@@ -6,6 +6,7 @@ import type { Exchange } from "@skein/runtime/Exchange"
 import * as Effect from "effect/Effect"
 import type { ListKind } from "../../ChangeBus.ts"
 import * as capabilities from "../capabilities.ts"
+import * as extensions from "../extensions.ts"
 import type { Methods } from "../methods.ts"
 import { sessionOf } from "../session.ts"
 
@@ -50,7 +51,7 @@ export const install = (methods: Methods): void => {
   methods.on(
     Method.SubscriptionsListen,
     ({ notifications }: { readonly notifications: SubscriptionFilter }, exchange) =>
-      Effect.suspend(() => {
+      Effect.flatMap(extensions.listening(catalog, notifications, exchange), (further) => {
         const lists = capabilities.lists(catalog)
         const agreed = wanted.filter(([kind, member]) => notifications[member] === true && lists.includes(kind))
         const asked = lists.includes("resources") ? notifications.resourceSubscriptions : undefined
@@ -58,9 +59,10 @@ export const install = (methods: Methods): void => {
         // "The subset the server agreed to honor. Notification types the server does not support are omitted."
         const acknowledged = {
           ...Object.fromEntries(agreed.map(([, member]) => [member, true])),
-          ...(asked === undefined ? undefined : { resourceSubscriptions: [...uris] })
+          ...(asked === undefined ? undefined : { resourceSubscriptions: [...uris] }),
+          ...Object.assign({}, ...further.map(({ agreed }) => agreed))
         }
-        const listening = hub.listen(exchange, agreed.map(([kind]) => kind), uris, acknowledged)
+        const listening = hub.listen(exchange, agreed.map(([kind]) => kind), uris, acknowledged, further)
         return Effect.map(listening, ({ meta }) => ({ _meta: meta }))
       })
   )

@@ -4,6 +4,7 @@ import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import { clip } from "../clip.ts"
+import * as extensions from "../extensions.ts"
 import * as listing from "../listing.ts"
 import type { Methods } from "../methods.ts"
 
@@ -14,6 +15,6 @@ export const install = (methods: Methods): void => {
     const tool = tools.seen(params.name, exchange.caller)
     return tool === undefined
       ? Effect.fail(McpError.invalidParams(`Unknown tool: ${clip(params.name)}`))
-      : tool.call(params.arguments ?? {}, exchange)
+      : extensions.call(methods.catalog, { tool, params, exchange })
   }, isPlain)
 }
