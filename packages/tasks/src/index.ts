@@ -1,1 +1,5 @@
-export {}
+export * as CurrentTask from "./CurrentTask.ts"
+export * as Step from "./Step.ts"
+export * as TaskEngine from "./TaskEngine.ts"
+export * as TaskError from "./TaskError.ts"
+export * as TaskState from "./TaskState.ts"

@@ -1,0 +1,95 @@
+/**
+ * The table that leads the engine: what the protocol needs and the engine does not keep. A status that is final stays; every write
+ * says so in its condition.
+ */
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type { Progress } from "@skein/runtime/Exchange"
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { TaskStatus } from "@skein/protocol/Task"
+import type { KeptCaller, NewTask, Outcome, Owner, Position, Question, State } from "../TaskState.ts"
+import type { TaskError } from "../TaskError.ts"
+
+/** What a worker needs to run a task. */
+export interface Work {
+  readonly id: string
+  readonly tool: string
+  readonly pool: string
+  readonly owner: Owner
+  readonly args: JsonObject
+  readonly caller: KeptCaller
+  readonly status: TaskStatus
+  /** The number of the last status message that was said outside of a step. */
+  readonly said: number
+}
+
+/** How a task ends. */
+export type End =
+  | { readonly status: "completed" | "failed"; readonly outcome: Outcome; readonly message?: string | undefined }
+  | { readonly status: "cancelled"; readonly message?: string | undefined }
+
+/** A task that a sweep looks at. */
+export interface Swept {
+  readonly id: string
+  readonly pool: string
+  readonly status: TaskStatus
+}
+
+/**
+ * What is written within a transaction of the caller's (`sql.withTransaction`, a transactional activity) is committed with it, and
+ * told to listeners when it is.
+ */
+export class TaskStore extends Context.Service<TaskStore, {
+  /** Counts and inserts in one transaction with `then`, which is given the new task. Fails with `Limit`, and has done nothing. */
+  readonly insert: <E, R>(
+    task: NewTask,
+    then: (state: State) => Effect.Effect<void, E, R>
+  ) => Effect.Effect<State, TaskError | E, R>
+  /** What is not there, or has expired by the clock, is `undefined`. */
+  readonly state: (id: string) => Effect.Effect<State | undefined, TaskError>
+  readonly work: (id: string) => Effect.Effect<Work | undefined, TaskError>
+  readonly list: (
+    owners: ReadonlyArray<Owner>,
+    after: Position | undefined,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<State>, TaskError>
+  /** Ends a task, unless it is over: then `false`. Its open questions are gone. */
+  readonly finish: (id: string, end: End) => Effect.Effect<boolean, TaskError>
+  /** Says where a task stands. With a number, which grows from message to message: only if it is beyond the last one. */
+  readonly say: (id: string, message: string, number?: number) => Effect.Effect<void, TaskError>
+  /** Reports progress that is greater than the last one. */
+  readonly progress: (id: string, progress: Progress) => Effect.Effect<void, TaskError>
+  /** Asks, if it was not asked yet: the task is `input_required` then. Gives the answer, where there is one. */
+  readonly ask: (id: string, question: Question) => Effect.Effect<JsonObject | undefined, TaskError>
+  /** Nobody wants the answer to an open question any more. Its key stays taken. */
+  readonly withdraw: (id: string, key: string) => Effect.Effect<void, TaskError>
+  /**
+   * Answers an open question, in one transaction with `then`; `working` again with the last one. `false`, and nothing done, for
+   * what is not open.
+   */
+  readonly answer: <E, R>(
+    id: string,
+    key: string,
+    answer: JsonObject,
+    then: (work: Swept) => Effect.Effect<void, E, R>
+  ) => Effect.Effect<boolean, TaskError | E, R>
+  /**
+   * Calls a listener after each change of a task, here or in another process, and when changes may have been missed. It is called
+   * within no transaction, and only says that there is something to look at.
+   */
+  readonly listen: (id: string, listener: () => void) => Effect.Effect<void, never, Scope.Scope>
+  /** Tasks whose execution may not be over as far as the table knows, and that did not change for some milliseconds. */
+  readonly unsettled: (quiet: number, limit: number) => Effect.Effect<ReadonlyArray<Swept>, TaskError>
+  /** The execution of a task is over: no sweep looks at it again. */
+  readonly settle: (id: string) => Effect.Effect<void, TaskError>
+  /** Tasks whose time is over. */
+  readonly expired: (limit: number) => Effect.Effect<ReadonlyArray<Swept>, TaskError>
+  /** The next time, in milliseconds of Unix time, at which a task's time is over; `undefined` where none is to be. */
+  readonly nextExpiry: Effect.Effect<number | undefined, TaskError>
+  /** Forgets a task, in one transaction with `then`. */
+  readonly remove: <E, R>(id: string, then: Effect.Effect<void, E, R>) => Effect.Effect<void, TaskError | E, R>
+  /** What is kept sealed: text in, text out; the same text where nothing is encrypted. */
+  readonly seal: (text: string) => Effect.Effect<string, TaskError>
+  readonly open: (sealed: string) => Effect.Effect<string, TaskError>
+}>()("@skein/tasks/TaskStore") {}
