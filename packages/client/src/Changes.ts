@@ -7,6 +7,8 @@
  * - First comes `Subscribed`, with what the server agreed to tell; what it did not agree to is not there, and no error.
  * - What came between two subscriptions is lost: after a `Gap` and the `Subscribed` that follows, read anew what you hold.
  * - Ending the stream cancels on the wire.
+ * - Tasks are told of in the request era alone, by the extension `io.modelcontextprotocol/tasks`, which that request declares. What a
+ *   server says of one is the whole task, so that nothing has to be asked for; after a `Gap` its state may be another one.
  * - Over HTTP in the session era a server tells what changes on a stream of its own. One that has none is `Unsupported`, whatever it
  *   declares; where that stream broke and could not be resumed, a `Gap` and `Subscribed` say so.
  *
@@ -22,6 +24,7 @@
  *   })
  * )
  */
+import type { DetailedTask } from "@skein/protocol/Task"
 import type * as Duration from "effect/Duration"
 import type { ClientError } from "./ClientError.ts"
 import type * as Reconnect from "./Reconnect.ts"
@@ -36,6 +39,8 @@ export interface Filter {
   readonly resources?: boolean | undefined
   /** `notifications/resources/updated` of these resources. */
   readonly uris?: ReadonlyArray<string> | undefined
+  /** `notifications/tasks` of these tasks; in the request era alone, and never honoured in a session. */
+  readonly taskIds?: ReadonlyArray<string> | undefined
 }
 
 /** What the server agreed to tell: a part of what was asked for. */
@@ -44,6 +49,7 @@ export interface Honoured {
   readonly prompts: boolean
   readonly resources: boolean
   readonly uris: ReadonlyArray<string>
+  readonly taskIds: ReadonlyArray<string>
 }
 
 /** From here on what is in `honoured` is told. Comes first, and again after each `Gap` but those for `Overflow`. */
@@ -78,6 +84,15 @@ export interface ResourceUpdated {
 }
 
 /**
+ * A task has changed. "Each notification carries a complete `DetailedTask` for the current status, identical to what `tasks/get`
+ * would have returned at that moment" (the extension, task status notifications).
+ */
+export interface TaskChanged {
+  readonly _tag: "TaskChanged"
+  readonly task: DetailedTask
+}
+
+/**
  * Something may have been missed: the server ended the subscription (`Ended`), it was lost with the connection or broke otherwise
  * (`Lost`, and `cause` says how), or this stream was read too slowly (`Overflow`).
  */
@@ -94,6 +109,7 @@ export type Change =
   | PromptListChanged
   | ResourceListChanged
   | ResourceUpdated
+  | TaskChanged
   | Gap
 
 /** How changes are listened to. */

@@ -84,7 +84,10 @@ for (const revision of Revision.all) {
         const seen = yield* kit.run(client, { tools: true, uris: ["r://1", "r://9"] })
         if (modern) {
           assert.deepStrictEqual(seen.changes, [
-            { _tag: "Subscribed", honoured: { tools: true, prompts: false, resources: false, uris: ["r://1"] } }
+            {
+              _tag: "Subscribed",
+              honoured: { tools: true, prompts: false, resources: false, uris: ["r://1"], taskIds: [] }
+            }
           ])
         } else {
           assert.strictEqual((yield* seen.error).error?.reason, "ResourceNotFound")

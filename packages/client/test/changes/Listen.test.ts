@@ -56,7 +56,7 @@ describe("subscriptions/listen", () => {
       const { client } = yield* kit.open(revision, script)
       const seen = yield* kit.run(client, { tools: true, prompts: true, resources: true, uris: ["a:b", "a:c"] })
       assert.deepStrictEqual(seen.changes, [
-        { _tag: "Subscribed", honoured: { tools: true, prompts: false, resources: false, uris: ["a:c"] } }
+        { _tag: "Subscribed", honoured: { tools: true, prompts: false, resources: false, uris: ["a:c"], taskIds: [] } }
       ])
     }))
 
@@ -73,7 +73,7 @@ describe("subscriptions/listen", () => {
       const { client, server } = yield* kit.open(revision, script)
       const seen = yield* kit.run(client, { tools: true })
       assert.deepStrictEqual(seen.changes, [
-        { _tag: "Subscribed", honoured: { tools: true, prompts: false, resources: false, uris: [] } }
+        { _tag: "Subscribed", honoured: { tools: true, prompts: false, resources: false, uris: [], taskIds: [] } }
       ])
       kit.tell(server, "notifications/prompts/list_changed")
       kit.tell(server, kit.updated, { uri: "a:b" })

@@ -39,7 +39,7 @@ for (const revision of Revision.sessionEra) {
         server.notify(kit.updated, { uri: "a:b" })
         yield* kit.settle
         assert.deepStrictEqual(seen.changes, [
-          { _tag: "Subscribed", honoured: { tools: true, prompts: false, resources: true, uris: [] } },
+          { _tag: "Subscribed", honoured: { tools: true, prompts: false, resources: true, uris: [], taskIds: [] } },
           { _tag: "ToolListChanged" },
           { _tag: "ResourceListChanged" }
         ])
@@ -74,7 +74,7 @@ describe("what the server declares", () => {
       server.notify("notifications/tools/list_changed")
       yield* kit.settle
       assert.deepStrictEqual(seen.changes, [
-        { _tag: "Subscribed", honoured: { tools: false, prompts: false, resources: false, uris: ["a:b"] } }
+        { _tag: "Subscribed", honoured: { tools: false, prompts: false, resources: false, uris: ["a:b"], taskIds: [] } }
       ])
     }))
 

@@ -3,10 +3,12 @@
  */
 import type { JsonObject, Notification } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
+import * as Task from "@skein/protocol/Task"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import { ClientError } from "../../ClientError.ts"
 import { send } from "../calls.ts"
+import { declaring } from "../declaring.ts"
 import { agreed, changeOf, isEmpty, nothing, written } from "./filter.ts"
 import type { Line } from "../line.ts"
 import type { Over, Run } from "./turn.ts"
@@ -50,7 +52,9 @@ export const listen = ({ inbox, timeout, wanted }: Run, line: Line): Effect.Effe
       Deferred.doneUnsafe(begun, Effect.void)
     }
     // What the answer says, beyond that it came, does not matter.
-    const listening = send(line, name, { notifications: written(wanted) as JsonObject }, {
+    const filter: JsonObject = { notifications: written(wanted) as JsonObject }
+    const params = wanted.taskIds.length === 0 ? filter : declaring(line, Task.extension, filter)
+    const listening = send(line, name, params, {
       timeout: Infinity,
       maxTimeout: Infinity,
       onNotification

@@ -47,7 +47,8 @@ const declared = ({ capabilities, revision }: Line, wanted: Honoured): Honoured 
     tools: wanted.tools && has(Method.ToolListChanged),
     prompts: wanted.prompts && has(Method.PromptListChanged),
     resources: wanted.resources && has(Method.ResourceListChanged),
-    uris: has(Method.ResourceUpdated) ? wanted.uris : []
+    uris: has(Method.ResourceUpdated) ? wanted.uris : [],
+    taskIds: []
   }
 }
 
@@ -85,9 +86,13 @@ export class Watchers {
   watch({ desk, inbox, timeout, wanted }: Run, line: Line): Effect.Effect<Over> {
     return Effect.suspend(() => {
       let stood = false
-      const honoured = desk.enforceCapabilities ? declared(line, wanted) : wanted
+      const honoured = desk.enforceCapabilities ? declared(line, wanted) : { ...wanted, taskIds: [] }
       if (isEmpty(honoured)) {
-        const cause = nothing("The server did not declare anything of what was asked for (enforceCapabilities)")
+        const cause = nothing(
+          isEmpty({ ...wanted, taskIds: [] })
+            ? `Tasks are not subscribed to in ${line.revision}`
+            : "The server did not declare anything of what was asked for (enforceCapabilities)"
+        )
         return Effect.succeed<Over>({ stood, reason: "Lost", cause })
       }
       if (line.deaf !== undefined) return Effect.succeed<Over>({ stood, reason: "Lost", cause: deafness(line.deaf) })

@@ -1,0 +1,197 @@
+/** Tasks that are subscribed to, against servers that do what a script says. */
+import { assert, describe, it } from "@effect/vitest"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Revision from "@skein/protocol/Revision"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import type { Change } from "../../src/Changes.ts"
+import type * as Reconnect from "../../src/Reconnect.ts"
+import { refuse, type Script } from "../support/scripted.ts"
+import * as kit from "./kit.ts"
+
+const revision = "2026-07-28"
+const extension = "io.modelcontextprotocol/tasks"
+const reconnect: Reconnect.Policy = { initialDelay: 1000, jitter: "none" }
+const tasks = "notifications/tasks"
+
+const state = {
+  createdAt: "2026-11-01T10:30:00Z",
+  lastUpdatedAt: "2026-11-01T10:50:00Z",
+  ttlMs: 60_000,
+  pollIntervalMs: 5000
+}
+
+const working = (taskId: string) => ({ ...state, taskId, status: "working" })
+
+const about = (changes: ReadonlyArray<Change>) =>
+  changes.map((change) => change._tag === "TaskChanged" ? change.task : change._tag)
+
+describe("subscriptions/listen", () => {
+  it.effect("2026-07-28 · clients send subscriptions/listen including a list of task IDs, and declare the extension in it", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const seen = yield* kit.run(client, { tools: true, taskIds: ["t1", "t1", "t2"] })
+      const [request] = server.requests(kit.listen)
+      assert.deepStrictEqual(request!.params?.["notifications"], { toolsListChanged: true, taskIds: ["t1", "t2"] })
+      const meta = kit.metaOf(request!)
+      assert.deepStrictEqual(meta["io.modelcontextprotocol/clientCapabilities"], { extensions: { [extension]: {} } })
+      assert.strictEqual(meta["io.modelcontextprotocol/protocolVersion"], revision)
+      assert.deepStrictEqual(seen.changes, [
+        {
+          _tag: "Subscribed",
+          honoured: { tools: true, prompts: false, resources: false, uris: [], taskIds: ["t1", "t2"] }
+        }
+      ])
+    }))
+
+  it.effect("a subscription that is about no tasks does not declare it", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      yield* kit.run(client, { tools: true, taskIds: [] })
+      const [request] = server.requests(kit.listen)
+      assert.deepStrictEqual(kit.metaOf(request!)["io.modelcontextprotocol/clientCapabilities"], {})
+      assert.deepStrictEqual(request!.params?.["notifications"], { toolsListChanged: true })
+    }))
+
+  it.effect("2026-07-28 · each notification carries a complete DetailedTask, which is given as it came", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const seen = yield* kit.run(client, { taskIds: ["t1"] })
+      const question = {
+        method: "elicitation/create",
+        params: { mode: "form", message: "Who?", requestedSchema: { type: "object", properties: {} } }
+      }
+      const told = [
+        { ...working("t1"), statusMessage: "Half of it" },
+        { ...working("t1"), status: "input_required", inputRequests: { name: question } },
+        { ...working("t1"), status: "completed", result: { content: [], isError: true } },
+        { ...working("t1"), status: "failed", error: { code: -32603, message: "Oops" } },
+        { ...working("t1"), status: "cancelled", ttlMs: null }
+      ]
+      for (const task of told) kit.tell(server, tasks, task as JsonRpc.JsonObject)
+      yield* kit.settle
+      assert.deepStrictEqual(about(seen.changes), ["Subscribed", ...told] as never)
+    }))
+
+  it.effect("2026-07-28 · the acknowledgement says which: of other tasks nothing is told, and nothing is believed", () =>
+    Effect.gen(function*() {
+      const script: Script = (request, server) => {
+        kit.acknowledge(server, request, { taskIds: ["t9", "t2", 7] })
+        return "silence"
+      }
+      const { client, server } = yield* kit.open(revision, script)
+      const seen = yield* kit.run(client, { taskIds: ["t1", "t2"] })
+      const [first] = seen.changes
+      assert.deepStrictEqual(first?._tag === "Subscribed" ? first.honoured.taskIds : undefined, ["t2"])
+      kit.tell(server, tasks, working("t9"))
+      kit.tell(server, tasks, working("t2"))
+      yield* kit.settle
+      assert.deepStrictEqual(about(seen.changes), ["Subscribed", working("t2")] as never)
+    }))
+
+  it.effect("what is malformed never ends the stream, and says nothing", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const seen = yield* kit.run(client, { taskIds: ["t1"] })
+      for (
+        const task of [
+          {},
+          { taskId: 7 },
+          { taskId: "t1" },
+          { ...working("t1"), status: "asleep" },
+          { ...working("t1"), status: "completed" },
+          { ...working("t1"), status: "failed", error: "Oops" },
+          { ...working("t1"), createdAt: 7 }
+        ]
+      ) kit.tell(server, tasks, task)
+      kit.tell(server, tasks, working("t1"))
+      yield* kit.settle
+      assert.deepStrictEqual(about(seen.changes), ["Subscribed", working("t1")] as never)
+    }))
+
+  it.effect("a server that tells nothing of tasks is Unsupported, and so the host can poll", () =>
+    Effect.gen(function*() {
+      const { client } = yield* kit.open(revision, (request, server) => {
+        kit.acknowledge(server, request, {})
+        return "silence"
+      })
+      const seen = yield* kit.run(client, { taskIds: ["t1"] })
+      assert.strictEqual((yield* seen.error).reason, "Unsupported")
+    }))
+
+  it.effect("2026-07-28 · a server that still misses the capability (-32021): its error surfaces", () =>
+    Effect.gen(function*() {
+      const data = { requiredCapabilities: { extensions: { [extension]: {} } } }
+      const { client } = yield* kit.open(revision, () => refuse(-32021, "Missing required client capability", data))
+      const seen = yield* kit.run(client, { taskIds: ["t1"] })
+      const { error, reason } = yield* seen.error
+      assert.deepStrictEqual([reason, error?.code], ["Protocol", -32021])
+    }))
+
+  it.effect("after a reconnect, and after an end, it is subscribed to again, behind a Gap", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, kit.agreeable, { reconnect })
+      const seen = yield* kit.run(client, { taskIds: ["t1"] })
+      server.hangUp()
+      yield* kit.pass(1000)
+      kit.tell(server, tasks, working("t1"))
+      yield* kit.settle
+      kit.end(server)
+      yield* kit.pass(2000)
+      assert.deepStrictEqual(seen.tags, [
+        "Subscribed",
+        "Gap Lost",
+        "Subscribed",
+        "TaskChanged",
+        "Gap Ended",
+        "Subscribed"
+      ])
+      for (const request of server.requests(kit.listen)) {
+        assert.deepStrictEqual(request.params?.["notifications"], { taskIds: ["t1"] })
+        const declared = kit.metaOf(request)["io.modelcontextprotocol/clientCapabilities"]
+        assert.deepStrictEqual(declared, { extensions: { [extension]: {} } })
+      }
+      yield* seen.stop
+      assert.deepStrictEqual(kit.cancelled(server), [server.requests(kit.listen).at(-1)!.id])
+    }))
+
+  it.effect("when bufferSize states wait the oldest is dropped, and a Gap tells", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const seen: Array<string> = []
+      const reading = Stream.runForEach(client.changes({ taskIds: ["t1"] }, { bufferSize: 2 }), (change) =>
+        Effect.gen(function*() {
+          seen.push(change._tag === "TaskChanged" ? change.task.statusMessage! : change._tag)
+          if (seen.length === 1) {
+            yield* Effect.sleep(1000)
+          }
+        }))
+      yield* Effect.forkChild(reading, { startImmediately: true })
+      yield* kit.settle
+      for (let n = 1; n <= 5; n++) {
+        kit.tell(server, tasks, { ...working("t1"), statusMessage: `${n}` })
+      }
+      yield* kit.pass(1000)
+      assert.deepStrictEqual(seen, ["Subscribed", "Gap", "4", "5"])
+    }))
+})
+
+for (const revision of Revision.sessionEra) {
+  describe(revision, () => {
+    it.effect("has no subscriptions to tasks: Unsupported, and beside others they are not honoured", () =>
+      Effect.gen(function*() {
+        for (const enforceCapabilities of [true, false]) {
+          const { client } = yield* kit.open(revision, kit.agreeable, { enforceCapabilities })
+          const alone = yield* kit.run(client, { taskIds: ["t1"] })
+          const error = yield* alone.error
+          assert.deepStrictEqual([error.reason, error.message], [
+            "Unsupported",
+            `Tasks are not subscribed to in ${revision}`
+          ])
+          const beside = yield* kit.run(client, { tools: true, taskIds: ["t1"] })
+          const [first] = beside.changes
+          assert.deepStrictEqual(first?._tag === "Subscribed" ? first.honoured.taskIds : undefined, [])
+        }
+      }))
+  })
+}
