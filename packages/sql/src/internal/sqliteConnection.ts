@@ -1,0 +1,147 @@
+import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import type * as Pull from "effect/Pull"
+import * as SqlClient from "effect/sql/SqlClient"
+import type { Connection } from "effect/sql/SqlConnection"
+import { isSqlError, type SqlError } from "effect/sql/SqlError"
+import * as Stream from "effect/Stream"
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"
+import { sqliteError } from "./sqliteError.ts"
+
+/** A compiled statement and the modes that it was last set to: setting one is a call into the engine. */
+interface Compiled {
+  readonly statement: StatementSync
+  bigints: boolean
+  arrays: boolean
+}
+
+/** Rows that a stream reads at a time. */
+const chunk = 256
+
+/**
+ * A connection on an open database, which runs everything at once, on the calling fiber. It keeps at least the last
+ * `capacity` statements compiled, and at most twice as many.
+ */
+export const makeConnection = (database: DatabaseSync, capacity: number): Connection => {
+  // Two generations instead of an order of use: a hit costs one lookup and moves nothing.
+  let recent = new Map<string, Compiled>()
+  let older = new Map<string, Compiled>()
+
+  const compile = (sql: string): Compiled => {
+    try {
+      return { statement: database.prepare(sql), bigints: false, arrays: false }
+    } catch (cause) {
+      throw sqliteError(cause, "prepare")
+    }
+  }
+
+  const compiled = (sql: string): Compiled => {
+    const hit = recent.get(sql)
+    if (hit !== undefined) return hit
+    const statement = older.get(sql) ?? compile(sql)
+    if (recent.size >= capacity) {
+      older = recent
+      recent = new Map()
+    }
+    recent.set(sql, statement)
+    return statement
+  }
+
+  const execute = <A>(
+    prepare: (sql: string) => Compiled,
+    sql: string,
+    params: ReadonlyArray<unknown>,
+    arrays: boolean,
+    run: (statement: StatementSync, params: ReadonlyArray<SQLInputValue>) => A
+  ) =>
+    Effect.withFiber((fiber) => {
+      try {
+        return Effect.succeed(run(inMode(prepare(sql), fiber, arrays), bindings(params)))
+      } catch (cause) {
+        return Effect.fail(isSqlError(cause) ? cause : sqliteError(cause, "execute"))
+      }
+    })
+
+  return {
+    execute: (sql, params, transformRows) =>
+      execute(compiled, sql, params, false, transformRows ? (s, p) => transformRows(all(s, p)) : all),
+    executeUnprepared: (sql, params, transformRows) =>
+      execute(compile, sql, params, false, transformRows ? (s, p) => transformRows(all(s, p)) : all),
+    executeRaw: (sql, params) => execute(compiled, sql, params, false, raw),
+    executeValues: (sql, params) => execute(compiled, sql, params, true, values),
+    executeValuesUnprepared: (sql, params) => execute(compile, sql, params, true, values),
+    executeStream: (sql, params, transformRows) =>
+      Stream.unwrap(Effect.map(
+        // A statement of its own, since it is in use until the stream ends, and others may run in between.
+        Effect.acquireRelease(
+          execute(compile, sql, params, false, (statement, params) => statement.iterate(...params)),
+          (rows) => Effect.sync(() => rows.return?.())
+        ),
+        (rows) => Stream.fromPull(Effect.succeed(pull(rows, transformRows)))
+      ))
+  }
+}
+
+const all = (statement: StatementSync, params: ReadonlyArray<SQLInputValue>): Array<object> => statement.all(...params)
+
+const values = (statement: StatementSync, params: ReadonlyArray<SQLInputValue>) =>
+  // In the mode that is set, a row is an array, which the types of Node do not know.
+  statement.all(...params) as unknown as ReadonlyArray<ReadonlyArray<unknown>>
+
+const raw = (statement: StatementSync, params: ReadonlyArray<SQLInputValue>): unknown =>
+  statement.columns().length === 0 ? statement.run(...params) : statement.all(...params)
+
+const inMode = (compiled: Compiled, fiber: Fiber.Fiber<unknown, unknown>, arrays: boolean): StatementSync => {
+  const bigints = fiber.getRef(SqlClient.SafeIntegers)
+  if (compiled.bigints !== bigints) compiled.statement.setReadBigInts(compiled.bigints = bigints)
+  if (compiled.arrays !== arrays) compiled.statement.setReturnArrays(compiled.arrays = arrays)
+  return compiled.statement
+}
+
+const pull = (
+  rows: NodeJS.Iterator<unknown>,
+  transformRows: (<A extends object>(rows: ReadonlyArray<A>) => ReadonlyArray<A>) | undefined
+): Pull.Pull<Arr.NonEmptyReadonlyArray<object>, SqlError> =>
+  Effect.suspend((): Pull.Pull<Arr.NonEmptyReadonlyArray<object>, SqlError> => {
+    const some: Array<object> = []
+    try {
+      while (some.length < chunk) {
+        const next = rows.next()
+        if (next.done === true) break
+        some.push(next.value as object)
+      }
+    } catch (cause) {
+      return Effect.fail(sqliteError(cause, "execute"))
+    }
+    const read = transformRows ? transformRows(some) : some
+    return Arr.isReadonlyArrayNonEmpty(read) ? Effect.succeed(read) : Cause.done()
+  })
+
+/** The values as the engine takes them. The array itself where it can be: most are only text and numbers. */
+const bindings = (params: ReadonlyArray<unknown>): ReadonlyArray<SQLInputValue> => {
+  for (const value of params) {
+    if (!isBindable(value)) return params.map(binding)
+  }
+  return params as ReadonlyArray<SQLInputValue>
+}
+
+const isBindable = (value: unknown): boolean => {
+  switch (typeof value) {
+    case "string":
+    case "number":
+    case "bigint":
+      return true
+    default:
+      return value === null
+  }
+}
+
+const binding = (value: unknown): SQLInputValue => {
+  if (value === undefined) return null
+  if (typeof value === "boolean") return value ? 1 : 0
+  if (value instanceof Date) return value.toISOString()
+  if (value instanceof ArrayBuffer) return new Uint8Array(value)
+  return value as SQLInputValue
+}
