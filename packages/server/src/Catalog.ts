@@ -186,6 +186,8 @@ export interface Listener {
   readonly updated: (uri: string, parent: string | undefined) => Effect.Effect<void>
   /** Tells a notice to the session of a caller; `false` where none is open. */
   readonly tell: (caller: Caller, key: string, notice: Notice) => boolean
+  /** Closes when the session of a caller ends; `undefined` where none is open. */
+  readonly session: (caller: Caller) => Scope.Scope | undefined
 }
 
 /** What a server offers. */

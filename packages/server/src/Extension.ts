@@ -58,3 +58,10 @@ export const tell = (
   notification: { readonly method: string; readonly params: JsonObject }
 ): Effect.Effect<boolean, never, Catalog> =>
   Effect.map(Catalog, ({ changes }) => changes.listener?.tell(caller, key, notification) ?? false)
+
+/**
+ * The scope that closes when the session of a caller ends, for what is told to it later; `undefined` where there is none: in the
+ * request era, and after the session's end.
+ */
+export const session = (caller: Caller): Effect.Effect<Scope.Scope | undefined, never, Catalog> =>
+  Effect.map(Catalog, ({ changes }) => changes.listener?.session(caller))

@@ -11,6 +11,7 @@ import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
 import * as kit from "./kit.ts"
 import { acknowledged, id, listen, pass, set } from "./subscribing.ts"
 
@@ -147,6 +148,31 @@ describe("an extension", () => {
       expect([yield* told[0]!, yield* told[1]!]).toEqual([true, false])
       yield* kit.settle
       expect(old.notices("notifications/resources/updated").map(({ params }) => params)).toEqual([{ uri: "r://r" }])
+    }))
+
+  it.effect("2025-11-25 · knows a session's end; 2026-07-28 · there is none", () =>
+    Effect.gen(function*() {
+      let callers: ReadonlyArray<Caller> = []
+      const extension = Extension.layer({
+        name: "example",
+        call: (call, next) => {
+          callers = [...callers, call.exchange.caller]
+          return next(call)
+        }
+      })
+      const { connect, run } = yield* set({}, [extension, echo])
+      const old = yield* connect("2025-11-25")
+      yield* old.call("echo", { text: "x" })
+      yield* (yield* connect("2026-07-28")).call("echo", { text: "x" })
+      const scope = (yield* run(Extension.session(callers[0]!)))!
+      let closed = false
+      yield* Scope.addFinalizer(scope, Effect.sync(() => void (closed = true)))
+      expect(yield* run(Extension.session(callers[1]!))).toBe(undefined)
+      yield* kit.settle
+      expect(closed).toBe(false)
+      old.peer.close({ _tag: "Closed" })
+      yield* old.peer.ended
+      expect(closed).toBe(true)
     }))
 
   it.effect("runs what it has to when all definitions of the server are there", () =>

@@ -8,6 +8,7 @@ import * as Method from "@skein/protocol/Method"
 import type { Caller, Exchange } from "@skein/runtime/Exchange"
 import type { Peer } from "@skein/runtime/Peer"
 import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import type { Catalog, Listener, Listening, Tell } from "../Catalog.ts"
 import type { Change, ChangeBus, ListKind } from "../ChangeBus.ts"
 import * as capabilities from "./capabilities.ts"
@@ -144,6 +145,11 @@ export class Hub implements Listener {
     if (session === undefined || !session.initialized || !this.peers.has(session.peer)) return false
     this.#outbox.tell(session, key, notice)
     return true
+  }
+
+  session(caller: Caller): Scope.Scope | undefined {
+    const peer = sessionOf(caller)?.peer
+    return peer !== undefined && this.peers.has(peer) ? peer.scope : undefined
   }
 
   // ---- subscriptions of the request era

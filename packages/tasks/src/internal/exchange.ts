@@ -3,11 +3,12 @@
  * durably; progress goes to the task's row; notifications about a request have nobody to go to.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
-import type * as McpError from "@skein/protocol/McpError"
+import * as McpError from "@skein/protocol/McpError"
 import { type CallOptions, Exchange, type Owner, type Progress } from "@skein/runtime/Exchange"
 import type { RequestError } from "@skein/runtime/RequestError"
 import * as Effect from "effect/Effect"
 import type { CurrentTask } from "../CurrentTask.ts"
+import * as refused from "./refused.ts"
 import type { Work } from "./store.ts"
 
 /** What a running task gives to its handler. */
@@ -60,7 +61,12 @@ export class TaskExchange extends Exchange {
     params?: JsonRpc.JsonObject,
     options?: CallOptions
   ): Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError> {
-    return this.#running.ask(method, params, options)
+    return Effect.flatMap(this.#running.ask(method, params, options), (answer) => {
+      const error = refused.read(answer)
+      return error === undefined
+        ? Effect.succeed(answer)
+        : Effect.fail(McpError.fromErrorObject(error, this.caller.revision))
+    })
   }
 
   override progress(progress: Progress): Effect.Effect<void> {
