@@ -50,6 +50,11 @@ export interface CallOptions {
   readonly onProgress?: ((progress: Progress) => void) | undefined
   /** Hears the notifications of the subscription that the request opens (`subscriptions/listen`). What it throws is logged. */
   readonly onNotification?: ((notification: JsonRpc.Notification) => void) | undefined
+  /**
+   * Hears under which id the request is sent, right before it is. That is its progress token too, where `onProgress` asks for one, and
+   * stays it for as long as a task lives that the request is answered with (2025-11-25); see `onStray` of a peer.
+   */
+  readonly onSend?: ((id: number) => void) | undefined
   /** Headers that mirror a part of the params, for a connection that `mirrors` them. */
   readonly headers?: Headers | undefined
   /** In the request era: what the question is known by when the handler runs again, instead of a digest of what is asked. */

@@ -15,9 +15,9 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import type { Connection, Headers, Origin, Receiver, TransportError } from "./Connection.ts"
-import type { Caller, CallOptions, Dispatcher, Exchange, McpRequest, Refusal } from "./Exchange.ts"
+import type { Caller, CallOptions, Dispatcher, Exchange, McpRequest, Progress, Refusal } from "./Exchange.ts"
 import { BatchReply } from "./internal/batch.ts"
-import { type CallResult, Calls, closed, type Host as CallsHost } from "./internal/calls.ts"
+import { type CallResult, Calls, closed, type Host as CallsHost, readProgress } from "./internal/calls.ts"
 import { guard } from "./internal/guard.ts"
 import { harmless, Notices } from "./internal/notices.ts"
 import { type Host as RequestsHost, Requests } from "./internal/requests.ts"
@@ -40,6 +40,8 @@ export interface Options<R> {
   readonly onNotification?:
     | ((peer: Peer, notification: JsonRpc.Notification) => Effect.Effect<void, never, R> | void)
     | undefined
+  /** Hears of progress that belongs to no call that waits: to one that was answered with a task, or too late. Must not throw. */
+  readonly onStray?: ((token: unknown, progress: Progress) => void) | undefined
   /** Hears the end of the session, when everything that ran in it is over: see {@link Peer.ended}. */
   readonly onEnded?: ((end: SessionEnd) => void) | undefined
   /** Hears that notifications may have been missed; with an error, that no more will come unasked. See `Receiver`. */
@@ -243,13 +245,20 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
         return
       }
       case "notifications/progress":
-        if (notification.params !== undefined) this.#calls?.progress(notification.params)
+        if (notification.params !== undefined && this.#calls?.progress(notification.params) === false) {
+          this.#stray(notification.params)
+        }
         return
       default:
         // The connection hears of it first: whoever acts on it by what a call hears finds the rest of the client informed.
         this.#notice(notification)
         return this.#calls?.notice(notification)
     }
+  }
+
+  #stray(params: JsonRpc.JsonObject): void {
+    const report = this.#options.onStray === undefined ? undefined : readProgress(params)
+    if (report !== undefined) this.#options.onStray!(params["progressToken"], report)
   }
 
   #notice(notification: JsonRpc.Notification): void {

@@ -11,7 +11,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Duration from "effect/Duration"
 import type * as Fiber from "effect/Fiber"
-import type { CallOptions } from "../Exchange.ts"
+import type { CallOptions, Progress } from "../Exchange.ts"
 import type { Headers, TransportError } from "../Connection.ts"
 import type { Resolved } from "../Limits.ts"
 import { RequestError } from "../RequestError.ts"
@@ -50,6 +50,15 @@ export interface Host {
 }
 
 const settled = Effect.void
+
+/** What a notification says about progress, if it says anything. */
+export const readProgress = ({ message, progress, total }: JsonRpc.JsonObject): Progress | undefined =>
+  // A number that is too large to be one is read as infinite, and nothing would grow beyond it.
+  typeof progress !== "number" || !Number.isFinite(progress) ? undefined : {
+    progress,
+    ...(typeof total === "number" && Number.isFinite(total) ? { total } : undefined),
+    ...(typeof message === "string" ? { message } : undefined)
+  }
 
 // How long the timer sleeps at most, in milliseconds: so long after the last answer an idle peer is rid of it.
 const maxSleep = 5_000
@@ -114,6 +123,7 @@ export class Calls {
     }
     // Known before it is sent: the connection may be lost while it is sent, and that fails it too.
     this.#pending.set(id, call)
+    options.onSend?.(id)
     const sent = onProgress === undefined ? params : withProgressToken(params, id)
     try {
       this.#host.send(JsonRpc.request(id, method, sent), about, headers)
@@ -178,26 +188,24 @@ export class Calls {
     }
   }
 
-  /** Progress came: it must belong to a waiting call that asked for it, and grow. It pushes the deadline back. */
-  progress(params: JsonRpc.JsonObject): void {
+  /**
+   * Progress came: it must belong to a waiting call that asked for it, and grow. It pushes the deadline back. Gives whether a call
+   * waits that it belongs to.
+   */
+  progress(params: JsonRpc.JsonObject): boolean {
     const call = this.#pending.get(params["progressToken"] as JsonRpc.Id)
-    const progress = params["progress"]
-    if (call === undefined || call.onProgress === undefined) return
-    // A number that is too large to be one is read as infinite, and nothing would grow beyond it.
-    if (typeof progress !== "number" || !Number.isFinite(progress) || progress <= call.progress) return
-    call.progress = progress
+    if (call === undefined) return false
+    const report = readProgress(params)
+    if (call.onProgress === undefined || report === undefined || report.progress <= call.progress) return true
+    call.progress = report.progress
     const now = this.#host.now()
     call.deadline = Math.min(now + call.timeout, call.startedAt + call.maxTimeout)
-    const { total, message } = params
     try {
-      call.onProgress({
-        progress,
-        ...(typeof total === "number" && Number.isFinite(total) ? { total } : undefined),
-        ...(typeof message === "string" ? { message } : undefined)
-      })
+      call.onProgress(report)
     } catch (defect) {
       this.#host.fork(Effect.logError(`The progress of ${call.method} was not handled`, Cause.die(defect)))
     }
+    return true
   }
 
   /**
