@@ -34,6 +34,8 @@ export interface Swept {
   readonly id: string
   readonly pool: string
   readonly status: TaskStatus
+  /** When its time is over, in milliseconds of Unix time; `null`: never. */
+  readonly expiresAt: number | null
 }
 
 /**
@@ -54,13 +56,16 @@ export class TaskStore extends Context.Service<TaskStore, {
     after: Position | undefined,
     limit: number
   ) => Effect.Effect<ReadonlyArray<State>, TaskError>
-  /** Ends a task, unless it is over: then `false`. Its open questions are gone. */
+  /** Ends a task, unless it is over: then `false`. Its open questions are gone; without a message the last one stays. */
   readonly finish: (id: string, end: End) => Effect.Effect<boolean, TaskError>
   /** Says where a task stands. With a number, which grows from message to message: only if it is beyond the last one. */
   readonly say: (id: string, message: string, number?: number) => Effect.Effect<void, TaskError>
   /** Reports progress that is greater than the last one. */
   readonly progress: (id: string, progress: Progress) => Effect.Effect<void, TaskError>
-  /** Asks, if it was not asked yet: the task is `input_required` then. Gives the answer, where there is one. */
+  /**
+   * Asks, if it was not asked yet: the task is `input_required` then. Gives the answer, where there is one. Of a task that is over
+   * nothing is asked, but the answers are there.
+   */
   readonly ask: (id: string, question: Question) => Effect.Effect<JsonObject | undefined, TaskError>
   /** Nobody wants the answer to an open question any more. Its key stays taken. */
   readonly withdraw: (id: string, key: string) => Effect.Effect<void, TaskError>
@@ -79,17 +84,26 @@ export class TaskStore extends Context.Service<TaskStore, {
    * within no transaction, and only says that there is something to look at.
    */
   readonly listen: (id: string, listener: () => void) => Effect.Effect<void, never, Scope.Scope>
-  /** Tasks whose execution may not be over as far as the table knows, and that did not change for some milliseconds. */
-  readonly unsettled: (quiet: number, limit: number) => Effect.Effect<ReadonlyArray<Swept>, TaskError>
-  /** The execution of a task is over: no sweep looks at it again. */
-  readonly settle: (id: string) => Effect.Effect<void, TaskError>
-  /** Tasks whose time is over. */
-  readonly expired: (limit: number) => Effect.Effect<ReadonlyArray<Swept>, TaskError>
-  /** The next time, in milliseconds of Unix time, at which a task's time is over; `undefined` where none is to be. */
+  /**
+   * Tasks whose execution may not be over as far as the table knows, and that did not change for some milliseconds. Those that live
+   * long stay among them: `after` is the last one of the page before.
+   */
+  readonly unsettled: (quiet: number, limit: number, after?: Swept) => Effect.Effect<ReadonlyArray<Swept>, TaskError>
+  /** The execution of a task, or of many, is over: no sweep looks at it again. */
+  readonly settle: (ids: string | ReadonlyArray<string>) => Effect.Effect<void, TaskError>
+  /** Tasks whose time is over, the longest over first. `after` is the last one of the page before, as in `unsettled`. */
+  readonly expired: (limit: number, after?: Swept) => Effect.Effect<ReadonlyArray<Swept>, TaskError>
+  /**
+   * The next time, in milliseconds of Unix time, at which a task's time is over; it is in the past while one whose time is over
+   * was not removed. `undefined` where none is to be.
+   */
   readonly nextExpiry: Effect.Effect<number | undefined, TaskError>
   /** Forgets a task, in one transaction with `then`. */
   readonly remove: <E, R>(id: string, then: Effect.Effect<void, E, R>) => Effect.Effect<void, TaskError | E, R>
-  /** What is kept sealed: text in, text out; the same text where nothing is encrypted. */
-  readonly seal: (text: string) => Effect.Effect<string, TaskError>
-  readonly open: (sealed: string) => Effect.Effect<string, TaskError>
+  /**
+   * What is kept sealed: text in, text out; the same text where nothing is encrypted. `about` says what it is and whose, such as a
+   * task's id and a step's name: what was sealed about one thing does not open as another.
+   */
+  readonly seal: (text: string, about: string) => Effect.Effect<string, TaskError>
+  readonly open: (sealed: string, about: string) => Effect.Effect<string, TaskError>
 }>()("@skein/tasks/TaskStore") {}
