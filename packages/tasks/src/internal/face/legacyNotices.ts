@@ -1,0 +1,85 @@
+/**
+ * What the session hears that made a task: `notifications/tasks/status`, and the progress of the call that became the task. It
+ * is told unasked, as long as the session is open, and nothing is kept after the session's end or the task's.
+ */
+import { type Id, isId, isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
+import type { Exchange, Progress } from "@skein/runtime/Exchange"
+import type { Catalog } from "@skein/server/Catalog"
+import * as Extension from "@skein/server/Extension"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Stream from "effect/Stream"
+import type { TaskEngine } from "../../TaskEngine.ts"
+import { isFinal, type State } from "../../TaskState.ts"
+import { noticeOf, related, taskOf } from "./legacyWire.ts"
+
+const tokenOf = (params: JsonObject | undefined): Id | undefined => {
+  const meta = params?.["_meta"]
+  const token = isObject(meta) ? meta["progressToken"] : undefined
+  return isId(token) ? token : undefined
+}
+
+const progressOf = (id: string, progressToken: Id, { message, progress, total }: Progress): JsonObject => ({
+  progressToken,
+  progress,
+  ...(Number.isFinite(total) ? { total } : undefined),
+  ...(message === undefined ? undefined : { message }),
+  _meta: related(id)
+})
+
+/** The handle goes out first: nobody can make anything of what is said of an unknown task. */
+const answered = (exchange: Exchange): Effect.Effect<unknown> =>
+  Effect.andThen(
+    Effect.yieldNow,
+    Effect.suspend(() => exchange.finished || exchange.fiber === undefined ? Effect.void : Fiber.await(exchange.fiber))
+  )
+
+/** Tells the session of the caller what happens to a task from now on. Does not wait for it. */
+export const follow = (
+  engine: TaskEngine["Service"],
+  made: State,
+  exchange: Exchange
+): Effect.Effect<void, never, Catalog> => {
+  const { caller } = exchange
+  return Effect.flatMap(Extension.session(caller), (session) => {
+    if (session === undefined) return Effect.void
+    const progressToken = tokenOf(exchange.params)
+    const { id } = made
+    const key = `task ${id}`
+    let last = taskOf(made)
+    let reported = -Infinity
+
+    const tell = (state: State): Effect.Effect<unknown, never, Catalog> => {
+      const { progress } = state
+      const grown = progressToken !== undefined && progress !== undefined && progress.progress > reported
+      if (grown) reported = progress.progress
+      const task = taskOf(state)
+      const changed = task.status !== last.status || task.statusMessage !== last.statusMessage
+      last = task
+      // "Progress notifications MUST stop after completion": the last of it goes before the end, which is told under a key of its
+      // own, since a slow reader hears of each key in the place of the first that it has not heard of.
+      const progressed = grown
+        ? Extension.tell(caller, `${key} progress`, {
+          method: Method.Progress.name,
+          params: progressOf(id, progressToken, progress)
+        })
+        : Effect.void
+      return changed
+        ? Effect.andThen(
+          progressed,
+          Extension.tell(caller, isFinal(state) ? `${key} end` : key, {
+            method: Method.LegacyTaskStatus.name,
+            params: noticeOf(task)
+          })
+        )
+        : progressed
+    }
+
+    const told = Effect.andThen(answered(exchange), Stream.runForEach(engine.watch(id), tell))
+    return Effect.asVoid(Effect.forkIn(
+      Effect.catch(told, (error) => Effect.logDebug("A task is not followed any more", error)),
+      session
+    ))
+  })
+}

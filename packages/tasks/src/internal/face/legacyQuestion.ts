@@ -1,0 +1,28 @@
+/** A question of a task, to a client that waits for the task's result. */
+import * as Capabilities from "@skein/protocol/Capabilities"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
+import type { Question } from "../../TaskState.ts"
+
+/**
+ * Whether a client has declared what a question needs: it may be another one than the one that made the task. Whoever has not
+ * MUST NOT be asked.
+ */
+export const can = (declared: JsonObject, { method, params }: Pick<Question, "method" | "params">): boolean => {
+  const capabilities = declared as Capabilities.ClientCapabilities
+  switch (method) {
+    case Method.Elicit.name:
+      return Capabilities.elicits(capabilities, params?.["mode"] === "url" ? "url" : "form")
+    case Method.CreateMessage.name: {
+      const { sampling } = capabilities
+      const tools = params?.["tools"] !== undefined || params?.["toolChoice"] !== undefined
+      const context = params?.["includeContext"] !== undefined && params["includeContext"] !== "none"
+      return sampling !== undefined && (!tools || sampling.tools !== undefined) &&
+        (!context || sampling.context !== undefined)
+    }
+    case Method.ListRoots.name:
+      return capabilities.roots !== undefined
+    default:
+      return false
+  }
+}
