@@ -92,7 +92,11 @@ export interface Options<Input extends Shape, Output extends Shape> {
   readonly output?: Output
   /** Hints about what the tool does. Clients must not trust them. */
   readonly annotations?: WireTool.ToolAnnotations
-  /** Whether a call may be a task, must be one, or must not (the default). Known to 2025-11-25 alone. */
+  /**
+   * Whether a call may be a task, must be one, or must not (the default). It is told to clients of 2025-11-25 alone, and does
+   * something with `Tasks.layer` of `@skein/tasks` among the definitions of the server: without, no call is a task, and the
+   * tool should not say so.
+   */
   readonly execution?: WireTool.ToolExecution
   /** Who may see it, and so call it; everybody by default. To others there is no such tool. It must be quick. */
   readonly visible?: Visible
@@ -146,6 +150,9 @@ export const result: {
   (answer: Extras & { readonly isError: true }): Result<never>
   (answer: Extras): Result<undefined>
 } = (answer: toolCall.Parts<unknown>): Result<never> => new toolCall.ToolResult(answer) as Result<never>
+
+/** What the layer of a handler needs for it: all that the request does not bring. */
+export type Needed<R> = captured.Needed<R>
 
 /**
  * Offers a tool with its handler.

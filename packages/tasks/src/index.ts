@@ -1,5 +1,7 @@
 export * as CurrentTask from "./CurrentTask.ts"
 export * as Step from "./Step.ts"
+export * as Task from "./Task.ts"
 export * as TaskEngine from "./TaskEngine.ts"
 export * as TaskError from "./TaskError.ts"
 export * as TaskState from "./TaskState.ts"
+export * as Tasks from "./Tasks.ts"

@@ -1,0 +1,147 @@
+/**
+ * Tasks: tools whose handler is a durable execution.
+ *
+ * A task is defined as a tool is, with what holds for its tasks besides. Its body is written once, and says what must not run
+ * twice: everything that stands between the steps (`Step.run`) runs again when the task is picked up, by this process or by
+ * another one, and gets from the steps what they gave the first time. `Elicitation`, `Sampling` and `Roots` ask as they do in any
+ * tool, here through the task, and their answers are remembered too. What a body needs of the world it must get from steps: the
+ * time, a random number, what a service says now.
+ *
+ * @example
+ * const bake = Task.make("bake", {
+ *   description: "Bakes cakes",
+ *   input: { cakes: Schema.Int },
+ *   ttl: "3 days"
+ * })
+ *
+ * const baking = Task.layer(bake, ({ cakes }) =>
+ *   Effect.gen(function*() {
+ *     yield* Step.run("flour", { retry: Schedule.exponential("1 second") }, (key) => orderFlour(cakes, key))
+ *     yield* Task.say("The dough rests")
+ *     yield* Step.sleep("rest", "12 hours")
+ *     const { sure } = yield* Elicitation.accepted(Elicitation.form("Bake now?", { sure: Schema.Boolean }))
+ *     return sure ? `${cakes} cakes` : "Nothing"
+ *   }))
+ */
+import { McpRequest } from "@skein/runtime/Exchange"
+import type { Catalog } from "@skein/server/Catalog"
+import type { DefinitionError } from "@skein/server/DefinitionError"
+import type { HandlerError } from "@skein/server/HandlerError"
+import * as Tool from "@skein/server/Tool"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import { CurrentTask } from "./CurrentTask.ts"
+import { TaskExchange } from "./internal/exchange.ts"
+import { Durable, TaskTerms, type ToolTerms } from "./internal/face/terms.ts"
+
+export type { ToolTerms as Terms } from "./internal/face/terms.ts"
+
+/** What describes a task: a tool, and what holds for its tasks. */
+export interface Options<Input extends Tool.Shape, Output extends Tool.Shape>
+  extends Omit<Tool.Options<Input, Output>, "execution">, ToolTerms
+{
+  /**
+   * Whether a client may see a task of it.
+   *
+   * - `optional`, the default: in 2025-11-25 where the client asks for one, since 2026-07-28 to every client that has declared the
+   *   extension, unless `decide` says no. Other calls wait for the result.
+   * - `required`: a call that may be answered with no task is refused, with `-32601` in 2025-11-25 and `-32021` since 2026-07-28.
+   *   Clients of older revisions, who cannot know, wait for the result.
+   * - `forbidden`: every call waits for the result. It is a durable execution all the same.
+   */
+  readonly taskSupport?: "forbidden" | "optional" | "required"
+}
+
+/** A task's definition: a tool's. */
+export interface Task<Name extends string, Input, Output> extends Tool.Tool<Name, Input, Output> {}
+
+/** Defines a task. */
+export const make = <const Name extends string, Input extends Tool.Shape = {}, Output extends Tool.Shape = never>(
+  name: Name,
+  options: Options<Input, Output> = {}
+): Task<Name, Tool.InputOf<Input>, [Output] extends [never] ? never : Tool.OutputOf<Output>> => {
+  const { decide, extensions, limits, maxTtl, owner, pollInterval, pool, taskSupport = "optional", ttl, ...tool } =
+    options
+  return Tool.make<Name, Input, Output>(name, {
+    ...tool as Tool.Options<Input, Output>,
+    execution: { taskSupport },
+    extensions: terms({ decide, limits, maxTtl, owner, pollInterval, pool, ttl }, extensions)
+  })
+}
+
+/**
+ * What holds for the tasks of a plain tool, one whose handler is not made of steps, for its `extensions`.
+ *
+ * @example
+ * const slow = Tool.make("slow", { execution: { taskSupport: "optional" }, extensions: Task.terms({ ttl: "1 hour" }) })
+ */
+export const terms = (
+  terms: ToolTerms,
+  extensions: Context.Context<never> = Context.empty()
+): Context.Context<never> => Context.add(extensions, TaskTerms, terms)
+
+/** What a body gives: an effect with the services of its task, beside those that the layer captures. */
+type Body<Input, Output, E, R> = (input: Input) => Effect.Effect<Tool.Answer<Output>, E, R>
+
+/** What the layer of a body needs. */
+type Needed<R> = Tool.Needed<Exclude<R, CurrentTask>>
+
+/**
+ * Offers a task with its body. `Tasks.layer` has to be among the definitions of the server: without it a call is a defect.
+ *
+ * - What the body answers is the result of the call, as it is of a tool; what it fails with becomes a result with `isError`,
+ *   whose text is the error's `message`. Either way the task is `completed`; in 2025-11-25 it is `failed` with `isError`.
+ * - An `McpError` becomes a JSON-RPC error, and the task is `failed`. A defect does so too, as `-32603` and a reference.
+ * - When a task is cancelled, by its client or because its time is over, the body is interrupted, and what it has said to undo is
+ *   undone. When the process stops it is interrupted too, nothing is undone, and the body goes on when a process is there again.
+ * - The request that the body finds (`McpRequest`) is the task's own: what is left of the call is who made it, by the principal's
+ *   id, what the client can do, and the arguments.
+ */
+export const layer = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
+  task: Tool.Tool<Name, Input, Output>,
+  body: Body<Input, NoInfer<Output>, E, R>
+): Layer.Layer<never, DefinitionError, Catalog | Needed<R>> => Tool.layer(durable(task), running(body))
+
+/** Offers a task with its body until the scope closes, while the server runs. Fails as `layer` does. */
+export const add = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
+  task: Tool.Tool<Name, Input, Output>,
+  body: Body<Input, NoInfer<Output>, E, R>
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | Needed<R>> => Tool.add(durable(task), running(body))
+
+/** The same in the stead of the tool that has the name, which is back when the scope closes. Its tasks go on with this body. */
+export const replace = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
+  task: Tool.Tool<Name, Input, Output>,
+  body: Body<Input, NoInfer<Output>, E, R>
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | Needed<R>> => Tool.replace(durable(task), running(body))
+
+/**
+ * Says where the task stands, in a line for people and models: its `statusMessage`, until the next one. What is said again when
+ * the body is picked up is not.
+ */
+export const say = (message: string): Effect.Effect<void, never, CurrentTask> =>
+  Effect.flatMap(CurrentTask, (task) => task.say(message))
+
+const durable = <Name extends string, Input, Output>(
+  task: Tool.Tool<Name, Input, Output>
+): Tool.Tool<Name, Input, Output> => {
+  const { execution, extensions = Context.empty() } = task.options
+  return {
+    ...task,
+    options: {
+      ...task.options,
+      execution: { taskSupport: "optional", ...execution },
+      extensions: Context.add(extensions, Durable, true)
+    }
+  }
+}
+
+const running = <Input, A, E, R>(
+  body: (input: Input) => Effect.Effect<A, E, R>
+): (input: Input) => Effect.Effect<A, E, Exclude<R, CurrentTask> | McpRequest> =>
+(input) =>
+  Effect.flatMap(McpRequest, (exchange) =>
+    exchange instanceof TaskExchange
+      ? Effect.provideService(body(input), CurrentTask, exchange.task)
+      : Effect.die(new Error("A task is called without `Tasks.layer` among the definitions of its server")))

@@ -1,0 +1,67 @@
+/**
+ * Tasks for a server: calls of tools that take minutes or days, outlive this process, and are looked at, answered and cancelled
+ * by their id.
+ *
+ * `Tasks.layer` stands among the definitions of a server, and needs an engine: `MemoryTasks`, `SqliteTasks` or `PostgresTasks`.
+ * Every tool of the server can run as a task then: those of `Task.layer`, and those that say
+ * `execution: { taskSupport: "optional" }`. A process that has the same definitions and no door is a worker.
+ *
+ * @example
+ * const Server = McpServer.layer({ name: "bakery", version: "1.0.0" }, Task.layer(bake, baking), Tasks.layer()).pipe(
+ *   Layer.provide(SqliteTasks.layer({ file: "tasks.db" })))
+ */
+import * as Revision from "@skein/protocol/Revision"
+import { Catalog } from "@skein/server/Catalog"
+import * as Extension from "@skein/server/Extension"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import * as calls from "./internal/face/calls.ts"
+import * as extension from "./internal/face/extension.ts"
+import { Face } from "./internal/face/face.ts"
+import { Legacy } from "./internal/face/legacy.ts"
+import { listen } from "./internal/face/listen.ts"
+import { type Bounds, settings, type Terms } from "./internal/face/terms.ts"
+import { work } from "./internal/face/work.ts"
+import { TaskEngine } from "./TaskEngine.ts"
+import type { State } from "./TaskState.ts"
+
+export type { Bounds, OwnerPolicy, Terms } from "./internal/face/terms.ts"
+
+/** How a server keeps tasks. */
+export interface Options extends Terms {
+  /** How many tasks there may be. At a bound a call is refused with `-32603`, and nothing is begun. */
+  readonly limits?: Bounds
+  /**
+   * How many tasks one `subscriptions/listen` may watch: 100 by default. Of more ids than that the first ones are looked at, and
+   * its acknowledgement says which were agreed on.
+   */
+  readonly maxWatched?: number
+  /**
+   * Which tasks clients of 2025-11-25 may list: `owned`, their own, by default, so that a caller whom nobody has identified has
+   * none to list, and is not told that it could. `always`: those of nobody too, all of them, for a server that has one user.
+   */
+  readonly list?: "always" | "never" | "owned"
+  /** How many tasks a page of such a listing holds: 100 by default. */
+  readonly pageSize?: number
+  /**
+   * What a model is told in place of the result while a task runs, in 2025-11-25 (`io.modelcontextprotocol/model-immediate-response`
+   * of "Creating Tasks"). Nothing by default: the host has words of its own.
+   */
+  readonly immediateResponse?: (state: State) => string | undefined
+}
+
+/** Offers tasks, in both shapes, and runs them in this process, if its engine works. */
+export const layer = (options: Options = {}): Layer.Layer<never, never, Catalog | TaskEngine> =>
+  Extension.effect(Effect.gen(function*() {
+    const face = new Face(yield* TaskEngine, yield* Catalog, settings(options))
+    const legacy = new Legacy(face)
+    return {
+      name: "tasks",
+      capabilities: (caller) =>
+        Revision.era(caller.revision) === "request" ? extension.capabilities : legacy.capabilities(caller),
+      methods: [...extension.methods(face), ...legacy.methods ?? []],
+      call: calls.answer(face, legacy),
+      listen: listen(face),
+      ready: work(face)
+    }
+  }))

@@ -1,0 +1,112 @@
+/**
+ * What all methods about tasks have in common: how a task begins, and who may see it.
+ */
+import * as McpError from "@skein/protocol/McpError"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type { Caller } from "@skein/runtime/Exchange"
+import type { Catalog, ToolCall, ToolEntry } from "@skein/server/Catalog"
+import * as Effect from "effect/Effect"
+import type { TaskEngine } from "../../TaskEngine.ts"
+import type { TaskError } from "../../TaskError.ts"
+import type { NewTask, Owner, State } from "../../TaskState.ts"
+import { type Held, held, type Settings, within } from "./terms.ts"
+
+/** One answer for what never was, is forgotten, has expired, or is somebody else's: who asks learns nothing by it. */
+const unknown = Effect.fail(McpError.invalidParams("Task not found: there is none with this id, or it has expired"))
+
+/** "Limit" is the client's to hear; what else is wrong with the store is in the log, under the reference that it hears. */
+const failed = (error: TaskError): Effect.Effect<never, McpError.McpError> =>
+  error.reason === "Limit"
+    ? Effect.fail(
+      new McpError.McpError({
+        reason: "InternalError",
+        message: "There are too many tasks: this one was not begun. Try again when others are over"
+      })
+    )
+    : Effect.die(error)
+
+/** Turns what the engine fails with into what a client is told. */
+export const told = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.Effect<A, McpError.McpError, R> =>
+  Effect.catch(effect, failed)
+
+/** The tasks of one server. */
+export class Face {
+  readonly engine: TaskEngine["Service"]
+  readonly catalog: Catalog["Service"]
+  readonly settings: Settings
+  /** What holds for a tool is found out once. */
+  readonly #held = new WeakMap<ToolEntry, { readonly held: Held | undefined }>()
+
+  constructor(engine: TaskEngine["Service"], catalog: Catalog["Service"], settings: Settings) {
+    this.engine = engine
+    this.catalog = catalog
+    this.settings = settings
+  }
+
+  /** What holds for the tasks of a tool; `undefined` for one whose calls are no tasks. */
+  held(tool: ToolEntry): Held | undefined {
+    let known = this.#held.get(tool)
+    if (known === undefined) this.#held.set(tool, known = { held: held(tool, this.settings) })
+    return known.held
+  }
+
+  /** Whose the tasks of a tool are that this caller makes. */
+  ownerOf(tool: string, caller: Caller): Owner {
+    const entry = this.catalog.tools.get(tool)
+    const { owner } = (entry === undefined ? undefined : this.held(entry)) ?? this.settings
+    return owner(caller)
+  }
+
+  /** Every owner that this caller is, by any policy; nobody's tasks are nobody's to list. */
+  owners(caller: Caller): ReadonlyArray<string> {
+    const policies = new Set([this.settings.owner])
+    for (const [, tool] of this.catalog.tools.sorted) {
+      const held = this.held(tool)
+      if (held !== undefined) policies.add(held.owner)
+    }
+    return [...new Set([...policies].map((policy) => policy(caller)))].filter((owner) => owner !== null)
+  }
+
+  /** Whether a task is there for a caller. */
+  sees(caller: Caller, { owner, tool }: Pick<State, "owner" | "tool">): boolean {
+    return owner === null || owner === this.ownerOf(tool, caller)
+  }
+
+  /** The caller's task with this id, or the one answer for all that is not. It is always one look into the store. */
+  find(id: string, caller: Caller): Effect.Effect<State, McpError.McpError> {
+    return Effect.flatMap(
+      told(this.engine.get(id)),
+      (state) => state !== undefined && this.sees(caller, state) ? Effect.succeed(state) : unknown
+    )
+  }
+
+  /** Begins the task of a call. It is durable when this succeeds. `ttl` is what the client asks for, in milliseconds. */
+  begin({ exchange: { caller }, params, tool }: ToolCall, ttl?: number): Effect.Effect<State, McpError.McpError> {
+    return Effect.suspend(() => {
+      const held = this.held(tool)
+      if (held === undefined) return Effect.die(new Error(`${params.name} is no tool whose calls are tasks`))
+      const owner = held.owner(caller)
+      return told(this.engine.submit({
+        tool: params.name,
+        args: params.arguments ?? none,
+        pool: held.pool,
+        owner,
+        caller: kept(caller),
+        ttl: ttl === undefined ? held.ttl : within(Math.max(0, Math.floor(ttl)), held.maxTtl),
+        pollInterval: held.pollInterval,
+        // Nobody is not one.
+        limits: owner === null ? { ...held.limits, owner: {} } : held.limits
+      }))
+    })
+  }
+}
+
+const none: JsonObject = {}
+
+/** What is kept of a caller: no claims, and no credentials. */
+const kept = ({ capabilities, info, principal, revision }: Caller): NewTask["caller"] => ({
+  revision,
+  capabilities,
+  info,
+  principal: principal === undefined ? undefined : { id: principal.id }
+})

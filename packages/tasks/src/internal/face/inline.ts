@@ -1,0 +1,94 @@
+/**
+ * A call that waits for the result of its task: for clients that know nothing of tasks, or are not to get one.
+ *
+ * It says how far the task has come, and asks the task's questions as its own. Whoever ends the call ends the task. In the request
+ * era the call comes again with the answers: it keeps the task's id.
+ */
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import type { Called, ToolCall } from "@skein/server/Catalog"
+import type { Exchange } from "@skein/runtime/Exchange"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { isFinal, type Question, type State } from "../../TaskState.ts"
+import { type Face, told } from "./face.ts"
+import * as wire from "./wire.ts"
+
+/** What a round of the request era remembers the task under. */
+const key = "@skein/tasks"
+
+/** Begins the task of a call, or finds the one that it has begun in a round before. */
+const begin = (face: Face, call: ToolCall): Effect.Effect<string, McpError.McpError> => {
+  const { exchange } = call
+  const begun = Effect.map(face.begin(call), ({ id }) => id)
+  const round = exchange.round ??= exchange.rounds?.(exchange)
+  return round === undefined ? begun : round.once(key, begun) as typeof begun
+}
+
+/** See the module's text. */
+export const wait = (face: Face, call: ToolCall): Called =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(restore(begin(face, call)), (id) => {
+      const { exchange } = call
+      // Interrupted for a round's questions, it comes again; otherwise nobody wants the result any more.
+      const left = Effect.suspend(() =>
+        exchange.instead !== undefined && !exchange.cancelled
+          ? Effect.void
+          : Effect.ignore(face.engine.cancel(id, "The call that waited for it was cancelled"))
+      )
+      return Effect.flatMap(Effect.onInterrupt(restore(watch(face, exchange, id)), () => left), wire.ended)
+    })
+  )
+
+/** Waits for the end of a task, and is its client meanwhile. */
+const watch = (face: Face, exchange: Exchange, id: string): Effect.Effect<State, McpError.McpError> =>
+  Effect.scoped(Effect.gen(function*() {
+    const asking = new Map<string, Fiber.Fiber<void>>()
+    const last = yield* told(
+      Stream.runLast(Stream.tap(face.engine.watch(id), (state) => follow(face, exchange, asking, state)))
+    )
+    if (Option.isSome(last) && isFinal(last.value)) return last.value
+    return yield* Effect.fail(
+      new McpError.McpError({ reason: "InternalError", message: "The task of this call is gone" })
+    )
+  }))
+
+/** Reports progress, asks what is new, and leaves what is not wanted any more. */
+const follow = (
+  face: Face,
+  exchange: Exchange,
+  asking: Map<string, Fiber.Fiber<void>>,
+  state: State
+): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const open = new Set(state.questions.map(({ key }) => key))
+    for (const [key, fiber] of asking) {
+      if (open.has(key)) continue
+      asking.delete(key)
+      yield* Fiber.interrupt(fiber)
+    }
+    for (const question of state.questions) {
+      if (asking.has(question.key)) continue
+      asking.set(question.key, yield* Effect.forkScoped(ask(face, exchange, state.id, question)))
+    }
+    if (state.progress !== undefined) yield* exchange.progress(state.progress)
+  })
+
+/** Asks one question through the call, and gives its answer to the task: what a client refuses is the handler's to deal with. */
+const ask = (face: Face, exchange: Exchange, id: string, { key, method, params }: Question): Effect.Effect<void> =>
+  exchange.request(method, params, { key, timeout: exchange.patience }).pipe(
+    Effect.catch((error) => Effect.succeed(refusal(error, exchange))),
+    Effect.flatMap((answer) => face.engine.answer(id, key, answer)),
+    Effect.catchCause((cause) => Effect.logWarning(`The answer to ${method} did not reach its task`, cause)),
+    Effect.asVoid
+  )
+
+/** An answer that says that there is none, and why. */
+const refusal = (error: { readonly message: string }, { caller: { revision } }: Exchange): JsonObject => ({
+  error: McpError.isMcpError(error)
+    ? { ...McpError.toErrorObject(error, revision) }
+    : { code: -32603, message: error.message }
+})
