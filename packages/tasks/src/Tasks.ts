@@ -37,10 +37,13 @@ export interface Options extends Terms {
    */
   readonly maxWatched?: number
   /**
-   * Which tasks clients of 2025-11-25 may list: `owned`, their own, by default, so that a caller whom nobody has identified has
-   * none to list, and is not told that it could. `always`: those of nobody too, all of them, for a server that has one user.
+   * Whether clients of 2025-11-25 may list their tasks (`tasks/list`).
+   *
+   * - `identified`, the default: those whom an owner policy knows, by their principal for instance. They see their own.
+   * - `always`: the others too. **They see the tasks of everybody who is not known**: for a server with one user, on stdio.
+   * - `never`: nobody.
    */
-  readonly list?: "always" | "never" | "owned"
+  readonly list?: "identified" | "always" | "never"
   /** How many tasks a page of such a listing holds: 100 by default. */
   readonly pageSize?: number
   /**
@@ -57,6 +60,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, Catalog 
     const legacy = new Legacy(face)
     return {
       name: "tasks",
+      face,
       capabilities: (caller) =>
         Revision.era(caller.revision) === "request" ? extension.capabilities : legacy.capabilities(caller),
       methods: [...extension.methods(face), ...legacy.methods ?? []],

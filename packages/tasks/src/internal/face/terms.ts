@@ -69,7 +69,7 @@ export interface Settings {
   readonly owner: OwnerPolicy
   readonly limits: Counted
   readonly maxWatched: number
-  readonly list: "always" | "never" | "owned"
+  readonly list: "identified" | "always" | "never"
   readonly pageSize: number
   readonly immediateResponse: ((state: State) => string | undefined) | undefined
 }
@@ -119,7 +119,7 @@ export const settings = (
       tool: both(limits.perTool, 1000, 10_000)
     },
     maxWatched: options.maxWatched ?? 100,
-    list: options.list ?? "owned",
+    list: options.list ?? "identified",
     pageSize: Math.max(1, Math.floor(options.pageSize ?? 100)),
     immediateResponse: options.immediateResponse
   }
