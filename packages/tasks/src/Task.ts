@@ -36,6 +36,7 @@ import { CurrentTask } from "./CurrentTask.ts"
 import { TaskExchange } from "./internal/exchange.ts"
 import { Durable, TaskTerms, type ToolTerms } from "./internal/face/terms.ts"
 
+export { id, say } from "./CurrentTask.ts"
 export type { ToolTerms as Terms } from "./internal/face/terms.ts"
 
 /** What describes a task: a tool, and what holds for its tasks. */
@@ -115,13 +116,6 @@ export const replace = <Name extends string, Input, Output, E extends HandlerErr
   task: Tool.Tool<Name, Input, Output>,
   body: Body<Input, NoInfer<Output>, E, R>
 ): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | Needed<R>> => Tool.replace(durable(task), running(body))
-
-/**
- * Says where the task stands, in a line for people and models: its `statusMessage`, until the next one. What is said again when
- * the body is picked up is not.
- */
-export const say = (message: string): Effect.Effect<void, never, CurrentTask> =>
-  Effect.flatMap(CurrentTask, (task) => task.say(message))
 
 const durable = <Name extends string, Input, Output>(
   task: Tool.Tool<Name, Input, Output>

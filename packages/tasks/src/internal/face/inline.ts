@@ -4,16 +4,20 @@
  * It says how far the task has come, and asks the task's questions as its own. Whoever ends the call ends the task. In the request
  * era the call comes again with the answers: it keeps the task's id.
  */
-import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type { ErrorObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
+import * as Revision from "@skein/protocol/Revision"
 import type { Called, ToolCall } from "@skein/server/Catalog"
 import type { Exchange } from "@skein/runtime/Exchange"
+import type { RequestError } from "@skein/runtime/RequestError"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { isFinal, type Question, type State } from "../../TaskState.ts"
+import * as refused from "../refused.ts"
 import { type Face, told } from "./face.ts"
 import * as wire from "./wire.ts"
 
@@ -77,18 +81,17 @@ const follow = (
     if (state.progress !== undefined) yield* exchange.progress(state.progress)
   })
 
+/** A user may take as long as the task lives: its end withdraws the question. In the request era the call itself has an end. */
+const patient = { timeout: Duration.infinity, maxTimeout: Duration.infinity }
+
 /** Asks one question through the call, and gives its answer to the task: what a client refuses is the handler's to deal with. */
 const ask = (face: Face, exchange: Exchange, id: string, { key, method, params }: Question): Effect.Effect<void> =>
-  exchange.request(method, params, { key, timeout: exchange.patience }).pipe(
-    Effect.catch((error) => Effect.succeed(refusal(error, exchange))),
+  exchange.request(method, params, Revision.era(exchange.caller.revision) === "session" ? patient : { key }).pipe(
+    Effect.catch((error) => Effect.succeed(refused.make(refusal(error, exchange)))),
     Effect.flatMap((answer) => face.engine.answer(id, key, answer)),
     Effect.catchCause((cause) => Effect.logWarning(`The answer to ${method} did not reach its task`, cause)),
     Effect.asVoid
   )
 
-/** An answer that says that there is none, and why. */
-const refusal = (error: { readonly message: string }, { caller: { revision } }: Exchange): JsonObject => ({
-  error: McpError.isMcpError(error)
-    ? { ...McpError.toErrorObject(error, revision) }
-    : { code: -32603, message: error.message }
-})
+const refusal = (error: McpError.McpError | RequestError, { caller: { revision } }: Exchange): ErrorObject =>
+  McpError.isMcpError(error) ? McpError.toErrorObject(error, revision) : { code: -32603, message: error.message }
