@@ -1,1 +1,2 @@
+export * as PgClient from "./PgClient.ts"
 export * as SqliteClient from "./SqliteClient.ts"

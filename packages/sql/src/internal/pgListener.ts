@@ -1,0 +1,126 @@
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
+import * as Schedule from "effect/Schedule"
+import * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import type { SqlError } from "effect/sql/SqlError"
+import type { Client } from "pg"
+import { pgError } from "./pgError.ts"
+
+/** Listens for the life of the scope; returns when the server listens. */
+export type Listen = (
+  channel: string,
+  onNotification: (payload: string) => void,
+  onReconnected: () => void
+) => Effect.Effect<void, SqlError, Scope.Scope>
+
+interface Listener {
+  readonly onNotification: (payload: string) => void
+  readonly onReconnected: () => void
+}
+
+/** From 100 ms, doubled each time, to 5 s at most, and not all processes at the same moment. */
+const backoff = Schedule.jittered(Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("5 seconds")]))
+
+/**
+ * One connection that listens to all channels. It is opened by the first listener, and again whenever it was lost, until
+ * `scope` ends. What was notified in between is lost, so that each listener is told that there was a gap.
+ */
+export const makeListen = (makeClient: () => Client, scope: Scope.Scope): Listen => {
+  const channels = new Map<string, Set<Listener>>()
+  const turn = Semaphore.makeUnsafe(1)
+  const listening = Latch.makeUnsafe(false)
+  let current: Client | undefined
+  let started = false
+
+  const connect: Effect.Effect<Deferred.Deferred<void>, SqlError> = Effect.suspend(() => {
+    const client = makeClient()
+    const lost = Deferred.makeUnsafe<void>()
+    const lose = () => {
+      if (current === client) {
+        current = undefined
+        listening.closeUnsafe()
+      }
+      Deferred.doneUnsafe(lost, Effect.void)
+    }
+    client.on("error", lose)
+    client.on("end", lose)
+    client.on("notification", ({ channel, payload }) => {
+      for (const listener of channels.get(channel) ?? []) listener.onNotification(payload ?? "")
+    })
+    return Effect.onError(
+      Effect.gen(function*() {
+        yield* attempt("connect", () => client.connect())
+        // A channel that is added meanwhile is visited too.
+        for (const channel of channels.keys()) yield* run(client, `LISTEN ${client.escapeIdentifier(channel)}`)
+        current = client
+        listening.openUnsafe()
+        return lost
+      }),
+      () => close(client)
+    )
+  })
+
+  const supervise = (lost: Deferred.Deferred<void>): Effect.Effect<never> =>
+    Effect.flatMap(Deferred.await(lost), () =>
+      Effect.flatMap(Effect.orDie(Effect.retry(connect, backoff)), (lost) => {
+        for (const listeners of channels.values()) {
+          for (const listener of listeners) listener.onReconnected()
+        }
+        return supervise(lost)
+      }))
+
+  const start = Effect.suspend(() =>
+    Effect.flatMap(connect, (lost) => {
+      started = true
+      return Effect.andThen(
+        Scope.addFinalizer(scope, Effect.suspend(() => current === undefined ? Effect.void : close(current))),
+        Effect.forkIn(supervise(lost), scope)
+      )
+    })
+  )
+
+  const add = (channel: string, listener: Listener): Effect.Effect<unknown, SqlError> =>
+    turn.withPermit(Effect.suspend((): Effect.Effect<unknown, SqlError> => {
+      const listeners = channels.get(channel) ?? new Set()
+      channels.set(channel, listeners.add(listener))
+      if (!started) return start
+      return current === undefined || listeners.size > 1
+        ? Effect.void
+        // One that fails because the connection is lost is made up for when there is a new one.
+        : Effect.catchTag(
+          run(current, `LISTEN ${current.escapeIdentifier(channel)}`),
+          "SqlError",
+          (error) => error.reason._tag === "ConnectionError" ? Effect.void : Effect.fail(error)
+        )
+    }))
+
+  const remove = (channel: string, listener: Listener): Effect.Effect<void> =>
+    turn.withPermit(Effect.suspend(() => {
+      const listeners = channels.get(channel)
+      if (listeners?.delete(listener) !== true || listeners.size > 0) return Effect.void
+      channels.delete(channel)
+      return current === undefined
+        ? Effect.void
+        : Effect.ignore(run(current, `UNLISTEN ${current.escapeIdentifier(channel)}`))
+    }))
+
+  return (channel, onNotification, onReconnected) => {
+    const listener = { onNotification, onReconnected }
+    return Effect.andThen(
+      Effect.acquireRelease(Effect.void, () => remove(channel, listener)),
+      Effect.andThen(add(channel, listener), listening.await)
+    )
+  }
+}
+
+const attempt = <A>(operation: string, run: () => Promise<A>) =>
+  Effect.tryPromise({ try: run, catch: (cause) => pgError(cause, operation) })
+
+const run = (client: Client, sql: string) => attempt("listen", () => client.query(sql))
+
+/** Ends the connection, and does not wait for a server that does not answer. */
+const close = (client: Client) =>
+  Effect.ignoreCause(Effect.timeout(attempt("close", () => client.end()), Duration.seconds(2)))
