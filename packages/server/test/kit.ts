@@ -105,7 +105,8 @@ export class Client {
       (message) => {
         this.#look()
         const { method, revision } = this.#asked.get(id)!
-        if (method in oracle.results || message.error !== undefined) validate(revision, method, message)
+        const known = method in oracle.results || (revision === "2025-11-25" && method.startsWith("tasks/"))
+        if (known || message.error !== undefined) validate(revision, method, message)
         return message
       }
     )

@@ -29,6 +29,21 @@ export const results: { readonly [method: string]: string } = {
   "subscriptions/listen": "SubscriptionsListenResult"
 }
 
+/** The same for the tasks of 2025-11-25. */
+const legacyTasks: { readonly [method: string]: string } = {
+  "tasks/get": "GetTaskResult",
+  "tasks/result": "GetTaskPayloadResult",
+  "tasks/list": "ListTasksResult",
+  "tasks/cancel": "CancelTaskResult"
+}
+
+const definitionOfResult = (revision: Revision.Revision, method: string, result: Json): string | undefined => {
+  if (revision !== "2025-11-25") return results[method]
+  return method === "tools/call" && "task" in result && !("content" in result)
+    ? "CreateTaskResult"
+    : legacyTasks[method] ?? results[method]
+}
+
 /** The errors that have a definition of their own since 2026-07-28. */
 const errors: ReadonlyMap<number, string> = new Map([
   [-32700, "ParseError"],
@@ -73,7 +88,7 @@ const failure = (revision: Revision.Revision, message: Json): void => {
 export const answer = (revision: Revision.Revision, method: string, message: Json): void => {
   if (message.error !== undefined) return failure(revision, message)
   accept(revision, revision >= "2025-11-25" ? "JSONRPCResultResponse" : "JSONRPCResponse", message)
-  const definition = results[method]
+  const definition = definitionOfResult(revision, method, message.result)
   if (definition === undefined) throw new Error(`${method} is not one that these tests know`)
   if (revision < "2026-07-28" || message.result.resultType !== "input_required") {
     return accept(revision, definition, message.result)
