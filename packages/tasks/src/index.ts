@@ -1,4 +1,5 @@
 export * as CurrentTask from "./CurrentTask.ts"
+export * as Encryption from "./Encryption.ts"
 export * as Step from "./Step.ts"
 export * as Task from "./Task.ts"
 export * as TaskEngine from "./TaskEngine.ts"
