@@ -17,8 +17,10 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import { makeSealer } from "./internal/sealer.ts"
+import { makeSealer, type Sealer } from "./internal/sealer.ts"
 import { TaskError } from "./TaskError.ts"
+
+export type { Sealer } from "./internal/sealer.ts"
 
 /** A secret: 32 bytes at least, or a text of 32 characters at least, of a random source (`openssl rand -base64 32`). */
 export type Key = Uint8Array | string | Redacted.Redacted<string>
@@ -35,16 +37,6 @@ export interface Options {
    * key. Whoever can write to the database can then put texts of their own there. Default `false`: they fail with `Key`.
    */
   readonly readPlain?: boolean | undefined
-}
-
-/** What seals and opens texts: that of `layer`, or one of your own (a key service). */
-export interface Sealer {
-  /** `about` says what the text is and whose; it is no secret, and authenticated. */
-  readonly seal: (text: string, about: string) => Effect.Effect<string, TaskError>
-  /** Fails with `Key` for what it did not seal about the same thing. */
-  readonly open: (sealed: string, about: string) => Effect.Effect<string, TaskError>
-  /** See `Options`. */
-  readonly readPlain: boolean
 }
 
 /** How the engines that are built with it keep texts; `undefined`, the default: as they are. */

@@ -15,7 +15,8 @@ export type Row = Readonly<Record<string, unknown>>
 /** Runs a statement. */
 export type Run = (...parameters: ReadonlyArray<Parameter>) => Effect.Effect<ReadonlyArray<Row>, TaskError>
 
-const storeError = (cause: SqlError) => new TaskError({ reason: "Store", message: cause.message, cause })
+/** What of the driver's errors is told. */
+export const storeError = (cause: SqlError) => new TaskError({ reason: "Store", message: cause.message, cause })
 
 /** See the module's text. */
 export class Database {

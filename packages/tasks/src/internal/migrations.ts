@@ -3,8 +3,9 @@
  * run twice, and one process at a time runs them.
  */
 import * as Effect from "effect/Effect"
+import * as SqlClient from "effect/sql/SqlClient"
 import { TaskError } from "../TaskError.ts"
-import type { Database } from "./database.ts"
+import { Database } from "./database.ts"
 
 type Step = (pg: boolean) => ReadonlyArray<string>
 
@@ -125,13 +126,15 @@ export const migrate = (database: Database): Effect.Effect<void, TaskError> =>
  * An index on the cluster's messages by which those of one execution are found: clearing them reads the whole table otherwise. Run it
  * once the cluster's tables are there. `prefix` is that of the cluster's tables.
  */
-export const indexMessages = (database: Database, prefix = "cluster"): Effect.Effect<void, TaskError> => {
-  const table = `${prefix}_messages`
-  const name = `${table}_skein_entity_idx`
-  const create = database.prepare(`CREATE INDEX IF NOT EXISTS ${name} ON ${table} (entity_id, entity_type)`)
-  // Not even asked for where it is there: that would wait for all who write to the table.
-  return Effect.flatMap(
-    exists(database, name),
-    (found) => found ? Effect.void : Effect.asVoid(locked(database, create()))
-  )
-}
+export const indexMessages = (prefix = "cluster"): Effect.Effect<void, TaskError, SqlClient.SqlClient> =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) => {
+    const database = new Database(sql)
+    const table = `${prefix}_messages`
+    const name = `${table}_skein_entity_idx`
+    const create = database.prepare(`CREATE INDEX IF NOT EXISTS ${name} ON ${table} (entity_id, entity_type)`)
+    // Not even asked for where it is there: that would wait for all who write to the table.
+    return Effect.flatMap(
+      exists(database, name),
+      (found) => found ? Effect.void : Effect.asVoid(locked(database, create()))
+    )
+  })

@@ -22,8 +22,8 @@ const tooLong = (key: string) =>
   })
 
 /** Takes a transaction back, of which a part found its row changed meanwhile. */
-class Outrun {}
-const outrun = /* @__PURE__ */ new Outrun()
+const outrun = { _tag: "Outrun" } as const
+type Outrun = typeof outrun
 const isOutrun = (error: unknown): error is Outrun => error === outrun
 
 /** See `TaskStore`. */

@@ -4,8 +4,17 @@
 import * as Effect from "effect/Effect"
 import * as Base64Url from "effect/encoding/Base64Url"
 import * as Result from "effect/Result"
-import type { Sealer } from "../Encryption.ts"
 import { TaskError } from "../TaskError.ts"
+
+/** What seals and opens texts: that of `Encryption.layer`, or one of your own (a key service). */
+export interface Sealer {
+  /** `about` says what the text is and whose; it is no secret, and authenticated. */
+  readonly seal: (text: string, about: string) => Effect.Effect<string, TaskError>
+  /** Fails with `Key` for what it did not seal about the same thing. */
+  readonly open: (sealed: string, about: string) => Effect.Effect<string, TaskError>
+  /** Whether texts that are not encrypted are read (`Encryption.Options`). */
+  readonly readPlain: boolean
+}
 
 const nonceSize = 12
 const utf8 = new TextEncoder()

@@ -2,8 +2,8 @@
  * Texts as they are stored: such that every database keeps them, and sealed where a key is given.
  */
 import * as Effect from "effect/Effect"
-import type { Sealer } from "../Encryption.ts"
 import { TaskError } from "../TaskError.ts"
+import type { Sealer } from "./sealer.ts"
 
 const sealedMark = "sealed:"
 const escapedMark = "json:"
