@@ -44,6 +44,18 @@ const definitionOfResult = (revision: Revision.Revision, method: string, result:
     : legacyTasks[method] ?? results[method]
 }
 
+/** The results of tasks: those of 2025-11-25, and those of the extension, which has a schema of its own. */
+const taskResults: { readonly [method: string]: { readonly [era: string]: string } } = {
+  "tasks/get": { session: "GetTaskResult", request: "GetTaskResult" },
+  "tasks/result": { session: "GetTaskPayloadResult" },
+  "tasks/list": { session: "ListTasksResult" },
+  "tasks/cancel": { session: "CancelTaskResult", request: "CancelTaskResult" },
+  "tasks/update": { request: "UpdateTaskResult" }
+}
+
+/** Whether these tests know what a method is answered with. */
+export const knows = (method: string): boolean => method in results || method in taskResults
+
 /** The errors that have a definition of their own since 2026-07-28. */
 const errors: ReadonlyMap<number, string> = new Map([
   [-32700, "ParseError"],
@@ -60,7 +72,7 @@ const errors: ReadonlyMap<number, string> = new Map([
 export const validated = { count: 0 }
 
 /** Throws what the official schema has against a value. */
-export const accept = (revision: Revision.Revision, definition: string, value: unknown): void => {
+export const accept = (revision: Spec.DocumentName, definition: string, value: unknown): void => {
   if (!Spec.present) return
   const refusal = Validate.refusal(Exceptions.load(revision), definition, value)
   if (refusal !== undefined) throw new Error(`${revision} ${definition}: ${refusal}\n${JSON.stringify(value)}`)
@@ -90,6 +102,13 @@ export const answer = (revision: Revision.Revision, method: string, message: Jso
   accept(revision, revision >= "2025-11-25" ? "JSONRPCResultResponse" : "JSONRPCResponse", message)
   const definition = definitionOfResult(revision, method, message.result)
   if (definition === undefined) throw new Error(`${method} is not one that these tests know`)
+  // A call may be answered with a task: where the client asked for one, or since 2026-07-28 as the server decides.
+  if (method === "tools/call" && revision === "2025-11-25" && message.result.task !== undefined) {
+    return accept(revision, "CreateTaskResult", message.result)
+  }
+  if (method === "tools/call" && revision === "2026-07-28" && message.result.resultType === "task") {
+    return accept("tasks", "CreateTaskResult", message.result)
+  }
   if (revision < "2026-07-28" || message.result.resultType !== "input_required") {
     return accept(revision, definition, message.result)
   }
@@ -133,6 +152,9 @@ export const said = (revision: Revision.Revision, message: Json): void => {
     // "Servers MUST NOT send notifications/cancelled for any other purpose" than to end a subscription, which has a result here.
     if (message.method === "notifications/cancelled" && Revision.era(revision) === "request") {
       throw new Error(`A cancellation: ${JSON.stringify(message)}`)
+    }
+    if (message.method === "notifications/tasks" && Revision.era(revision) === "request") {
+      return accept("tasks", "TaskStatusNotification", message)
     }
     accept(revision, "ServerNotification", message)
   } else {
