@@ -56,6 +56,7 @@ import type * as ResponseCache from "./ResponseCache.ts"
 import type * as Toolkit from "./Toolkit.ts"
 import type * as Reconnect from "./Reconnect.ts"
 import type { Status } from "./Status.ts"
+import type * as TaskReceiver from "./TaskReceiver.ts"
 import type { Telemetry } from "./Telemetry.ts"
 
 /** How a client is made. Every member is optional; the defaults stand beside it. */
@@ -115,6 +116,11 @@ export interface Options {
    * server asks with requests of its own, in the session era, is bounded by `limits.maxInFlight`.
    */
   readonly questionConcurrency?: number | undefined
+  /**
+   * How questions are bounded that a server asks as tasks (2025-11-25); `false` turns it off: it is not declared then, and such
+   * questions are answered as any others. See `TaskReceiver`.
+   */
+  readonly taskReceiver?: TaskReceiver.Options | false | undefined
   /**
    * Whether what a tool answers is checked by its `outputSchema`, where the tool was listed: yes by default ("Clients SHOULD validate
    * structured results against this schema"), within the given bounds or else those of `SchemaValidation`. What does not fit, or

@@ -52,6 +52,8 @@ export interface Options<R> {
    * default.
    */
   readonly patient?: boolean | undefined
+  /** Whether this side is at work for the other side though it has no request to answer: `patient` counts that too. */
+  readonly occupied?: boolean | undefined
   readonly limits?: Limits.Limits | undefined
 }
 
@@ -353,7 +355,7 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
   }
 
   get held(): boolean {
-    return this.#options.patient === true && this.#requests.size > 0
+    return this.#options.patient === true && (this.#requests.size > 0 || this.#options.occupied === true)
   }
 
   toError(error: JsonRpc.ErrorObject): McpError.McpError {

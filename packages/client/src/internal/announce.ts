@@ -12,15 +12,17 @@ import { printable } from "./printable.ts"
 // Of a name or a version that the server gives itself.
 const maxName = 128
 
-const textOf = (line: Line, declared: ClientCapabilities, label: string): string => {
+const textOf = (line: Line, { tasks, ...declared }: ClientCapabilities, label: string): string => {
   const { assumed, connection: { variant }, revision } = line
   const server = serverOf(line)
   const speaks = `${label} ${assumed === true ? "is taken to speak" : "speaks"} ${revision}`
   const called = server === undefined
     ? "does not say its name"
     : `calls itself ${printable(server.name, maxName)} ${printable(server.version, maxName)}`
+  // Of one revision alone; the rest is shown as the newest one has it.
+  const own = tasks !== undefined && revision === "2025-11-25" ? { ...declared, tasks } : declared
   const over = variant === undefined ? "" : ` (${variant})`
-  return `${speaks}${over} and ${called}; this client declares ${JSON.stringify(declared)}`
+  return `${speaks}${over} and ${called}; this client declares ${JSON.stringify(own)}`
 }
 
 /** Writes the line, where somebody reads such lines: otherwise it costs nothing. */

@@ -4,11 +4,13 @@
 import type { ClientCapabilities } from "@skein/protocol/Capabilities"
 import * as Codec from "@skein/protocol/Codec"
 import type { InputRequest, InputRequests, InputResponse, InputResponses } from "@skein/protocol/InputRequired"
-import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import { relatedTask } from "@skein/protocol/LegacyTask"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
-import type { Answer, Dispatcher, Exchange } from "@skein/runtime/Exchange"
+import type { Dispatcher, Exchange } from "@skein/runtime/Exchange"
 import * as Limits from "@skein/runtime/Limits"
+import type { Peer } from "@skein/runtime/Peer"
 import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -16,10 +18,12 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { ClientError } from "../ClientError.ts"
+import type * as TaskReceiver from "../TaskReceiver.ts"
 import { answers as unanswered, askerOf, capabilitiesOf, provided, put, type Services } from "./answering/ask.ts"
-import type { Put, Refusal } from "./answering/services.ts"
+import type { Refusal } from "./answering/services.ts"
 import { type Bounds, Visits } from "./answering/visits.ts"
 import type { Line } from "./line.ts"
+import { capabilityOf, concernsTasks, type Ready, Receiving } from "./receiving.ts"
 import type { RequestOptions } from "./requestOptions.ts"
 import { quoted } from "./printable.ts"
 
@@ -29,35 +33,57 @@ export interface Options {
   readonly maxQuestions?: number | undefined
   readonly questionConcurrency?: number | undefined
   readonly limits?: Limits.Limits | undefined
+  readonly taskReceiver?: TaskReceiver.Options | false | undefined
 }
 
 const questions: ReadonlyMap<string, Method.AnyRequest> = new Map(
   [Method.CreateMessage, Method.ListRoots, Method.Elicit].map((method) => [method.name, method as Method.AnyRequest])
 )
 
-/** Answers one request of the server. */
-const answer = (
-  services: Services,
-  { caller, method: name, params }: Exchange
-): Effect.Effect<Answer, McpError.McpError> => {
-  const { info, revision } = caller
-  const method = Method.request(name, revision) === undefined ? undefined : questions.get(name)
-  if (method === undefined) return Effect.fail(McpError.methodNotFound(name))
-  const refused = unanswered(services, name)
-  if (refused !== undefined) return run(refused)
-  const read = Codec.decodeParams(method, revision, params)
-  if (Result.isFailure(read)) return Effect.fail(McpError.invalidParams(read.failure))
-  const question = { method: name, params: read.success } as InputRequest
-  return Effect.flatMap(run(put(services, question, askerOf(services, info, revision, undefined))), (result) => {
-    const written = Codec.encodeResult(method, revision, result)
-    return Result.isSuccess(written) ? Effect.succeed(written.success) : Effect.die(written.failure)
-  })
+/** The params without what asks for a task. */
+const plain = (params: JsonRpc.JsonObject): JsonRpc.JsonObject => {
+  const { task: _, ...rest } = params
+  return rest
 }
 
-const run = <A>(question: Put<A>): Effect.Effect<A, McpError.McpError> =>
-  Result.isFailure(question)
-    ? Effect.fail(question.failure.error)
-    : Effect.mapError(question.success, ({ error }) => error)
+/**
+ * The key that ties a question to a task of the server's own, which the answer has to have as well: "All requests, notifications,
+ * and responses related to a task MUST include the `io.modelcontextprotocol/related-task` key" (2025-11-25, tasks).
+ */
+const relatedOf = ({ caller, params }: Exchange): JsonRpc.JsonObject | undefined => {
+  const meta = params?.["_meta"]
+  if (caller.revision !== "2025-11-25" || !JsonRpc.isObject(meta) || !Object.hasOwn(meta, relatedTask)) return undefined
+  return { _meta: { [relatedTask]: meta[relatedTask] } }
+}
+
+const refuse = (error: McpError.McpError): Ready => Result.fail(error)
+
+/** What a request of the server comes to. */
+const ready = (services: Services, exchange: Exchange, declared: boolean): Ready => {
+  const { caller: { info, revision }, method: name, params } = exchange
+  const method = Method.request(name, revision) === undefined ? undefined : questions.get(name)
+  if (method === undefined) return refuse(McpError.methodNotFound(name))
+  const refused = unanswered(services, name)
+  if (refused !== undefined && Result.isFailure(refused)) return refuse(refused.failure.error)
+  // "Receivers that do not declare the task capability for a request type MUST process requests of that type normally, ignoring any
+  // task-augmentation metadata if present."
+  const given = declared || params === undefined || !Object.hasOwn(params, "task") ? params : plain(params)
+  const read = Codec.decodeParams(method, revision, given)
+  if (Result.isFailure(read)) return refuse(McpError.invalidParams(read.failure))
+  const question = { method: name, params: read.success } as InputRequest
+  const related = relatedOf(exchange)
+  return Result.mapBoth(put(services, question, askerOf(services, info, revision, undefined)), {
+    onFailure: ({ error }) => error,
+    onSuccess: (asked) =>
+      Effect.flatMap(Effect.mapError(asked, ({ error }) => error), (result) => {
+        const written = Codec.encodeResult(method, revision, result)
+        if (Result.isFailure(written)) return Effect.die(written.failure)
+        // What was not text before is not text now.
+        const answer = written.success as JsonRpc.JsonObject
+        return Effect.succeed(related === undefined ? answer : { ...answer, ...related })
+      })
+  })
+}
 
 interface Asked {
   readonly key: string
@@ -111,6 +137,7 @@ export class Answers {
   readonly #services: Services
   readonly #options: Options
   #visits: Visits | undefined = undefined
+  #receiving: Receiving | undefined = undefined
 
   /** Answers as the services say that are in the context. */
   constructor(context: Context.Context<never>, options: Options) {
@@ -125,12 +152,26 @@ export class Answers {
 
   /** What is declared: what is provided. */
   get capabilities(): ClientCapabilities {
-    return capabilitiesOf(this.#services)
+    const tasks = this.#options.taskReceiver === false ? undefined : capabilityOf(this.#services)
+    const capabilities = capabilitiesOf(this.#services)
+    return tasks === undefined ? capabilities : { ...capabilities, tasks }
   }
 
   /** Answers the requests of the server, in the session era. */
-  dispatch(exchange: Exchange): ReturnType<Dispatcher> {
-    return exchange.method === "ping" ? Effect.succeed({}) : answer(this.#services, exchange)
+  dispatch(exchange: Exchange, peer: Peer): ReturnType<Dispatcher> {
+    if (exchange.method === "ping") return Effect.succeed({})
+    const { taskReceiver } = this.#options
+    const question = () => ready(this.#services, exchange, taskReceiver !== false)
+    if (taskReceiver !== false && concernsTasks(this.#services, exchange)) {
+      return (this.#receiving ??= new Receiving(taskReceiver)).answer(exchange, peer, question)
+    }
+    const asked = question()
+    return Result.isFailure(asked) ? Effect.fail(asked.failure) : asked.success
+  }
+
+  /** Whether the server waits for something that the host does, though no request of the server's is open. */
+  occupied(peer: Peer): boolean {
+    return this.#receiving?.occupied(peer) === true
   }
 
   /** Answers the questions of an `input_required`, in parallel, for the sake of one request. */

@@ -161,7 +161,11 @@ class Connected implements Line, Watch, Peer.Options<never> {
   // ---- what the peer asks
 
   dispatch(exchange: Exchange): ReturnType<Dispatcher> {
-    return this.#shared.answers.dispatch(exchange)
+    return this.#shared.answers.dispatch(exchange, this.peer)
+  }
+
+  get occupied(): boolean {
+    return this.#shared.answers.occupied(this.peer)
   }
 
   identify({ session }: Peer.Peer): Caller {

@@ -48,6 +48,15 @@ const declared: { readonly [name: string]: readonly [Json, Json, Json] } = {
   ]
 }
 
+/** What 2025-11-25 alone has: the questions that may be asked as tasks. */
+const tasksOf = (expected: Json): Json => {
+  const sampling = "sampling" in expected ? { sampling: { createMessage: {} } } : undefined
+  const elicitation = "elicitation" in expected ? { elicitation: { create: {} } } : undefined
+  return sampling === undefined && elicitation === undefined
+    ? {}
+    : { tasks: { list: {}, cancel: {}, requests: { ...sampling, ...elicitation } } }
+}
+
 const wordsOf = (revision: Revision.Revision): 0 | 1 | 2 =>
   revision >= "2025-11-25" ? 0 : revision === "2025-06-18" ? 1 : 2
 
@@ -60,7 +69,8 @@ for (const revision of Revision.all) {
           yield* client.callTool("t")
           const expected = declared[name]![wordsOf(revision)]
           if (revision !== "2026-07-28") {
-            assert.deepStrictEqual(server.requests("initialize")[0]!.params!["capabilities"], expected)
+            const tasks = revision === "2025-11-25" ? tasksOf(expected) : {}
+            assert.deepStrictEqual(server.requests("initialize")[0]!.params!["capabilities"], { ...expected, ...tasks })
             return
           }
           for (const { params } of [...server.requests("server/discover"), ...server.requests("tools/call")]) {

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
+import type * as Client from "../../src/Client.ts"
 import * as Sampling from "../../src/Sampling.ts"
 import { ask, done, inputRequired, type Json, logged, open, said } from "./kit.ts"
 
@@ -18,12 +19,13 @@ const asked = (
   revision: Revision.Revision,
   handler: Sampling.Handler,
   params: Json,
-  options?: Sampling.Options
+  options?: Sampling.Options,
+  clientOptions?: Client.Options
 ) =>
   Effect.gen(function*() {
     const host = Sampling.layer(handler, options)
     if (revision !== "2026-07-28") {
-      const { server } = yield* open(revision, host)
+      const { server } = yield* open(revision, host, undefined, clientOptions)
       const { error, result } = yield* ask(server, "sampling/createMessage", params)
       return { error, result, failed: undefined }
     }
@@ -213,10 +215,16 @@ describe("2025-11-25", () => {
   it.effect("Receivers that do not declare the task capability MUST process requests normally, ignoring task-augmentation", () =>
     Effect.gen(function*() {
       let seen: Json
-      const { result } = yield* asked("2025-11-25", (request) => {
-        seen = request
-        return Effect.succeed(said("x"))
-      }, question(undefined, { task: { ttl: 1 } }))
+      const { result } = yield* asked(
+        "2025-11-25",
+        (request) => {
+          seen = request
+          return Effect.succeed(said("x"))
+        },
+        question(undefined, { task: { ttl: 1 } }),
+        undefined,
+        { taskReceiver: false }
+      )
       assert.deepStrictEqual(result.content, text("x"))
       assert.notProperty(seen, "task")
     }))

@@ -31,7 +31,9 @@ describe("a client that was made", () => {
         assert.deepStrictEqual(yield* logged(made), [`${agreed}{}`])
         const form = () => Effect.succeed(Elicitation.decline)
         assert.deepStrictEqual(yield* logged(Effect.provide(made, Elicitation.layer({ form }))), [
-          `${agreed}{"elicitation":{"form":{}}}`
+          revision === "2025-11-25"
+            ? `${agreed}{"elicitation":{"form":{}},"tasks":{"list":{},"cancel":{},"requests":{"elicitation":{"create":{}}}}}`
+            : `${agreed}{"elicitation":{"form":{}}}`
         ])
         assert.deepStrictEqual(yield* logged(made, "Info"), [])
       }))
