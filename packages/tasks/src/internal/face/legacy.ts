@@ -64,7 +64,7 @@ export class Legacy implements Pick<Extension, "capabilities" | "methods"> {
     const support = this.#face.held(call.tool)?.support ?? "forbidden"
     // "If `execution.taskSupport` is not present or `forbidden`, … servers SHOULD return a -32601 (Method not found) error."
     if (support === "forbidden") {
-      const message = `${call.params.name} cannot be called as a task`
+      const message = `Method not found: ${call.params.name} cannot be called as a task`
       return Effect.fail(new McpError.McpError({ reason: "MethodNotFound", message }))
     }
     return Effect.flatMap(
