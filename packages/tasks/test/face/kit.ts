@@ -7,7 +7,7 @@ import * as Revision from "@skein/protocol/Revision"
 import type { Principal } from "@skein/runtime/Connection"
 import type { Catalog } from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"
-import type { TaskEngine } from "@skein/tasks/TaskEngine"
+import { TaskEngine } from "@skein/tasks/TaskEngine"
 import * as Tasks from "@skein/tasks/Tasks"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -92,3 +92,10 @@ export const begin = (client: Client, name: string, args: Json = {}): Effect.Eff
 export const get = (client: Client, taskId: string): Effect.Effect<Json> => client.result("tasks/get", { taskId })
 
 export { settle } from "../../../server/test/kit.ts"
+
+/** A server whose tasks nobody runs: it has no `Tasks.layer`. */
+export const bare = (definitions: ReadonlyArray<McpServer.Definitions>) =>
+  kit.client(kit.server(...definitions) as kit.Server)
+
+/** The engine behind a server. */
+export const engine = Effect.map(TaskEngine, (engine) => engine)
