@@ -164,4 +164,4 @@ const byRequest = "The task was cancelled by request"
 
 /** "Receivers MUST reject cancellation requests for tasks already in a terminal status with error code -32602 (Invalid params)." */
 const over = (state: State): Effect.Effect<never, McpError.McpError> =>
-  Effect.fail(McpError.invalidParams(`The task cannot be cancelled: it is ${taskOf(state).status} already`))
+  Effect.fail(McpError.invalidParams(`Cannot cancel task: already in terminal status '${taskOf(state).status}'`))
