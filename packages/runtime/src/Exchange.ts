@@ -142,6 +142,9 @@ const resultOf = (value: Answer): Answer => {
   throw new TypeError("The result is not an object")
 }
 
+// Of a question that a human answers.
+const timeout = "10 minutes"
+
 /** One request in flight. See the module's text. */
 export class Exchange {
   readonly id: JsonRpc.Id
@@ -181,7 +184,7 @@ export class Exchange {
 
   /** How long a question that a human answers may take, where it does not say: ten minutes. */
   get patience(): Duration.Input | undefined {
-    return "10 minutes"
+    return timeout
   }
 
   /** The fiber that handles it, while it is suspended. */

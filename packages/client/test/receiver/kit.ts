@@ -6,14 +6,14 @@ import * as Layer from "effect/Layer"
 import * as TestClock from "effect/testing/TestClock"
 import type * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
-// Loaded before, so that no test waits for the file.
-import "../../src/internal/receiving/tasks.ts"
 import * as Sampling from "../../src/Sampling.ts"
 import * as answers from "../answers/kit.ts"
 import type { Script, Scripted } from "../support/scripted.ts"
 
 export type Json = any
 export { said, turns } from "../answers/kit.ts"
+// Loaded before, so that no test waits for the file.
+export { make as loaded } from "../../src/internal/receiving/tasks.ts"
 
 export const revision = "2025-11-25"
 export const related = "io.modelcontextprotocol/related-task"

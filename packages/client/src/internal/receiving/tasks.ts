@@ -31,12 +31,14 @@ interface Settings {
   readonly pageSize: number
 }
 
-const settingsOf = ({ maxLive, maxRetained, maxTtl, pageSize, pollInterval }: Options): Settings => ({
-  maxLive: maxLive ?? 100,
-  maxRetained: maxRetained ?? 1_000,
-  maxTtl: Duration.toMillis(maxTtl ?? "24 hours"),
-  pollInterval: Duration.toMillis(pollInterval ?? "1 second"),
-  pageSize: Math.max(1, pageSize ?? 100)
+const settingsOf = (
+  { maxLive = 100, maxRetained = 1_000, maxTtl = "24 hours", pageSize = 100, pollInterval = "1 second" }: Options
+): Settings => ({
+  maxLive,
+  maxRetained,
+  maxTtl: Duration.toMillis(maxTtl),
+  pollInterval: Duration.toMillis(pollInterval),
+  pageSize: Math.max(1, pageSize)
 })
 
 const unknown = (): McpError.McpError => McpError.invalidParams("Failed to retrieve task: Task not found")

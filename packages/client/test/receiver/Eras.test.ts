@@ -1,0 +1,150 @@
+/** Who takes questions as tasks, who does not, and what that costs. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Revision from "@skein/protocol/Revision"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { execFileSync } from "node:child_process"
+import * as Elicitation from "../../src/Elicitation.ts"
+import * as Roots from "../../src/Roots.ts"
+import * as Sampling from "../../src/Sampling.ts"
+import { done, inputRequired, open } from "../answers/kit.ts"
+import * as kit from "./kit.ts"
+
+const model = Sampling.layer(() => Effect.succeed(kit.said("Hello")))
+const user = Elicitation.layer({ form: () => Effect.succeed(Elicitation.decline) })
+const sightseer = Elicitation.layer({ url: () => Effect.succeed(Elicitation.consent()) })
+const methods = ["tasks/get", "tasks/result", "tasks/list", "tasks/cancel"]
+
+const capabilities = (asking: kit.Asking): kit.Json => asking.server.requests("initialize")[0]!.params!["capabilities"]
+
+describe("2025-11-25 · capabilities", () => {
+  it.effect("The set of capabilities in `capabilities.tasks.requests` is exhaustive: what the host provides", () =>
+    Effect.gen(function*() {
+      const createMessage = { sampling: { createMessage: {} } }
+      const create = { elicitation: { create: {} } }
+      const cases: ReadonlyArray<readonly [Layer.Layer<never>, kit.Json]> = [
+        [model, createMessage],
+        [user, create],
+        [sightseer, create],
+        [Layer.merge(model, user), { ...createMessage, ...create }]
+      ] as never
+      for (const [host, requests] of cases) {
+        assert.deepStrictEqual(capabilities(yield* kit.open(host)).tasks, { list: {}, cancel: {}, requests })
+      }
+    }))
+
+  it.effect("where nothing is provided that can be a task there is no such capability, and no such method: -32601", () =>
+    Effect.gen(function*() {
+      for (const host of [Layer.empty, Elicitation.layer({}), Layer.orDie(Roots.layer([]))]) {
+        const asking = yield* kit.open(host as Layer.Layer<never>)
+        assert.notProperty(capabilities(asking), "tasks")
+        for (const method of methods) {
+          assert.strictEqual((yield* asking.ask(method, { taskId: "x" })).error.code, -32601)
+        }
+      }
+    }))
+
+  it.effect("a request type that is not declared is processed normally, ignoring task-augmentation metadata", () =>
+    Effect.gen(function*() {
+      const asking = yield* kit.open(Layer.merge(model, Layer.orDie(Roots.layer([]))))
+      assert.deepStrictEqual((yield* asking.ask("roots/list", { task: { ttl: 1 } })).result, { roots: [] })
+      // As without a task: the client did not declare it.
+      assert.strictEqual((yield* asking.ask(kit.elicitation, { ...kit.form, task: {} })).error.code, -32601)
+    }))
+
+  it.effect("taskReceiver: false declares nothing, knows no task, and processes requests normally, whatever `task` is", () =>
+    Effect.gen(function*() {
+      const asking = yield* kit.open(Layer.merge(model, user), { taskReceiver: false })
+      assert.notProperty(capabilities(asking), "tasks")
+      for (const task of [{}, { ttl: 1000 }, 7, null]) {
+        assert.strictEqual((yield* asking.ask(kit.sampling, { ...kit.message, task })).result.content.text, "Hello")
+        assert.deepStrictEqual((yield* asking.ask(kit.elicitation, { ...kit.form, task })).result, {
+          action: "decline"
+        })
+      }
+      for (const method of methods) assert.strictEqual((yield* asking.ask(method, { taskId: "x" })).error.code, -32601)
+      yield* kit.turns()
+      assert.deepStrictEqual(asking.told, [])
+    }))
+
+  it.effect("a visit to an address can be a task as well", () =>
+    Effect.gen(function*() {
+      const asking = yield* kit.open(sightseer)
+      const address = { mode: "url", message: "Go there", url: "https://a.example/b", elicitationId: "e" }
+      const { result } = yield* asking.ask(kit.elicitation, { ...address, task: {} })
+      const got = yield* asking.ask("tasks/result", { taskId: result.task.taskId })
+      assert.strictEqual(got.result.action, "accept")
+    }))
+})
+
+for (const revision of Revision.sessionEra.filter((revision) => revision < kit.revision)) {
+  describe(revision, () => {
+    it.effect("has no tasks: a question is answered at once, whatever it has beside it, and the methods are not there", () =>
+      Effect.gen(function*() {
+        const asking = yield* kit.open(Layer.merge(model, user), { revisions: [revision] }, revision)
+        assert.notProperty(capabilities(asking), "tasks")
+        const { result } = yield* asking.ask(kit.sampling, { ...kit.message, task: { ttl: 1000 } })
+        assert.strictEqual(result.content.text, "Hello")
+        for (const method of methods) {
+          assert.strictEqual((yield* asking.ask(method, { taskId: "x" })).error.code, -32601)
+        }
+      }))
+  })
+}
+
+describe("2026-07-28", () => {
+  it.effect("has no such capability; a question within a result is answered in the next request, and is no task", () =>
+    Effect.gen(function*() {
+      const params = { ...kit.message, task: { ttl: 1000 } }
+      const rounds = [inputRequired({ q: { method: kit.sampling, params } }), done]
+      const { client, server } = yield* open("2026-07-28", model, () => rounds.shift()!)
+      yield* client.callTool("t")
+      const [first, second] = server.requests("tools/call")
+      const meta: kit.Json = first!.params!["_meta"]
+      assert.notProperty(meta["io.modelcontextprotocol/clientCapabilities"], "tasks")
+      const { inputResponses }: kit.Json = second!.params
+      assert.strictEqual(inputResponses.q.content.text, "Hello")
+    }))
+
+  it.effect("the client MUST NOT write JSON-RPC responses: a server that asks after tasks hears nothing", () =>
+    Effect.gen(function*() {
+      const asking = yield* kit.open(model, undefined, "2026-07-28")
+      for (const method of methods) assert.isUndefined(yield* asking.ask(method, { taskId: "x" }))
+    }))
+})
+
+describe("law 8 · start fast", () => {
+  it("what keeps tasks is loaded with the first one", () => {
+    const program = `
+      const { registerHooks } = await import("node:module")
+      registerHooks({ load: (url, context, next) => (console.log(url), next(url, context)) })
+      const Client = await import("@skein/client/Client")
+      const Sampling = await import("@skein/client/Sampling")
+      const Effect = await import("effect/Effect")
+      const Link = await import("@skein/runtime/Link")
+      const asked = (id, rest) => ({ _tag: "Request", id, method: "sampling/createMessage", params: { messages: [], maxTokens: 1, ...rest } })
+      await Effect.runPromise(Effect.scoped(Effect.gen(function*() {
+        const [one, other] = yield* Link.make()
+        const answers = new Map()
+        other.open({ end: () => {}, message: (message) => {
+          if (message.method === "initialize") other.send({ _tag: "Success", id: message.id, result: {
+            protocolVersion: "2025-11-25", capabilities: {}, serverInfo: { name: "s", version: "1" } } })
+          if (message._tag === "Success") answers.get(message.id)?.()
+        } })
+        const send = (id, rest) => Effect.promise(() => new Promise((resolve) => {
+          answers.set(id, resolve)
+          other.send(asked(id, rest))
+        }))
+        yield* Client.make({ connect: Effect.succeed(one) }, { revisions: ["2025-11-25"] })
+        yield* send("plain", {})
+        console.log("plain")
+        yield* send("task", { task: {} })
+      })).pipe(Effect.provide(Sampling.layer(() => Effect.succeed({ role: "assistant", model: "m", content: { type: "text", text: "x" } })))))
+    `
+    const flags = ["--conditions=@skein/source", "--input-type=module", "--eval", program]
+    const [before = "", after = ""] = execFileSync(process.execPath, flags, { encoding: "utf8" }).split("plain\n")
+    assert.include(before, "/client/src/internal/receiving.ts")
+    assert.notInclude(before, "/internal/receiving/")
+    assert.include(after, "/internal/receiving/tasks.ts")
+  })
+})
