@@ -1,7 +1,8 @@
 import { defineConfig } from "vitest/config"
 
 // Tests run from source: the workspaces' exports name it under this condition, so that no build comes before a test.
-const conditions = ["@skein/source", "node", "import", "module", "default"]
+// Not "import", which is there for imports anyway, and would hold for the `require` of packages outside as well.
+const conditions = ["@skein/source", "node", "module", "default"]
 
 export default defineConfig({
   resolve: { conditions },

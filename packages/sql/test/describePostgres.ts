@@ -1,0 +1,19 @@
+import { afterAll, beforeAll, describe } from "vitest"
+import { type Postgres, required, startPostgres, unavailable } from "./postgres.ts"
+
+/** Tests with a server of their own. Where there can be none they are skipped and say why; under CI they fail. */
+export const describePostgres = (name: string, tests: (postgres: () => Postgres) => void): void => {
+  const skipped = unavailable !== undefined && !required
+  describe.skipIf(skipped)(skipped ? `${name} (${unavailable})` : name, () => {
+    let postgres: Postgres | undefined
+    beforeAll(async () => {
+      if (unavailable !== undefined) throw new Error(unavailable)
+      postgres = await startPostgres()
+    }, 60_000)
+    afterAll(() => postgres?.stop())
+    tests(() => {
+      if (postgres === undefined) throw new Error("the server has not been started")
+      return postgres
+    })
+  })
+}

@@ -1,0 +1,303 @@
+import { expect, it } from "@effect/vitest"
+import * as PgClient from "@skein/sql/PgClient"
+import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Queue from "effect/Queue"
+import * as Redacted from "effect/Redacted"
+import * as SqlClient from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import * as Stream from "effect/Stream"
+import { describePostgres } from "./describePostgres.ts"
+import type { Postgres } from "./postgres.ts"
+
+const on = <A, E>(
+  postgres: Postgres,
+  program: (sql: PgClient.PgClient, url: string) => Effect.Effect<A, E, PgClient.PgClient | SqlClient.SqlClient>,
+  options: Omit<PgClient.Options, "url"> = {}
+) =>
+  Effect.promise(() => postgres.createDatabase()).pipe(Effect.flatMap((url) =>
+    Effect.provide(
+      Effect.flatMap(PgClient.PgClient, (sql) => program(sql, url)),
+      PgClient.layer({ url: Redacted.make(url), ...options })
+    )
+  ))
+
+const reasonOf = <A, E>(effect: Effect.Effect<A, E | SqlError>) =>
+  Effect.map(Effect.flip(effect), (error) => (error as SqlError).reason._tag)
+
+/** Polls the server's own view, since nothing else tells that a statement waits there. */
+const until = (sql: PgClient.PgClient, condition: string): Effect.Effect<void, SqlError> =>
+  Effect.flatMap(
+    sql.unsafe<{ readonly yes: boolean }>(`SELECT ${condition} AS yes`),
+    ([row]) => row?.yes === true ? Effect.void : until(sql, condition)
+  )
+
+describePostgres("PgClient", (postgres) => {
+  it.live("templates, helpers, values and streams", () =>
+    on(postgres(), (sql) =>
+      Effect.gen(function*() {
+        yield* sql`CREATE TABLE t (id int8 PRIMARY KEY, name text, done boolean, data jsonb, bytes bytea)`
+        const bytes = new Uint8Array([1, 2, 3])
+        yield* sql`INSERT INTO t ${
+          sql.insert([
+            { id: 1, name: "one", done: true, data: { a: [1] }, bytes },
+            { id: 2, name: undefined, done: false, data: null, bytes: null }
+          ])
+        }`
+        const [row] = yield* sql<{ bytes: Uint8Array }>`SELECT * FROM t WHERE ${sql.in("id", [1])}`
+        expect(row).toMatchObject({ id: 1, name: "one", done: true, data: { a: [1] } })
+        expect([...row!.bytes]).toEqual([1, 2, 3])
+        expect(yield* sql`UPDATE t SET ${sql.update({ name: "two" })} WHERE id = 2 RETURNING id, name`.values)
+          .toEqual([[2, "two"]])
+        yield* sql`UPDATE t SET name = data.name FROM ${
+          sql.updateValues([{ id: 1, name: "eins" }, { id: 2, name: "zwei" }], "data")
+        } WHERE t.id = data.id::int8`
+        expect(yield* Stream.runCollect(sql`SELECT name FROM t ORDER BY id`.stream))
+          .toEqual([{ name: "eins" }, { name: "zwei" }])
+        expect(yield* sql`SELECT 1 AS a; SELECT 2 AS b`.unprepared).toEqual([{ b: 2 }])
+        expect(yield* sql`DELETE FROM t`.raw).toMatchObject({ rowCount: 2 })
+      })))
+
+  it.live("int8 is a number where it fits, a bigint beyond and where SafeIntegers asks for it", () =>
+    on(postgres(), (sql) =>
+      Effect.gen(function*() {
+        const values =
+          sql`SELECT 7::int8, 9007199254740991::int8, 9007199254740992::int8, count(*) FROM pg_class WHERE false`.values
+        expect(yield* values).toEqual([[7, 9007199254740991, 9007199254740992n, 0]])
+        expect(yield* Effect.provideService(values, SqlClient.SafeIntegers, true))
+          .toEqual([[7n, 9007199254740991n, 9007199254740992n, 0n]])
+        expect(yield* sql`SELECT ${2n ** 60n}::int8 AS id`).toEqual([{ id: 2n ** 60n }])
+      })))
+
+  it.live("names are renamed both ways when asked", () =>
+    on(postgres(), (sql) =>
+      Effect.gen(function*() {
+        yield* sql`CREATE TABLE t (task_id text)`
+        yield* sql`INSERT INTO t ${sql.insert({ taskId: "a" })}`
+        expect(yield* sql`SELECT * FROM t`).toEqual([{ taskId: "a" }])
+        expect(yield* sql`SELECT * FROM t`.withoutTransform).toEqual([{ task_id: "a" }])
+      }), {
+      transformQueryNames: (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      transformResultNames: (name) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+    }))
+
+  it.live("a transaction is all or nothing, and so is one inside it", () =>
+    on(postgres(), (sql) =>
+      Effect.gen(function*() {
+        yield* sql`CREATE TABLE t (id int PRIMARY KEY)`
+        const add = (id: number) => sql`INSERT INTO t VALUES (${id})`
+        const inner = sql.withTransaction(Effect.andThen(add(2), Effect.fail("no" as const)))
+        yield* sql.withTransaction(Effect.andThen(add(1), Effect.ignore(inner)))
+        expect(yield* Effect.flip(sql.withTransaction(Effect.andThen(add(3), Effect.fail("no" as const))))).toBe("no")
+        yield* sql.withTransaction(Effect.forEach([4, 5, 6], add, { concurrency: "unbounded" }))
+        expect(yield* sql`SELECT id FROM t ORDER BY id`.values).toEqual([[1], [4], [5], [6]])
+      })))
+
+  it.live("a transaction whose failed statement was passed over fails, since the server took all of it back", () =>
+    on(postgres(), (sql) =>
+      Effect.gen(function*() {
+        yield* sql`CREATE TABLE t (id int PRIMARY KEY)`
+        const error = yield* Effect.flip(sql.withTransaction(
+          Effect.andThen(sql`INSERT INTO t VALUES (1)`, Effect.ignore(sql`INSERT INTO t VALUES (1)`))
+        ))
+        expect(error.message).toContain("rolled back")
+        expect(yield* sql`SELECT id FROM t`).toEqual([])
+      })))
+
+  it.live("errors have reasons", () =>
+    on(postgres(), (sql) =>
+      Effect.gen(function*() {
+        yield* sql`CREATE TABLE t (id int PRIMARY KEY, n int NOT NULL CONSTRAINT positive CHECK (n > 0))`
+        yield* sql`INSERT INTO t VALUES (1, 1)`
+        const unique = yield* Effect.flip(sql`INSERT INTO t VALUES (1, 1)`)
+        expect(unique.reason).toMatchObject({ _tag: "UniqueViolation", constraint: "t_pkey", isRetryable: false })
+        expect(yield* reasonOf(sql`INSERT INTO t VALUES (2, 0)`)).toBe("ConstraintError")
+        expect(yield* reasonOf(sql`INSERT INTO t VALUES (2, ${null})`)).toBe("ConstraintError")
+        expect(yield* reasonOf(sql`SELEC`)).toBe("SqlSyntaxError")
+        expect(yield* reasonOf(sql`SELECT 1 / 0`)).toBe("UnknownError")
+        const loop: Record<string, unknown> = {}
+        loop["loop"] = loop
+        expect(yield* reasonOf(sql`SELECT ${loop}::jsonb`)).toBe("UnknownError")
+        expect(yield* sql`SELECT 1 AS fine`).toEqual([{ fine: 1 }])
+      })))
+
+  it.live("who cannot be reached or does not let us in is an error of the layer", () =>
+    Effect.gen(function*() {
+      const build = (options: PgClient.Options) => reasonOf(Effect.provide(PgClient.PgClient, PgClient.layer(options)))
+      const { port } = postgres()
+      expect(yield* build({ url: "postgres://postgres@127.0.0.1:1/none" })).toBe("ConnectionError")
+      expect(yield* build({ host: "127.0.0.1", port, username: "nobody", database: "postgres" }))
+        .toBe("AuthenticationError")
+    }))
+
+  it.live("a statement is bounded by statementTimeout", () =>
+    on(postgres(), (sql) =>
+      Effect.gen(function*() {
+        expect(yield* reasonOf(sql`SELECT pg_sleep(60)`)).toBe("StatementTimeoutError")
+        expect(yield* sql`SELECT 1 AS fine`).toEqual([{ fine: 1 }])
+      }), { statementTimeout: "50 millis" }))
+
+  it.live("a transaction that pauses too long loses its connection, and the next statement has another", () =>
+    on(postgres(), (sql, url) =>
+      Effect.gen(function*() {
+        const pid = sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`
+        const exit = yield* Effect.exit(sql.withTransaction(Effect.gen(function*() {
+          const [row] = yield* pid
+          yield* Effect.provide(
+            Effect.flatMap(
+              PgClient.PgClient,
+              (other) => until(other, `NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = ${row!.pid})`)
+            ),
+            PgClient.layer({ url })
+          )
+          yield* pid
+        })))
+        expect(Exit.isFailure(exit)).toBe(true)
+        expect(yield* sql`SELECT 1 AS fine`).toEqual([{ fine: 1 }])
+      }), { idleInTransactionTimeout: "50 millis", maxConnections: 1 }))
+
+  it.live("who asks for more connections than there are waits for connectTimeout and fails", () =>
+    on(postgres(), (sql) =>
+      sql.withTransaction(Effect.gen(function*() {
+        expect(yield* reasonOf(Effect.scoped(sql.reserve))).toBe("ConnectionError")
+      })), { maxConnections: 1, connectTimeout: "100 millis" }))
+
+  it.live("an interrupted statement is cancelled on the server, and its connection is used again", () =>
+    on(postgres(), (sql, url) =>
+      Effect.gen(function*() {
+        const pid = sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`
+        const [before] = yield* pid
+        const fiber = yield* Effect.forkChild(sql`SELECT pg_sleep(600)`)
+        const sleeping = `EXISTS (SELECT FROM pg_stat_activity WHERE pid = ${before!.pid} AND wait_event = 'PgSleep')`
+        yield* Effect.provide(
+          Effect.flatMap(PgClient.PgClient, (other) => until(other, sleeping)),
+          PgClient.layer({ url })
+        )
+        yield* Fiber.interrupt(fiber)
+        expect(Cause.hasInterruptsOnly((yield* Fiber.await(fiber) as Effect.Effect<Exit.Failure<never, never>>).cause))
+          .toBe(true)
+        expect(yield* pid).toEqual([before])
+      }), { maxConnections: 1 }))
+
+  it.live("an interrupted transaction leaves nothing behind, nor a lock", () =>
+    on(postgres(), (sql) =>
+      Effect.gen(function*() {
+        yield* sql`CREATE TABLE t (id int PRIMARY KEY)`
+        const inside = yield* Deferred.make<void>()
+        const fiber = yield* Effect.forkChild(sql.withTransaction(Effect.gen(function*() {
+          yield* sql`INSERT INTO t VALUES (1)`
+          yield* sql`SELECT pg_advisory_xact_lock(1)`
+          yield* Deferred.succeed(inside, undefined)
+          return yield* Effect.never
+        })))
+        yield* Deferred.await(inside)
+        yield* Fiber.interrupt(fiber)
+        expect(yield* sql`SELECT id FROM t`).toEqual([])
+        expect(yield* sql`SELECT pg_try_advisory_lock(1) AS free`).toEqual([{ free: true }])
+      })))
+
+  it.live("a connection that the server ends while it is reserved does not end the process", () =>
+    on(postgres(), (sql) =>
+      Effect.scoped(Effect.gen(function*() {
+        const connection = yield* sql.reserve
+        const [row] = yield* connection.executeValues("SELECT pg_backend_pid()", [])
+        yield* sql`SELECT pg_terminate_backend(${row![0]})`
+        expect(yield* reasonOf(connection.execute("SELECT 1", [], undefined))).toBe("ConnectionError")
+        expect(yield* sql`SELECT 1 AS fine`).toEqual([{ fine: 1 }])
+      }))))
+
+  it.live("after an immediate restart of the server the next query works, and a transaction that was open failed", () =>
+    on(postgres(), (sql) =>
+      Effect.gen(function*() {
+        yield* sql`CREATE TABLE t (id int PRIMARY KEY)`
+        yield* Effect.forEach(Array.from({ length: 8 }), () => sql`SELECT pg_sleep(0.01)`, { concurrency: 8 })
+        const exit = yield* Effect.exit(sql.withTransaction(Effect.gen(function*() {
+          yield* sql`INSERT INTO t VALUES (1)`
+          yield* Effect.promise(() => postgres().restartImmediate())
+          yield* sql`INSERT INTO t VALUES (2)`
+        })))
+        expect(Exit.isFailure(exit)).toBe(true)
+        expect(yield* sql`SELECT id FROM t`).toEqual([])
+      })))
+})
+
+describePostgres("PgClient.listen", (postgres) => {
+  const listen = (sql: PgClient.PgClient, channel: string) =>
+    Effect.gen(function*() {
+      const heard = yield* Queue.unbounded<string>()
+      yield* sql.listen(channel, (payload) => void Queue.offerUnsafe(heard, payload), () => {
+        Queue.offerUnsafe(heard, "(reconnected)")
+      })
+      return heard
+    })
+  const notify = (sql: PgClient.PgClient, channel: string, payload: string) =>
+    sql`SELECT pg_notify(${channel}, ${payload})`
+
+  it.live("what is notified once it returned is heard, in order, after the commit, and nothing else", () =>
+    on(postgres(), (sql) =>
+      Effect.scoped(Effect.gen(function*() {
+        const heard = yield* listen(sql, "one \"quoted\" Channel")
+        yield* notify(sql, "another", "x")
+        yield* Effect.ignore(sql.withTransaction(
+          Effect.andThen(notify(sql, "one \"quoted\" Channel", "taken back"), Effect.fail("no"))
+        ))
+        yield* sql.withTransaction(notify(sql, "one \"quoted\" Channel", "a"))
+        yield* notify(sql, "one \"quoted\" Channel", "")
+        expect([yield* Queue.take(heard), yield* Queue.take(heard)]).toEqual(["a", ""])
+        expect(yield* Queue.size(heard)).toBe(0)
+      }))))
+
+  it.live("all channels share one connection, and a channel that nobody listens to any more is given up", () =>
+    on(postgres(), (sql) =>
+      Effect.scoped(Effect.gen(function*() {
+        const count =
+          sql`SELECT count(*) FROM pg_stat_activity WHERE query LIKE ANY (ARRAY['LISTEN%', 'UNLISTEN%'])`.values
+        const a = yield* listen(sql, "a")
+        const twice = yield* listen(sql, "a")
+        yield* Effect.scoped(listen(sql, "b"))
+        expect(yield* count).toEqual([[1]])
+        yield* notify(sql, "b", "nobody")
+        yield* notify(sql, "a", "all")
+        expect([yield* Queue.take(a), yield* Queue.take(twice)]).toEqual(["all", "all"])
+      }))))
+
+  it.live("after a loss it listens again by itself and tells everybody of the gap", () =>
+    on(postgres(), (sql) =>
+      Effect.scoped(Effect.gen(function*() {
+        const a = yield* listen(sql, "a")
+        const b = yield* listen(sql, "b")
+        yield* Effect.promise(() => postgres().restartImmediate())
+        expect([yield* Queue.take(a), yield* Queue.take(b)]).toEqual(["(reconnected)", "(reconnected)"])
+        const c = yield* listen(sql, "c")
+        yield* Effect.forEach(["a", "b", "c"], (channel) => notify(sql, channel, "again"))
+        expect(yield* Effect.all([Queue.take(a), Queue.take(b), Queue.take(c)])).toEqual(["again", "again", "again"])
+      }))))
+
+  it.live("who begins to listen while the server is away listens when it is back", () =>
+    on(postgres(), (sql) =>
+      Effect.scoped(Effect.gen(function*() {
+        const a = yield* listen(sql, "a")
+        yield* Effect.promise(() => postgres().kill())
+        const fiber = yield* Effect.forkChild(listen(sql, "late"))
+        yield* Effect.promise(() => postgres().start())
+        expect(yield* Queue.take(a)).toBe("(reconnected)")
+        const late = yield* Fiber.join(fiber)
+        yield* notify(sql, "late", "here")
+        expect(yield* Stream.runHead(Stream.filter(Stream.fromQueue(late), (payload) => payload === "here")))
+          .toMatchObject({ value: "here" })
+      }))))
+
+  it.live("a server that cannot be reached is an error of the first who listens", () =>
+    on(postgres(), (sql) =>
+      Effect.scoped(Effect.gen(function*() {
+        yield* Effect.promise(() => postgres().kill())
+        expect(yield* reasonOf(Effect.scoped(listen(sql, "a")))).toBe("ConnectionError")
+        yield* Effect.promise(() => postgres().start())
+        const heard = yield* listen(sql, "a")
+        yield* notify(sql, "a", "here")
+        expect(yield* Queue.take(heard)).toBe("here")
+      }))))
+})

