@@ -20,6 +20,7 @@ import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { ServerCapabilities } from "@skein/protocol/Capabilities"
 import type { Implementation, LoggingLevel } from "@skein/protocol/Common"
 import type { CompleteResult, PromptReference, ResourceTemplateReference } from "@skein/protocol/Completion"
+import type { ListTasksResult } from "@skein/protocol/LegacyTask"
 import type * as Method from "@skein/protocol/Method"
 import type { GetPromptResult, ListPromptsResult, Prompt } from "@skein/protocol/Prompt"
 import type {
@@ -50,8 +51,15 @@ import { ClientImpl } from "./internal/client.ts"
 import { ClientDesk } from "./internal/desk.ts"
 import * as Keeper from "./internal/keeper.ts"
 import type { Heartbeat } from "./internal/keeping/heartbeat.ts"
-import type { PageOptions, PingOptions, RequestOptions, TypedCallOptions } from "./internal/requestOptions.ts"
+import type {
+  CallToolOptions,
+  PageOptions,
+  PingOptions,
+  RequestOptions,
+  TypedCallOptions
+} from "./internal/requestOptions.ts"
 import type { LoggingMessage, Notification } from "./Notification.ts"
+import type * as RemoteTask from "./RemoteTask.ts"
 import type * as ResponseCache from "./ResponseCache.ts"
 import type * as Toolkit from "./Toolkit.ts"
 import type * as Reconnect from "./Reconnect.ts"
@@ -158,13 +166,20 @@ export interface Options {
    * `ResponseCache`.
    */
   readonly cache?: ResponseCache.Options | false | undefined
+  /**
+   * How tasks are gone about; `false` has none: the extension is not declared, and no call is augmented with one. See `RemoteTask`.
+   */
+  readonly tasks?: RemoteTask.Settings | boolean | undefined
   /** What was found out about the server before; see {@link Client.detection}. */
   readonly detection?: Detection | undefined
 }
 
-export type { Heartbeat, PageOptions, PingOptions, RequestOptions, TypedCallOptions }
+export type { CallToolOptions, Heartbeat, PageOptions, PingOptions, RequestOptions, TypedCallOptions }
 
-/** Calls a tool. The arguments are an object of JSON values; an `interface` may describe them. */
+/**
+ * Calls a tool. The arguments are an object of JSON values; an `interface` may describe them. Where the server answers with a task, it
+ * is seen through to its result, and cancelled when the call is interrupted: see `RemoteTask`.
+ */
 export interface CallTool {
   /**
    * Gives `structuredContent` as the schema reads it from JSON; where the result has none (2024-11-05 and 2025-03-26 know none, and a
@@ -177,7 +192,7 @@ export interface CallTool {
     options: TypedCallOptions<A, RD>
   ): Effect.Effect<A, ClientError, RD>
   /** Gives the result as it is, also where the tool failed as a tool may (`isError`). */
-  (name: string, args?: object, options?: RequestOptions): Effect.Effect<CallToolResult, ClientError>
+  (name: string, args?: object, options?: CallToolOptions): Effect.Effect<CallToolResult, ClientError>
 }
 
 /** A client of one server. See the module's text. */
@@ -206,6 +221,25 @@ export interface Client {
    */
   readonly allTools: (options?: RequestOptions) => Effect.Effect<ReadonlyArray<Tool>, ClientError>
   readonly callTool: CallTool
+  /**
+   * Calls a tool, and gives the task as soon as the server has made one of the call; a result that came at once otherwise. In 2025-11-25 a
+   * tool that can be called as a task is, and the tools are listed first where this one was not. See `RemoteTask`.
+   */
+  readonly startTask: (
+    name: string,
+    args?: object,
+    options?: CallToolOptions
+  ) => Effect.Effect<RemoteTask.Started, ClientError>
+  /**
+   * Takes a task up that was started before, by this client or another one: looks at it once, and fails with `Gone` where the server does
+   * not know it. A handle that is malformed, or belongs to a server of another name, is `Unsupported`.
+   */
+  readonly resumeTask: (
+    handle: RemoteTask.Handle,
+    options?: RemoteTask.ResumeOptions
+  ) => Effect.Effect<RemoteTask.RemoteTask, ClientError>
+  /** One page of the tasks that are one's own: in 2025-11-25 alone. Each can be resumed, by its `taskId`. */
+  readonly listTasks: (options?: PageOptions) => Effect.Effect<ListTasksResult, ClientError>
 
   /** One page of the resources. */
   readonly listResources: (options?: PageOptions) => Effect.Effect<ListResourcesResult, ClientError>

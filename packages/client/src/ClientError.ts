@@ -6,6 +6,7 @@ import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { Problem } from "@skein/protocol/SchemaValidation"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Data from "effect/Data"
+import type { Handle } from "./RemoteTask.ts"
 
 /**
  * What a host decides on.
@@ -28,6 +29,8 @@ import * as Data from "effect/Data"
  * - `InvalidAnswer`: the server answered with something that is not what the method promises. Where a tool's result is not what
  *   its `outputSchema` promises, `result` is it, and `problems` say why.
  * - `Tool`: a typed call of a tool ended with `isError`; `result` is what it said.
+ * - `Cancelled`: the task that the call had become was cancelled.
+ * - `Gone`: the server does not know the task, or does not know it any more.
  * - `Negotiation`: the two sides share no revision, or the server refused the handshake (`error` is its error, if it gave one).
  * - `Unknown`: a pool has no server of that name.
  * - `Taken`: a pool has a server of that name already.
@@ -44,6 +47,8 @@ export type Reason =
   | "Protocol"
   | "InvalidAnswer"
   | "Tool"
+  | "Cancelled"
+  | "Gone"
   | "Negotiation"
   | "Unknown"
   | "Taken"
@@ -63,6 +68,8 @@ export class ClientError extends Data.TaggedError("ClientError")<{
   readonly status?: number | undefined
   /** True where the server surely has not begun to handle the request, so that it may be made again whatever it does. */
   readonly undelivered?: boolean | undefined
+  /** The task that the call had become, where it may go on without this client: for `resumeTask`. */
+  readonly task?: Handle | undefined
   readonly cause?: unknown
 }> {}
 

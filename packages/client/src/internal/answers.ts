@@ -145,7 +145,8 @@ export class Answers {
     this.#options = options
   }
 
-  get #bounds(): Bounds {
+  /** How the questions of one answer are bounded. */
+  get bounds(): Bounds {
     const { maxQuestions = 32, questionConcurrency = 8 } = this.#options
     return { maxQuestions, questionConcurrency }
   }
@@ -176,7 +177,7 @@ export class Answers {
 
   /** Answers the questions of an `input_required`, in parallel, for the sake of one request. */
   fulfil(line: Line, method: string, questions: InputRequests): Effect.Effect<InputResponses, ClientError> {
-    const { maxQuestions, questionConcurrency } = this.#bounds
+    const { maxQuestions, questionConcurrency } = this.bounds
     const entries = Object.entries(questions)
     if (entries.length > maxQuestions) {
       const message =
@@ -213,7 +214,7 @@ export class Answers {
         url,
         error,
         askerOf(this.#services, agreement.info, revision, method),
-        this.#bounds,
+        this.bounds,
         options.maxTimeout ?? Limits.resolve(this.#options.limits).maxTimeout
       ))
   }

@@ -1,19 +1,22 @@
 /**
  * From a method and its params to its result: what may be asked, how it is written, and how the answer is read.
  */
-import type { CallToolResult } from "@skein/protocol/CallTool"
+import type { CallToolRequestParams, CallToolResult } from "@skein/protocol/CallTool"
 import * as Codec from "@skein/protocol/Codec"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
 import type { ListToolsResult } from "@skein/protocol/Tool"
 import type { CallOptions } from "@skein/runtime/Exchange"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
 import { ClientError } from "../ClientError.ts"
 import type { Answers } from "./answers.ts"
 import { type CallTime, timeLeft } from "./callTime.ts"
 import type { Cached, Got } from "./cache.ts"
+import type { Changes } from "./changes/changes.ts"
 import type { Definitions } from "./definitions.ts"
 import { withSafeIcons } from "./icons.ts"
 import type { Keeper } from "./keeper.ts"
@@ -22,7 +25,9 @@ import { checked, mirrored, type Relist } from "./mirror.ts"
 import { repair } from "./repair.ts"
 import { replayed } from "./replay.ts"
 import { fromRequest } from "./requestFailure.ts"
-import type { RequestOptions } from "./requestOptions.ts"
+import type { CallToolOptions, RequestOptions } from "./requestOptions.ts"
+import { augmentation, mayAugment, wantsTask } from "./tasks/augment.ts"
+import { Reports, type Tasked, type Tasks } from "./tasks/register.ts"
 import { traced } from "./trace.ts"
 
 /** What every call of a client goes through. */
@@ -32,10 +37,14 @@ export interface Desk {
   /** How often one request may be answered with questions. */
   readonly maxRounds: number
   readonly answers: Answers
+  readonly changes: Changes
   readonly definitions: Definitions
+  readonly tasks: Tasks
   readonly cache: Cached
   /** Lists all tools once more, past the cache. */
   readonly relist: Relist
+  /** What outlives the call that it was made for lives in it. */
+  readonly scope: Scope.Scope
   /** Logs a warning. */
   readonly warn: (...message: ReadonlyArray<unknown>) => void
 }
@@ -130,34 +139,92 @@ interface Reply {
 interface Errand<P, R> {
   readonly desk: Desk
   readonly method: Method.RequestMethod<P, R>
-  readonly options: RequestOptions
+  readonly options: CallToolOptions
   readonly repeatable: boolean
+  /** When all of it has to be over, where the call says so by itself. */
+  readonly deadline: number
+  /** What becomes of it where it is answered with a task. */
+  readonly tasked: Tasked<R> | undefined
+}
+
+/** An answer, and what was asked. */
+interface Delivered {
+  readonly line: Line
+  readonly raw: JsonObject
+  readonly startedAt: number
+  /** Whether it was augmented with a task (2025-11-25), and the progress that it asked for then. */
+  readonly augmented?: { readonly reports: Reports | undefined } | undefined
 }
 
 /** Writes a request and sends it on the line that is open; again on another one, where that does no harm. */
-const deliver = <P, R>({ desk, method, options, repeatable }: Errand<P, R>, params: P) =>
-  replayed({ keeper: desk.keeper, repeatable }, method, options, (line, asked, startedAt) => {
+const deliver = <P, R>(errand: Errand<P, R>, params: P): Effect.Effect<Delivered, ClientError> => {
+  const { desk, method, options, repeatable } = errand
+  return replayed({ keeper: desk.keeper, repeatable }, method, options, (line, asked, startedAt) => {
     // It had to wait, or is made again, and may be for another server.
     const refused = asked === options ? undefined : refusal(desk, line, method)
     if (refused !== undefined) return Effect.fail(refused)
+    const isCall = method.name === Method.CallTool.name
+    const task = isCall && line.revision === "2025-11-25" && desk.tasks.enabled
+      ? augmentation(desk.definitions, line, (params as CallToolRequestParams).name, options)
+      : undefined
+    if (task !== undefined) return sendAugmented(errand, line, { ...params, task }, asked, startedAt)
     const written = Codec.encodeParams(method, line.revision, params)
     if (Result.isFailure(written)) {
       const { message } = written.failure
       return Effect.fail(unsupported(method.name, `${method.name} cannot be sent: ${message}`, written.failure))
     }
-    const mirrors = method.name === Method.CallTool.name && line.connection.mirrors === true && line.modern
+    const mirrors = isCall && line.connection.mirrors === true && line.modern
     const sent = mirrors
       ? sendMirrored(desk, line, method.name, written.success, asked, asked === options ? startedAt : desk.keeper.now())
       : send(line, method.name, written.success, asked)
     return Effect.map(sent, (raw) => ({ line, raw, startedAt }))
   })
+}
+
+/** Sends a call that is to become a task; what it asks to hear of its progress goes on when it was answered. */
+const sendAugmented = <P, R>(
+  { desk: { tasks }, method, options: { onProgress } }: Errand<P, R>,
+  line: Line,
+  params: P,
+  options: RequestOptions,
+  startedAt: number
+): Effect.Effect<Delivered, ClientError> =>
+  Effect.suspend(() => {
+    const written = Codec.encodeParams(method, line.revision, params)
+    if (Result.isFailure(written)) return Effect.fail(unsupported(method.name, written.failure.message))
+    const reports = onProgress === undefined ? undefined : new Reports(onProgress)
+    const listening = reports === undefined ? undefined : {
+      onProgress: reports.report,
+      onSend: (token: number) => tasks.expect(line.peer, token, reports)
+    }
+    return send(line, method.name, written.success, { ...options, ...listening }).pipe(
+      Effect.map((raw) => ({ line, raw, startedAt, augmented: { reports } })),
+      Effect.onError(() => Effect.sync(() => tasks.dismiss(reports)))
+    )
+  })
+
+/** Makes a call once more as a task, where the tool has to be called so and this side did not know. */
+const augmentable: typeof deliver = (errand, params) => {
+  const delivered = deliver(errand, params)
+  const { desk: { definitions, keeper, relist, tasks }, method, options } = errand
+  if (method.name !== Method.CallTool.name || !tasks.enabled || !mayAugment(keeper.last)) return delivered
+  const { name } = params as CallToolRequestParams
+  return Effect.catchIf(delivered, wantsTask, (refused) => {
+    if (definitions.taskSupport(name) === "required") return Effect.fail(refused)
+    const { timeout } = timeLeft(keeper.patience, options, 0)
+    return Effect.flatMap(
+      Effect.timeoutOption(relist.run, timeout),
+      () => definitions.taskSupport(name) === "required" ? delivered : Effect.fail(refused)
+    )
+  })
+}
 
 /**
  * Makes a call once more that was refused until the user has visited an address, when they have: clients "MAY wait for this
  * notification to automatically retry requests that received a URLElicitationRequiredError" (2025-11-25, elicitation).
  */
 const attended: typeof deliver = (errand, params) => {
-  const delivered = deliver(errand, params)
+  const delivered = augmentable(errand, params)
   const { desk: { answers: { attend }, keeper }, method, options } = errand
   if (attend === undefined) return delivered
   return Effect.catchIf(
@@ -179,10 +246,12 @@ const remaining = <P, R>(errand: Errand<P, R>, startedAt: number): Errand<P, R> 
 }
 
 const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Effect<Got<R>, ClientError> =>
-  Effect.flatMap(attended(errand, params), ({ line, raw, startedAt }) => {
+  Effect.flatMap(attended(errand, params), ({ augmented, line, raw, startedAt }) => {
     const { desk, method } = errand
     const { name } = method
     const decoded = decode(method as Method.RequestMethod<unknown, R>, desk, line, raw)
+    const isTask = Result.isSuccess(decoded) && decoded.success._tag === "LegacyTask"
+    if (augmented !== undefined && !isTask) desk.tasks.dismiss(augmented.reports)
     if (Result.isFailure(decoded)) {
       return Effect.fail(invalid(name, `The answer to ${name} is not valid: ${decoded.failure}`))
     }
@@ -195,7 +264,16 @@ const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Ef
       return checking === undefined ? Effect.succeed(got) : Effect.as(checking, got)
     }
     if (answer._tag !== "InputRequired") {
-      return Effect.fail(invalid(name, `The server answered ${name} with a task, which was not asked for`))
+      // A server "MUST NOT return `CreateTaskResult`" to a client that did not declare the extension; nor, before, unasked.
+      if (name !== Method.CallTool.name || (isTask ? augmented === undefined : !desk.tasks.enabled)) {
+        return Effect.fail(invalid(name, `The server answered ${name} with a task, which was not asked for`))
+      }
+      const { deadline, options } = errand
+      const seed = answer._tag === "Task" ? answer.result : answer.result.task
+      const { name: tool } = params as CallToolRequestParams
+      const created = { seed, line, tool, options, deadline, reports: augmented?.reports }
+      const finished = errand.tasked?.(created) ?? desk.tasks.finish(desk, created) as Effect.Effect<R, ClientError>
+      return Effect.map(finished, (result) => ({ result, keep: false }))
     }
     if (rounds >= desk.maxRounds) {
       const message = `${name} was answered with questions more than ${desk.maxRounds} times (maxRounds)`
@@ -223,14 +301,36 @@ const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Ef
   })
 
 /** Checks what a tool answers, where there is something to check it by. That takes no longer than one more request may. */
-const check = <P, R>({ desk, options }: Errand<P, R>, line: Line, params: P, result: unknown, startedAt: number) => {
+const check = <P, R>({ desk, options }: Errand<P, R>, line: Line, params: P, result: unknown, startedAt: number) =>
+  checkResult(desk, line, (params as CallToolRequestParams).name, result as CallToolResult, options, startedAt)
+
+/** The same, of a result that has come in another way. */
+export const checkResult = (
+  desk: Desk,
+  line: Line,
+  name: string,
+  result: CallToolResult,
+  options: Pick<RequestOptions, "timeout" | "maxTimeout">,
+  startedAt: number
+): Effect.Effect<CallToolResult, ClientError> | undefined => {
   const { definitions, keeper } = desk
   const left = () => ({
     timeout: timeLeft(keeper.patience, options, 0).timeout,
     maxTimeout: timeLeft(keeper.patience, options, keeper.now() - startedAt).maxTimeout
   })
-  const { name } = params as { readonly name: string }
-  return checked(definitions, desk, line, name, result as CallToolResult, left)
+  return checked(definitions, desk, line, name, result, left)
+}
+
+/** Reads the result of a tool that has come in another way than as the answer to its call. */
+export const readResult = (desk: Desk, line: Line, raw: JsonObject): Result.Result<CallToolResult, ClientError> => {
+  const { name } = Method.CallTool
+  const decoded = decode(Method.CallTool, desk, line, raw)
+  if (Result.isFailure(decoded)) {
+    return Result.fail(invalid(name, `The result of the task is not valid: ${decoded.failure}`))
+  }
+  return decoded.success._tag === "Complete"
+    ? Result.succeed(withSafeIcons(name, decoded.success.result, desk.warn))
+    : Result.fail(invalid(name, "The result of the task is not valid: it is none of a tool"))
 }
 
 /** Whether a request may be made twice. What a method does that is not of the protocol, nobody knows here. */
@@ -246,12 +346,21 @@ export const call = <P, R>(
   desk: Desk,
   method: Method.RequestMethod<P, R>,
   params: P,
-  options: RequestOptions = {}
+  options: CallToolOptions = {},
+  tasked?: Tasked<R>
 ): Effect.Effect<R, ClientError> =>
   Effect.suspend(() => {
     const refused = overFor(desk.keeper, method.name) ?? refusal(desk, desk.keeper.last, method)
     if (refused !== undefined) return Effect.fail(refused)
-    const errand = { desk, method, options, repeatable: repeatable(desk, method.name, params, options) }
+    const { maxTimeout } = options
+    const errand = {
+      desk,
+      method,
+      options,
+      repeatable: repeatable(desk, method.name, params, options),
+      deadline: maxTimeout === undefined ? Infinity : desk.keeper.now() + Duration.toMillis(maxTimeout),
+      tasked
+    }
     const got = round(errand, params, 0)
     // Only the request era says for how long a result may be kept.
     const mode = method.cacheable && desk.keeper.last.modern ? options.cache ?? "use" : "bypass"

@@ -19,6 +19,7 @@ import type * as Changes from "../Changes.ts"
 import type { ClientError } from "../ClientError.ts"
 import type { Detection } from "../Detection.ts"
 import type { LoggingMessage, Notification } from "../Notification.ts"
+import type { Handle, RemoteTask, ResumeOptions, Started } from "../RemoteTask.ts"
 import type { Status } from "../Status.ts"
 import { bindOnRead } from "./bound.ts"
 import { call } from "./calls.ts"
@@ -28,7 +29,8 @@ import { detectionOf, type Line, serverOf } from "./line.ts"
 import { LogLevel } from "./logLevel.ts"
 import * as Output from "./output.ts"
 import { walk } from "./pages.ts"
-import type { PageOptions, PingOptions, RequestOptions, TypedCallOptions } from "./requestOptions.ts"
+import type { CallToolOptions, PageOptions, PingOptions, RequestOptions, TypedCallOptions } from "./requestOptions.ts"
+import { driver } from "./tasks/register.ts"
 
 type Listing<R> = Method.RequestMethod<{ readonly cursor?: string }, R>
 type All<A> = Effect.Effect<ReadonlyArray<A>, ClientError>
@@ -113,7 +115,7 @@ export class ClientImpl {
     return this.#all(Method.ListTools, ({ tools }) => tools, options)
   }
 
-  callTool(name: string, args?: object, options?: RequestOptions): Effect.Effect<CallToolResult, ClientError>
+  callTool(name: string, args?: object, options?: CallToolOptions): Effect.Effect<CallToolResult, ClientError>
   callTool<A, RD>(
     name: string,
     args: object | undefined,
@@ -122,13 +124,25 @@ export class ClientImpl {
   callTool<A, RD>(
     name: string,
     args?: object,
-    options: RequestOptions | TypedCallOptions<A, RD> = {}
+    options: CallToolOptions | TypedCallOptions<A, RD> = {}
   ): Effect.Effect<CallToolResult | A, ClientError, RD> {
     const params = args === undefined ? { name } : { name, arguments: args as JsonObject }
     const called = call(this.#desk, Method.CallTool, params, options)
     return "output" in options && options.output !== undefined
       ? Effect.flatMap(called, (result) => Output.decode(name, result, options.output))
       : called
+  }
+
+  startTask(name: string, args?: object, options: CallToolOptions = {}): Effect.Effect<Started, ClientError> {
+    return Effect.flatMap(driver, ({ start }) => start(this.#desk, name, args, options))
+  }
+
+  resumeTask(handle: Handle, options: ResumeOptions = {}): Effect.Effect<RemoteTask, ClientError> {
+    return Effect.flatMap(driver, ({ resume }) => resume(this.#desk, handle, options))
+  }
+
+  listTasks(options?: PageOptions) {
+    return this.#page(Method.LegacyListTasks, options)
   }
 
   listResources(options?: PageOptions) {

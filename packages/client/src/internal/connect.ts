@@ -7,8 +7,9 @@ import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
+import * as Task from "@skein/protocol/Task"
 import type { Connection, Transport, TransportError } from "@skein/runtime/Connection"
-import type { Caller, Dispatcher, Exchange } from "@skein/runtime/Exchange"
+import type { Caller, Dispatcher, Exchange, Progress } from "@skein/runtime/Exchange"
 import type * as Limits from "@skein/runtime/Limits"
 import * as Peer from "@skein/runtime/Peer"
 import type { SessionEnd } from "@skein/runtime/Session"
@@ -41,22 +42,27 @@ export interface Setup {
   readonly notificationBuffer?: number | undefined
   readonly telemetry?: Telemetry | undefined
   readonly detection?: Detection | undefined
+  readonly tasks?: unknown
 }
 
 const defaultInfo: Implementation = { name: "skein", version: "0.1.0" }
 
 /** Makes what adds to each request what it says about itself. */
 const stamper = (
-  clientInfo = defaultInfo,
-  { capabilities: clientCapabilities }: Answers,
+  { info: clientInfo = defaultInfo, tasks }: Pick<Setup, "info" | "tasks">,
+  { capabilities }: Answers,
   protocolVersion: Revision.Revision,
   logLevel?: LoggingLevel
-) => RequestMeta.stamper({ protocolVersion, clientInfo, clientCapabilities, logLevel })
+) => {
+  const extensions = { ...capabilities.extensions, ...(tasks === false ? undefined : { [Task.extension]: {} }) }
+  const clientCapabilities = { ...capabilities, ...(Object.keys(extensions).length === 0 ? undefined : { extensions }) }
+  return RequestMeta.stamper({ protocolVersion, clientInfo, clientCapabilities, logLevel })
+}
 
 const settingsOf = (options: Setup, answers: Answers): Settings => ({
   revisions: Revision.all.filter((revision) => options.revisions?.includes(revision) ?? true),
   probeTimeout: options.probeTimeout ?? "3 seconds",
-  stamp: (revision) => stamper(options.info, answers, revision),
+  stamp: (revision) => stamper(options, answers, revision),
   introduction: (protocolVersion) => {
     const params = { protocolVersion, capabilities: answers.capabilities, clientInfo: options.info ?? defaultInfo }
     return Result.getOrElse(Codec.encodeParams(Method.Initialize, protocolVersion, params), () => params)
@@ -75,6 +81,8 @@ export interface Shared {
   readonly context: Context.Context<never>
   /** Hears every notification, as it came. */
   readonly heard: (notification: JsonRpc.Notification) => void
+  /** Hears of progress that belongs to no call that waits. */
+  readonly strayed: (peer: Peer.Peer, token: unknown, progress: Progress) => void
   /** Hears that notifications may have been missed; with an error, that no more will come unasked on that line. */
   readonly missed: (error: TransportError | undefined) => void
   /** Logs a warning, from where no effect runs. */
@@ -95,7 +103,8 @@ class Connected implements Line, Watch, Peer.Options<never> {
   modern = false
   stamp: Line["stamp"] = asItIs
   readonly #shared: Shared
-  readonly #info: Implementation | undefined
+  readonly info: Implementation | undefined
+  readonly tasks: unknown
   readonly #mayInitialize: boolean
   #agreement: Agreement | undefined = undefined
   #owner: Owner | undefined = undefined
@@ -106,7 +115,8 @@ class Connected implements Line, Watch, Peer.Options<never> {
     this.limits = options.limits
     this.telemetry = options.telemetry
     this.#shared = shared
-    this.#info = options.info
+    this.info = options.info
+    this.tasks = options.tasks
     this.#mayInitialize = mayInitialize(settings)
     this.peer = Peer.makeUnsafe(this, shared.context)
   }
@@ -122,7 +132,7 @@ class Connected implements Line, Watch, Peer.Options<never> {
   agreed(agreement: Agreement): void {
     this.#agreement = agreement
     this.modern = Revision.era(agreement.revision) === "request"
-    if (this.modern) this.stamp = stamper(this.#info, this.#shared.answers, agreement.revision)
+    if (this.modern) this.stamp = stamper(this, this.#shared.answers, agreement.revision)
   }
 
   // ---- what the calls see
@@ -140,7 +150,7 @@ class Connected implements Line, Watch, Peer.Options<never> {
   }
 
   level(level: LoggingLevel): void {
-    if (this.modern) this.stamp = stamper(this.#info, this.#shared.answers, this.revision, level)
+    if (this.modern) this.stamp = stamper(this, this.#shared.answers, this.revision, level)
   }
 
   watch(owner: Owner): void {
@@ -182,6 +192,10 @@ class Connected implements Line, Watch, Peer.Options<never> {
     const decoded = decode(message, this.revision)
     if (Result.isSuccess(decoded)) return this.#shared.notices.tell(decoded.success)
     return Effect.logWarning(`${message.method} was dropped: ${decoded.failure}`)
+  }
+
+  onStray(token: unknown, progress: Progress): void {
+    this.#shared.strayed(this.peer, token, progress)
   }
 
   onEnded(end: SessionEnd): void {

@@ -1,11 +1,11 @@
 /**
  * What the client remembers of the tools that the server has listed: the parameters that are mirrored into headers, the schema of
- * what they answer, and whether they may be called twice.
+ * what they answer, and whether they may be called twice, and as a task.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as SchemaValidation from "@skein/protocol/SchemaValidation"
-import type { ListToolsResult, Tool, ToolAnnotations } from "@skein/protocol/Tool"
+import type { ListToolsResult, Tool, ToolAnnotations, ToolExecution } from "@skein/protocol/Tool"
 import * as XMcpHeader from "@skein/protocol/XMcpHeader"
 import type { Headers } from "@skein/runtime/Connection"
 import type * as Effect from "effect/Effect"
@@ -28,10 +28,14 @@ interface Known {
   /** The parameters that are mirrored; or the rule that they break, so that the tool may not be used. */
   readonly mirrored: ReadonlyArray<XMcpHeader.Param> | string
   readonly repeatable: boolean
+  readonly taskSupport: TaskSupport
   readonly output: OutputCheck | undefined
   /** How much of `maxOutputSchemas` is its own. */
   readonly size: number
 }
+
+/** Whether a call of a tool may be a task, must be one, or must not. */
+export type TaskSupport = NonNullable<ToolExecution["taskSupport"]>
 
 // Longer ones are refused by `SchemaValidation`, which is not loaded yet.
 const maxSchema = 262_144
@@ -129,6 +133,11 @@ export class Definitions {
     return this.#tools?.get(name)?.repeatable === true
   }
 
+  /** What a tool was listed with; `undefined` where it was not. */
+  taskSupport(name: string): TaskSupport | undefined {
+    return this.#tools?.get(name)?.taskSupport
+  }
+
   /** The list has changed, or belongs to another server process. */
   forget(): void {
     for (const [name, { mirrored }] of this.#tools ?? []) {
@@ -153,7 +162,8 @@ export class Definitions {
     const [schema, size] = isChecked ? this.#kept(tool.outputSchema, compiling) : unchecked
     this.#size += size
     const output = isChecked ? new OutputCheck(name, schema, compiling, before?.output) : undefined
-    tools.set(name, { mirrored, repeatable: isRepeatable(tool.annotations), output, size })
+    const taskSupport = tool.execution?.taskSupport ?? "forbidden"
+    tools.set(name, { mirrored, repeatable: isRepeatable(tool.annotations), taskSupport, output, size })
     if (tools.size > this.#maxTools) this.#release(tools.keys().next().value!)
     this.#outdated?.delete(name)
     return typeof mirrored !== "string"

@@ -4,6 +4,8 @@
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import type { Transport, TransportError } from "@skein/runtime/Connection"
+import type { Progress } from "@skein/runtime/Exchange"
+import type { Peer } from "@skein/runtime/Peer"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -11,6 +13,7 @@ import type { ClientError } from "../ClientError.ts"
 import type { Detection } from "../Detection.ts"
 import type { Notification } from "../Notification.ts"
 import type { Resolved } from "../Reconnect.ts"
+import type { Settings as TaskSettings } from "../RemoteTask.ts"
 import type * as ResponseCache from "../ResponseCache.ts"
 import { Answers, type Options as AnswersOptions } from "./answers.ts"
 import * as Cache from "./cache.ts"
@@ -25,6 +28,7 @@ import { detectionOf, type Line } from "./line.ts"
 import { type Lister, Relist } from "./mirror.ts"
 import { Notices } from "./notices.ts"
 import { type Bounds, walk } from "./pages.ts"
+import { Tasks } from "./tasks/register.ts"
 
 /** The options of a client. */
 interface Options extends Setup, Staying, AnswersOptions, Omit<DefinitionsSettings, "warn"> {
@@ -35,6 +39,7 @@ interface Options extends Setup, Staying, AnswersOptions, Omit<DefinitionsSettin
   readonly maxRounds?: number | undefined
   readonly heartbeat?: Heartbeat | undefined
   readonly cache?: ResponseCache.Options | false | undefined
+  readonly tasks?: TaskSettings | boolean | undefined
 }
 
 /** See the module's text. */
@@ -52,6 +57,7 @@ export class ClientDesk implements Desk, Shared, Settings, Lister {
   #changes: Changes | undefined = undefined
   #notices: Notices<Notification> | undefined = undefined
   #relist: Relist | undefined = undefined
+  #tasks: Tasks | undefined = undefined
 
   constructor(
     transport: Transport,
@@ -107,6 +113,15 @@ export class ClientDesk implements Desk, Shared, Settings, Lister {
 
   get notices(): Notices<Notification> {
     return this.#notices ??= new Notices(this.#buffer)
+  }
+
+  get tasks(): Tasks {
+    return this.#tasks ??= new Tasks(this.options.tasks, this.warn)
+  }
+
+  /** What is made for a call, and outlives it, lives in it. */
+  get scope(): Scope.Scope {
+    return this.#scope
   }
 
   get relist(): Relist {
@@ -175,7 +190,12 @@ export class ClientDesk implements Desk, Shared, Settings, Lister {
     if (this.#sharesCache) this.cache.notice(notification)
     else this.#cache?.notice(notification)
     this.#changes?.hear(notification)
+    this.#tasks?.heard(notification)
     this.answers.heard(notification)
+  }
+
+  strayed(peer: Peer, token: unknown, progress: Progress): void {
+    this.#tasks?.strayed(peer, token, progress)
   }
 
   missed(error: TransportError | undefined): void {

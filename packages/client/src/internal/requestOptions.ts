@@ -3,6 +3,7 @@
  */
 import type { CallOptions } from "@skein/runtime/Exchange"
 import type * as Schema from "effect/Schema"
+import type { TaskOptions } from "../RemoteTask.ts"
 
 /**
  * How one request is made: `timeout` and `maxTimeout` instead of those of the client's limits (60 seconds and 1 hour), and
@@ -35,8 +36,17 @@ export interface PageOptions extends RequestOptions {
 /** How a `ping` is made. */
 export type PingOptions = Pick<RequestOptions, "timeout" | "maxTimeout" | "replay">
 
+/**
+ * How a tool is called. The server may answer with a task, which is seen through to its end then: `timeout` is that of each request,
+ * and `maxTimeout`, where it is given here, that of all of it.
+ */
+export interface CallToolOptions extends RequestOptions {
+  /** What happens where the answer is a task; see `RemoteTask`. */
+  readonly task?: TaskOptions | undefined
+}
+
 /** How a tool is called whose structured result is read with a schema. */
-export interface TypedCallOptions<A, RD = never> extends RequestOptions {
+export interface TypedCallOptions<A, RD = never> extends CallToolOptions {
   /**
    * The schema of the structured content, in its JSON form: one that is shared with a server of ours reads what that writes,
    * dates and classes included.

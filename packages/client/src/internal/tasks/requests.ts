@@ -1,0 +1,74 @@
+/**
+ * The requests that are made about a task, in either shape: that of the line which is open.
+ */
+import type { InputResponses } from "@skein/protocol/InputRequired"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
+import * as Effect from "effect/Effect"
+import { ClientError } from "../../ClientError.ts"
+import { call, send } from "../calls.ts"
+import type { Line } from "../line.ts"
+import { gone, isUnknown } from "./failures.ts"
+import type { Terms } from "./follower.ts"
+import type { Told } from "./states.ts"
+
+type Asked = Pick<Terms, "desk" | "handle" | "timeout">
+
+/** What a request may take: its own time, and what the whole has left. */
+const optionsOf = ({ timeout }: Asked, atMost?: number) => ({ timeout, maxTimeout: atMost })
+
+const foreign = (id: string): ClientError =>
+  new ClientError({
+    reason: "InvalidAnswer",
+    method: "tasks/get",
+    message: `The server answered for another task than ${JSON.stringify(id.slice(0, 128))}`
+  })
+
+/** Looks how the task stands; `Gone` where the server does not know it. `atMost` milliseconds, however often it is tried. */
+export const look = (asked: Asked, atMost?: number): Effect.Effect<Told, ClientError> =>
+  Effect.suspend(() => {
+    const { desk, handle: { taskId } } = asked
+    const { revision } = desk.keeper.last
+    const method = revision === "2026-07-28" ? Method.GetTask : Method.LegacyGetTask
+    return call<{ readonly taskId: string }, Told>(
+      desk,
+      method as Method.RequestMethod<{ readonly taskId: string }, Told>,
+      { taskId },
+      optionsOf(asked, atMost)
+    ).pipe(
+      Effect.filterOrFail((told) => told.taskId === taskId, () => foreign(taskId)),
+      Effect.catchIf(isUnknown, (error) => Effect.fail(gone(taskId, "the server does not know it", error)))
+    )
+  })
+
+/** Asks the server to cancel it; gives how it stands where the server says so. */
+export const cancel = (asked: Asked, atMost?: number): Effect.Effect<Told | undefined, ClientError> =>
+  Effect.suspend(() => {
+    const { desk, handle: { taskId } } = asked
+    const options = optionsOf(asked, atMost)
+    return desk.keeper.last.modern
+      ? Effect.as(call(desk, Method.CancelTask, { taskId }, options), undefined)
+      : call(desk, Method.LegacyCancelTask, { taskId }, options)
+  })
+
+/** Answers some of its questions, in the request era. */
+export const update = (asked: Asked, inputResponses: InputResponses): Effect.Effect<void, ClientError> => {
+  const { desk, handle: { taskId } } = asked
+  return Effect.asVoid(call(desk, Method.UpdateTask, { taskId, inputResponses }, optionsOf(asked)))
+}
+
+/** Asks for its result when it is over, in 2025-11-25. */
+export const payload = (asked: Asked, atMost?: number): Effect.Effect<JsonObject, ClientError> => {
+  const { desk, handle: { taskId } } = asked
+  return call(desk, Method.LegacyGetTaskPayload, { taskId }, optionsOf(asked, atMost)) as Effect.Effect<
+    JsonObject,
+    ClientError
+  >
+}
+
+/**
+ * The same, on one line, for as long as it takes: "when the requestor encounters the `input_required` status, it SHOULD preemptively
+ * call `tasks/result`", and is asked then.
+ */
+export const blockedPayload = ({ handle: { taskId } }: Asked, line: Line): Effect.Effect<JsonObject, ClientError> =>
+  send(line, Method.LegacyGetTaskPayload.name, { taskId }, { timeout: Infinity, maxTimeout: Infinity })
