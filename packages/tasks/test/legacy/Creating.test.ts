@@ -149,7 +149,9 @@ describe("2025-11-25 · creating a task", () => {
 
   it.effect("a text for the model MAY come with it, as `model-immediate-response`", () =>
     Effect.gen(function*() {
-      const { connect } = yield* kit.set({ immediateResponse: ({ tool }) => tool === "sleep" ? "It sleeps" : undefined })
+      const { connect } = yield* kit.set({
+        immediateResponse: ({ tool }) => tool === "sleep" ? "It sleeps" : undefined
+      })
       const client = yield* connect()
       const key = "io.modelcontextprotocol/model-immediate-response"
       expect((yield* client.result("tools/call", { name: "sleep", task: {} }))._meta[key]).toBe("It sleeps")

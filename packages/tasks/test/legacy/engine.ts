@@ -128,7 +128,9 @@ export class Fake {
       this.history.set(id, ["working"])
       const run = this.manual ? undefined : this.#run(id, kept)
       return Effect.as(
-        run === undefined ? Effect.void : Effect.map(Effect.forkIn(run, this.scope), (fiber) => void (kept.fiber = fiber)),
+        run === undefined
+          ? Effect.void
+          : Effect.map(Effect.forkIn(run, this.scope), (fiber) => void (kept.fiber = fiber)),
         state
       )
     })
@@ -146,7 +148,16 @@ export class Fake {
       compensate: () => Effect.void
     }
     const exchange = new TaskExchange(
-      { id, tool: task.tool, pool: task.pool, owner: task.owner, args: task.args, caller: task.caller, status: "working", said: 0 },
+      {
+        id,
+        tool: task.tool,
+        pool: task.pool,
+        owner: task.owner,
+        args: task.args,
+        caller: task.caller,
+        status: "working",
+        said: 0
+      },
       {
         current,
         ask: (method, params, options) =>

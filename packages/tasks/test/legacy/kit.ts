@@ -2,7 +2,7 @@
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { Revision } from "@skein/protocol/Revision"
-import type { Principal } from "@skein/runtime/Connection"
+import type { Connection, Principal } from "@skein/runtime/Connection"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as McpError from "@skein/server/McpError"
 import * as McpServer from "@skein/server/McpServer"
@@ -11,6 +11,7 @@ import * as Tool from "@skein/server/Tool"
 import * as Task from "@skein/tasks/Task"
 import * as Tasks from "@skein/tasks/Tasks"
 import * as Context from "effect/Context"
+import * as Data from "effect/Data"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -50,12 +51,14 @@ export const sum = Tool.layer(
   }),
   ({ a, b }) => Effect.succeed({ sum: a + b })
 )
+class Cold extends Data.TaggedError("Cold")<{ readonly message: string }> {}
+
 /** Fails as a tool fails, or with an error of the protocol. */
 export const fail = Tool.layer(
   Tool.make("fail", { input: { how: Schema.Literals(["tool", "protocol", "defect"]) }, execution: optional }),
-  ({ how }) =>
+  ({ how }): Effect.Effect<never, Cold | McpError.McpError> =>
     how === "tool"
-      ? Effect.fail(new Error("The oven is cold"))
+      ? Effect.fail(new Cold({ message: "The oven is cold" }))
       : how === "protocol"
       ? Effect.fail(McpError.other(-32020, "No such cake", { cake: 1 }))
       : Effect.die("secret")
@@ -72,21 +75,38 @@ export const book = Task.layer(Task.make("book"), () =>
 export const bake = Task.layer(Task.make("bake"), () =>
   Effect.gen(function*() {
     yield* Effect.sleep("1 second")
-    yield* Progress.report(1, { total: 2, message: "Dough" })
+    yield* Progress.report({ progress: 1, total: 2, message: "Dough" })
     yield* Effect.sleep("1 second")
     yield* Task.say("In the oven")
-    yield* Progress.report(2, { total: 2 })
+    yield* Progress.report({ progress: 2, total: 2 })
     yield* Effect.sleep("1 second")
     return "A cake"
   }))
 
 export const all = [sleep, required, plain, forbidden, sum, fail, book, bake]
 
+/** A reader who may be slow: while it is closed, what was sent is not read. */
+export class Gate {
+  closed = false
+  readonly #waiting: Array<(done: Effect.Effect<void>) => void> = []
+
+  readonly drained: Effect.Effect<void> = Effect.callback((resume) => {
+    if (!this.closed) return resume(Effect.void)
+    this.#waiting.push(resume)
+  })
+
+  open(): void {
+    this.closed = false
+    for (const resume of this.#waiting.splice(0)) resume(Effect.void)
+  }
+}
+
 /** How a client connects. */
 export interface As {
   readonly revision?: Revision
   readonly capabilities?: JsonObject
   readonly principal?: Principal
+  readonly gate?: Gate
 }
 
 export const forms = { elicitation: { form: {} } }
@@ -102,9 +122,19 @@ export const set = (
     const layer = Layer.provideMerge(server as Layer.Layer<McpServer.McpServer, unknown, never>, engine)
     const context = yield* Scope.provide(Layer.build(layer), scope)
     const made = Context.get(context, McpServer.McpServer)
-    const connect = ({ capabilities = {}, principal, revision: spoken = revision }: As = {}) =>
+    const connect = ({ capabilities = {}, gate, principal, revision: spoken = revision }: As = {}) =>
       Effect.gen(function*() {
-        const client = yield* kit.linkAs(made, principal, spoken)
+        const slow = gate === undefined ? made : {
+          ...made,
+          serve: (connection: Connection) =>
+            made.serve({
+              open: (receiver) => connection.open(receiver),
+              send: (message) => connection.send(message) && !gate.closed,
+              drained: gate.drained,
+              close: connection.close
+            })
+        }
+        const client = yield* kit.linkAs(slow, principal, spoken)
         if (spoken === "2026-07-28") return client
         yield* client.result("initialize", { ...kit.hello(spoken), capabilities })
         client.notify("notifications/initialized")
