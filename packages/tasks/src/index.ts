@@ -1,5 +1,7 @@
 export * as CurrentTask from "./CurrentTask.ts"
 export * as Encryption from "./Encryption.ts"
+export * as MemoryTasks from "./MemoryTasks.ts"
+export * as SqliteTasks from "./SqliteTasks.ts"
 export * as Step from "./Step.ts"
 export * as Task from "./Task.ts"
 export * as TaskEngine from "./TaskEngine.ts"

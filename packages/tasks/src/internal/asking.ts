@@ -1,0 +1,97 @@
+/**
+ * Questions of a task: kept in its row until somebody answers, whatever happens to the process that asked.
+ */
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import type { CallOptions } from "@skein/runtime/Exchange"
+import { RequestError } from "@skein/runtime/RequestError"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { fingerprint, patiently } from "./host.ts"
+import type { Run } from "./run.ts"
+import { clockOf } from "./sleeping.ts"
+import { misplaced } from "./steps.ts"
+import { answered } from "./workflow.ts"
+
+/** JSON in one form: the same text for the same value, whatever order its members came in. */
+const canonical = (value: unknown): string =>
+  JSON.stringify(value, (_key, value: unknown) =>
+    isObject(value)
+      ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => a < b ? -1 : 1))
+      : value)
+
+/**
+ * What a question is known by, in each run: the key that was given, or what is asked; and how often it was asked before in this
+ * run. It does not depend on the order of different questions.
+ */
+const keyOf = (
+  run: Run,
+  method: string,
+  params: JsonObject | undefined,
+  given: string | undefined
+): Effect.Effect<string> =>
+  Effect.map(
+    given === undefined ? fingerprint(run.host, canonical([method, params])) : Effect.succeed(given),
+    (name) => {
+      let times = run.times.get(`question/${name}`) ?? 0
+      let key = times === 0 ? name : `${name}.${times}`
+      while (run.names.has(`question/${key}`)) key = `${name}.${++times}`
+      run.times.set(`question/${name}`, times + 1)
+      run.names.add(`question/${key}`)
+      return key
+    }
+  )
+
+/**
+ * Asks, and gives the answer. Fails with `TimedOut` after the call's `timeout`, if it has one, and with `Closed` when the task
+ * undoes what it has done. A question that loses a race is withdrawn.
+ */
+export const ask = (
+  run: Run,
+  method: string,
+  params: JsonObject | undefined,
+  options: CallOptions | undefined
+): Effect.Effect<JsonObject, RequestError> =>
+  Effect.withFiber((fiber) => {
+    const problem = misplaced(fiber, method)
+    if (problem !== undefined) return problem
+    if (run.undoing !== undefined) {
+      const message = `The task undoes what it has done: ${method} was not sent`
+      return Effect.fail(new RequestError({ reason: "Closed", method, message }))
+    }
+    return Effect.flatMap(
+      keyOf(run, method, params, options?.key),
+      (key) => put(run, { key, method, params }, options?.timeout)
+    )
+  })
+
+const put = (
+  run: Run,
+  question: { readonly key: string; readonly method: string; readonly params: JsonObject | undefined },
+  timeout: Duration.Input | undefined
+): Effect.Effect<JsonObject, RequestError> => {
+  const { host: { store }, work: { id } } = run
+  const { key, method } = question
+  const look = patiently(store.ask(id, question))
+  const clock = timeout === undefined || Duration.toMillis(timeout) === Infinity
+    ? undefined
+    : clockOf(run, `timeout/${key}`, Math.ceil(Duration.toMillis(timeout)))
+  const late = Effect.fail(new RequestError({ reason: "TimedOut", method, message: `No answer to ${method} in time` }))
+  /** Nobody can answer any more; but somebody may have, just now. */
+  const expired = Effect.andThen(
+    patiently(store.withdraw(id, key)),
+    Effect.map(look, (answer) => answer === undefined ? late : Effect.succeed(answer))
+  )
+  const ended: Effect.Effect<Effect.Effect<JsonObject, RequestError> | undefined> = Effect.flatMap(look, (answer) => {
+    if (answer !== undefined) return Effect.succeed(Effect.succeed(answer))
+    if (clock === undefined) return Effect.undefined
+    return Effect.flatMap(clock.rang, (rang) => rang ? expired : Effect.undefined)
+  })
+  const first = clock === undefined
+    ? ended
+    : Effect.tap(ended, (end) => end === undefined ? clock.set : Effect.void)
+  const names = [answered(key).name, ...(clock === undefined ? [] : [clock.name])]
+  return Effect.onInterrupt(
+    Effect.flatMap(run.hold(first), (end) => end ?? run.parking.wait(names, ended)),
+    () => run.leaving ? Effect.void : patiently(store.withdraw(id, key))
+  )
+}

@@ -1,0 +1,184 @@
+/**
+ * The body of the workflow: from a task's row to its end.
+ *
+ * The row leads. A run that finds it completed or failed has nothing to do. One that finds it cancelled runs a durable handler up to
+ * where it was, since only that knows what there is to undo: the engine, which has been told as well, runs no step anew; and then
+ * undoes it.
+ */
+import * as McpError from "@skein/protocol/McpError"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
+import * as DurableDeferred from "effect/workflow/DurableDeferred"
+import * as Workflow from "effect/workflow/Workflow"
+import { WorkflowInstance } from "effect/workflow/WorkflowEngine"
+import type { Undoing } from "../CurrentTask.ts"
+import type { Outcome } from "../TaskState.ts"
+import { currentOf, exchangeOf } from "./current.ts"
+import { type Host, patiently } from "./host.ts"
+import { Run, type Within } from "./run.ts"
+import { clockOf } from "./sleeping.ts"
+import type { End, Work } from "./store.ts"
+import type { Found } from "./workers.ts"
+import { interruption } from "./workflow.ts"
+
+type Body<A> = Effect.Effect<A, never, Within | Scope.Scope>
+
+/** Milliseconds that a task waits in memory for a handler: those of a program that starts are not there at once. */
+const starting = { idle: 30_000, busy: 500 }
+
+/** Milliseconds between two looks for a handler that nobody has: they grow, up to this. */
+const patience = { first: 1000, longest: 15_000 }
+
+/** Runs a task, as far as it gets. */
+export const body = (host: Host, taskId: string, executionId: string): Body<void> =>
+  Effect.flatMap(patiently(host.store.work(taskId)), (work) => {
+    if (work === undefined || work.status === "completed" || work.status === "failed") return Effect.void
+    const begun = Effect.flatMap(WorkflowInstance, (instance) => attempt(host, work, executionId, instance))
+    return work.status === "cancelled" ? Effect.andThen(DurableDeferred.await(interruption), begun) : begun
+  })
+
+const attempt = (
+  host: Host,
+  work: Work,
+  executionId: string,
+  instance: WorkflowInstance["Service"]
+): Body<void> =>
+  Effect.gen(function*() {
+    const context = yield* Effect.context<Within>()
+    const scope = yield* Effect.scope
+    const cancelled = work.status === "cancelled"
+    while (true) {
+      const found = host.workers.find(work.tool) ?? (yield* handlerOf(host, work, executionId, instance, cancelled))
+      if (cancelled && !found.handler.durable) return host.settle(work.id)
+      const { owner } = found
+      const run = new Run({ host, work, executionId, instance, context, scope, owner })
+      host.workers.tenants.add(run)
+      const released = yield* Effect.ensuring(
+        cancelled ? rebuild(run, found) : forward(run, found),
+        Effect.sync(() => host.workers.tenants.delete(run))
+      )
+      if (!released) return
+    }
+  })
+
+/** Waits for a handler: a while in memory, then suspended, with looks that become rarer, and one as soon as somebody joins here. */
+const handlerOf = (
+  host: Host,
+  work: Work,
+  executionId: string,
+  instance: WorkflowInstance["Service"],
+  cancelled: boolean
+): Body<Found> =>
+  Effect.gen(function*() {
+    const { waiting } = host.workers
+    while (true) {
+      const milliseconds = host.workers.idle ? starting.idle : starting.busy
+      const changed = yield* Effect.raceFirst(
+        Effect.as(host.workers.changed, true),
+        // One that is cancelled must not be suspended: the engine would take it for done, and nothing would be undone.
+        cancelled ? Effect.never : Effect.as(Effect.sleep(milliseconds), false)
+      )
+      const found = host.workers.find(work.tool)
+      if (found !== undefined) {
+        if (waiting.delete(executionId)) yield* patiently(host.store.say(work.id, "A worker has taken it up"))
+        return found
+      }
+      if (changed) continue
+      const looks = waiting.get(executionId) ?? 0
+      waiting.set(executionId, looks + 1)
+      if (looks === 0) yield* patiently(host.store.say(work.id, `Waits for a worker that has ${work.tool}`))
+      const now = yield* Clock.currentTimeMillis
+      const pause = Math.min(patience.longest, patience.first * 2 ** looks)
+      const clock = clockOf({ host, instance, executionId }, `handler/${now}`, pause)
+      instance.awaitedDeferreds.set(clock.name, 1)
+      yield* clock.set
+      return yield* suspend(instance)
+    }
+  })
+
+const suspend = (instance: WorkflowInstance["Service"]): Effect.Effect<never> =>
+  Effect.suspend(() => {
+    instance.suspended = true
+    return Effect.interrupt
+  })
+
+/** Runs the handler to its end, and says so in the row; `true` when it has to be run again, by another worker. */
+const forward = (run: Run, { handler }: Found): Body<boolean> =>
+  Effect.gen(function*() {
+    const { host, instance, work } = run
+    yield* undoWhenCancelled(run)
+    const exit = yield* run.supervise(handled(run, handler))
+    if (instance.suspended && Exit.isFailure(exit)) return yield* suspend(instance)
+    if (run.released) return true
+    const outcome = Exit.isSuccess(exit) ? exit.value : yield* defect(run, exit.cause)
+    if (failed(outcome) && run.undos.length > 0) {
+      const undone = yield* run.supervise(undo(run, "failed"))
+      if (Exit.isFailure(undone)) return run.released ? true : yield* suspend(instance)
+    }
+    yield* run.progressing.flush
+    if (yield* patiently(host.store.finish(work.id, endOf(outcome)))) {
+      host.settle(work.id)
+      return false
+    }
+    const now = yield* patiently(host.store.work(work.id))
+    if (now?.status !== "cancelled") return false
+    if (!handler.durable) {
+      host.settle(work.id)
+      return false
+    }
+    // It was cancelled at the last moment: all is undone.
+    yield* DurableDeferred.await(interruption)
+    return yield* suspend(instance)
+  })
+
+/** Runs the handler of a cancelled task up to where it was. The engine, which knows of the cancellation, does the rest. */
+const rebuild = (run: Run, { handler }: Found): Body<boolean> =>
+  Effect.gen(function*() {
+    yield* undoWhenCancelled(run)
+    yield* run.supervise(handled(run, handler))
+    return run.released ? true : yield* suspend(run.instance)
+  })
+
+const handled = (run: Run, handler: Found["handler"]): Effect.Effect<Outcome> =>
+  Effect.suspend(() => handler.run(exchangeOf(run, currentOf(run))))
+
+/**
+ * The engine runs it when the execution is over. It is really cancelled only when the engine says so: it is interrupted as well
+ * when a worker stops, and then goes on elsewhere.
+ */
+const undoWhenCancelled = (run: Run): Effect.Effect<void, never, Within> =>
+  Workflow.addFinalizer((exit) =>
+    Exit.isFailure(exit) && run.instance.interrupted
+      ? Effect.andThen(undo(run, "cancelled"), Effect.sync(() => run.host.settle(run.work.id)))
+      : Effect.void
+  )
+
+const undo = (run: Run, why: Undoing): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    run.undoing = why
+    return Effect.forEach(run.undos.toReversed(), (undo) =>
+      Effect.catchCause(Effect.asVoid(undo(why)), (cause) =>
+        run.leaving && Cause.hasInterruptsOnly(cause)
+          ? Effect.interrupt
+          : Effect.logError(`Task ${run.work.tool}: a compensation has failed`, cause)), { discard: true })
+  })
+
+const failed = (outcome: Outcome): boolean => outcome._tag === "Error" || outcome.result["isError"] === true
+
+const endOf = (outcome: Outcome): End =>
+  outcome._tag === "Result"
+    ? { status: "completed", outcome }
+    : { status: "failed", outcome, message: outcome.error.message }
+
+/** What is wrong with a handler is said to nobody but the log. */
+const defect = (run: Run, cause: Cause.Cause<never>): Effect.Effect<Outcome> =>
+  Effect.suspend(() => {
+    const reference = globalThis.crypto.randomUUID()
+    const error = McpError.toErrorObject(McpError.internal(reference), run.work.caller.revision)
+    return Effect.logError(`Task ${run.work.tool}: defect ${reference}`, cause).pipe(
+      Effect.as<Outcome>({ _tag: "Error", error })
+    )
+  })

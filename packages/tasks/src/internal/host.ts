@@ -1,0 +1,42 @@
+/**
+ * What the runs of a process have in common: the store, the engine, and who runs what.
+ */
+import type { Digest } from "effect/crypto/Digest"
+import { sha256 } from "effect/crypto/Digest"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import type * as SqlClient from "effect/sql/SqlClient"
+import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
+import type { TaskError } from "../TaskError.ts"
+import type { TaskStore } from "./store.ts"
+import type { Workers } from "./workers.ts"
+
+/** See the module's text. */
+export interface Host {
+  readonly store: TaskStore["Service"]
+  readonly engine: WorkflowEngine["Service"]
+  readonly sql: SqlClient.SqlClient
+  readonly digest: Digest["Service"]
+  readonly workers: Workers
+  /** Says that the execution of a task is over: soon, and together with others. */
+  readonly settle: (id: string) => void
+  /** Milliseconds between two writes of progress. */
+  readonly progressInterval: number
+  /** Milliseconds between two looks at what a run waits for while other parts of it are busy. */
+  readonly pollInterval: number
+}
+
+/** Milliseconds up to which a pause is made in memory. */
+export const shortPause = 5000
+
+const encoder = new TextEncoder()
+
+/** What stands for a text and tells nothing of it: 128 bits as hexadecimal digits. */
+export const fingerprint = (host: Host, text: string): Effect.Effect<string> =>
+  Effect.map(host.digest.digestHex(sha256, encoder.encode(text)), (hex) => hex.slice(0, 32))
+
+const schedule = Schedule.min([Schedule.exponential(200, 1.5), Schedule.spaced("10 seconds")])
+
+/** A run has time: while the store cannot be reached it waits. What else is wrong with it is a defect. */
+export const patiently = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.Effect<A, never, R> =>
+  Effect.orDie(Effect.retry(effect, { schedule, while: ({ reason }) => reason === "Store" }))

@@ -1,0 +1,49 @@
+/**
+ * Progress of a task, on its way to the row: not more often than its readers can make use of, and the last one always.
+ */
+import type { Progress } from "@skein/runtime/Exchange"
+import * as Effect from "effect/Effect"
+import { patiently } from "./host.ts"
+import type { Run } from "./run.ts"
+
+/** See the module's text. */
+export class Progressing {
+  readonly #run: Run
+  #last = -Infinity
+  #pending: Progress | undefined = undefined
+  #writing = false
+
+  constructor(run: Run) {
+    this.#run = run
+  }
+
+  /** Waits for nothing: it may be called in a transaction, that the row's write would have to wait for. */
+  report(progress: Progress): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (!(Number.isFinite(progress.progress) && progress.progress > this.#last)) return Effect.void
+      this.#last = progress.progress
+      this.#pending = progress
+      if (this.#writing) return Effect.void
+      this.#writing = true
+      const { context, scope } = this.#run
+      return Effect.asVoid(Effect.forkIn(Effect.setContext(this.#write, context), scope))
+    })
+  }
+
+  /** Writes what is not written yet. */
+  readonly flush: Effect.Effect<void> = Effect.suspend(() => {
+    const progress = this.#pending
+    if (progress === undefined) return Effect.void
+    this.#pending = undefined
+    const { host: { store }, work: { id } } = this.#run
+    return patiently(store.progress(id, progress))
+  })
+
+  readonly #write: Effect.Effect<void> = Effect.gen({ self: this }, function*() {
+    while (this.#pending !== undefined) {
+      yield* this.flush
+      yield* Effect.sleep(this.#run.host.progressInterval)
+    }
+    this.#writing = false
+  })
+}

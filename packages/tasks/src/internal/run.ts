@@ -1,0 +1,162 @@
+/**
+ * One run of a task's handler, from its beginning: what it has named, asked and said, and how it is suspended.
+ */
+import * as ClusterSchema from "effect/cluster/ClusterSchema"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import * as Activity from "effect/workflow/Activity"
+import * as Workflow from "effect/workflow/Workflow"
+import type { WorkflowEngine, WorkflowInstance } from "effect/workflow/WorkflowEngine"
+import type { Undoing } from "../CurrentTask.ts"
+import type { Handlers } from "../TaskEngine.ts"
+import type { Host } from "./host.ts"
+import { Parking } from "./parking.ts"
+import { Progressing } from "./progressing.ts"
+import type { Work } from "./store.ts"
+import type { Tenant } from "./workers.ts"
+
+/** The step that a fiber runs in. */
+export const InStep = Context.Reference<string | undefined>("@skein/tasks/InStep", { defaultValue: () => undefined })
+
+/** What a run's fibers have in their context. */
+export type Within = WorkflowEngine | WorkflowInstance
+
+/** See the module's text. */
+export class Run implements Tenant {
+  readonly host: Host
+  readonly work: Work
+  readonly executionId: string
+  readonly instance: WorkflowInstance["Service"]
+  /** What the run started with: no transaction, and no step. */
+  readonly context: Context.Context<Within>
+  /** Closes when the run ends or is suspended. */
+  readonly scope: Scope.Scope
+  readonly owner: Handlers
+  /** The names of the steps so far. */
+  readonly names = new Set<string>()
+  /** How often each question was asked, or each `once` tried. */
+  readonly times = new Map<string, number>()
+  readonly undos: Array<(why: Undoing) => Effect.Effect<unknown, unknown>> = []
+  /** The steps that run now. */
+  readonly executing = new Set<Fiber.Fiber<unknown, unknown>>()
+  readonly parking: Parking
+  readonly progressing: Progressing
+  /** Why it undoes what it has done, once it does. */
+  undoing: Undoing | undefined = undefined
+  /** It is interrupted from outside: by the end of the process, the arrival of what it waits for, or a cancellation. */
+  stopping = false
+  /** Its handler goes away. */
+  released = false
+  /** The number of its last message. */
+  said = 0
+  readonly #locks = new Map<string, Semaphore.Semaphore>()
+  #root: Fiber.Fiber<unknown, unknown> | undefined = undefined
+
+  constructor(options: {
+    readonly host: Host
+    readonly work: Work
+    readonly executionId: string
+    readonly instance: WorkflowInstance["Service"]
+    readonly context: Context.Context<Within>
+    readonly scope: Scope.Scope
+    readonly owner: Handlers
+  }) {
+    this.host = options.host
+    this.work = options.work
+    this.executionId = options.executionId
+    this.instance = options.instance
+    this.context = options.context
+    this.scope = options.scope
+    this.owner = options.owner
+    this.parking = new Parking(this)
+    this.progressing = new Progressing(this)
+  }
+
+  /** Whether an interruption comes from without: not from a race that was lost. */
+  get leaving(): boolean {
+    return this.stopping || this.released || this.instance.suspended || this.instance.interrupted
+  }
+
+  /** Runs a part of the task, of which everything below can be suspended. */
+  supervise<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Exit.Exit<A, E>, never, R> {
+    const rooted = Effect.withFiber<A, E, R>((fiber) => {
+      this.#root = fiber
+      return effect
+    })
+    return Effect.flatMap(
+      Effect.forkChild(rooted, { startImmediately: true }),
+      (fiber) =>
+        Effect.onInterrupt(Fiber.await(fiber), () => {
+          this.stopping = true
+          return Fiber.interrupt(fiber)
+        })
+    )
+  }
+
+  /**
+   * Suspends the run. The root is interrupted, not only who waits: what recovers from failures on the way up is skipped only in a
+   * fiber that is interrupted itself.
+   */
+  readonly suspend: Effect.Effect<never> = Effect.withFiber((fiber) => {
+    this.instance.suspended = true
+    this.#root?.interruptUnsafe()
+    fiber.interruptUnsafe()
+    return Effect.interrupt
+  })
+
+  release(): ReadonlyArray<Fiber.Fiber<unknown, unknown>> {
+    this.released = true
+    const root = this.#root
+    if (root === undefined) return []
+    root.interruptUnsafe()
+    return [root, ...this.executing]
+  }
+
+  /** What runs under one key runs one after the other. */
+  lock(key: string): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R> {
+    const lock = this.#locks.get(key) ?? Semaphore.makeUnsafe(1)
+    this.#locks.set(key, lock)
+    return lock.withPermits(1)
+  }
+
+  /** While this runs, nothing else suspends the run. */
+  hold<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return within(Workflow.wrapActivityResult(effect, () => false))
+  }
+
+  /** Runs what is remembered when it has ended: the text that it ends with. */
+  remember<R>(
+    name: string,
+    attempt: number,
+    transactional: boolean,
+    execute: Effect.Effect<string, never, R>
+  ): Effect.Effect<string, never, R> {
+    const activity = {
+      ...template,
+      name,
+      annotations: transactional ? withTransaction : Context.empty(),
+      executeEncoded: execute
+    } as unknown as Activity.Activity<typeof Schema.String, typeof Schema.Never, never>
+    return within<string, never, R>(Effect.flatMap(
+      Workflow.wrapActivityResult(this.host.engine.activityExecute(activity, attempt), isSuspended),
+      (result): Effect.Effect<string, never, R> => isSuspended(result) ? this.suspend : result.exit
+    ))
+  }
+}
+
+const isSuspended = (result: Workflow.Result<unknown, unknown>): result is Workflow.Suspended =>
+  result._tag === "Suspended"
+
+/** What a run's fibers surely have in their context need not be asked of the caller. */
+const within = <A, E, R>(effect: Effect.Effect<A, E, R | Within>): Effect.Effect<A, E, R> =>
+  effect as Effect.Effect<A, E, R>
+
+/** All steps have one schema, which is compiled once: the text of what they ended with. */
+const template = Activity.make({ name: "", success: Schema.String, execute: Effect.succeed("") })
+
+const withTransaction = Context.empty().pipe(Context.add(ClusterSchema.WithTransaction, true))

@@ -1,0 +1,50 @@
+/**
+ * The engine of one process, on a database that is its own.
+ */
+import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import * as Duration from "effect/Duration"
+import * as Layer from "effect/Layer"
+import type * as SqlClient from "effect/sql/SqlClient"
+import type { TaskEngine } from "../TaskEngine.ts"
+import type { TaskError } from "../TaskError.ts"
+import * as cluster from "./cluster.ts"
+import * as engine from "./engine.ts"
+import * as sqlStore from "./sqlStore.ts"
+
+/** How an engine runs, wherever its tasks are kept. */
+export interface Options {
+  /**
+   * How often the engine looks into its store for what nobody has told it of: above all whether a durable sleep is over. 500
+   * milliseconds by default.
+   */
+  readonly pollInterval?: Duration.Input | undefined
+  /** How often, at most, a task's progress is written: 100 milliseconds by default. The last one always is. */
+  readonly progressInterval?: Duration.Input | undefined
+  /** How often tasks are compared with their executions, and when for the first time: a minute by default. */
+  readonly sweepInterval?: Duration.Input | undefined
+  /**
+   * How long a worker that stops, or that hands tasks to another one, waits for a step to end that does not heed its interruption: 2
+   * seconds by default. The step runs again then. Its task stands still meanwhile.
+   */
+  readonly terminationTimeout?: Duration.Input | undefined
+}
+
+/** The intervals in milliseconds. */
+export const intervals = (options: Options) => ({
+  pollInterval: Duration.toMillis(options.pollInterval ?? 500),
+  progressInterval: Duration.toMillis(options.progressInterval ?? 100),
+  sweepInterval: Duration.toMillis(options.sweepInterval ?? "1 minute")
+})
+
+/** See the module's text. */
+export const layer = (options: Options): Layer.Layer<TaskEngine, TaskError, SqlClient.SqlClient> =>
+  engine.layer({ work: true, shared: false, ...intervals(options) }).pipe(
+    Layer.provide([
+      sqlStore.layer(),
+      cluster.single({
+        pollInterval: options.pollInterval ?? 500,
+        terminationTimeout: options.terminationTimeout ?? "2 seconds"
+      })
+    ]),
+    Layer.provide(NodeCrypto.layerDigest)
+  )

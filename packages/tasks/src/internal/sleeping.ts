@@ -1,0 +1,63 @@
+/**
+ * Durable sleep.
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as DurableClock from "effect/workflow/DurableClock"
+import { WorkflowInstance } from "effect/workflow/WorkflowEngine"
+import { shortPause } from "./host.ts"
+import type { Run } from "./run.ts"
+import { misplaced, take } from "./steps.ts"
+import { TaskRun } from "./workflow.ts"
+
+/** A clock of the engine. */
+export interface Clock {
+  /** The deferred that it tells. */
+  readonly name: string
+  /** Whether its time has come. */
+  readonly rang: Effect.Effect<boolean>
+  /** Sets it, unless it is set. */
+  readonly set: Effect.Effect<void>
+}
+
+/** The clock of this name: it rings once. */
+export const clockOf = (
+  run: Pick<Run, "host" | "instance" | "executionId">,
+  name: string,
+  milliseconds: number
+): Clock => {
+  const clock = DurableClock.make({ name, duration: milliseconds })
+  const { engine } = run.host
+  return {
+    name: clock.deferred.name,
+    rang: Effect.map(
+      Effect.provideService(engine.deferredResult(clock.deferred), WorkflowInstance, run.instance),
+      Option.isSome
+    ),
+    set: engine.scheduleClock(TaskRun, { executionId: run.executionId, clock })
+  }
+}
+
+/** Sleeps durably, under a name that is not used twice. */
+export const sleepUntil = (run: Run, name: string, milliseconds: number): Effect.Effect<void> => {
+  const clock = clockOf(run, name, milliseconds)
+  return Effect.flatMap(run.hold(clock.rang), (rang) =>
+    rang ? Effect.void : Effect.andThen(
+      run.hold(clock.set),
+      run.parking.wait([clock.name], Effect.map(clock.rang, (rang) => rang ? Effect.void : undefined))
+    ))
+}
+
+/** See `Step.sleep`. */
+export const sleep = (run: Run, name: string, duration: Duration.Input): Effect.Effect<void> =>
+  Effect.withFiber((fiber) => {
+    const problem = misplaced(fiber, `Sleep "${name}"`) ?? take(run, "sleep", name)
+    if (problem !== undefined) return problem
+    const milliseconds = Math.ceil(Duration.toMillis(duration))
+    if (milliseconds <= 0) return Effect.void
+    if (run.undoing !== undefined) return run.hold(Effect.sleep(milliseconds))
+    return milliseconds > shortPause
+      ? sleepUntil(run, `sleep/${name}`, milliseconds)
+      : Effect.asVoid(run.remember(`sleep/${name}`, 1, false, Effect.as(Effect.sleep(milliseconds), "")))
+  })

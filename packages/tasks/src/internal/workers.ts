@@ -1,0 +1,71 @@
+/**
+ * Who runs what in this process, and what waits for somebody to run it.
+ */
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import type * as Scope from "effect/Scope"
+import type { Handlers } from "../TaskEngine.ts"
+
+/** What runs a tool, and whose it is. */
+export interface Found {
+  readonly handler: NonNullable<ReturnType<Handlers>>
+  readonly owner: Handlers
+}
+
+/** A run that can be told to let go of its handler. */
+export interface Tenant {
+  readonly owner: Handlers
+  /** Interrupts it, and gives the fibers that are to end. */
+  readonly release: () => ReadonlyArray<Fiber.Fiber<unknown, unknown>>
+}
+
+/** See the module's text. */
+export class Workers {
+  /** Executions that wait, durably, for a handler: how often they have looked. */
+  readonly waiting = new Map<string, number>()
+  readonly tenants = new Set<Tenant>()
+  #all: ReadonlyArray<Handlers> = []
+  #listeners = new Set<() => void>()
+  readonly #wake: (executionId: string) => Effect.Effect<void>
+
+  constructor(wake: (executionId: string) => Effect.Effect<void>) {
+    this.#wake = wake
+  }
+
+  /** Whether nobody runs anything here: the program starts, or ends. */
+  get idle(): boolean {
+    return this.#all.length === 0
+  }
+
+  find(tool: string): Found | undefined {
+    for (const owner of this.#all) {
+      const handler = owner(tool)
+      if (handler !== undefined) return { handler, owner }
+    }
+    return undefined
+  }
+
+  /** Adds handlers until the scope closes; then what they run is interrupted, and waits for others. */
+  add(handlers: Handlers): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.acquireRelease(
+      Effect.suspend(() => {
+        this.#all = [...this.#all, handlers]
+        for (const listener of [...this.#listeners]) listener()
+        return Effect.forEach([...this.waiting.keys()], this.#wake, { discard: true })
+      }),
+      () =>
+        Effect.suspend(() => {
+          this.#all = this.#all.filter((other) => other !== handlers)
+          const mine = [...this.tenants].filter(({ owner }) => owner === handlers)
+          return Fiber.awaitAll(mine.flatMap((tenant) => tenant.release()))
+        })
+    )
+  }
+
+  /** Ends when handlers are added. */
+  readonly changed: Effect.Effect<void> = Effect.callback<void>((resume) => {
+    const listener = () => resume(Effect.void)
+    this.#listeners.add(listener)
+    return Effect.sync(() => void this.#listeners.delete(listener))
+  })
+}
