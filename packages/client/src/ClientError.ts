@@ -6,7 +6,7 @@ import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { Problem } from "@skein/protocol/SchemaValidation"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Data from "effect/Data"
-import type { Handle } from "./RemoteTask.ts"
+import type { Handle } from "./internal/tasks/handle.ts"
 
 /**
  * What a host decides on.

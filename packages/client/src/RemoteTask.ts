@@ -29,13 +29,14 @@
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { InputRequests } from "@skein/protocol/InputRequired"
 import type * as McpError from "@skein/protocol/McpError"
-import type { Revision } from "@skein/protocol/Revision"
 import type { Progress } from "@skein/runtime/Exchange"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 import type { ClientError } from "./ClientError.ts"
-import type { RequestOptions } from "./internal/requestOptions.ts"
+import type { Handle } from "./internal/tasks/handle.ts"
+
+export type { Handle } from "./internal/tasks/handle.ts"
 
 /** What is known of a task in any status. */
 export interface Described {
@@ -85,17 +86,6 @@ export interface Cancelled extends Described {
 
 /** Where a task stands, in the shape of 2026-07-28. `completed`, `failed` and `cancelled` are final. */
 export type State = Working | InputRequired | Completed | Failed | Cancelled
-
-/** What a task is found again by: a JSON value, to be kept and given to `resumeTask`. Who has it may have all that the task gives. */
-export interface Handle {
-  readonly taskId: string
-  /** The tool that was called, by which the result is checked. */
-  readonly tool?: string
-  /** What the server called itself. A server of another name is not asked for the task: the id may be all that it takes to get it. */
-  readonly server?: string
-  /** The revision that it was started in. It may be found again in the other one that has tasks: the server decides. */
-  readonly revision?: Revision
-}
 
 /** A call that was answered at once. */
 export interface Finished {
@@ -152,9 +142,12 @@ export interface TaskOptions {
 }
 
 /** How a task is taken up again. */
-export interface ResumeOptions
-  extends Pick<RequestOptions, "timeout" | "maxTimeout">, Pick<TaskOptions, "leaveRunning">
-{}
+export interface ResumeOptions extends Pick<TaskOptions, "leaveRunning"> {
+  /** Of each request that is made for it, instead of that of the client's limits. */
+  readonly timeout?: Duration.Input | undefined
+  /** Of all of it, from now on: as long as the task lives, unless it is given. */
+  readonly maxTimeout?: Duration.Input | undefined
+}
 
 /** How a client goes about tasks. Durations; every member is optional. */
 export interface Settings {

@@ -12,11 +12,12 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
+import type { Change } from "../Changes.ts"
 import { ClientError } from "../ClientError.ts"
 import type { Answers } from "./answers.ts"
 import { type CallTime, timeLeft } from "./callTime.ts"
 import type { Cached, Got } from "./cache.ts"
-import type { Changes } from "./changes/changes.ts"
 import type { Definitions } from "./definitions.ts"
 import { withSafeIcons } from "./icons.ts"
 import type { Keeper } from "./keeper.ts"
@@ -37,9 +38,12 @@ export interface Desk {
   /** How often one request may be answered with questions. */
   readonly maxRounds: number
   readonly answers: Answers
-  readonly changes: Changes
   readonly definitions: Definitions
   readonly tasks: Tasks
+  /** Sees a call through to its result that was answered with a task. */
+  readonly finishTask: Tasked<CallToolResult>
+  /** What the server tells of a task, in the request era. */
+  readonly watchTask: (taskId: string) => Stream.Stream<Change, ClientError>
   readonly cache: Cached
   /** Lists all tools once more, past the cache. */
   readonly relist: Relist
@@ -272,7 +276,7 @@ const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Ef
       const seed = answer._tag === "Task" ? answer.result : answer.result.task
       const { name: tool } = params as CallToolRequestParams
       const created = { seed, line, tool, options, deadline, reports: augmented?.reports }
-      const finished = errand.tasked?.(created) ?? desk.tasks.finish(desk, created) as Effect.Effect<R, ClientError>
+      const finished = errand.tasked?.(created) ?? desk.finishTask(created) as Effect.Effect<R, ClientError>
       return Effect.map(finished, (result) => ({ result, keep: false }))
     }
     if (rounds >= desk.maxRounds) {

@@ -30,7 +30,7 @@ import { LogLevel } from "./logLevel.ts"
 import * as Output from "./output.ts"
 import { walk } from "./pages.ts"
 import type { CallToolOptions, PageOptions, PingOptions, RequestOptions, TypedCallOptions } from "./requestOptions.ts"
-import { driver } from "./tasks/register.ts"
+import { driver } from "./tasks/load.ts"
 
 type Listing<R> = Method.RequestMethod<{ readonly cursor?: string }, R>
 type All<A> = Effect.Effect<ReadonlyArray<A>, ClientError>

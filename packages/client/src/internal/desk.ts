@@ -1,6 +1,7 @@
 /**
  * What all calls of one client go through, and all its lines tell: made where a client is, and what it keeps when it is needed first.
  */
+import type { CallToolResult } from "@skein/protocol/CallTool"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import type { Transport, TransportError } from "@skein/runtime/Connection"
@@ -9,6 +10,8 @@ import type { Peer } from "@skein/runtime/Peer"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
+import type { Change } from "../Changes.ts"
 import type { ClientError } from "../ClientError.ts"
 import type { Detection } from "../Detection.ts"
 import type { Notification } from "../Notification.ts"
@@ -28,7 +31,8 @@ import { detectionOf, type Line } from "./line.ts"
 import { type Lister, Relist } from "./mirror.ts"
 import { Notices } from "./notices.ts"
 import { type Bounds, walk } from "./pages.ts"
-import { Tasks } from "./tasks/register.ts"
+import { finish } from "./tasks/load.ts"
+import { type Created, Tasks } from "./tasks/register.ts"
 
 /** The options of a client. */
 interface Options extends Setup, Staying, AnswersOptions, Omit<DefinitionsSettings, "warn"> {
@@ -117,6 +121,14 @@ export class ClientDesk implements Desk, Shared, Settings, Lister {
 
   get tasks(): Tasks {
     return this.#tasks ??= new Tasks(this.options.tasks, this.warn)
+  }
+
+  finishTask(created: Created): Effect.Effect<CallToolResult, ClientError> {
+    return finish(this, created)
+  }
+
+  watchTask(taskId: string): Stream.Stream<Change, ClientError> {
+    return this.changes.on(this, { taskIds: [taskId] })
   }
 
   /** What is made for a call, and outlives it, lives in it. */

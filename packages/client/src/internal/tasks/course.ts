@@ -12,19 +12,19 @@ import type { Change } from "../../Changes.ts"
 import type { ClientError } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
 import { gone, late, mayPass } from "./failures.ts"
-import type { End, Follower } from "./follower.ts"
 import { type Asked, Questions } from "./questions.ts"
 import * as Requests from "./requests.ts"
 import { backstopOf, delayOf, intervalOf } from "./settings.ts"
 import { Signal } from "./signal.ts"
 import { ageOf, isFinal, isSame, isStale, readNotice, type Told } from "./states.ts"
+import type { End, Followed } from "./terms.ts"
 
 /** Where the subscription to a task stands: in force, asked for or refused; or it has kept a change to itself, and is not trusted. */
 type Listening = "in force" | "none" | "mistrusted"
 
 /** See the module's text. */
 export class Course {
-  readonly #task: Follower
+  readonly #task: Followed
   readonly #signal = new Signal()
   // What was asked is remembered from one course to the next.
   readonly #asked = new Map<string, Asked>()
@@ -41,7 +41,7 @@ export class Course {
   /** Whether it has turned out that the server does not know the task, or that its time is over. */
   isGone = false
 
-  constructor(task: Follower) {
+  constructor(task: Followed) {
     this.#task = task
     this.#born = this.#now - ageOf(task.told)
   }
@@ -236,7 +236,7 @@ export class Course {
         return Effect.void
       }
       tasks.subscriptions++
-      const changes = this.#desk.changes.on(this.#desk, { taskIds: [this.#task.id] }, { bufferSize: 16 })
+      const changes = this.#desk.watchTask(this.#task.id)
       return Stream.runForEachWhile(changes, (change) => Effect.sync(() => this.#heard(change))).pipe(
         Effect.catch((error) =>
           Effect.sync(() => {
@@ -321,15 +321,15 @@ export class Course {
 
   // ---- what it is made of
 
-  get #terms(): Follower["terms"] {
+  get #terms(): Followed["terms"] {
     return this.#task.terms
   }
 
-  get #desk(): Follower["terms"]["desk"] {
+  get #desk(): Followed["terms"]["desk"] {
     return this.#task.terms.desk
   }
 
-  get #settings(): Follower["settings"] {
+  get #settings(): Followed["settings"] {
     return this.#task.settings
   }
 

@@ -3,8 +3,8 @@
  */
 import * as Method from "@skein/protocol/Method"
 import { ClientError } from "../../ClientError.ts"
-import type { Handle } from "../../RemoteTask.ts"
 import { legible } from "../printable.ts"
+import type { Handle } from "./handle.ts"
 
 const method = Method.CallTool.name
 

@@ -2,10 +2,7 @@
  * One task of a server's, followed by one fiber for as long as somebody waits for it.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
-import type { JsonObject } from "@skein/protocol/JsonRpc"
-import * as McpError from "@skein/protocol/McpError"
 import * as Deferred from "effect/Deferred"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -14,40 +11,21 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { ClientError } from "../../ClientError.ts"
 import type { Handle, RemoteTask, State } from "../../RemoteTask.ts"
-import { checkResult, type Desk, readResult } from "../calls.ts"
+import { checkResult, readResult } from "../calls.ts"
 import { Notices } from "../notices.ts"
 import { fromRequest } from "../requestFailure.ts"
 import { Course } from "./course.ts"
 import { cancelled, closed, isUnknown, withHandle } from "./failures.ts"
-import type { Reports } from "./register.ts"
 import * as Requests from "./requests.ts"
-import type { Resolved } from "./settings.ts"
-import { resolve } from "./settings.ts"
+import { resolve, type Resolved } from "./settings.ts"
 import { endOf, isFinal, stateOf, type Told } from "./states.ts"
-
-/** What a task is followed with. */
-export interface Terms {
-  readonly desk: Desk
-  readonly handle: Handle
-  /** When this side waits no longer, in milliseconds of the keeper's clock. */
-  readonly deadline: number
-  readonly leaveRunning: boolean
-  /** Of each request. */
-  readonly timeout: Duration.Input | undefined
-  readonly reports: Reports | undefined
-}
-
-/** How a task has ended: its result, or the protocol fault in its stead, as the server said it. */
-export type End =
-  | { readonly _tag: "Result"; readonly raw: JsonObject }
-  | { readonly _tag: "Fault"; readonly error: McpError.McpError }
-  | { readonly _tag: "Cancelled" }
+import type { End, Followed, Terms } from "./terms.ts"
 
 // No option: only the last state counts for long.
 const bufferSize = 16
 
 /** See the module's text. */
-export class Follower implements RemoteTask {
+export class Follower implements RemoteTask, Followed {
   readonly _tag = "RemoteTask"
   readonly id: string
   readonly handle: Handle

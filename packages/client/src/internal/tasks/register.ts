@@ -1,16 +1,14 @@
 /**
- * The tasks that a client follows, and what is heard of them on its lines. What follows them is loaded with the first of them.
+ * The tasks that a client follows, and what is heard of them on its lines.
  */
-import type { CallToolResult } from "@skein/protocol/CallTool"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import type { Task } from "@skein/protocol/Task"
 import type { Progress } from "@skein/runtime/Exchange"
 import type { Peer } from "@skein/runtime/Peer"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import type { ClientError } from "../../ClientError.ts"
 import type { Settings } from "../../RemoteTask.ts"
-import type { Desk } from "../calls.ts"
 import type { Line } from "../line.ts"
 import type { CallToolOptions } from "../requestOptions.ts"
 
@@ -76,14 +74,6 @@ export class Tasks {
     this.#warn = warn
   }
 
-  /** Sees a call through to its result. */
-  finish(desk: Desk, created: Created): Effect.Effect<CallToolResult, ClientError> {
-    // From here on the task is there, and its call may not be lost.
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(driver, ({ follow, seeThrough }) => seeThrough(follow(desk, created), restore))
-    )
-  }
-
   /** Hears of the changes of a task; gives what ends that. */
   follow(taskId: string, listener: (task: JsonRpc.JsonObject) => void): () => void {
     const followed = this.#followed ??= new Map()
@@ -122,6 +112,3 @@ export class Tasks {
     }
   }
 }
-
-/** What follows tasks. */
-export const driver = Effect.promise(() => import("./driver.ts"))

@@ -9,8 +9,8 @@ import { ClientError } from "../../ClientError.ts"
 import { call, send } from "../calls.ts"
 import type { Line } from "../line.ts"
 import { gone, isUnknown } from "./failures.ts"
-import type { Terms } from "./follower.ts"
 import type { Told } from "./states.ts"
+import type { Terms } from "./terms.ts"
 
 type Asked = Pick<Terms, "desk" | "handle" | "timeout">
 
