@@ -31,10 +31,12 @@ import * as Tool from "@skein/server/Tool"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { CurrentTask } from "./CurrentTask.ts"
 import { TaskExchange } from "./internal/exchange.ts"
-import { Durable, TaskTerms, type ToolTerms } from "./internal/face/terms.ts"
+import { type Cell, preparedFor, Preparing } from "./internal/face/prepared.ts"
+import { Durable, Prepares, TaskTerms, type ToolTerms } from "./internal/face/terms.ts"
 
 export { id, say } from "./CurrentTask.ts"
 export type { ToolTerms as Terms } from "./internal/face/terms.ts"
@@ -116,6 +118,68 @@ export const replace = <Name extends string, Input, Output, E extends HandlerErr
   task: Tool.Tool<Name, Input, Output>,
   body: Body<Input, NoInfer<Output>, E, R>
 ): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | Needed<R>> => Tool.replace(durable(task), running(body))
+
+/**
+ * Offers a task that is prepared in the call: before it begins, and while the client is there. What is prepared is handed to the
+ * body, and kept, as JSON by its schema, with the arguments.
+ *
+ * - This is the place to look at the request itself: the claims of its principal, or its credentials, are not the task's.
+ * - What it asks (`Elicitation`, …) is asked through the call, also of a client that gets a task then: "servers … SHOULD resolve all
+ *   MRTR exchanges synchronously before responding with a `CreateTaskResult`" (the extension, "Task Creation").
+ * - It is a handler like that of a tool: nothing of it is durable, and since 2026-07-28 it runs again with each of its answers.
+ * - Where it fails there is no task: the call is answered with what it fails with, as of a tool; in 2025-11-25, where a client that
+ *   asks for a task cannot be answered with a result, with `-32602`.
+ *
+ * @example
+ * const order = Task.layerPrepared(
+ *   Task.make("order", { input: { cakes: Schema.Int } }),
+ *   Schema.String,
+ *   () => Effect.flatMap(McpRequest, ({ caller }) => accountOf(caller.principal)),
+ *   ({ cakes }, account) => bakeFor(account, cakes)
+ * )
+ */
+export const layerPrepared = <
+  Name extends string,
+  Input,
+  Output,
+  P,
+  E1 extends HandlerError = never,
+  R1 = never,
+  E2 extends HandlerError = never,
+  R2 = never
+>(
+  task: Tool.Tool<Name, Input, Output>,
+  schema: Schema.ConstraintCodec<P, unknown>,
+  prepare: (input: Input) => Effect.Effect<P, E1, R1>,
+  body: (input: Input, prepared: P) => Effect.Effect<Tool.Answer<NoInfer<Output>>, E2, R2>
+): Layer.Layer<never, DefinitionError, Catalog | Tool.Needed<R1> | Needed<R2>> => {
+  const codec = Schema.toCodecJson(schema)
+  const encode = Schema.encodeUnknownEffect(codec)
+  const decode = Schema.decodeUnknownEffect(codec)
+  const run = running((input: Input) =>
+    Effect.flatMap(McpRequest, (exchange) =>
+      // Left by another version of the handler, it may be nothing that this one reads.
+      Effect.flatMap(Effect.orDie(decode(preparedFor(exchange))), (prepared) => body(input, prepared)))
+  )
+  const { name, options, ...shapes } = durable(task)
+  const extensions = Context.add(options.extensions ?? Context.empty(), Prepares, true)
+  type Answered = Effect.Effect<Tool.Answer<Output>, E1 | E2, R1 | Exclude<R2, CurrentTask> | McpRequest>
+  const prepared = (input: Input, cell: Cell): Answered =>
+    Effect.flatMap(prepare(input), (prepared) =>
+      Effect.map(Effect.orDie(encode(prepared)), (json) => {
+        cell.value = { json }
+        // Nobody is answered with this: the task begins.
+        return Tool.result({ isError: true }) as Tool.Answer<Output>
+      }))
+  return Tool.layer(
+    { name, options: { ...options, extensions }, ...shapes },
+    (input): Answered =>
+      Effect.withFiber((fiber): Answered => {
+        const cell = Context.getOrUndefined(fiber.context, Preparing)
+        return cell === undefined ? run(input) : prepared(input, cell)
+      })
+  )
+}
 
 const durable = <Name extends string, Input, Output>(
   task: Tool.Tool<Name, Input, Output>

@@ -18,6 +18,7 @@ import * as Effect from "effect/Effect"
 import type { Face } from "./face.ts"
 import * as inline from "./inline.ts"
 import type { Legacy } from "./legacy.ts"
+import { Unbegun } from "./prepared.ts"
 import type { Held } from "./terms.ts"
 import * as wire from "./wire.ts"
 
@@ -53,6 +54,8 @@ const modern = (face: Face, held: Held, call: ToolCall, next: (call: ToolCall) =
   if (held.support === "required" && !able) return undeclared
   const decided = able && held.support !== "forbidden" &&
     (held.support === "required" || (held.decide?.({ args: params.arguments ?? {}, caller }) ?? true))
-  if (decided) return Effect.map(face.begin(call), wire.created)
+  if (decided) {
+    return Effect.map(face.attempt(call), (begun) => begun instanceof Unbegun ? begun.result : wire.created(begun))
+  }
   return held.durable ? inline.wait(face, call) : next(call)
 }

@@ -1,14 +1,16 @@
 /**
  * What all methods about tasks have in common: how a task begins, and who may see it.
  */
+import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as McpError from "@skein/protocol/McpError"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Caller } from "@skein/runtime/Exchange"
-import type { Catalog, ToolCall, ToolEntry } from "@skein/server/Catalog"
+import type { Catalog, Handled, ToolCall, ToolEntry } from "@skein/server/Catalog"
 import * as Effect from "effect/Effect"
 import type { TaskEngine } from "../../TaskEngine.ts"
 import type { TaskError } from "../../TaskError.ts"
 import type { NewTask, Owner, State } from "../../TaskState.ts"
+import { prepare, Unbegun } from "./prepared.ts"
 import { type Held, held, type Settings, within } from "./terms.ts"
 
 /** One answer for what never was, is forgotten, has expired, or is somebody else's: who asks learns nothing by it. */
@@ -80,15 +82,24 @@ export class Face {
     )
   }
 
-  /** Begins the task of a call. It is durable when this succeeds. `ttl` is what the client asks for, in milliseconds. */
-  begin({ exchange: { caller }, params, tool }: ToolCall, ttl?: number): Effect.Effect<State, McpError.McpError> {
+  /** The arguments that the task of a call begins with; or the result of a call that is over before its task has begun. */
+  prepare(call: ToolCall): Handled<JsonObject | Unbegun> {
+    return this.held(call.tool)?.prepares === true ? prepare(call) : Effect.succeed(call.params.arguments ?? none)
+  }
+
+  /** Begins the task of a call that is prepared. It is durable when this succeeds. */
+  submit(
+    { exchange: { caller }, params, tool }: ToolCall,
+    args: JsonObject,
+    ttl?: number
+  ): Effect.Effect<State, McpError.McpError> {
     return Effect.suspend(() => {
       const held = this.held(tool)
       if (held === undefined) return Effect.die(new Error(`${params.name} is no tool whose calls are tasks`))
       const owner = held.owner(caller)
       return told(this.engine.submit({
         tool: params.name,
-        args: params.arguments ?? none,
+        args,
         pool: held.pool,
         owner,
         caller: kept(caller),
@@ -99,7 +110,26 @@ export class Face {
       }))
     })
   }
+
+  /** Both. `ttl` is what the client asks for, in milliseconds. */
+  attempt(call: ToolCall, ttl?: number): Handled<State | Unbegun> {
+    return Effect.flatMap(
+      this.prepare(call),
+      (args): Handled<State | Unbegun> => args instanceof Unbegun ? Effect.succeed(args) : this.submit(call, args, ttl)
+    )
+  }
+
+  /** The same for those who can answer with a task or an error only. */
+  begin(call: ToolCall, ttl?: number): Handled<State> {
+    return Effect.flatMap(this.attempt(call, ttl), (begun) =>
+      begun instanceof Unbegun
+        ? Effect.fail(McpError.invalidParams(textOf(begun.result) ?? `${call.params.name} was not begun`))
+        : Effect.succeed(begun))
+  }
 }
+
+const textOf = ({ content: [first] }: CallToolResult): string | undefined =>
+  first?.type === "text" ? first.text : undefined
 
 const none: JsonObject = {}
 

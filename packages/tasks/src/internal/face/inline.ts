@@ -7,7 +7,7 @@
 import type { ErrorObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
-import type { Called, ToolCall } from "@skein/server/Catalog"
+import type { Called, Handled, ToolCall } from "@skein/server/Catalog"
 import type { Exchange } from "@skein/runtime/Exchange"
 import type { RequestError } from "@skein/runtime/RequestError"
 import * as Duration from "effect/Duration"
@@ -19,31 +19,37 @@ import * as Stream from "effect/Stream"
 import { isFinal, type Question, type State } from "../../TaskState.ts"
 import * as refused from "../refused.ts"
 import { type Face, told } from "./face.ts"
+import { Unbegun } from "./prepared.ts"
 import * as wire from "./wire.ts"
 
 /** What a round of the request era remembers the task under. */
 const key = "@skein/tasks"
 
 /** Begins the task of a call, or finds the one that it has begun in a round before. */
-const begin = (face: Face, call: ToolCall): Effect.Effect<string, McpError.McpError> => {
+const begin = (face: Face, call: ToolCall): Handled<string | Unbegun> => {
   const { exchange } = call
-  const begun = Effect.map(face.begin(call), ({ id }) => id)
   const round = exchange.round ??= exchange.rounds?.(exchange)
-  return round === undefined ? begun : round.once(key, begun) as typeof begun
+  // What prepares a task may ask, which nothing may that runs once: it runs in each round, and what it has asked is answered.
+  return Effect.flatMap(face.prepare(call), (args): Handled<string | Unbegun> => {
+    if (args instanceof Unbegun) return Effect.succeed(args)
+    const begun = Effect.map(face.submit(call, args), ({ id }) => id)
+    return round === undefined ? begun : round.once(key, begun) as typeof begun
+  })
 }
 
 /** See the module's text. */
 export const wait = (face: Face, call: ToolCall): Called =>
   Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(restore(begin(face, call)), (id) => {
+    Effect.flatMap(restore(begin(face, call)), (begun) => {
+      if (begun instanceof Unbegun) return Effect.succeed(begun.result)
       const { exchange } = call
       // Interrupted for a round's questions, it comes again; otherwise nobody wants the result any more.
       const left = Effect.suspend(() =>
         exchange.instead !== undefined && !exchange.cancelled
           ? Effect.void
-          : Effect.ignore(face.engine.cancel(id, "The call that waited for it was cancelled"))
+          : Effect.ignore(face.engine.cancel(begun, "The call that waited for it was cancelled"))
       )
-      return Effect.flatMap(Effect.onInterrupt(restore(watch(face, exchange, id)), () => left), wire.ended)
+      return Effect.flatMap(Effect.onInterrupt(restore(watch(face, exchange, begun)), () => left), wire.ended)
     })
   )
 

@@ -51,6 +51,9 @@ export class TaskTerms extends Context.Service<TaskTerms, ToolTerms>()("@skein/t
 /** A tool is annotated with this whose handler is made of steps. */
 export class Durable extends Context.Service<Durable, true>()("@skein/tasks/Durable") {}
 
+/** A tool is annotated with this whose calls are prepared before their task begins. */
+export class Prepares extends Context.Service<Prepares, true>()("@skein/tasks/Prepares") {}
+
 /** How many tasks there may be, of whom. */
 export interface Bounds {
   /** In all: 10,000 that are not over, and 100,000 that are kept, by default. */
@@ -79,6 +82,8 @@ export interface Held extends Pick<Settings, "ttl" | "maxTtl" | "pollInterval" |
   /** `forbidden` is a tool of which clients never see a task. */
   readonly support: "forbidden" | "optional" | "required"
   readonly durable: boolean
+  /** Something has to happen in the call before its task begins. */
+  readonly prepares: boolean
   readonly pool: string
   readonly decide: ToolTerms["decide"]
 }
@@ -142,6 +147,7 @@ export const held = (tool: ToolEntry, settings: Settings): Held | undefined => {
   return {
     support,
     durable,
+    prepares: find(tool, Prepares) === true,
     pool: said.pool ?? "default",
     ttl: within(said.ttl === undefined ? settings.ttl : millis(said.ttl), maxTtl),
     maxTtl,

@@ -1,7 +1,6 @@
 /**
  * What a worker runs: the handlers of the catalog, with what every request of the server starts with.
  */
-import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import { McpRequest } from "@skein/runtime/Exchange"
 import * as Cause from "effect/Cause"
@@ -14,6 +13,7 @@ import type { Handlers } from "../../TaskEngine.ts"
 import type { Outcome } from "../../TaskState.ts"
 import type { TaskExchange } from "../exchange.ts"
 import type { Face } from "./face.ts"
+import { given } from "./prepared.ts"
 
 /** Runs the tasks of this server's tools, as long as the server is there. */
 export const work = (face: Face): Effect.Effect<void, never, Scope.Scope> => face.engine.work(handlers(face))
@@ -29,7 +29,7 @@ export const handlers = (face: Face): Handlers => {
 }
 
 const run = (tool: ToolEntry, exchange: TaskExchange, base: Context.Context<never>): Effect.Effect<Outcome> =>
-  Effect.suspend(() => tool.call((exchange.params?.["arguments"] ?? {}) as JsonObject, exchange)).pipe(
+  Effect.suspend(() => tool.call(given(exchange), exchange)).pipe(
     Effect.matchCauseEffect({
       onSuccess: (result) => Effect.succeed<Outcome>({ _tag: "Result", result: { ...result } }),
       onFailure: (cause) => outcome(exchange, cause)
