@@ -20,6 +20,9 @@ interface Compiled {
 /** Rows that a stream reads at a time. */
 const chunk = 256
 
+/** `node:sqlite` reads as many columns as a statement had when it was last run, so that none is kept past a change. */
+const changesSchema = /^\s*(?:ALTER|CREATE|DROP)\b/i
+
 /**
  * A connection on an open database, which runs everything at once, on the calling fiber. It keeps at least the last
  * `capacity` statements compiled, and at most twice as many.
@@ -28,8 +31,14 @@ export const makeConnection = (database: DatabaseSync, capacity: number): Connec
   // Two generations instead of an order of use: a hit costs one lookup and moves nothing.
   let recent = new Map<string, Compiled>()
   let older = new Map<string, Compiled>()
+  let schemaChanged = false
 
   const compile = (sql: string): Compiled => {
+    if (changesSchema.test(sql)) {
+      recent = new Map()
+      older = new Map()
+      schemaChanged = true
+    }
     try {
       return { statement: database.prepare(sql), bigints: false, arrays: false }
     } catch (cause) {
@@ -40,6 +49,11 @@ export const makeConnection = (database: DatabaseSync, capacity: number): Connec
   const compiled = (sql: string): Compiled => {
     const hit = recent.get(sql)
     if (hit !== undefined) return hit
+    if (schemaChanged) {
+      // It may be taken back, until the transaction ends.
+      if (database.isTransaction) return compile(sql)
+      schemaChanged = false
+    }
     const statement = older.get(sql) ?? compile(sql)
     if (recent.size >= capacity) {
       older = recent
@@ -103,14 +117,16 @@ const inMode = (compiled: Compiled, fiber: Fiber.Fiber<unknown, unknown>, arrays
 const pull = (
   rows: NodeJS.Iterator<unknown>,
   transformRows: (<A extends object>(rows: ReadonlyArray<A>) => ReadonlyArray<A>) | undefined
-): Pull.Pull<Arr.NonEmptyReadonlyArray<object>, SqlError> =>
-  Effect.suspend((): Pull.Pull<Arr.NonEmptyReadonlyArray<object>, SqlError> => {
+): Pull.Pull<Arr.NonEmptyReadonlyArray<object>, SqlError> => {
+  // Asked again after its end, the iterator would run the statement again.
+  let ended = false
+  return Effect.suspend((): Pull.Pull<Arr.NonEmptyReadonlyArray<object>, SqlError> => {
     const some: Array<object> = []
     try {
-      while (some.length < chunk) {
+      while (!ended && some.length < chunk) {
         const next = rows.next()
-        if (next.done === true) break
-        some.push(next.value as object)
+        if (next.done === true) ended = true
+        else some.push(next.value as object)
       }
     } catch (cause) {
       return Effect.fail(sqliteError(cause, "execute"))
@@ -118,6 +134,7 @@ const pull = (
     const read = transformRows ? transformRows(some) : some
     return Arr.isReadonlyArrayNonEmpty(read) ? Effect.succeed(read) : Cause.done()
   })
+}
 
 /** The values as the engine takes them. The array itself where it can be: most are only text and numbers. */
 const bindings = (params: ReadonlyArray<unknown>): ReadonlyArray<SQLInputValue> => {
@@ -143,5 +160,9 @@ const binding = (value: unknown): SQLInputValue => {
   if (typeof value === "boolean") return value ? 1 : 0
   if (value instanceof Date) return value.toISOString()
   if (value instanceof ArrayBuffer) return new Uint8Array(value)
+  // As the first value, an object would be taken for named parameters.
+  if (typeof value === "object" && value !== null && !ArrayBuffer.isView(value)) {
+    throw new TypeError("an object cannot be bound as a value: write it as text first")
+  }
   return value as SQLInputValue
 }

@@ -1,0 +1,300 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as SqliteClient from "@skein/sql/SqliteClient"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as SqlClient from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import * as Stream from "effect/Stream"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdtempSync, rmSync, statSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { fileURLToPath } from "node:url"
+
+const on = <A, E>(
+  filename: string,
+  program: (sql: SqlClient.SqlClient) => Effect.Effect<A, E>,
+  options: Omit<SqliteClient.Options, "filename"> = {}
+) => Effect.provide(Effect.flatMap(SqlClient.SqlClient, program), SqliteClient.layer({ filename, ...options }))
+
+const inMemory = <A, E>(
+  program: (sql: SqlClient.SqlClient) => Effect.Effect<A, E>,
+  options?: Omit<SqliteClient.Options, "filename">
+) => on(":memory:", program, options)
+
+const reasonOf = <A, E>(effect: Effect.Effect<A, E | SqlError>) =>
+  Effect.map(Effect.flip(effect), (error) => (error as SqlError).reason._tag)
+
+/** A file in a folder that goes away with the scope. */
+const temporary = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "skein-sqlite-"))),
+  (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+).pipe(Effect.map((folder) => join(folder, "test.db")))
+
+describe("SqliteClient", () => {
+  it.effect("templates, helpers, values, raw results and streams", () =>
+    inMemory((sql) =>
+      Effect.gen(function*() {
+        yield* sql`CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, done INTEGER, bytes BLOB, at TEXT)`
+        const bytes = new Uint8Array([1, 2, 3])
+        yield* sql`INSERT INTO t ${
+          sql.insert([
+            { id: 1, name: "one", done: true, bytes, at: new Date(0) },
+            { id: 2, name: undefined, done: false, bytes: null, at: null }
+          ])
+        }`
+        expect(yield* sql`SELECT * FROM t WHERE ${sql.in("id", [1])}`)
+          .toEqual([{ id: 1, name: "one", done: 1, bytes, at: "1970-01-01T00:00:00.000Z" }])
+        expect(yield* sql`UPDATE t SET ${sql.update({ name: "two" })} WHERE id = ${2} RETURNING id, name`.values)
+          .toEqual([[2, "two"]])
+        expect(yield* sql`SELECT name FROM t WHERE name IS ${undefined}`).toEqual([])
+        expect(yield* sql`SELECT name FROM t ORDER BY id`.raw).toEqual([{ name: "one" }, { name: "two" }])
+        expect(yield* sql`DELETE FROM t`.raw).toEqual({ changes: 2, lastInsertRowid: 2 })
+      })
+    ))
+
+  it.effect("a stream reads as it goes and does not disturb the same statement elsewhere", () =>
+    inMemory((sql) =>
+      Effect.gen(function*() {
+        yield* sql`CREATE TABLE t (id INTEGER PRIMARY KEY)`
+        yield* sql`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) INSERT INTO t SELECT i FROM n`
+        const all = sql<{ id: number }>`SELECT id FROM t ORDER BY id`
+        const seen = yield* sql.withTransaction(
+          Stream.runCollect(
+            Stream.mapEffect(all.stream, ({ id }) => id % 500 === 0 ? Effect.as(all, id) : Effect.succeed(id))
+          )
+        )
+        expect(seen).toEqual(Array.from({ length: 1000 }, (_, index) => index + 1))
+        expect(yield* Stream.runCollect(Stream.take(all.stream, 2))).toEqual([{ id: 1 }, { id: 2 }])
+        // One that was left in the middle holds nothing: a table in use cannot be dropped.
+        yield* sql`DROP TABLE t`
+      })
+    ))
+
+  it.effect("integers are numbers where they fit; SafeIntegers reads bigints, in the same statement too", () =>
+    inMemory((sql) =>
+      Effect.gen(function*() {
+        const one = sql`SELECT 9007199254740991 AS n`
+        expect(yield* one).toEqual([{ n: 9007199254740991 }])
+        expect(yield* Effect.provideService(one, SqlClient.SafeIntegers, true)).toEqual([{ n: 9007199254740991n }])
+        expect(yield* one).toEqual([{ n: 9007199254740991 }])
+        const big = sql`SELECT ${2n ** 60n} AS n`
+        expect(yield* reasonOf(big)).toBe("UnknownError")
+        expect(yield* Effect.provideService(big, SqlClient.SafeIntegers, true)).toEqual([{ n: 2n ** 60n }])
+      })
+    ))
+
+  it.effect("names are renamed both ways when asked", () =>
+    inMemory((sql) =>
+      Effect.gen(function*() {
+        yield* sql`CREATE TABLE t (task_id TEXT)`
+        yield* sql`INSERT INTO t ${sql.insert({ taskId: "a" })}`
+        expect(yield* sql`SELECT * FROM t`).toEqual([{ taskId: "a" }])
+        expect(yield* Stream.runCollect(sql`SELECT * FROM t`.stream)).toEqual([{ taskId: "a" }])
+        expect(yield* sql`SELECT * FROM t`.withoutTransform).toEqual([{ task_id: "a" }])
+      }), {
+      transformQueryNames: (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      transformResultNames: (name) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+    }))
+
+  it.effect("a transaction is all or nothing, and so is one inside it", () =>
+    inMemory((sql) =>
+      Effect.gen(function*() {
+        yield* sql`CREATE TABLE t (id INTEGER PRIMARY KEY)`
+        const add = (id: number) => sql`INSERT INTO t VALUES (${id})`
+        const inner = sql.withTransaction(Effect.andThen(add(2), Effect.fail("no" as const)))
+        yield* sql.withTransaction(Effect.andThen(add(1), Effect.ignore(inner)))
+        expect(yield* Effect.flip(sql.withTransaction(Effect.andThen(add(3), Effect.fail("no" as const))))).toBe("no")
+        yield* sql.withTransaction(Effect.forEach([4, 5, 6], add, { concurrency: "unbounded" }))
+        expect(yield* sql`SELECT id FROM t ORDER BY id`.values).toEqual([[1], [4], [5], [6]])
+      })
+    ))
+
+  it.effect("a transaction that fails at its commit is taken back, and the next one works", () =>
+    inMemory((sql) =>
+      Effect.gen(function*() {
+        yield* sql`CREATE TABLE a (id INTEGER PRIMARY KEY)`
+        yield* sql`CREATE TABLE b (id INTEGER REFERENCES a DEFERRABLE INITIALLY DEFERRED)`
+        expect(yield* reasonOf(sql.withTransaction(sql`INSERT INTO b VALUES (1)`))).toBe("ConstraintError")
+        yield* sql.withTransaction(sql`INSERT INTO a VALUES (1)`)
+        expect(yield* sql`SELECT (SELECT count(*) FROM a) AS a, (SELECT count(*) FROM b) AS b`).toEqual([{
+          a: 1,
+          b: 0
+        }])
+      })
+    ))
+
+  it.effect("while a transaction is open others wait for it, and see nothing of one that was interrupted", () =>
+    inMemory((sql) =>
+      Effect.gen(function*() {
+        yield* sql`CREATE TABLE t (id INTEGER PRIMARY KEY)`
+        const inside = yield* Deferred.make<void>()
+        const transaction = yield* Effect.forkChild(sql.withTransaction(
+          sql`INSERT INTO t VALUES (1)`.pipe(
+            Effect.andThen(Deferred.succeed(inside, undefined)),
+            Effect.andThen(Effect.never)
+          )
+        ))
+        yield* Deferred.await(inside)
+        const outside = yield* Effect.forkChild(sql`SELECT id FROM t`, { startImmediately: true })
+        yield* Effect.yieldNow
+        expect(outside.pollUnsafe()).toBe(undefined)
+        yield* Fiber.interrupt(transaction)
+        expect(yield* Fiber.join(outside)).toEqual([])
+      })
+    ))
+
+  it.effect("errors have reasons", () =>
+    inMemory((sql) =>
+      Effect.gen(function*() {
+        yield* sql`CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT UNIQUE, n INTEGER NOT NULL CHECK (n > 0))`
+        yield* sql`INSERT INTO t VALUES (1, 'x', 1)`
+        const unique = (id: number, a: string) => Effect.flip(sql`INSERT INTO t VALUES (${id}, ${a}, 1)`)
+        expect((yield* unique(2, "x")).reason).toMatchObject({ _tag: "UniqueViolation", constraint: "t.a" })
+        expect((yield* unique(1, "y")).reason).toMatchObject({ _tag: "UniqueViolation", constraint: "t.id" })
+        expect(yield* reasonOf(sql`INSERT INTO t VALUES (2, 'y', 0)`)).toBe("ConstraintError")
+        expect(yield* reasonOf(sql`INSERT INTO t VALUES (2, 'y', ${null})`)).toBe("ConstraintError")
+        expect(yield* reasonOf(sql`SELEC`)).toBe("SqlSyntaxError")
+        expect(yield* reasonOf(sql`SELECT * FROM nothing`)).toBe("SqlSyntaxError")
+        expect(yield* reasonOf(sql`SELECT ${{ an: "object" }}`)).toBe("UnknownError")
+        expect(yield* reasonOf(sql.unsafe("SELECT ?", [1, 2]))).toBe("UnknownError")
+      })
+    ))
+
+  it.effect("more statements than are kept still work, those that were forgotten too", () =>
+    inMemory((sql) =>
+      Effect.gen(function*() {
+        for (let round = 0; round < 2; round++) {
+          for (let n = 0; n < 20; n++) expect(yield* sql.unsafe(`SELECT ${n} AS n`)).toEqual([{ n }])
+        }
+      }), { statements: 3 }))
+
+  it.effect("a statement that was compiled before a table changed reads it as it is now", () =>
+    inMemory((sql) =>
+      Effect.gen(function*() {
+        yield* sql`CREATE TABLE t (a TEXT)`
+        yield* sql`INSERT INTO t VALUES ('x')`
+        const all = () => sql`SELECT * FROM t`
+        expect(yield* all()).toEqual([{ a: "x" }])
+        yield* sql`ALTER TABLE t ADD COLUMN b TEXT DEFAULT 'y'`
+        expect(yield* all()).toEqual([{ a: "x", b: "y" }])
+      })
+    ))
+
+  it.effect("a database that has been closed is an error, not a defect", () =>
+    Effect.gen(function*() {
+      const sql = yield* inMemory(Effect.succeed)
+      expect(yield* reasonOf(sql`SELECT 1`)).toBe("ConnectionError")
+    }))
+})
+
+describe("SqliteClient on a file", () => {
+  it.effect("it is a write-ahead log, flushed at checkpoints or in each commit, and what is in it is there again", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const filename = yield* temporary
+      const read = (sql: SqlClient.SqlClient) =>
+        Effect.map(Effect.all([sql`PRAGMA journal_mode`.values, sql`PRAGMA synchronous`.values]), (all) => all.flat(2))
+      expect(yield* on(filename, read)).toEqual(["wal", 1])
+      expect(yield* on(filename, read, { synchronous: "full", exclusive: true })).toEqual(["wal", 2])
+      yield* on(filename, (sql) => sql`CREATE TABLE t AS SELECT 1 AS a`)
+      expect(yield* on(filename, (sql) => sql`SELECT * FROM t`)).toEqual([{ a: 1 }])
+      expect(() => statSync(`${filename}-wal`)).toThrow("ENOENT")
+    })))
+
+  it.effect("a file that cannot be opened, or is none, is an error of the layer that names it", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const filename = yield* temporary
+      const error = yield* Effect.flip(on(join(filename, "below"), Effect.succeed))
+      expect(error.reason).toMatchObject({ _tag: "ConnectionError", operation: "open" })
+      expect(error.message).toContain(filename)
+    })))
+
+  it.effect("two clients that share a file see each other's commits; who waits too long for a lock is told", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const filename = yield* temporary
+      yield* on(filename, (one) =>
+        on(filename, (two) =>
+          Effect.gen(function*() {
+            yield* one`CREATE TABLE t (id INTEGER)`
+            yield* one.withTransaction(Effect.gen(function*() {
+              yield* one`INSERT INTO t VALUES (1)`
+              expect(yield* reasonOf(two`INSERT INTO t VALUES (2)`)).toBe("LockTimeoutError")
+              expect(yield* reasonOf(two.withTransaction(Effect.void))).toBe("LockTimeoutError")
+            }))
+            expect(yield* two`SELECT id FROM t`).toEqual([{ id: 1 }])
+          }), { busyTimeout: 0 }))
+    })))
+
+  const refused = (filename: string, exclusive: boolean) =>
+    Effect.map(
+      Effect.flip(on(filename, (sql) => sql`SELECT 1`, { exclusive, busyTimeout: 0 })),
+      ({ reason }) => ({ tag: reason._tag, operation: reason.operation, message: reason.message })
+    )
+
+  it.effect("exclusive · another layer in the same process is refused at once, and let in afterwards", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const filename = yield* temporary
+      yield* on(filename, (sql) =>
+        Effect.gen(function*() {
+          yield* sql`CREATE TABLE t AS SELECT 1 AS a`
+          const error = yield* refused(filename, true)
+          expect(error).toMatchObject({ tag: "LockTimeoutError", operation: "open" })
+          expect(error.message).toContain(`"${filename}" is in use`)
+          expect(yield* refused(filename, false)).toMatchObject({ tag: "LockTimeoutError", operation: "open" })
+          expect(yield* sql`SELECT * FROM t`).toEqual([{ a: 1 }])
+        }), { exclusive: true })
+      expect(yield* on(filename, (sql) => sql`SELECT * FROM t`, { exclusive: true })).toEqual([{ a: 1 }])
+    })))
+
+  it.effect("exclusive · a file that somebody uses without holding it is refused too", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const filename = yield* temporary
+      yield* on(filename, (sql) =>
+        Effect.gen(function*() {
+          yield* sql`CREATE TABLE t AS SELECT 1 AS a`
+          expect(yield* refused(filename, true)).toMatchObject({ tag: "LockTimeoutError", operation: "open" })
+        }))
+    })))
+
+  it.live("exclusive · another process is refused; after kill -9 the file opens at once, with all that was committed", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const filename = yield* temporary
+      const holder = yield* Effect.acquireRelease(
+        Effect.sync(() =>
+          spawn(process.execPath, [
+            "--conditions=@skein/source",
+            fileURLToPath(new URL("./sqliteHolder.ts", import.meta.url)),
+            filename
+          ], { stdio: ["ignore", "pipe", "inherit"] })
+        ),
+        (child) => Effect.sync(() => child.kill("SIGKILL"))
+      )
+      // It prints a number after the commit that wrote it.
+      let last = 0
+      let rest = ""
+      holder.stdout.setEncoding("utf8").on("data", (text: string) => {
+        const lines = (rest + text).split("\n")
+        rest = lines.pop() ?? ""
+        last = Number(lines.at(-1) ?? last)
+      })
+      yield* Effect.promise(() => once(holder.stdout, "data"))
+      expect(yield* refused(filename, true)).toMatchObject({ tag: "LockTimeoutError", operation: "open" })
+      expect(yield* refused(filename, false)).toMatchObject({ tag: "LockTimeoutError", operation: "open" })
+      holder.kill("SIGKILL")
+      yield* Effect.promise(() => once(holder, "close"))
+      expect(last).toBeGreaterThan(0)
+      const [row] = yield* on(
+        filename,
+        (sql) => sql<{ last: number; count: number }>`SELECT max(id) AS last, count(*) AS count FROM t`,
+        { exclusive: true }
+      )
+      expect(row!.last).toBeGreaterThanOrEqual(last)
+      expect(row!.count).toBe(row!.last)
+      const database = new DatabaseSync(filename)
+      expect(database.prepare("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }])
+      database.close()
+    })))
+})
