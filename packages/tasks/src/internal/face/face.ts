@@ -5,7 +5,8 @@ import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as McpError from "@skein/protocol/McpError"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Caller } from "@skein/runtime/Exchange"
-import type { Catalog, Handled, ToolCall, ToolEntry } from "@skein/server/Catalog"
+import type { Catalog, Extension, Handled, ToolCall, ToolEntry } from "@skein/server/Catalog"
+import type { Visible } from "@skein/server/Registry"
 import * as Effect from "effect/Effect"
 import type { TaskEngine } from "../../TaskEngine.ts"
 import type { TaskError } from "../../TaskError.ts"
@@ -31,8 +32,18 @@ const failed = (error: TaskError): Effect.Effect<never, McpError.McpError> =>
 export const told = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.Effect<A, McpError.McpError, R> =>
   Effect.catch(effect, failed)
 
+/** What lets models use tasks, where a server has `TaskTools`. */
+export interface ModelTools {
+  /** Who has these tools. */
+  readonly offered: Visible
+  /** How long a call of one of them waits for its task, in milliseconds. */
+  readonly patience: number
+}
+
 /** The tasks of one server. */
 export class Face {
+  /** What models can use, if there is something. */
+  tools: ModelTools | undefined = undefined
   readonly engine: TaskEngine["Service"]
   readonly catalog: Catalog["Service"]
   readonly settings: Settings
@@ -87,11 +98,12 @@ export class Face {
     return this.held(call.tool)?.prepares === true ? prepare(call) : Effect.succeed(call.params.arguments ?? none)
   }
 
-  /** Begins the task of a call that is prepared. It is durable when this succeeds. */
+  /** Begins the task of a call that is prepared. It is durable when this succeeds. It asks what `asked` can be asked. */
   submit(
     { exchange: { caller }, params, tool }: ToolCall,
     args: JsonObject,
-    ttl?: number
+    ttl?: number,
+    asked = caller
   ): Effect.Effect<State, McpError.McpError> {
     return Effect.suspend(() => {
       const held = this.held(tool)
@@ -102,7 +114,7 @@ export class Face {
         args,
         pool: held.pool,
         owner,
-        caller: kept(caller),
+        caller: kept(asked),
         ttl: ttl === undefined ? held.ttl : within(Math.max(0, Math.floor(ttl)), held.maxTtl),
         pollInterval: held.pollInterval,
         // Nobody is not one.
@@ -140,3 +152,12 @@ const kept = ({ capabilities, info, principal, revision }: Caller): NewTask["cal
   info,
   principal: principal === undefined ? undefined : { id: principal.id }
 })
+
+/** The tasks of a server, found among its extensions. */
+export const faceOf = ({ extensions }: Catalog["Service"]): Face | undefined => {
+  for (const extension of extensions.all) {
+    const { face } = extension as Extension & { readonly face?: unknown }
+    if (face instanceof Face) return face
+  }
+  return undefined
+}

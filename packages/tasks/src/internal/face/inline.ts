@@ -18,7 +18,9 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { isFinal, type Question, type State } from "../../TaskState.ts"
 import * as refused from "../refused.ts"
-import { type Face, told } from "./face.ts"
+import { type Face, type ModelTools, told } from "./face.ts"
+import { can } from "./askable.ts"
+import * as patience from "./patience.ts"
 import { Unbegun } from "./prepared.ts"
 import * as wire from "./wire.ts"
 
@@ -26,39 +28,49 @@ import * as wire from "./wire.ts"
 const key = "@skein/tasks"
 
 /** Begins the task of a call, or finds the one that it has begun in a round before. */
-const begin = (face: Face, call: ToolCall): Handled<string | Unbegun> => {
+const begin = (face: Face, call: ToolCall, tools: ModelTools | undefined): Handled<string | Unbegun> => {
   const { exchange } = call
+  const asked = tools === undefined ? exchange.caller : patience.answering(exchange.caller)
   const round = exchange.round ??= exchange.rounds?.(exchange)
   // What prepares a task may ask, which nothing may that runs once: it runs in each round, and what it has asked is answered.
   return Effect.flatMap(face.prepare(call), (args): Handled<string | Unbegun> => {
     if (args instanceof Unbegun) return Effect.succeed(args)
-    const begun = Effect.map(face.submit(call, args), ({ id }) => id)
+    const begun = Effect.map(face.submit(call, args, undefined, asked), ({ id }) => id)
     return round === undefined ? begun : round.once(key, begun) as typeof begun
   })
 }
 
 /** See the module's text. */
-export const wait = (face: Face, call: ToolCall): Called =>
-  Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(restore(begin(face, call)), (begun) => {
+export const wait = (face: Face, call: ToolCall): Called => {
+  const { exchange } = call
+  const tools = patience.toolsOf(face, call)
+  return Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(restore(begin(face, call, tools)), (begun) => {
       if (begun instanceof Unbegun) return Effect.succeed(begun.result)
-      const { exchange } = call
       // Interrupted for a round's questions, it comes again; otherwise nobody wants the result any more.
       const left = Effect.suspend(() =>
         exchange.instead !== undefined && !exchange.cancelled
           ? Effect.void
           : Effect.ignore(face.engine.cancel(begun, "The call that waited for it was cancelled"))
       )
-      return Effect.flatMap(Effect.onInterrupt(restore(watch(face, exchange, begun)), () => left), wire.ended)
+      const ended = Effect.flatMap(watch(face, exchange, begun, tools), wire.ended)
+      const answer = tools === undefined ? ended : patience.within(face, tools, call, begun, ended)
+      return Effect.onInterrupt(restore(answer), () => left)
     })
   )
+}
 
 /** Waits for the end of a task, and is its client meanwhile. */
-const watch = (face: Face, exchange: Exchange, id: string): Effect.Effect<State, McpError.McpError> =>
+const watch = (
+  face: Face,
+  exchange: Exchange,
+  id: string,
+  tools: ModelTools | undefined
+): Effect.Effect<State, McpError.McpError> =>
   Effect.scoped(Effect.gen(function*() {
     const asking = new Map<string, Fiber.Fiber<void>>()
     const last = yield* told(
-      Stream.runLast(Stream.tap(face.engine.watch(id), (state) => follow(face, exchange, asking, state)))
+      Stream.runLast(Stream.tap(face.engine.watch(id), (state) => follow(face, exchange, asking, state, tools)))
     )
     if (Option.isSome(last) && isFinal(last.value)) return last.value
     return yield* Effect.fail(
@@ -71,7 +83,8 @@ const follow = (
   face: Face,
   exchange: Exchange,
   asking: Map<string, Fiber.Fiber<void>>,
-  state: State
+  state: State,
+  tools: ModelTools | undefined
 ): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function*() {
     const open = new Set(state.questions.map(({ key }) => key))
@@ -82,6 +95,8 @@ const follow = (
     }
     for (const question of state.questions) {
       if (asking.has(question.key)) continue
+      // It is the model's to answer, or its user's.
+      if (tools !== undefined && !can(exchange.caller, question)) continue
       asking.set(question.key, yield* Effect.forkScoped(ask(face, exchange, state.id, question)))
     }
     if (state.progress !== undefined) yield* exchange.progress(state.progress)

@@ -19,7 +19,7 @@ import type * as Scope from "effect/Scope"
 import type { TaskEngine } from "../../TaskEngine.ts"
 import type { Question, State } from "../../TaskState.ts"
 import * as refused from "../refused.ts"
-import { can } from "./legacyQuestion.ts"
+import { can } from "./askable.ts"
 import { revision, withRelated } from "./legacyWire.ts"
 import * as wire from "./wire.ts"
 
@@ -113,9 +113,7 @@ class Desk {
     for (const question of this.#state.questions) {
       const { key } = question
       if (this.#answered.has(key)) continue
-      const asker = this.#waiters.findLast(({ exchange, failed }) =>
-        !failed.has(key) && can(exchange.caller.capabilities, question)
-      )
+      const asker = this.#waiters.findLast(({ exchange, failed }) => !failed.has(key) && can(exchange.caller, question))
       for (const waiter of this.#waiters) if (waiter !== asker) waiter.withdraw(key)
       if (asker !== undefined && !asker.asked.has(key)) this.#ask(asker, question)
     }

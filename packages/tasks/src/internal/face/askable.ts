@@ -1,15 +1,19 @@
-/** A question of a task, to a client that waits for the task's result. */
+/** A question of a task, to a client that waits for the task's end. */
 import * as Capabilities from "@skein/protocol/Capabilities"
-import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
+import type { Caller } from "@skein/runtime/Exchange"
 import type { Question } from "../../TaskState.ts"
 
 /**
  * Whether a client has declared what a question needs: it may be another one than the one that made the task. Whoever has not
  * MUST NOT be asked.
  */
-export const can = (declared: JsonObject, { method, params }: Pick<Question, "method" | "params">): boolean => {
-  const capabilities = declared as Capabilities.ClientCapabilities
+export const can = (caller: Caller, { method, params }: Pick<Question, "method" | "params">): boolean => {
+  const { revision } = caller
+  if (Method.request(method, revision) === undefined && Method.inputRequest(method, revision) === undefined) {
+    return false
+  }
+  const capabilities = caller.capabilities as Capabilities.ClientCapabilities
   switch (method) {
     case Method.Elicit.name:
       return Capabilities.elicits(capabilities, params?.["mode"] === "url" ? "url" : "form")
