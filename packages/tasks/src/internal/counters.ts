@@ -36,8 +36,8 @@ export const full = `EXISTS (
     (0, '', CAST(? AS BIGINT), CAST(? AS BIGINT)),
     (1, CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT)),
     (2, CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT))
-  ) AS bound JOIN skein_task_counts AS counted ON counted.kind = bound.column1 AND counted.name = bound.column2
-  WHERE counted.live >= bound.column3 OR counted.retained >= bound.column4
+  ) AS bound LEFT JOIN skein_task_counts AS counted ON counted.kind = bound.column1 AND counted.name = bound.column2
+  WHERE COALESCE(counted.live, 0) >= bound.column3 OR COALESCE(counted.retained, 0) >= bound.column4
 )`
 
 /** Adds to what is counted, whatever was there. */
@@ -60,6 +60,8 @@ const exceeded = (kind: number, counts: Counts, what: "live" | "retained", limit
       ? `No more than ${limit} tasks ${whose(kind, counts)} may run at a time`
       : `No more than ${limit} tasks ${whose(kind, counts)} are kept, over or not`
   })
+
+const none = { live: 0, retained: 0 }
 
 /** The table of counters. */
 export const make = (database: Database) => {
@@ -99,11 +101,10 @@ export const make = (database: Database) => {
       }),
     /** Which bound is reached. */
     reached: (counts: Counts, limits: Counted): Effect.Effect<TaskError, TaskError> =>
-      Effect.map(
-        read(counts.tool, counts.owner),
-        (rows) =>
-          over(rows, counts, limits, 1) ?? new TaskError({ reason: "Limit", message: "There are too many tasks" })
-      )
+      Effect.map(read(counts.tool, counts.owner), (rows) => {
+        const all = [0, 1, 2].map((kind) => rows.find((row) => Number(row["kind"]) === kind) ?? { ...none, kind })
+        return over(all, counts, limits, 1) ?? new TaskError({ reason: "Limit", message: "There are too many tasks" })
+      })
   }
 }
 

@@ -1,0 +1,121 @@
+import { expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { completed, counters, each, insert, pg, question, stateOf } from "./kit.ts"
+
+const at = { concurrency: "unbounded" } as const
+
+each([pg], (backend) => {
+  const two = Effect.flatMap(backend.database, (client) => Effect.all([client, client]))
+
+  it.effect("several processes insert at a limit: never beyond it, and up to it", () =>
+    Effect.gen(function*() {
+      const [a, b] = yield* two
+      const limits = { all: { live: 20 }, tool: { retained: 11 }, owner: { live: 5 } }
+      const submits = Array.from({ length: 60 }, (_, index) =>
+        Effect.exit(insert([a, b][index % 2]!, {
+          limits,
+          owner: ["ada", "bob", "cyd", "dan", "eve"][index % 5]!,
+          tool: ["x", "y"][index % 3 === 0 ? 0 : 1]!
+        })))
+      const exits = yield* Effect.all(submits, at)
+      const ids = exits.flatMap((exit) => Exit.isSuccess(exit) ? [exit.value.id] : [])
+      const { counted, kept } = yield* counters(a)
+      expect(kept).toEqual(counted)
+      expect(kept[0]).toBe(`0  ${ids.length} ${ids.length}`)
+      for (const line of kept) {
+        const [kind, , live, retained] = line.split(" ").map(Number)
+        if (kind === 0) expect(live).toBeLessThanOrEqual(20)
+        if (kind === 1) expect(retained).toBeLessThanOrEqual(11)
+        if (kind === 2) expect(live).toBeLessThanOrEqual(5)
+      }
+      // 20 of x and 40 of y were tried: both reach their bound, or all do theirs.
+      expect(ids.length).toBe(20)
+      for (const exit of exits) {
+        if (Exit.isFailure(exit)) expect(exit.cause.toString()).toContain("No more than")
+      }
+      yield* Effect.all(ids.flatMap((id) => [a, b].map(({ store }) => store.finish(id, { status: "cancelled" }))), at)
+      const after = yield* counters(b)
+      expect(after.kept).toEqual(after.counted)
+      expect(after.kept[0]).toBe("0  0 20")
+      yield* Effect.all(ids.flatMap((id) => [a, b].map(({ store }) => store.remove(id, Effect.void))), at)
+      expect((yield* counters(b)).kept).toEqual([])
+      expect(yield* a.sql`SELECT * FROM skein_task_counts WHERE kind > 0`).toEqual([])
+    }))
+
+  it.effect("answers race: one wins, and what belongs to it happens once", () =>
+    Effect.gen(function*() {
+      const [a, b] = yield* two
+      const { id } = yield* insert(a)
+      yield* a.sql`CREATE TABLE woken (key TEXT NOT NULL)`
+      const keys = Array.from({ length: 8 }, (_, index) => `q${index}`)
+      yield* Effect.forEach(keys, (key) => a.store.ask(id, question(key)))
+      const answers = keys.flatMap((key) =>
+        Array.from({ length: 4 }, (_, index) => {
+          const { sql, store } = [a, b][index % 2]!
+          return Effect.map(
+            store.answer(
+              id,
+              key,
+              { by: index },
+              () => Effect.orDie(Effect.asVoid(sql`INSERT INTO woken (key) VALUES (${key})`))
+            ),
+            (won) => won ? [{ key, index }] : []
+          )
+        })
+      )
+      const winners = (yield* Effect.all(answers, at)).flat()
+      expect(winners.map(({ key }) => key).toSorted()).toEqual(keys)
+      expect((yield* a.sql<{ key: string }>`SELECT key FROM woken`).map(({ key }) => key).toSorted()).toEqual(keys)
+      for (const { index, key } of winners) expect(yield* b.store.ask(id, question(key))).toEqual({ by: index })
+      expect(yield* stateOf(a, id)).toMatchObject({ status: "working", questions: [], version: 1 + 8 + 8 })
+    }))
+
+  it.effect("answers, questions, an end and a removal race: nobody waits for each other for ever", () =>
+    Effect.gen(function*() {
+      const [a, b] = yield* two
+      for (let round = 0; round < 10; round++) {
+        const { id } = yield* insert(a)
+        yield* Effect.forEach(["a", "b", "c"], (key) => a.store.ask(id, question(key)))
+        yield* Effect.all([
+          ...["a", "b", "c"].flatMap((key) => [a, b].map(({ store }) => store.answer(id, key, {}, () => Effect.void))),
+          ...["d", "e"].flatMap((key) => [a, b].map(({ store }) => store.ask(id, question(key)))),
+          a.store.withdraw(id, "b"),
+          b.store.finish(id, completed({})),
+          a.store.finish(id, { status: "cancelled" }),
+          ...(round % 2 === 0 ? [b.store.remove(id, Effect.void), a.store.remove(id, Effect.void)] : [])
+        ], at)
+        const { counted, kept } = yield* counters(a)
+        expect(kept).toEqual(counted)
+        const state = yield* a.store.state(id)
+        if (round % 2 === 0) expect(state).toBeUndefined()
+        else expect(["completed", "cancelled"]).toContain(state?.status)
+      }
+      expect(
+        yield* a.sql`SELECT * FROM skein_task_questions AS q WHERE NOT EXISTS (
+        SELECT 1 FROM skein_tasks WHERE id = q.task_id)`
+      ).toEqual([])
+    }))
+
+  it.effect("one end wins", () =>
+    Effect.gen(function*() {
+      const [a, b] = yield* two
+      const { id } = yield* insert(a)
+      const ends = Array.from({ length: 12 }, (_, index) => [a, b][index % 2]!.store.finish(id, completed({ index })))
+      const won = yield* Effect.all(ends, at)
+      expect(won.filter(Boolean)).toHaveLength(1)
+      const { outcome, version } = yield* stateOf(b, id)
+      expect(outcome).toEqual({ _tag: "Result", result: { index: won.indexOf(true) } })
+      expect(version).toBe(2)
+      expect((yield* counters(a)).kept[0]).toBe("0  0 1")
+    }))
+
+  it.effect("processes that start at the same time migrate once", () =>
+    Effect.gen(function*() {
+      const client = yield* backend.database
+      const opened = yield* Effect.all([client, client, client, client], at)
+      expect(yield* opened[0]!.sql`SELECT version FROM skein_task_versions`).toEqual([{ version: 1 }])
+      const { id } = yield* insert(opened[1]!)
+      expect(yield* opened[2]!.store.state(id)).toBeDefined()
+    }))
+})

@@ -1,0 +1,295 @@
+import { expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as TestClock from "effect/testing/TestClock"
+import { all, completed, counters, each, fresh, insert, stateOf, task } from "./kit.ts"
+
+each(all, (backend) => {
+  it.effect("a new task is kept as it was given, with an id of 192 bits", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const state = yield* insert(opened)
+      expect(state.id).toMatch(/^[\w-]{32}$/)
+      expect(yield* stateOf(opened, state.id)).toEqual(state)
+      expect(state).toMatchObject({ status: "working", version: 1, questions: [], outcome: undefined, owner: "ada" })
+      const { args, caller, owner, pool, tool } = task()
+      expect(yield* opened.store.work(state.id)).toEqual({
+        ...{ id: state.id, args, caller, owner, pool, tool },
+        ...{ status: "working", said: 0 }
+      })
+      expect(state.caller).toEqual(caller)
+      expect((yield* insert(opened)).id).not.toBe(state.id)
+    }))
+
+  it.effect("what a caller is not known of stays unknown", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const caller = { revision: "2026-07-28", capabilities: {}, info: undefined, principal: undefined } as const
+      const { id } = yield* insert(opened, { caller, owner: null, ttl: null })
+      expect(yield* stateOf(opened, id)).toMatchObject({ caller, owner: null, ttl: null })
+      expect((yield* opened.store.work(id))?.caller).toStrictEqual(caller)
+    }))
+
+  it.effect("an insert is undone when what belongs to it fails", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const { sql, store } = opened
+      let id = ""
+      const failure = yield* Effect.flip(store.insert(task(), (state) => {
+        id = state.id
+        return Effect.andThen(sql`CREATE TABLE half (id INTEGER)`, Effect.fail("no"))
+      }))
+      expect(failure).toBe("no")
+      expect(yield* store.state(id)).toBeUndefined()
+      expect(yield* counters(opened)).toEqual({ kept: [], counted: [] })
+      yield* Effect.flip(sql`SELECT * FROM half`)
+    }))
+
+  it.effect("what is final stays: nothing is said, asked or ended of it", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const { store } = opened
+      for (
+        const end of [
+          completed({ content: [] }),
+          { status: "failed", outcome: { _tag: "Error", error: { code: -32603, message: "no" } }, message: "broken" },
+          { status: "cancelled", message: "not wanted" }
+        ] as const
+      ) {
+        const { id } = yield* insert(opened)
+        expect(yield* store.finish(id, end)).toBe(true)
+        const before = yield* stateOf(opened, id)
+        expect(before).toMatchObject({
+          status: end.status,
+          version: 2,
+          message: "message" in end ? end.message : undefined
+        })
+        expect(before.outcome).toEqual("outcome" in end ? end.outcome : undefined)
+        yield* TestClock.adjust(10)
+        expect(yield* store.finish(id, { status: "cancelled" })).toBe(false)
+        expect(yield* store.finish(id, completed({}))).toBe(false)
+        yield* store.say(id, "again")
+        yield* store.progress(id, { progress: 5 })
+        expect(yield* store.ask(id, { key: "k", method: "elicitation/create", params: {} })).toBeUndefined()
+        expect(yield* store.answer(id, "k", {}, () => Effect.void)).toBe(false)
+        expect(yield* stateOf(opened, id)).toEqual(before)
+      }
+      expect(yield* store.finish("A".repeat(32), { status: "cancelled" })).toBe(false)
+    }))
+
+  it.effect("the last message stays where an end says none", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const { id } = yield* insert(opened)
+      yield* opened.store.say(id, "packing")
+      yield* opened.store.finish(id, completed({}))
+      expect((yield* stateOf(opened, id)).message).toBe("packing")
+    }))
+
+  it.effect("a numbered message is said once, and never after a later one", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const { id } = yield* insert(opened)
+      yield* opened.store.say(id, "first", 1)
+      yield* opened.store.say(id, "second", 2)
+      const { version } = yield* stateOf(opened, id)
+      yield* opened.store.say(id, "first", 1)
+      yield* opened.store.say(id, "second", 2)
+      expect(yield* stateOf(opened, id)).toMatchObject({ message: "second", version })
+      expect((yield* opened.store.work(id))?.said).toBe(2)
+      yield* opened.store.say(id, "aside")
+      yield* opened.store.say(id, "third", 3)
+      expect(yield* stateOf(opened, id)).toMatchObject({ message: "third", version: version + 2 })
+    }))
+
+  it.effect("progress only grows, and is numbers", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const { id } = yield* insert(opened)
+      yield* opened.store.progress(id, { progress: 0.5, total: 3, message: "half" })
+      expect((yield* stateOf(opened, id)).progress).toEqual({ progress: 0.5, total: 3, message: "half" })
+      for (const progress of [0.5, 0.1, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
+        yield* opened.store.progress(id, { progress })
+      }
+      expect(yield* stateOf(opened, id)).toMatchObject({ progress: { progress: 0.5 }, version: 2 })
+      yield* opened.store.progress(id, { progress: 1e300, total: Number.NaN })
+      expect((yield* stateOf(opened, id)).progress).toStrictEqual({ progress: 1e300 })
+    }))
+
+  it.effect("times are those of the clock, and never go back", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      yield* TestClock.setTime(1_700_000_000_000)
+      const { id } = yield* insert(opened)
+      yield* TestClock.adjust("1 second")
+      yield* opened.store.say(id, "a")
+      expect(yield* stateOf(opened, id)).toMatchObject({ createdAt: 1_700_000_000_000, updatedAt: 1_700_000_001_000 })
+      yield* TestClock.setTime(1_600_000_000_000)
+      yield* opened.store.say(id, "by a process whose clock is late")
+      expect(yield* stateOf(opened, id)).toMatchObject({ updatedAt: 1_700_000_001_000, version: 3 })
+    }))
+
+  it.effect("lists the tasks of owners, newest first, page by page, each once", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const { store } = opened
+      const ids: Record<string, Array<string>> = { ada: [], bob: [], nobody: [] }
+      for (let index = 0; index < 24; index++) {
+        // Several in a millisecond.
+        if (index % 4 === 0) yield* TestClock.adjust(1)
+        const owner = (["ada", "bob", null] as const)[index % 3]!
+        ids[owner ?? "nobody"]!.push((yield* insert(opened, { owner })).id)
+      }
+      for (
+        const [owners, expected] of [[["ada"], ids["ada"]], [[null], ids["nobody"]], [["ada", null, "ada"], [
+          ...ids["ada"]!,
+          ...ids["nobody"]!
+        ]]] as const
+      ) {
+        const found: Array<string> = []
+        const times: Array<number> = []
+        for (let after;;) {
+          const page = yield* store.list(owners, after, 3)
+          expect(page.length).toBeLessThanOrEqual(3)
+          found.push(...page.map(({ id }) => id))
+          times.push(...page.map(({ createdAt }) => createdAt))
+          after = page.at(-1)
+          if (after === undefined) break
+        }
+        expect(found.toSorted()).toEqual(expected!.toSorted())
+        expect(times).toEqual(times.toSorted((a, b) => b - a))
+      }
+      expect(yield* store.list([], undefined, 10)).toEqual([])
+      expect(yield* store.list(["eve"], undefined, 10)).toEqual([])
+      expect(yield* store.list(["ada"], { createdAt: Number.NaN, id: "" }, 10)).toEqual([])
+      expect(yield* store.list(["ada"], undefined, 0)).toEqual([])
+    }))
+
+  it.effect("limits are counted at the insert, and say which one is reached", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const { store } = opened
+      const refused = (options: Parameters<typeof task>[0]) => {
+        let begun = false
+        const insert = store.insert(task(options), () => Effect.sync(() => void (begun = true)))
+        return Effect.map(Effect.flip(insert), ({ message, reason }) => ({ begun, message, reason }))
+      }
+      const limits = { all: { live: 3, retained: 4 }, tool: { live: 2, retained: 3 }, owner: { live: 1, retained: 2 } }
+      const first = yield* insert(opened, { limits })
+      expect(yield* refused({ limits })).toMatchObject({
+        begun: false,
+        reason: "Limit",
+        message: "No more than 1 tasks of the owner may run at a time"
+      })
+      yield* insert(opened, { limits, owner: "bob" })
+      expect((yield* refused({ limits, owner: "cyd" })).message).toContain(`2 tasks of the tool "report" may run`)
+      yield* insert(opened, { limits, owner: "cyd", tool: "other" })
+      expect((yield* refused({ limits, owner: "dan", tool: "third" })).message).toContain("3 tasks in all may run")
+      yield* store.finish(first.id, { status: "cancelled" })
+      const second = yield* insert(opened, { limits })
+      yield* store.finish(second.id, { status: "cancelled" })
+      expect((yield* refused({ limits: { ...limits, all: {}, tool: {} } })).message).toContain(
+        "2 tasks of the owner are kept"
+      )
+      expect((yield* refused({ limits: { ...limits, all: {} }, owner: "dan" })).message).toContain(
+        `3 tasks of the tool "report" are kept`
+      )
+      expect((yield* refused({ limits, owner: "dan", tool: "third" })).message).toContain("4 tasks in all are kept")
+      yield* store.remove(first.id, Effect.void)
+      yield* insert(opened, { limits })
+      const { counted, kept } = yield* counters(opened)
+      expect(kept).toEqual(counted)
+      expect((yield* refused({ limits: { all: {}, tool: {}, owner: { live: 0 } }, owner: "new", tool: "new" })).message)
+        .toContain("0 tasks of the owner")
+    }))
+
+  it.effect("what nobody owns is counted too", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const limits = { all: {}, tool: {}, owner: { live: 1 } }
+      yield* insert(opened, { limits, owner: null })
+      const error = yield* Effect.flip(insert(opened, { limits, owner: null }))
+      expect(error).toMatchObject({
+        reason: "Limit",
+        message: "No more than 1 tasks that belong to nobody may run at a time"
+      })
+      yield* insert(opened, { limits, owner: "" })
+    }))
+
+  it.effect("an expired task is not there any more, swept or not", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const { store } = opened
+      const { id } = yield* insert(opened, { ttl: 1000 })
+      const forever = yield* insert(opened, { ttl: null })
+      yield* store.ask(id, { key: "k", method: "elicitation/create", params: {} })
+      expect(yield* store.nextExpiry).toBe(1000)
+      yield* TestClock.adjust(999)
+      expect(yield* store.expired(10)).toEqual([])
+      expect((yield* stateOf(opened, id)).questions).toHaveLength(1)
+      yield* TestClock.adjust(1)
+      expect(yield* store.state(id)).toBeUndefined()
+      expect((yield* store.list(["ada"], undefined, 10)).map(({ id }) => id)).toEqual([forever.id])
+      expect(yield* store.answer(id, "k", {}, () => Effect.void)).toBe(false)
+      expect(yield* store.expired(10)).toEqual([{ id, pool: "default", status: "input_required", expiresAt: 1000 }])
+      // It is ended and undone before it is forgotten.
+      expect(yield* store.work(id)).toMatchObject({ id, status: "input_required" })
+      expect(yield* store.finish(id, { status: "cancelled" })).toBe(true)
+      expect(yield* store.nextExpiry).toBe(1000)
+      yield* store.remove(id, Effect.void)
+      expect(yield* store.work(id)).toBeUndefined()
+      expect(yield* store.nextExpiry).toBeUndefined()
+      expect((yield* counters(opened)).kept).toEqual(["0  1 1", "1 report 1 1", "2 =ada 1 1"])
+    }))
+
+  it.effect("the expired come page by page, the longest expired first", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const ids: Array<string> = []
+      for (const ttl of [30, 10, 20, 10, 10]) ids.push((yield* insert(opened, { ttl })).id)
+      yield* TestClock.adjust(25)
+      const first = yield* opened.store.expired(2)
+      const second = yield* opened.store.expired(2, first[1])
+      expect([...first, ...second].map(({ expiresAt }) => expiresAt)).toEqual([10, 10, 10, 20])
+      expect(new Set([...first, ...second].map(({ id }) => id))).toEqual(new Set(ids.slice(1)))
+      expect(yield* opened.store.expired(2, second[1])).toEqual([])
+    }))
+
+  it.effect("a task is removed with its questions, or not at all", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const { sql, store } = opened
+      const { id } = yield* insert(opened)
+      yield* store.ask(id, { key: "k", method: "elicitation/create", params: {} })
+      expect(yield* Effect.flip(store.remove(id, Effect.fail("no")))).toBe("no")
+      expect((yield* stateOf(opened, id)).questions).toHaveLength(1)
+      expect((yield* counters(opened)).kept).toEqual(["0  1 1", "1 report 1 1", "2 =ada 1 1"])
+      yield* store.remove(id, Effect.void)
+      expect(yield* store.state(id)).toBeUndefined()
+      expect(yield* sql`SELECT * FROM skein_task_questions`).toEqual([])
+      // What nothing is counted in leaves no row, or each visitor would leave one for ever.
+      expect(yield* sql`SELECT name FROM skein_task_counts WHERE kind > 0`).toEqual([])
+      yield* store.remove(id, Effect.void)
+      expect((yield* counters(opened)).kept).toEqual([])
+    }))
+
+  it.effect("a sweep sees each task that rests, page by page, until it is settled", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const { store } = opened
+      const ids: Array<string> = []
+      for (let index = 0; index < 5; index++) ids.push((yield* insert(opened)).id)
+      expect(yield* store.unsettled(100, 10)).toEqual([])
+      yield* TestClock.adjust(100)
+      yield* store.say(ids[0]!, "busy")
+      const first = yield* store.unsettled(100, 3)
+      const second = yield* store.unsettled(100, 3, first.at(-1))
+      expect([...first, ...second].map(({ id }) => id)).toEqual(ids.slice(1).toSorted())
+      yield* store.finish(ids[1]!, completed({}))
+      yield* store.finish(ids[2]!, { status: "cancelled" })
+      // What is not over cannot be settled.
+      yield* store.settle(ids[1]!)
+      yield* store.settle([ids[2]!, ids[3]!, "'; --"])
+      yield* TestClock.adjust(100)
+      expect((yield* store.unsettled(100, 10)).map(({ id }) => id)).toEqual([ids[0]!, ...ids.slice(3)].toSorted())
+    }))
+})

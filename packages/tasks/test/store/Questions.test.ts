@@ -1,0 +1,125 @@
+import { expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as TestClock from "effect/testing/TestClock"
+import type { Swept } from "../../src/internal/store.ts"
+import { all, completed, each, fresh, insert, question, stateOf } from "./kit.ts"
+
+const nothing = () => Effect.void
+
+each(all, (backend) => {
+  it.effect("a question is asked once, and makes its task wait", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const { store } = opened
+      const { id } = yield* insert(opened)
+      expect(yield* store.ask(id, question("a"))).toBeUndefined()
+      expect(yield* store.ask(id, question("b", undefined))).toBeUndefined()
+      const asked = yield* stateOf(opened, id)
+      expect(asked).toMatchObject({ status: "input_required", version: 3 })
+      expect(asked.questions).toStrictEqual([question("a"), question("b", undefined)])
+      // A replay asks again.
+      expect(yield* store.ask(id, question("a"))).toBeUndefined()
+      expect(yield* stateOf(opened, id)).toEqual(asked)
+      // Listings are without them.
+      expect((yield* store.list(["ada"], undefined, 1))[0]).toMatchObject({ status: "input_required", questions: [] })
+    }))
+
+  it.effect("the first answer wins; with the last one the task works again", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const { store } = opened
+      const { id } = yield* insert(opened, { pool: "gpu", ttl: 1000 })
+      yield* store.ask(id, question("a"))
+      yield* store.ask(id, question("b"))
+      const told: Array<Swept> = []
+      const tell = (task: Swept) => Effect.sync(() => void told.push(task))
+      expect(yield* store.answer(id, "a", { action: "accept", content: { n: 1 } }, tell)).toBe(true)
+      expect(yield* stateOf(opened, id)).toMatchObject({ status: "input_required", questions: [question("b")] })
+      expect(yield* store.answer(id, "a", { action: "decline" }, tell)).toBe(false)
+      expect(yield* store.answer(id, "z", {}, tell)).toBe(false)
+      expect(yield* store.answer(id, "b", { action: "cancel" }, tell)).toBe(true)
+      expect(yield* stateOf(opened, id)).toMatchObject({ status: "working", questions: [], version: 5 })
+      expect(told).toEqual([
+        { id, pool: "gpu", status: "input_required", expiresAt: 1000 },
+        { id, pool: "gpu", status: "working", expiresAt: 1000 }
+      ])
+      expect(yield* store.ask(id, question("a"))).toEqual({ action: "accept", content: { n: 1 } })
+      expect(yield* store.ask(id, question("b"))).toEqual({ action: "cancel" })
+      expect((yield* stateOf(opened, id)).version).toBe(5)
+    }))
+
+  it.effect("an answer is undone when what belongs to it fails", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const { store } = opened
+      const { id } = yield* insert(opened)
+      yield* store.ask(id, question("a"))
+      const before = yield* stateOf(opened, id)
+      expect(yield* Effect.flip(store.answer(id, "a", {}, () => Effect.fail("no")))).toBe("no")
+      expect(yield* stateOf(opened, id)).toEqual(before)
+      expect(yield* store.answer(id, "a", { yes: true }, nothing)).toBe(true)
+    }))
+
+  it.effect("a withdrawn question is not open, and its key stays taken", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const { store } = opened
+      const { id } = yield* insert(opened)
+      yield* store.ask(id, question("a"))
+      yield* store.ask(id, question("b"))
+      yield* store.withdraw(id, "a")
+      expect(yield* stateOf(opened, id)).toMatchObject({ status: "input_required", questions: [question("b")] })
+      yield* store.withdraw(id, "a")
+      yield* store.withdraw(id, "z")
+      expect((yield* stateOf(opened, id)).version).toBe(4)
+      yield* store.withdraw(id, "b")
+      expect(yield* stateOf(opened, id)).toMatchObject({ status: "working", version: 5 })
+      expect(yield* store.answer(id, "a", {}, nothing)).toBe(false)
+      expect(yield* store.ask(id, question("a"))).toBeUndefined()
+      expect(yield* stateOf(opened, id)).toMatchObject({ status: "working", version: 5 })
+    }))
+
+  it.effect("a question can be withdrawn when the task's time is over", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const { id } = yield* insert(opened, { ttl: 10 })
+      yield* opened.store.ask(id, question("a"))
+      yield* TestClock.adjust(10)
+      yield* opened.store.withdraw(id, "a")
+      expect((yield* opened.store.work(id))?.status).toBe("working")
+    }))
+
+  it.effect("a task that ends has no open questions, and its answers stay for what is undone", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const { store } = opened
+      for (const end of [{ status: "cancelled" } as const, completed({})]) {
+        const { id } = yield* insert(opened)
+        yield* store.ask(id, question("a"))
+        yield* store.ask(id, question("b"))
+        yield* store.answer(id, "a", { action: "accept" }, nothing)
+        yield* store.finish(id, end)
+        const over = yield* stateOf(opened, id)
+        expect(over).toMatchObject({ status: end.status, questions: [] })
+        expect(yield* store.answer(id, "b", {}, nothing)).toBe(false)
+        yield* store.withdraw(id, "b")
+        expect(yield* store.ask(id, question("a"))).toEqual({ action: "accept" })
+        expect(yield* store.ask(id, question("b"))).toBeUndefined()
+        expect(yield* store.ask(id, question("c"))).toBeUndefined()
+        expect(yield* stateOf(opened, id)).toEqual(over)
+      }
+    }))
+
+  it.effect("several fibers ask at once", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const { id } = yield* insert(opened)
+      const keys = Array.from({ length: 20 }, (_, index) => `k${index % 10}`)
+      yield* Effect.forEach(keys, (key) => opened.store.ask(id, question(key)), { concurrency: "unbounded" })
+      const { questions, version } = yield* stateOf(opened, id)
+      expect(questions.map(({ key }) => key).toSorted()).toEqual(keys.slice(0, 10).toSorted())
+      expect(version).toBe(11)
+      yield* Effect.forEach(keys, (key) => opened.store.answer(id, key, {}, nothing), { concurrency: "unbounded" })
+      expect(yield* stateOf(opened, id)).toMatchObject({ status: "working", version: 21 })
+    }))
+})

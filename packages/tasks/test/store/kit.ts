@@ -1,0 +1,145 @@
+/**
+ * The stores that are tested, each on a database of its own, and what tests put into them.
+ */
+import { describe } from "@effect/vitest"
+import * as PgClient from "@skein/sql/PgClient"
+import * as SqliteClient from "@skein/sql/SqliteClient"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as SqlClient from "effect/sql/SqlClient"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll } from "vitest"
+import { type Postgres, required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
+import * as PgStore from "../../src/internal/pgStore.ts"
+import * as SqlStore from "../../src/internal/sqlStore.ts"
+import { TaskStore } from "../../src/internal/store.ts"
+import type { NewTask, State } from "../../src/TaskState.ts"
+
+/** A client of a database, and a store on it. */
+export interface Opened {
+  readonly store: TaskStore["Service"]
+  readonly sql: SqlClient.SqlClient
+}
+
+export interface Backend {
+  readonly name: "SQLite in memory" | "SQLite in a file" | "PostgreSQL"
+  /** A database of its own; each use of what it gives is a client more, where there may be several. */
+  readonly database: Effect.Effect<Effect.Effect<Opened, unknown, Scope.Scope>, unknown, Scope.Scope>
+}
+
+let postgres: Promise<Postgres> | undefined
+export const server = (): Promise<Postgres> => postgres ??= startPostgres()
+
+const open = <E>(layer: Layer.Layer<TaskStore | SqlClient.SqlClient, E>): Effect.Effect<Opened, E, Scope.Scope> =>
+  Effect.map(
+    Effect.flatMap(Effect.scope, (scope) => Layer.buildWithScope(layer, scope)),
+    (context) => ({ store: Context.get(context, TaskStore), sql: Context.get(context, SqlClient.SqlClient) })
+  )
+
+const sqlite = (filename: string) => open(SqlStore.layer().pipe(Layer.provideMerge(SqliteClient.layer({ filename }))))
+
+export const memory: Backend = {
+  name: "SQLite in memory",
+  database: Effect.sync(() => sqlite(":memory:"))
+}
+
+export const file: Backend = {
+  name: "SQLite in a file",
+  database: Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => mkdtempSync(join(tmpdir(), "skein-tasks-"))),
+      (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+    ),
+    (folder) => sqlite(join(folder, "tasks.db"))
+  )
+}
+
+export const pg: Backend = {
+  name: "PostgreSQL",
+  database: Effect.map(
+    Effect.promise(async () => (await server()).createDatabase()),
+    (url) => open(PgStore.layer.pipe(Layer.provideMerge(PgClient.layer({ url }))))
+  )
+}
+
+/** A client of a database of its own. */
+export const fresh = (backend: Backend): Effect.Effect<Opened, unknown, Scope.Scope> => Effect.flatten(backend.database)
+
+/** The same tests for these stores. PostgreSQL is left out where it cannot run, which `CI` does not allow. */
+export const each = (backends: ReadonlyArray<Backend>, tests: (backend: Backend) => void): void => {
+  for (const backend of backends) {
+    const absent = backend === pg && unavailable !== undefined && !required
+    describe.skipIf(absent)(absent ? `${backend.name} (${unavailable})` : backend.name, () => tests(backend))
+  }
+  afterAll(async () => {
+    await (await postgres)?.stop()
+    postgres = undefined
+  })
+}
+
+export const all: ReadonlyArray<Backend> = [memory, file, pg]
+
+/** A task without bounds, that lives for an hour. */
+export const task = (options: Partial<NewTask> = {}): NewTask => ({
+  tool: "report",
+  args: { year: 2026 },
+  pool: "default",
+  owner: "ada",
+  caller: {
+    revision: "2025-11-25",
+    capabilities: { elicitation: {} },
+    info: { name: "test", version: "1" },
+    principal: { id: "ada" }
+  },
+  ttl: 3_600_000,
+  pollInterval: 1000,
+  limits: { all: {}, owner: {}, tool: {} },
+  ...options
+})
+
+/** Inserts a task that nothing else begins with. */
+export const insert = ({ store }: Opened, options: Partial<NewTask> = {}) =>
+  store.insert(task(options), () => Effect.void)
+
+/** A task that must be there. */
+export const stateOf = ({ store }: Opened, id: string): Effect.Effect<State, unknown> =>
+  Effect.flatMap(store.state(id), (state) => state === undefined ? Effect.die(`no task ${id}`) : Effect.succeed(state))
+
+export const completed = (result: Record<string, unknown>) =>
+  ({ status: "completed", outcome: { _tag: "Result", result } }) as const
+
+export const question = (key: string, params: Record<string, unknown> | undefined = { message: `${key}?` }) => ({
+  key,
+  method: "elicitation/create",
+  params
+})
+
+export interface Count {
+  readonly kind: number
+  readonly name: string
+  readonly live: number
+  readonly retained: number
+}
+
+/** The counters as they are, and as they would be counted from the rows. */
+export const counters = ({ sql }: Opened) => {
+  const numbers = (rows: ReadonlyArray<object>) =>
+    (rows as ReadonlyArray<Count>).map(({ kind, live, name, retained }) =>
+      `${kind} ${name} ${Number(live)} ${Number(retained)}`
+    ).sort()
+  const counted = (kind: number, name: string) =>
+    `SELECT ${kind} AS kind, ${name} AS name, COUNT(*) AS retained,
+       SUM(CASE WHEN status IN ('working', 'input_required') THEN 1 ELSE 0 END) AS live
+     FROM skein_tasks GROUP BY ${name === "''" ? "1" : name} HAVING COUNT(*) > 0`
+  return Effect.all({
+    kept: Effect.map(sql.unsafe("SELECT * FROM skein_task_counts WHERE retained <> 0 OR live <> 0"), numbers),
+    counted: Effect.map(
+      sql.unsafe([counted(0, "''"), counted(1, "tool"), counted(2, "owner")].join(" UNION ALL ")),
+      numbers
+    )
+  })
+}
