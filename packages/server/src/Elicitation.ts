@@ -45,8 +45,10 @@ import * as Schema from "effect/Schema"
 import type { AskError } from "./AskError.ts"
 import { clip, maxProblem, quoted } from "./internal/clip.ts"
 import { formOf } from "./internal/formSchema.ts"
-import { ask, refuse } from "./internal/question.ts"
+import { ask, refuse, type TaskOptions } from "./internal/question.ts"
 import { sessionOf } from "./internal/session.ts"
+
+export type { TaskOptions }
 
 /** How the user is asked. */
 export interface Options extends CallOptions {
@@ -66,6 +68,13 @@ export interface Options extends CallOptions {
    * client comes back, and at most for the `timeToLive` of `RequestState`, after which it need not come back at all.
    */
   readonly timeout?: Duration.Input | undefined
+  /**
+   * In a session of 2025-11-25: asks for the answer as a task, where the client takes such questions, and as always where it does not
+   * and in the other revisions. No request is open while the user thinks; the client is asked again and again, as often as it wishes,
+   * whether there is an answer. With a `ttl` that is how long to wait, where `timeout` does not say. What is asked for in vain is
+   * cancelled.
+   */
+  readonly task?: TaskOptions | undefined
 }
 
 /** What the user did: agreed (and entered `A`), said no, or dismissed the question. */

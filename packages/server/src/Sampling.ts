@@ -22,7 +22,9 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { AskError } from "./AskError.ts"
 import * as Content from "./Content.ts"
-import { ask } from "./internal/question.ts"
+import { ask, type TaskOptions } from "./internal/question.ts"
+
+export type { TaskOptions }
 
 /** One block of what is said to a model, or by it: made by `Content`, or a use of a tool, or its result. */
 export type Block = Wire.SamplingMessageContentBlock
@@ -45,6 +47,8 @@ export interface Options extends CallOptions {
   readonly key?: string | undefined
   /** How long to wait: 10 minutes by default, since a human may be in the loop. See `Elicitation.Options`. */
   readonly timeout?: Duration.Input | undefined
+  /** Asks for the answer as a task, in 2025-11-25. See `Elicitation.Options`. */
+  readonly task?: TaskOptions | undefined
 }
 
 /** What the model answered. Its content is a list here, also where the client sent a single block. */

@@ -9,10 +9,23 @@ import type { Revision } from "@skein/protocol/Revision"
 import { type CallOptions, type Exchange, McpRequest } from "@skein/runtime/Exchange"
 import type { RequestError } from "@skein/runtime/RequestError"
 import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { AskError, type Reason } from "../AskError.ts"
 import { InOnce } from "./onces.ts"
+import { sessionOf } from "./session.ts"
+
+/** How a question is asked as a task. */
+export interface TaskOptions {
+  /** How long the client should keep the task from its creation: the `timeout` of the question by default. */
+  readonly ttl?: Duration.Input | undefined
+}
+
+/** How a question may be asked. */
+export interface Options extends CallOptions {
+  readonly task?: TaskOptions | undefined
+}
 
 /** What is asked. */
 export interface Question<P, R> {
@@ -78,10 +91,29 @@ const write = <P, R>(
     : refuse(name, revision, "InvalidQuestion", `${name} cannot be asked so: ${read.failure}`)
 }
 
+/** Asks as a task, if that is wished and the client takes it. Nothing of it is loaded before. */
+const asTask = (
+  exchange: Exchange,
+  method: Method.AnyRequest,
+  params: JsonObject,
+  { task, timeout, ...options }: Options
+): ReturnType<Exchange["request"]> | undefined => {
+  const { capabilities, revision } = exchange.caller
+  if (task === undefined || revision !== "2025-11-25") return undefined
+  // There is none where what asks is a task of this side's own.
+  const session = sessionOf(exchange.caller)
+  if (session === undefined || !Method.has(capabilities, Method.taskCapability(method), revision)) return undefined
+  const atMost = timeout ?? task.ttl ?? exchange.patience ?? Infinity
+  return Effect.flatMap(
+    Effect.promise(() => import("./asTask.ts")),
+    ({ ask }) => ask(exchange, session, method, params, atMost, task.ttl, options)
+  )
+}
+
 /** Asks, and reads the answer; with the patience that a question to a human needs, where it says nothing of its own. */
 export const ask = <P, R>(
   question: Question<P, R>,
-  options: CallOptions | undefined,
+  options: Options | undefined,
   human = false
 ): Effect.Effect<R, AskError, McpRequest> =>
   Effect.withFiber((fiber) => {
@@ -98,7 +130,10 @@ export const ask = <P, R>(
       const given = Object.keys(params).length === 0 ? undefined : params
       const timeout = options?.timeout ?? (human ? exchange.patience : undefined)
       const timed = timeout === undefined ? options : { ...options, timeout }
-      return Effect.matchEffect(exchange.request(method.name, given, timed), {
+      const asked = options?.task === undefined
+        ? undefined
+        : asTask(exchange, method as Method.AnyRequest, params, options)
+      return Effect.matchEffect(asked ?? exchange.request(method.name, given, timed), {
         onFailure: (error) => Effect.fail(unanswered(error, method.name, revision)),
         onSuccess: (answer) => {
           const result = Codec.decodeResult(method, revision, answer)

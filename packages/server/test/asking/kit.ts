@@ -52,7 +52,10 @@ export const capabilitiesOf = (revision: Revision.Revision): JsonRpc.JsonObject 
 const requests: { readonly [method: string]: string } = {
   "elicitation/create": "ElicitRequest",
   "sampling/createMessage": "CreateMessageRequest",
-  "roots/list": "ListRootsRequest"
+  "roots/list": "ListRootsRequest",
+  "tasks/get": "GetTaskRequest",
+  "tasks/result": "GetTaskPayloadRequest",
+  "tasks/cancel": "CancelTaskRequest"
 }
 
 /** Throws what the official schema has against a value. */
