@@ -7,9 +7,9 @@ import { RequestError } from "@skein/runtime/RequestError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { fingerprint, patiently } from "./host.ts"
+import { misplaced } from "./places.ts"
 import type { Run } from "./run.ts"
 import { clockOf } from "./sleeping.ts"
-import { misplaced } from "./steps.ts"
 import { answered } from "./workflow.ts"
 
 /** JSON in one form: the same text for the same value, whatever order its members came in. */

@@ -37,12 +37,18 @@ export const settings = ({ pollInterval, terminationTimeout }: Options) =>
     simulateRemoteSerialization: false
   }) as const
 
-/** Its one runner has everything, and nobody to share it with: few shards, and no locks. */
+/** Its one runner has everything, and nobody to share it with: few shards, locks that are none, and nobody to look out for. */
 export const single = (options: Options): Layer.Layer<Cluster, never, SqlClient.SqlClient | Digest> =>
   ClusterWorkflowEngine.layer.pipe(
     Layer.provideMerge(Sharding.layer),
     Layer.provide(Runners.layerNoop),
     Layer.provideMerge(SqlMessageStorage.layer),
     Layer.provide([RunnerStorage.layerMemory, RunnerHealth.layerNoop]),
-    Layer.provide(ShardingConfig.layer({ ...settings(options), shardsPerGroup: 8 }))
+    Layer.provide(ShardingConfig.layer({
+      ...settings(options),
+      shardsPerGroup: 8,
+      shardLockRefreshInterval: "1 day",
+      shardLockExpiration: "3 days",
+      refreshAssignmentsInterval: "1 hour"
+    }))
   )

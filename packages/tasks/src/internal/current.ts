@@ -1,15 +1,16 @@
 /**
  * What a run gives to its handler.
  */
-import * as Context from "effect/Context"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { CurrentTask, Undoing } from "../CurrentTask.ts"
 import { ask } from "./asking.ts"
 import { TaskExchange } from "./exchange.ts"
 import { patiently } from "./host.ts"
+import { misplaced } from "./places.ts"
 import { InStep, type Run } from "./run.ts"
 import { sleep } from "./sleeping.ts"
-import { misplaced, once, step } from "./steps.ts"
+import { once, step } from "./steps.ts"
 
 /** The task, for `Step`. */
 export const currentOf = (run: Run): CurrentTask["Service"] => ({

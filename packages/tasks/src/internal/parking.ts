@@ -5,106 +5,108 @@
  * The engine lets the arrival of what a run awaits interrupt the run, steps and all. So what is waited for is only named to the
  * engine when the run is about to be suspended; while steps still run beside it, it is looked at from time to time.
  */
+import type * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import * as Workflow from "effect/workflow/Workflow"
-import type { Run, Within } from "./run.ts"
+import type { WorkflowEngine, WorkflowInstance } from "effect/workflow/WorkflowEngine"
 
-/** What one fiber waits for. */
-export interface Parked {
-  /** The deferreds that tell when there is something to look at. */
-  readonly names: ReadonlyArray<string>
-  /** Looks: how the wait ends, if it does. */
-  readonly look: Effect.Effect<Effect.Effect<unknown, unknown> | undefined>
-  readonly resume: (effect: Effect.Effect<unknown, unknown>) => void
+type Within = WorkflowEngine | WorkflowInstance
+
+/** What is parked: a run. */
+export interface Parkable {
+  readonly host: { readonly pollInterval: number }
+  readonly instance: WorkflowInstance["Service"]
+  readonly context: Context.Context<Within>
+  readonly scope: Scope.Scope
+  readonly suspend: Effect.Effect<never>
 }
 
 /** See the module's text. */
-export class Parking {
-  readonly #run: Run
-  readonly #parked = new Set<Parked>()
-  #attended = false
-
-  constructor(run: Run) {
-    this.#run = run
-  }
-
-  /** Waits until a look gives how the wait ends. */
-  wait<A, E>(
+export interface Parking {
+  /** Waits until a look gives how the wait ends. `names` are the deferreds that tell when there is something to look at. */
+  readonly wait: <A, E>(
     names: ReadonlyArray<string>,
     look: Effect.Effect<Effect.Effect<A, E> | undefined>
-  ): Effect.Effect<A, E> {
-    return Effect.suspend(() => {
-      let parked: Parked
-      const wait = Effect.callback<A, E>((resume) => {
-        parked = { names, look, resume: resume as Parked["resume"] }
-        this.#parked.add(parked)
-        return Effect.sync(() => void this.#parked.delete(parked))
-      })
-      return Effect.andThen(this.#attend, wait)
-    })
-  }
+  ) => Effect.Effect<A, E>
+}
 
-  readonly #attend: Effect.Effect<void> = Effect.suspend(() => {
-    if (this.#attended) return Effect.void
-    this.#attended = true
-    const { context, scope } = this.#run
-    return Effect.asVoid(Effect.forkIn(Effect.setContext(this.#watch, context), scope))
-  })
+/** What one fiber waits for. */
+interface Parked {
+  readonly names: ReadonlyArray<string>
+  readonly look: Effect.Effect<Effect.Effect<unknown, unknown> | undefined>
+  readonly end: Deferred.Deferred<unknown, unknown>
+}
 
-  readonly #watch: Effect.Effect<void, never, Within> = Effect.gen({ self: this }, function*() {
-    const { host } = this.#run
-    while (true) {
-      const quiet = yield* Effect.raceFirst(
-        Effect.as(idle, true),
-        Effect.as(Effect.sleep(host.pollInterval), false)
-      )
-      if (this.#parked.size === 0) break
-      if (!quiet) {
-        yield* this.#look
-        continue
-      }
-      const names = this.#name()
-      if (!(yield* this.#look)) return yield* this.#suspend
-      this.#unname(names)
-    }
-    this.#attended = false
-  })
+/** The parking of a run. */
+export const makeParking = (run: Parkable): Parking => {
+  const all = new Set<Parked>()
+  let attended = false
 
-  /** Whether something has come. */
-  readonly #look: Effect.Effect<boolean> = Effect.gen({ self: this }, function*() {
-    let come = false
-    for (const parked of [...this.#parked]) {
-      const end = yield* parked.look
-      if (end === undefined) continue
-      come = true
-      this.#parked.delete(parked)
-      parked.resume(end)
-    }
-    return come
-  })
-
-  readonly #suspend: Effect.Effect<void> = Effect.suspend(() => {
-    const parked = [...this.#parked]
-    const { suspend } = this.#run
-    // The fibers are children of the root, but for those that nobody waits for.
-    for (const { resume } of parked) resume(suspend)
-    return suspend
-  })
-
-  #name(): ReadonlyArray<string> {
-    const { awaitedDeferreds } = this.#run.instance
-    const names = [...this.#parked].flatMap(({ names }) => names)
+  const tell = (): ReadonlyArray<string> => {
+    const { awaitedDeferreds } = run.instance
+    const names = [...all].flatMap(({ names }) => names)
     for (const name of names) awaitedDeferreds.set(name, (awaitedDeferreds.get(name) ?? 0) + 1)
     return names
   }
 
-  #unname(names: ReadonlyArray<string>): void {
-    const { awaitedDeferreds } = this.#run.instance
+  const untell = (names: ReadonlyArray<string>): void => {
+    const { awaitedDeferreds } = run.instance
     for (const name of names) {
       const count = awaitedDeferreds.get(name) ?? 0
       if (count > 1) awaitedDeferreds.set(name, count - 1)
       else awaitedDeferreds.delete(name)
     }
+  }
+
+  /** Whether something has come. */
+  const look = Effect.gen(function*() {
+    let come = false
+    for (const parked of all) {
+      const end = yield* parked.look
+      if (end === undefined) continue
+      come = true
+      all.delete(parked)
+      Deferred.doneUnsafe(parked.end, end)
+    }
+    return come
+  })
+
+  /** The fibers are children of the run's root, but for those that nobody waits for. */
+  const suspend = Effect.suspend(() => {
+    for (const { end } of all) Deferred.doneUnsafe(end, run.suspend)
+    return run.suspend
+  })
+
+  const watch = Effect.gen(function*() {
+    while (all.size > 0) {
+      const quiet = yield* Effect.raceFirst(
+        Effect.as(idle, true),
+        Effect.as(Effect.sleep(run.host.pollInterval), false)
+      )
+      const names = quiet ? tell() : []
+      const come = yield* look
+      if (quiet && !come && all.size > 0) return yield* suspend
+      untell(names)
+    }
+    attended = false
+  })
+
+  const attend = Effect.suspend(() => {
+    if (attended) return Effect.void
+    attended = true
+    return Effect.asVoid(Effect.forkIn(Effect.setContext(watch, run.context), run.scope))
+  })
+
+  return {
+    wait: <A, E>(names: ReadonlyArray<string>, look: Effect.Effect<Effect.Effect<A, E> | undefined>) =>
+      Effect.suspend(() => {
+        const end = Deferred.makeUnsafe<A, E>()
+        const parked: Parked = { names, look, end: end as Parked["end"] }
+        all.add(parked)
+        return Effect.ensuring(Effect.andThen(attend, Deferred.await(end)), Effect.sync(() => all.delete(parked)))
+      })
   }
 }
 

@@ -2,18 +2,27 @@
  * Progress of a task, on its way to the row: not more often than its readers can make use of, and the last one always.
  */
 import type { Progress } from "@skein/runtime/Exchange"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import { patiently } from "./host.ts"
-import type { Run } from "./run.ts"
+import type * as Scope from "effect/Scope"
+import { type Host, patiently } from "./host.ts"
+
+/** What gets on: a run. */
+export interface Progressive {
+  readonly host: Pick<Host, "store" | "progressInterval">
+  readonly work: { readonly id: string }
+  readonly context: Context.Context<never>
+  readonly scope: Scope.Scope
+}
 
 /** See the module's text. */
 export class Progressing {
-  readonly #run: Run
+  readonly #run: Progressive
   #last = -Infinity
   #pending: Progress | undefined = undefined
   #writing = false
 
-  constructor(run: Run) {
+  constructor(run: Progressive) {
     this.#run = run
   }
 

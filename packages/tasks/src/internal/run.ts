@@ -4,7 +4,7 @@
 import * as ClusterSchema from "effect/cluster/ClusterSchema"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
+import type * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -15,7 +15,7 @@ import type { WorkflowEngine, WorkflowInstance } from "effect/workflow/WorkflowE
 import type { Undoing } from "../CurrentTask.ts"
 import type { Handlers } from "../TaskEngine.ts"
 import type { Host } from "./host.ts"
-import { Parking } from "./parking.ts"
+import { makeParking, type Parking } from "./parking.ts"
 import { Progressing } from "./progressing.ts"
 import type { Work } from "./store.ts"
 import type { Tenant } from "./workers.ts"
@@ -73,7 +73,7 @@ export class Run implements Tenant {
     this.context = options.context
     this.scope = options.scope
     this.owner = options.owner
-    this.parking = new Parking(this)
+    this.parking = makeParking(this)
     this.progressing = new Progressing(this)
   }
 

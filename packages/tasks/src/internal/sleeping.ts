@@ -7,8 +7,8 @@ import * as Option from "effect/Option"
 import * as DurableClock from "effect/workflow/DurableClock"
 import { WorkflowInstance } from "effect/workflow/WorkflowEngine"
 import { shortPause } from "./host.ts"
+import { misplaced, take } from "./places.ts"
 import type { Run } from "./run.ts"
-import { misplaced, take } from "./steps.ts"
 import { TaskRun } from "./workflow.ts"
 
 /** A clock of the engine. */

@@ -12,6 +12,7 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type { StepOptions } from "../CurrentTask.ts"
 import { fingerprint, patiently, shortPause } from "./host.ts"
+import { misplaced, take } from "./places.ts"
 import { InStep, type Run } from "./run.ts"
 import { sleepUntil } from "./sleeping.ts"
 
@@ -77,24 +78,6 @@ const codecOf = <A, E>(name: string, { error, success }: StepOptions<A, E>): Cod
       return Effect.map(read(errors, remembered.e), (error) => ({ _tag: "Failure", error, at: remembered.at }))
     }
   }
-}
-
-/** What is wrong with a part of a task where it stands; `undefined` where it may stand there. */
-export const misplaced = (fiber: Fiber.Fiber<unknown, unknown>, what: string): Effect.Effect<never> | undefined => {
-  const within = fiber.getRef(InStep)
-  return within === undefined
-    ? undefined
-    : Effect.die(new Error(`${what} inside of step "${within}": it belongs before it or after it`))
-}
-
-/** Takes a name; a defect where it is taken. */
-export const take = (run: Run, kind: string, name: string): Effect.Effect<never> | undefined => {
-  const full = `${kind}/${name}`
-  if (run.names.has(full)) {
-    return Effect.die(new Error(`Two of this task have the name "${name}": give each ${kind} its own`))
-  }
-  run.names.add(full)
-  return undefined
 }
 
 /** See `Step.run`. */
