@@ -29,32 +29,41 @@ export const results: { readonly [method: string]: string } = {
   "subscriptions/listen": "SubscriptionsListenResult"
 }
 
-/** The same for the tasks of 2025-11-25. */
-const legacyTasks: { readonly [method: string]: string } = {
-  "tasks/get": "GetTaskResult",
-  "tasks/result": "GetTaskPayloadResult",
-  "tasks/list": "ListTasksResult",
-  "tasks/cancel": "CancelTaskResult"
-}
-
-const definitionOfResult = (revision: Revision.Revision, method: string, result: Json): string | undefined => {
-  if (revision !== "2025-11-25") return results[method]
-  return method === "tools/call" && "task" in result && !("content" in result)
-    ? "CreateTaskResult"
-    : legacyTasks[method] ?? results[method]
-}
-
-/** The results of tasks: those of 2025-11-25, and those of the extension, which has a schema of its own. */
-const taskResults: { readonly [method: string]: { readonly [era: string]: string } } = {
-  "tasks/get": { session: "GetTaskResult", request: "GetTaskResult" },
-  "tasks/result": { session: "GetTaskPayloadResult" },
-  "tasks/list": { session: "ListTasksResult" },
-  "tasks/cancel": { session: "CancelTaskResult", request: "CancelTaskResult" },
-  "tasks/update": { request: "UpdateTaskResult" }
+/** The same for tasks: those of 2025-11-25, and those of the extension, which has a schema of its own. */
+const ofTasks: { readonly [document: string]: { readonly [method: string]: string } } = {
+  "2025-11-25": {
+    "tasks/get": "GetTaskResult",
+    "tasks/result": "GetTaskPayloadResult",
+    "tasks/list": "ListTasksResult",
+    "tasks/cancel": "CancelTaskResult"
+  },
+  tasks: {
+    "tasks/get": "GetTaskResult",
+    "tasks/update": "UpdateTaskResult",
+    "tasks/cancel": "CancelTaskResult"
+  }
 }
 
 /** Whether these tests know what a method is answered with. */
-export const knows = (method: string): boolean => method in results || method in taskResults
+export const knows = (method: string): boolean =>
+  method in results || Object.values(ofTasks).some((names) => method in names)
+
+/** A call may be answered with a task: where the client asked for one, or since 2026-07-28 as the server decides. */
+const isTask = (revision: Revision.Revision, method: string, result: Json): boolean =>
+  method === "tools/call" &&
+  (revision === "2025-11-25" ? "task" in result && !("content" in result) : result.resultType === "task")
+
+/** The document that has the definition of a result, and its name. */
+const definitionOfResult = (
+  revision: Revision.Revision,
+  method: string,
+  result: Json
+): readonly [Spec.DocumentName, string | undefined] => {
+  const document = revision === "2026-07-28" ? "tasks" : revision
+  if (isTask(revision, method, result)) return [document, "CreateTaskResult"]
+  const ofTask = ofTasks[document]?.[method]
+  return ofTask === undefined ? [revision, results[method]] : [document, ofTask]
+}
 
 /** The errors that have a definition of their own since 2026-07-28. */
 const errors: ReadonlyMap<number, string> = new Map([
@@ -100,17 +109,10 @@ const failure = (revision: Revision.Revision, message: Json): void => {
 export const answer = (revision: Revision.Revision, method: string, message: Json): void => {
   if (message.error !== undefined) return failure(revision, message)
   accept(revision, revision >= "2025-11-25" ? "JSONRPCResultResponse" : "JSONRPCResponse", message)
-  const definition = definitionOfResult(revision, method, message.result)
+  const [document, definition] = definitionOfResult(revision, method, message.result)
   if (definition === undefined) throw new Error(`${method} is not one that these tests know`)
-  // A call may be answered with a task: where the client asked for one, or since 2026-07-28 as the server decides.
-  if (method === "tools/call" && revision === "2025-11-25" && message.result.task !== undefined) {
-    return accept(revision, "CreateTaskResult", message.result)
-  }
-  if (method === "tools/call" && revision === "2026-07-28" && message.result.resultType === "task") {
-    return accept("tasks", "CreateTaskResult", message.result)
-  }
   if (revision < "2026-07-28" || message.result.resultType !== "input_required") {
-    return accept(revision, definition, message.result)
+    return accept(document, definition, message.result)
   }
   accept(revision, "InputRequiredResult", message.result)
   for (const request of Object.values<Json>(message.result.inputRequests ?? {})) named(revision, request)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import * as Revision from "@skein/protocol/Revision"
+import type * as Revision from "@skein/protocol/Revision"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"

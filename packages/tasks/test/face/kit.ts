@@ -2,7 +2,7 @@
  * What the tests of tasks share: a server with tasks on an engine, and its clients in all revisions. What it answers is held
  * against the official schemas, that of the extension among them.
  */
-import * as JsonRpc from "@skein/protocol/JsonRpc"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
 import type { Principal } from "@skein/runtime/Connection"
 import type { Catalog } from "@skein/server/Catalog"
