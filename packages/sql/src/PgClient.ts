@@ -30,7 +30,7 @@ import type { SqlError } from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import type { ConnectionOptions } from "node:tls"
 import type { Client, ClientBase, ClientConfig, CustomTypesConfig, PoolClient, QueryResult } from "pg"
-import { makeConnection, type Types } from "./internal/pgConnection.ts"
+import { makeConnection, makeNames, type Types } from "./internal/pgConnection.ts"
 import { pgError } from "./internal/pgError.ts"
 import { type Listen, makeListen } from "./internal/pgListener.ts"
 
@@ -67,6 +67,12 @@ export interface Options {
    * no bound.
    */
   readonly idleInTransactionTimeout?: Duration.Input | undefined
+  /**
+   * Statements with values that the server keeps compiled on each connection, which halves its work for them: the first
+   * so many that come a second time, except `unprepared` ones. Default 200; 0 for none, as some connection poolers
+   * need it.
+   */
+  readonly statements?: number | undefined
   /** Renames identifiers in statements, `camelCase` to `snake_case` for example. Default: none. */
   readonly transformQueryNames?: ((name: string) => string) | undefined
   /** Renames the columns of results. Default: none, which is the fastest. */
@@ -102,7 +108,6 @@ export const make = (options: Options): Effect.Effect<PgClient, SqlError, Scope.
   Effect.gen(function*() {
     const { default: pg } = yield* Effect.promise(() => import("pg"))
     const config = clientConfig(options)
-    const types = makeTypes(pg.types.getTypeParser)
 
     const makeClient = (): Client => {
       const client = new pg.Client(config)
@@ -110,8 +115,11 @@ export const make = (options: Options): Effect.Effect<PgClient, SqlError, Scope.
       client.on("error", ignore)
       return client
     }
-    const cancel = (client: ClientBase): Effect.Effect<void> =>
-      Effect.promise(() => cancelStatement(makeClient(), client as Client))
+    const shared = {
+      types: makeTypes(pg.types.getTypeParser),
+      nameOf: makeNames(options.statements ?? 200),
+      cancel: (client: ClientBase) => Effect.promise(() => cancelStatement(makeClient(), client as Client))
+    }
 
     const pool = yield* Effect.acquireRelease(
       Effect.sync(() => {
@@ -131,7 +139,7 @@ export const make = (options: Options): Effect.Effect<PgClient, SqlError, Scope.
     const connectionOf = (client: PoolClient): Connection => {
       const known = connections.get(client)
       if (known !== undefined) return known
-      const connection = makeConnection(client, types, cancel)
+      const connection = makeConnection(client, shared)
       connections.set(client, connection)
       return connection
     }

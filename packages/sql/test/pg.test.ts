@@ -107,6 +107,37 @@ describePostgres("PgClient", (postgres) => {
         expect(yield* sql`SELECT id FROM t`).toEqual([])
       })))
 
+  it.live("statements that come again are kept compiled on the server, up to a number, unprepared ones never", () =>
+    on(postgres(), (sql) =>
+      Effect.gen(function*() {
+        const kept = sql`SELECT statement FROM pg_prepared_statements`.values
+        yield* sql`SELECT 0 + ${0}::int`
+        expect(yield* kept).toEqual([])
+        for (const text of ["SELECT 1 + $1::int", "SELECT 2 + $1::int", "SELECT 3 + $1::int"]) {
+          for (let n = 0; n < 3; n++) yield* sql.unsafe(text, [n]).values
+        }
+        for (let n = 0; n < 3; n++) yield* sql`SELECT 4 + ${n}::int`.unprepared
+        expect(yield* kept).toEqual([["SELECT 1 + $1::int"], ["SELECT 2 + $1::int"]])
+      }), { maxConnections: 1, statements: 2 }))
+
+  it.live("a statement that was compiled before a table changed, or was forgotten, works outside of a transaction", () =>
+    on(postgres(), (sql) =>
+      Effect.gen(function*() {
+        yield* sql`CREATE TABLE t AS SELECT 1 AS a`
+        const all = () => sql`SELECT * FROM t WHERE a = ${1}`
+        for (let n = 0; n < 3; n++) expect(yield* all()).toEqual([{ a: 1 }])
+        yield* sql`ALTER TABLE t ADD COLUMN b int DEFAULT 2`
+        for (let n = 0; n < 3; n++) expect(yield* all()).toEqual([{ a: 1, b: 2 }])
+        yield* Effect.scoped(Effect.gen(function*() {
+          const connections = yield* Effect.all([sql.reserve, sql.reserve])
+          for (const connection of connections) {
+            for (let n = 0; n < 3; n++) yield* connection.execute("SELECT $1::int AS n", [n], undefined)
+            yield* connection.executeUnprepared("DEALLOCATE ALL", [], undefined)
+            expect(yield* connection.execute("SELECT $1::int AS n", [7], undefined)).toEqual([{ n: 7 }])
+          }
+        }))
+      })))
+
   it.live("errors have reasons", () =>
     on(postgres(), (sql) =>
       Effect.gen(function*() {

@@ -44,7 +44,8 @@ const reason = (cause: unknown, operation: string): SqlError.SqlErrorReason => {
   }
 }
 
-const sqlState = (cause: unknown): string | undefined =>
+/** The five characters with which the server says what went wrong. */
+export const sqlState = (cause: unknown): string | undefined =>
   cause instanceof Error && "code" in cause && typeof cause.code === "string" && /^[0-9A-Z]{5}$/.test(cause.code)
     ? cause.code
     : undefined

@@ -63,34 +63,37 @@ export const makeConnection = (database: DatabaseSync, capacity: number): Connec
     return statement
   }
 
-  const execute = <A>(
+  const run = <A>(
     prepare: (sql: string) => Compiled,
     sql: string,
     params: ReadonlyArray<unknown>,
     arrays: boolean,
-    run: (statement: StatementSync, params: ReadonlyArray<SQLInputValue>) => A
+    read: (statement: StatementSync, params: ReadonlyArray<SQLInputValue>) => A
   ) =>
     Effect.withFiber((fiber) => {
       try {
-        return Effect.succeed(run(inMode(prepare(sql), fiber, arrays), bindings(params)))
+        return Effect.succeed(read(inMode(prepare(sql), fiber, arrays), bindings(params)))
       } catch (cause) {
         return Effect.fail(isSqlError(cause) ? cause : sqliteError(cause, "execute"))
       }
     })
 
+  const execute: Connection["execute"] = (sql, params, transformRows) =>
+    run(compiled, sql, params, false, transformRows ? (s, p) => transformRows(all(s, p)) : all)
+  const executeValues: Connection["executeValues"] = (sql, params) => run(compiled, sql, params, true, values)
+
   return {
-    execute: (sql, params, transformRows) =>
-      execute(compiled, sql, params, false, transformRows ? (s, p) => transformRows(all(s, p)) : all),
-    executeUnprepared: (sql, params, transformRows) =>
-      execute(compile, sql, params, false, transformRows ? (s, p) => transformRows(all(s, p)) : all),
-    executeRaw: (sql, params) => execute(compiled, sql, params, false, raw),
-    executeValues: (sql, params) => execute(compiled, sql, params, true, values),
-    executeValuesUnprepared: (sql, params) => execute(compile, sql, params, true, values),
+    execute,
+    executeValues,
+    // Compiling takes twice as long as running. What is said to be used once often is not, and else is soon forgotten.
+    executeUnprepared: execute,
+    executeValuesUnprepared: executeValues,
+    executeRaw: (sql, params) => run(compiled, sql, params, false, raw),
     executeStream: (sql, params, transformRows) =>
       Stream.unwrap(Effect.map(
         // A statement of its own, since it is in use until the stream ends, and others may run in between.
         Effect.acquireRelease(
-          execute(compile, sql, params, false, (statement, params) => statement.iterate(...params)),
+          run(compile, sql, params, false, (statement, params) => statement.iterate(...params)),
           (rows) => Effect.sync(() => rows.return?.())
         ),
         (rows) => Stream.fromPull(Effect.succeed(pull(rows, transformRows)))
