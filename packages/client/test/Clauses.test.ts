@@ -65,7 +65,7 @@ for (const revision of Revision.all) {
               ? {
                 "io.modelcontextprotocol/protocolVersion": revision,
                 "io.modelcontextprotocol/clientInfo": { name: "host", version: "1" },
-                "io.modelcontextprotocol/clientCapabilities": {}
+                "io.modelcontextprotocol/clientCapabilities": { extensions: { "io.modelcontextprotocol/tasks": {} } }
               }
               : {}
           )

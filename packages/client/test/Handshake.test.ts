@@ -54,7 +54,7 @@ describe("the handshake", () => {
       assert.deepStrictEqual(metaOf(server.requests("server/discover")[0]), {
         [protocolVersion]: "2026-07-28",
         "io.modelcontextprotocol/clientInfo": { name: "host", version: "7" },
-        "io.modelcontextprotocol/clientCapabilities": {}
+        "io.modelcontextprotocol/clientCapabilities": { extensions: { "io.modelcontextprotocol/tasks": {} } }
       })
     }))
 
@@ -67,7 +67,8 @@ describe("the handshake", () => {
       yield* client.listTools()
       const meta = metaOf(server.requests("tools/list")[0])
       assert.strictEqual(meta[protocolVersion], "2026-07-28")
-      assert.deepStrictEqual(meta["io.modelcontextprotocol/clientCapabilities"], {})
+      const extensions = { "io.modelcontextprotocol/tasks": {} }
+      assert.deepStrictEqual(meta["io.modelcontextprotocol/clientCapabilities"], { extensions })
       // Clients SHOULD identify themselves: by default with the name and the version of this package.
       assert.deepStrictEqual(meta["io.modelcontextprotocol/clientInfo"], { name: "skein", version: manifest.version })
     }))

@@ -218,7 +218,7 @@ const augmentable: typeof deliver = (errand, params) => {
     const { timeout } = timeLeft(keeper.patience, options, 0)
     return Effect.flatMap(
       Effect.timeoutOption(relist.run, timeout),
-      () => definitions.taskSupport(name) === "required" ? delivered : Effect.fail(refused)
+      () => definitions.taskSupport(name) === "required" ? deliver(errand, params) : Effect.fail(refused)
     )
   })
 }

@@ -44,13 +44,16 @@ describe("subscriptions/listen", () => {
       ])
     }))
 
-  it.effect("a subscription that is about no tasks does not declare it", () =>
+  it.effect("a client that declares no tasks declares them where it subscribes to one, and nowhere else", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.agreeable, { tasks: false })
       yield* kit.run(client, { tools: true, taskIds: [] })
-      const [request] = server.requests(kit.listen)
-      assert.deepStrictEqual(kit.metaOf(request!)["io.modelcontextprotocol/clientCapabilities"], {})
-      assert.deepStrictEqual(request!.params?.["notifications"], { toolsListChanged: true })
+      yield* kit.run(client, { taskIds: ["t1"] })
+      const [without, about] = server.requests(kit.listen)
+      assert.deepStrictEqual(kit.metaOf(without!)["io.modelcontextprotocol/clientCapabilities"], {})
+      assert.deepStrictEqual(without!.params?.["notifications"], { toolsListChanged: true })
+      const declared = kit.metaOf(about!)["io.modelcontextprotocol/clientCapabilities"]
+      assert.deepStrictEqual(declared, { extensions: { [extension]: {} } })
     }))
 
   it.effect("2026-07-28 · each notification carries a complete DetailedTask, which is given as it came", () =>

@@ -74,6 +74,7 @@ export class Course {
       this.#payload = undefined
       this.#failures = 0
       this.#schedule(this.#task.told)
+      if (this.#terms.unseen && this.#task.told.status === "working") this.#due = this.#now
       const heard = (params: JsonObject) => {
         const told = readNotice(params)
         if (told !== undefined) this.push(told)

@@ -14,7 +14,7 @@ import type { CallToolOptions } from "../requestOptions.ts"
 import { mayAugment } from "./augment.ts"
 import { Follower } from "./follower.ts"
 import type { Created } from "./register.ts"
-import { isTaskId } from "./states.ts"
+import { bare, isTaskId } from "./states.ts"
 
 const invalid = (message: string): ClientError =>
   new ClientError({ reason: "InvalidAnswer", method: Method.CallTool.name, message })
@@ -32,7 +32,12 @@ export const follow = (desk: Desk, created: Created, leaveRunning = false): Foll
   }
   const { deadline, reports } = created
   const settings = { desk, handle, deadline, reports, timeout: options.timeout }
-  const follower = new Follower({ ...settings, leaveRunning: options.task?.leaveRunning ?? leaveRunning }, seed)
+  // What its status brings along comes with `tasks/get` alone, in the request era.
+  const unseen = line.modern && seed.status !== "working"
+  const follower = new Follower(
+    { ...settings, unseen, leaveRunning: options.task?.leaveRunning ?? leaveRunning },
+    unseen ? { ...bare(seed), status: "working" } : bare(seed)
+  )
   try {
     options.task?.onTask?.(follower)
   } catch (defect) {
@@ -126,5 +131,5 @@ export const resume = (
     }
     const { leaveRunning = true, maxTimeout, timeout } = options
     const deadline = maxTimeout === undefined ? Infinity : keeper.now() + Duration.toMillis(maxTimeout)
-    return Follower.resume({ desk, handle, deadline, leaveRunning, timeout, reports: undefined })
+    return Follower.resume({ desk, handle, deadline, leaveRunning, timeout, reports: undefined, unseen: false })
   })

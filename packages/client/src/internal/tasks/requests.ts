@@ -9,8 +9,18 @@ import { ClientError } from "../../ClientError.ts"
 import { call, send } from "../calls.ts"
 import type { Line } from "../line.ts"
 import { gone, isUnknown } from "./failures.ts"
-import type { Told } from "./states.ts"
+import { bare, type Told } from "./states.ts"
 import type { Terms } from "./terms.ts"
+
+/** A server that has made a task has what it takes to ask for it, whatever it declares. */
+const undeclared = <P, R>({ capability: _, ...method }: Method.RequestMethod<P, R>): Method.RequestMethod<P, R> =>
+  method
+
+const getTask = undeclared(Method.GetTask)
+const legacyGetTask = undeclared(Method.LegacyGetTask)
+const updateTask = undeclared(Method.UpdateTask)
+const cancelTask = undeclared(Method.CancelTask)
+const getPayload = undeclared(Method.LegacyGetTaskPayload)
 
 type Asked = Pick<Terms, "desk" | "handle" | "timeout">
 
@@ -28,14 +38,11 @@ const foreign = (id: string): ClientError =>
 export const look = (asked: Asked, atMost?: number): Effect.Effect<Told, ClientError> =>
   Effect.suspend(() => {
     const { desk, handle: { taskId } } = asked
-    const { revision } = desk.keeper.last
-    const method = revision === "2026-07-28" ? Method.GetTask : Method.LegacyGetTask
-    return call<{ readonly taskId: string }, Told>(
-      desk,
-      method as Method.RequestMethod<{ readonly taskId: string }, Told>,
-      { taskId },
-      optionsOf(asked, atMost)
-    ).pipe(
+    const options = optionsOf(asked, atMost)
+    const looked: Effect.Effect<Told, ClientError> = desk.keeper.last.modern
+      ? call(desk, getTask, { taskId }, options)
+      : Effect.map(call(desk, legacyGetTask, { taskId }, options), bare)
+    return looked.pipe(
       Effect.filterOrFail((told) => told.taskId === taskId, () => foreign(taskId)),
       Effect.catchIf(isUnknown, (error) => Effect.fail(gone(taskId, "the server does not know it", error)))
     )
@@ -47,23 +54,20 @@ export const cancel = (asked: Asked, atMost?: number): Effect.Effect<Told | unde
     const { desk, handle: { taskId } } = asked
     const options = optionsOf(asked, atMost)
     return desk.keeper.last.modern
-      ? Effect.as(call(desk, Method.CancelTask, { taskId }, options), undefined)
-      : call(desk, Method.LegacyCancelTask, { taskId }, options)
+      ? Effect.as(call(desk, cancelTask, { taskId }, options), undefined)
+      : Effect.map(call(desk, Method.LegacyCancelTask, { taskId }, options), bare)
   })
 
 /** Answers some of its questions, in the request era. */
 export const update = (asked: Asked, inputResponses: InputResponses): Effect.Effect<void, ClientError> => {
   const { desk, handle: { taskId } } = asked
-  return Effect.asVoid(call(desk, Method.UpdateTask, { taskId, inputResponses }, optionsOf(asked)))
+  return Effect.asVoid(call(desk, updateTask, { taskId, inputResponses }, optionsOf(asked)))
 }
 
 /** Asks for its result when it is over, in 2025-11-25. */
 export const payload = (asked: Asked, atMost?: number): Effect.Effect<JsonObject, ClientError> => {
   const { desk, handle: { taskId } } = asked
-  return call(desk, Method.LegacyGetTaskPayload, { taskId }, optionsOf(asked, atMost)) as Effect.Effect<
-    JsonObject,
-    ClientError
-  >
+  return call(desk, getPayload, { taskId }, optionsOf(asked, atMost)) as Effect.Effect<JsonObject, ClientError>
 }
 
 /**

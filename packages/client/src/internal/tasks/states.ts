@@ -22,10 +22,24 @@ const maxTaskId = 4_096
 /** Whether a task can be asked for by what the server calls it. */
 export const isTaskId = (id: string): boolean => id.length > 0 && id.length <= maxTaskId
 
+/** What any task says of itself: other members have not been read, and may be anything. */
+export const bare = (task: Task): Task => {
+  const { createdAt, lastUpdatedAt, pollIntervalMs, status, statusMessage, taskId, ttlMs } = task
+  return {
+    taskId,
+    status,
+    ...(statusMessage === undefined ? undefined : { statusMessage }),
+    createdAt,
+    lastUpdatedAt,
+    ttlMs,
+    ...(pollIntervalMs === undefined ? undefined : { pollIntervalMs })
+  }
+}
+
 /** Reads a `notifications/tasks/status`; what is malformed says nothing. */
 export const readNotice = (params: JsonObject): Told | undefined => {
   const read = Codec.decodeParams(Method.LegacyTaskStatus, "2025-11-25", params)
-  return Result.isSuccess(read) ? read.success : undefined
+  return Result.isSuccess(read) ? bare(read.success) : undefined
 }
 
 /** When the server changed it last, in milliseconds of its clock; undefined where it says nothing that is a time. */

@@ -20,6 +20,8 @@ export interface Terms {
   /** Of each request. */
   readonly timeout: Duration.Input | undefined
   readonly reports: Reports | undefined
+  /** Whether it has to be looked at before anything else is done. */
+  readonly unseen: boolean
 }
 
 /** How a task has ended: its result, or the protocol fault in its stead, as the server said it. */
