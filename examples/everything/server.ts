@@ -12,6 +12,7 @@ import { prompts } from "./prompts.ts"
 import { resources } from "./resources.ts"
 import { rounds } from "./rounds.ts"
 import { schema } from "./schema.ts"
+import { tasks } from "./tasks.ts"
 import { telling } from "./telling.ts"
 
 export const Everything = McpServer.layer(
@@ -24,5 +25,6 @@ export const Everything = McpServer.layer(
   changing,
   polling,
   resources,
-  prompts
+  prompts,
+  tasks
 )

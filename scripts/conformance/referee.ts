@@ -31,7 +31,7 @@ export interface Output {
 /** How long the referee may take for a set, in milliseconds. One that passes takes seconds. */
 const patience = 120_000
 
-/** How long one scenario may take, in milliseconds. None that passes needs more than two seconds. */
+/** How long one scenario may take, in milliseconds. Those of tasks wait for some: five seconds at most. */
 export const scenarioTimeout = 20_000
 
 /** Runs the referee, with more in its environment. What its scenarios found is in its files. */

@@ -66,15 +66,21 @@ describe("the referee's report", () => {
     expect(text).toMatch(/Checked: x{11}…$/)
   })
 
-  it("leaves out the unscored tasks scenarios of 2026-07-28, says so, and nothing else", () => {
-    const tasks = [scenario([check("FAILURE")], "tasks-lifecycle", false)]
-    const left = report([{ revision: "2026-07-28", label: "scored", scenarios: tasks }])
-    expect(left.passed).toBe(true)
-    expect(left.text).toContain("Left out of 2026-07-28, unscored, the tasks extension: tasks-lifecycle")
-    const elsewhere = report([{ revision: "2025-11-25", label: "scored", scenarios: tasks }])
-    expect(elsewhere.passed).toBe(false)
-    const scored = [scenario([check("FAILURE")], "tasks-lifecycle")]
-    expect(report([{ revision: "2026-07-28", label: "scored", scenarios: scored }]).passed).toBe(false)
+  it("says which scenario the referee itself skips as a whole, at 2026-07-28 and unscored, and lets no other be silent", () => {
+    const judge = (revision: string, one: Scenario) => report([{ revision, label: "scored", scenarios: [one] }])
+    const skipped = check("SKIPPED")
+    const pending = (checks: Scenario["checks"], scored = false) =>
+      scenario(checks, "tasks-status-notifications", scored)
+    const { passed, text } = judge("2026-07-28", pending([skipped]))
+    expect(passed).toBe(true)
+    expect(text).toContain("Skipped by the referee itself at 2026-07-28, unscored: tasks-status-notifications")
+    for (const checks of [[skipped, check("FAILURE")], [check("INFO")], [], "the scenario did not end"]) {
+      expect(judge("2026-07-28", pending(checks)).passed).toBe(false)
+    }
+    expect(judge("2026-07-28", pending([skipped, success])).text).not.toContain("Skipped")
+    expect(judge("2026-07-28", pending([skipped], true)).passed).toBe(false)
+    expect(judge("2025-11-25", pending([skipped])).passed).toBe(false)
+    expect(judge("2026-07-28", scenario([skipped], "tasks-lifecycle", false)).passed).toBe(false)
   })
 })
 

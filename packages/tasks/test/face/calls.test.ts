@@ -189,8 +189,7 @@ describe("how tasks are kept", () => {
       yield* kit.begin(alice, "bake")
       expect((yield* alice.error("tools/call", { name: "bake" })).code).toBe(-32603)
       yield* kit.begin(yield* connect({ principal: { id: "bob" } }), "bake")
-      expect([...fake.rows.values()].map(({ limits }) => limits.owner)).toEqual(
-        fake.rows.size === 3 ? Array(3).fill({ live: 2, retained: 1000 }) : []
-      )
+      const owner = { live: 2, retained: 1000 }
+      expect([...fake.rows.values()].map(({ limits }) => limits.owner)).toEqual([owner, owner, owner])
     }))
 })

@@ -48,8 +48,8 @@ describe("io.modelcontextprotocol/tasks · notifications/tasks through subscript
       const { connect } = yield* kit.server([definition, tools.asking, tools.refusing])
       const client = yield* connect({ can: { ...kit.tasks, elicitation: {} } })
       const same = (taskId: string) =>
-        Effect.map(kit.get(client, taskId), ({ _meta, resultType, ...task }) => {
-          const { _meta: _, ...last } = told(client).filter((params) => params.taskId === taskId).at(-1)!
+        Effect.map(kit.get(client, taskId), ({ _meta, resultType: _type, ...task }) => {
+          const { _meta: _, ...last } = told(client).findLast((params) => params.taskId === taskId)!
           expect(last).toEqual(task)
           return task.status
         })
