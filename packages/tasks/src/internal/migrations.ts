@@ -5,12 +5,9 @@
 import * as Effect from "effect/Effect"
 import * as SqlClient from "effect/sql/SqlClient"
 import { TaskError } from "../TaskError.ts"
-import { Database } from "./database.ts"
+import { Database, never } from "./table/database.ts"
 
 type Step = (pg: boolean) => ReadonlyArray<string>
-
-/** Later than any time: the clock's end. */
-export const never = Number.MAX_SAFE_INTEGER
 
 const first: Step = (pg) => {
   const id = pg ? `TEXT COLLATE "C"` : "TEXT"

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { TaskError } from "../TaskError.ts"
-import { storeError } from "./database.ts"
+import { storeError } from "./table/database.ts"
 import * as SqlStore from "./sqlStore.ts"
 import type { TaskStore } from "./store.ts"
 

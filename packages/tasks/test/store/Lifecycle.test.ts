@@ -1,6 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
+import type { Owner, State } from "../../src/TaskState.ts"
 import { all, completed, counters, each, fresh, insert, stateOf, task } from "./kit.ts"
 
 each(all, (backend) => {
@@ -139,23 +140,23 @@ each(all, (backend) => {
         const owner = (["ada", "bob", null] as const)[index % 3]!
         ids[owner ?? "nobody"]!.push((yield* insert(opened, { owner })).id)
       }
-      for (
-        const [owners, expected] of [[["ada"], ids["ada"]], [[null], ids["nobody"]], [["ada", null, "ada"], [
-          ...ids["ada"]!,
-          ...ids["nobody"]!
-        ]]] as const
-      ) {
+      const cases: ReadonlyArray<[ReadonlyArray<Owner>, ReadonlyArray<string>]> = [
+        [["ada"], ids["ada"]!],
+        [[null], ids["nobody"]!],
+        [["ada", null, "ada"], [...ids["ada"]!, ...ids["nobody"]!]]
+      ]
+      for (const [owners, expected] of cases) {
         const found: Array<string> = []
         const times: Array<number> = []
-        for (let after;;) {
-          const page = yield* store.list(owners, after, 3)
+        let after: State | undefined
+        do {
+          const page: ReadonlyArray<State> = yield* store.list(owners, after, 3)
           expect(page.length).toBeLessThanOrEqual(3)
           found.push(...page.map(({ id }) => id))
           times.push(...page.map(({ createdAt }) => createdAt))
           after = page.at(-1)
-          if (after === undefined) break
-        }
-        expect(found.toSorted()).toEqual(expected!.toSorted())
+        } while (after !== undefined)
+        expect(found.toSorted()).toEqual(expected.toSorted())
         expect(times).toEqual(times.toSorted((a, b) => b - a))
       }
       expect(yield* store.list([], undefined, 10)).toEqual([])

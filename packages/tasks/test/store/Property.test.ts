@@ -28,7 +28,7 @@ const Operation = Schema.Union([
 ])
 type Operation = typeof Operation.Type
 
-const firsts = [0, 1, 2].map((which): Operation => ({ _tag: "insert", which: which, key: which }))
+const firsts = [0, 1, 2].map((which): Operation => ({ _tag: "insert", which, key: which }))
 
 /** What is expected of a task, kept beside it in the simplest way. */
 interface Model {
@@ -68,7 +68,8 @@ const run = (opened: Opened, operations: ReadonlyArray<Operation>) =>
         expect(inserted._tag).toBe(room ? "Success" : "Failure")
         if (inserted._tag === "Success") {
           const model: Model = { id: inserted.success.id, state: inserted.success, said: 0, questions: new Map() }
-          tasks[which] === undefined ? tasks[which] = model : tasks.push(model)
+          if (tasks[which] === undefined) tasks[which] = model
+          else tasks.push(model)
           all.push(model)
         }
         continue

@@ -2,7 +2,7 @@
  * Texts as they are stored: such that every database keeps them, and sealed where a key is given.
  */
 import * as Effect from "effect/Effect"
-import { TaskError } from "../TaskError.ts"
+import { TaskError } from "../../TaskError.ts"
 import type { Sealer } from "./sealer.ts"
 
 const sealedMark = "sealed:"
@@ -31,6 +31,13 @@ export const json = (value: unknown): Effect.Effect<string, TaskError> =>
     },
     catch: (cause) =>
       new TaskError({ reason: "Store", message: `What is to be kept is no JSON: ${String(cause)}`, cause })
+  })
+
+/** What JSON text says. Fails for what is none. */
+export const parse = <A>(text: string): Effect.Effect<A, TaskError> =>
+  Effect.try({
+    try: () => JSON.parse(text) as A,
+    catch: (cause) => new TaskError({ reason: "Store", message: `What is kept is no JSON: ${String(cause)}`, cause })
   })
 
 const noKey = (about: string) =>

@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import type * as SqlClient from "effect/sql/SqlClient"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
-import { TaskError } from "../TaskError.ts"
+import { TaskError } from "../../TaskError.ts"
 
 /** What a statement is given. */
 export type Parameter = string | number | null
@@ -14,6 +14,9 @@ export type Row = Readonly<Record<string, unknown>>
 
 /** Runs a statement. */
 export type Run = (...parameters: ReadonlyArray<Parameter>) => Effect.Effect<ReadonlyArray<Row>, TaskError>
+
+/** Later than any time: the clock's end. */
+export const never = Number.MAX_SAFE_INTEGER
 
 /** What of the driver's errors is told. */
 export const storeError = (cause: SqlError) => new TaskError({ reason: "Store", message: cause.message, cause })
@@ -36,6 +39,11 @@ export class Database {
     const compiled = this.pg ? text.replaceAll("?", () => `$${++number}`) : text
     return (...parameters) =>
       Effect.mapError(Effect.withTracerEnabled(sql.unsafe<Row>(compiled, parameters), false), storeError)
+  }
+
+  /** The name of the function that gives the larger of two values. */
+  get latest(): "GREATEST" | "MAX" {
+    return this.pg ? "GREATEST" : "MAX"
   }
 
   /** All or nothing; within a transaction that is there already, a part of it. */

@@ -4,16 +4,13 @@
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
-import { TaskError } from "../TaskError.ts"
-import type { Question } from "../TaskState.ts"
-import type { Changes } from "./changes.ts"
-import type { Database } from "./database.ts"
+import { TaskError } from "../../TaskError.ts"
+import type { Question } from "../../TaskState.ts"
+import type { Swept } from "../store.ts"
+import { longest, now, type Table } from "./context.ts"
+import type { Row } from "./database.ts"
 import { about, live, sweptColumns, toSwept } from "./rows.ts"
-import type { Swept } from "./store.ts"
-import { escape, json, type Vault } from "./stored.ts"
-
-/** Keys are in an index, which takes no long ones. */
-const longest = 512
+import { escape, json, parse } from "./stored.ts"
 
 const tooLong = (key: string) =>
   new TaskError({
@@ -26,9 +23,16 @@ const outrun = { _tag: "Outrun" } as const
 type Outrun = typeof outrun
 const isOutrun = (error: unknown): error is Outrun => error === outrun
 
+/** How a question is closed: answered (1) or withdrawn (2), and whether of a task whose time is over too. */
+interface Closing {
+  readonly state: 1 | 2
+  readonly answer: string | null
+  readonly evenExpired: boolean
+}
+
 /** See `TaskStore`. */
-export const make = (database: Database, changes: Changes, vault: Vault, now: Effect.Effect<number>) => {
-  const latest = database.pg ? "GREATEST" : "MAX"
+export const make = ({ changes, database, vault }: Table) => {
+  const { latest } = database
   const known = database.prepare("SELECT state, answer FROM skein_task_questions WHERE task_id = ? AND name = ?")
   const opens = changes.prepare(
     `UPDATE skein_tasks SET status = 'input_required', open_questions = open_questions + 1, version = version + 1,
@@ -56,7 +60,7 @@ export const make = (database: Database, changes: Changes, vault: Vault, now: Ef
   const answerOf = (id: string, name: string, answer: unknown): Effect.Effect<JsonObject | undefined, TaskError> =>
     answer == null
       ? Effect.undefined
-      : Effect.map(vault.open(answer as string, about.answer(id, name)), (text) => JSON.parse(text) as JsonObject)
+      : Effect.flatMap(vault.open(answer as string, about.answer(id, name)), parse<JsonObject>)
 
   const insert = (
     id: string,
@@ -92,46 +96,42 @@ export const make = (database: Database, changes: Changes, vault: Vault, now: Ef
     })
   }
 
-  /** Ends an open question, in one transaction with `then`. */
+  /** Closes an open question, in one transaction with `then`. */
   const close = <E, R>(
     id: string,
     name: string,
-    state: 1 | 2,
-    answer: string | null,
-    atLeast: number,
+    { answer, evenExpired, state }: Closing,
     then: (work: Swept) => Effect.Effect<void, E, R>
-  ): Effect.Effect<boolean, TaskError | E, R> =>
-    Effect.flatMap(now, (time) =>
-      Effect.catchIf(
-        database.transaction(
-          Effect.flatMap(closes(time, id, atLeast < 0 ? atLeast : time, id, name), (task) =>
-            task === undefined
-              ? Effect.succeed(false)
-              : Effect.flatMap(
-                settles(state, answer, id, name),
-                (rows): Effect.Effect<boolean, E | Outrun, R> =>
-                  rows.length === 0 ? Effect.fail(outrun) : Effect.as(then(toSwept(task)), true)
-              ))
-        ),
-        isOutrun,
-        () => Effect.succeed(false)
-      ))
-
-  return {
-    ask,
-    withdraw: (id: string, key: string): Effect.Effect<void, TaskError> =>
-      Effect.asVoid(close(id, escape(key), 2, null, -1, () => Effect.void)),
-    answer: <E, R>(
-      id: string,
-      key: string,
-      answer: JsonObject,
-      then: (work: Swept) => Effect.Effect<void, E, R>
-    ): Effect.Effect<boolean, TaskError | E, R> => {
-      const name = escape(key)
-      return name.length > longest ? Effect.succeed(false) : Effect.flatMap(
-        Effect.flatMap(json(answer), (text) => vault.seal(text, about.answer(id, name))),
-        (sealed) => close(id, name, 1, sealed, 0, then)
+  ): Effect.Effect<boolean, TaskError | E, R> => {
+    const closed = (task: Row) =>
+      Effect.flatMap(
+        settles(state, answer, id, name),
+        (rows): Effect.Effect<boolean, E | Outrun, R> =>
+          rows.length === 0 ? Effect.fail(outrun) : Effect.as(then(toSwept(task)), true)
       )
-    }
+    return Effect.flatMap(now, (time) =>
+      database.transaction(
+        Effect.flatMap(
+          closes(time, id, evenExpired ? -1 : time, id, name),
+          (task) => task === undefined ? Effect.succeed(false) : closed(task)
+        )
+      )).pipe(Effect.catchIf(isOutrun, () => Effect.succeed(false)))
   }
+
+  const withdraw = (id: string, key: string): Effect.Effect<void, TaskError> =>
+    Effect.asVoid(close(id, escape(key), { state: 2, answer: null, evenExpired: true }, () => Effect.void))
+
+  const answer = <E, R>(
+    id: string,
+    key: string,
+    given: JsonObject,
+    then: (work: Swept) => Effect.Effect<void, E, R>
+  ): Effect.Effect<boolean, TaskError | E, R> => {
+    const name = escape(key)
+    if (name.length > longest) return Effect.succeed(false)
+    const sealed = Effect.flatMap(json(given), (text) => vault.seal(text, about.answer(id, name)))
+    return Effect.flatMap(sealed, (answer) => close(id, name, { state: 1, answer, evenExpired: false }, then))
+  }
+
+  return { ask, withdraw, answer }
 }

@@ -3,8 +3,8 @@
  * that no two transactions wait for each other, and nobody waits for them longer than a commit takes.
  */
 import * as Effect from "effect/Effect"
-import { TaskError } from "../TaskError.ts"
-import type { Counted, Limits } from "../TaskState.ts"
+import { TaskError } from "../../TaskError.ts"
+import type { Counted, Limits } from "../../TaskState.ts"
 import type { Database } from "./database.ts"
 import { unescape } from "./stored.ts"
 
@@ -40,9 +40,13 @@ export const full = `EXISTS (
   WHERE COALESCE(counted.live, 0) >= bound.column3 OR COALESCE(counted.retained, 0) >= bound.column4
 )`
 
-/** Adds to what is counted, whatever was there. */
-export const added = `ON CONFLICT (kind, name) DO UPDATE SET
+const added = `ON CONFLICT (kind, name) DO UPDATE SET
   live = skein_task_counts.live + excluded.live, retained = skein_task_counts.retained + excluded.retained`
+
+/** Counts the end of the task in the row `changed`; for PostgreSQL. */
+export const ended = `INSERT INTO skein_task_counts (kind, name, live, retained)
+  SELECT kinds.kind, CASE kinds.kind WHEN 0 THEN '' WHEN 1 THEN changed.tool ELSE changed.owner END, -1, 0
+  FROM changed CROSS JOIN (VALUES (0), (1), (2)) AS kinds(kind) ORDER BY kinds.kind ${added}`
 
 const whose = (kind: number, { owner, tool }: Counts): string =>
   kind === 0
@@ -82,14 +86,15 @@ export const make = (database: Database) => {
     add(live, retained, tool, live, retained, owner, live, retained)
 
   return {
-    change,
     /** Counts one more. Fails with `Limit`, for its transaction to be undone. */
     enter: (counts: Counts, limits: Counted): Effect.Effect<void, TaskError> =>
       Effect.flatMap(change(counts, 1, 1), (rows) => {
         const error = over(rows, counts, limits, 0)
         return error === undefined ? Effect.void : Effect.fail(error)
       }),
-    /** Counts one less. What nothing is counted in any more is forgotten. */
+    /** Counts one less that is live. */
+    end: (counts: Counts): Effect.Effect<void, TaskError> => Effect.asVoid(change(counts, -1, 0)),
+    /** Counts one less, live or not. What nothing is counted in any more is forgotten. */
     leave: (counts: Counts, live: boolean): Effect.Effect<void, TaskError> =>
       Effect.flatMap(change(counts, live ? -1 : 0, -1), (rows) => {
         const empty = rows.filter(({ kind, retained }) => Number(kind) > 0 && Number(retained) <= 0)

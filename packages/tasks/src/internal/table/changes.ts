@@ -3,7 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { TaskError } from "../TaskError.ts"
+import type { TaskError } from "../../TaskError.ts"
 import type { Database, Parameter, Row } from "./database.ts"
 import { Notices } from "./notices.ts"
 
@@ -22,14 +22,14 @@ export type Signals = (
 
 /** See the module's text. */
 export class Changes {
-  readonly notices: Notices
+  readonly #notices: Notices
   readonly #database: Database
   /** Whether the database carries the notices, those of this process too: then they come when, and only when, it committed. */
   readonly #carried: boolean
 
   private constructor(database: Database, notices: Notices, carried: boolean) {
     this.#database = database
-    this.notices = notices
+    this.#notices = notices
     this.#carried = carried
   }
 
@@ -44,6 +44,12 @@ export class Changes {
     })
   }
 
+  /** Calls the listener after changes of the task, while the scope is open. */
+  listen(id: string, listener: () => void): Effect.Effect<void, never, Scope.Scope> {
+    const start = Effect.sync(() => this.#notices.listen(id, listener))
+    return Effect.asVoid(Effect.acquireRelease(start, (stop) => Effect.sync(stop)))
+  }
+
   /**
    * A statement that changes one task at most, and returns its `id` and maybe more. `also`: what PostgreSQL does in the same
    * statement, as further parts of its `WITH`, with `changed` as the changed row.
@@ -52,7 +58,7 @@ export class Changes {
     text: string,
     also = ""
   ): (...parameters: ReadonlyArray<Parameter>) => Effect.Effect<Row | undefined, TaskError> {
-    const { notices } = this
+    const notices = this.#notices
     const { pg, sql } = this.#database
     const told = this.#carried ? `, pg_notify('${channel}', changed.id)` : ""
     const run = this.#database.prepare(

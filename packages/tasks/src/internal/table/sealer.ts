@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import * as Base64Url from "effect/encoding/Base64Url"
 import * as Result from "effect/Result"
-import { TaskError } from "../TaskError.ts"
+import { TaskError } from "../../TaskError.ts"
 
 /** What seals and opens texts: that of `Encryption.layer`, or one of your own (a key service). */
 export interface Sealer {

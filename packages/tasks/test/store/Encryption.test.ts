@@ -1,0 +1,219 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as SqliteClient from "@skein/sql/SqliteClient"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as SqlClient from "effect/sql/SqlClient"
+import * as Encryption from "../../src/Encryption.ts"
+import * as SqlStore from "../../src/internal/sqlStore.ts"
+import { TaskStore } from "../../src/internal/store.ts"
+import { completed, insert, type Opened, question, stateOf } from "./kit.ts"
+
+const key = (letter: string) => letter.repeat(32)
+const [a, b, c] = [key("a"), key("b"), key("c")]
+
+/** Stores with these keys, one after the other, on the same database. */
+const database = Effect.gen(function*() {
+  const scope = yield* Effect.scope
+  const client = yield* Layer.buildWithScope(SqliteClient.layer({ filename: ":memory:" }), scope)
+  const sql = Context.get(client, SqlClient.SqlClient)
+  return {
+    sql,
+    store: (options?: Encryption.Options) => {
+      const encryption = options === undefined ? Layer.empty : Encryption.layer(options)
+      const layer = SqlStore.layer().pipe(Layer.provide(encryption), Layer.provide(Layer.succeedContext(client)))
+      return Effect.map(
+        Layer.buildWithScope(layer, scope),
+        (context): Opened => ({ sql, store: Context.get(context, TaskStore) })
+      )
+    }
+  }
+})
+
+/** A task with something secret everywhere. */
+const secretive = (opened: Opened) =>
+  Effect.gen(function*() {
+    const { store } = opened
+    const { id } = yield* insert(opened, { args: { word: "secret" } })
+    yield* store.say(id, "secret message")
+    yield* store.progress(id, { progress: 1, message: "secret progress" })
+    yield* store.ask(id, question("answered", { message: "secret question" }))
+    yield* store.answer(id, "answered", { content: "secret answer" }, () => Effect.void)
+    yield* store.ask(id, question("open", { message: "secret question" }))
+    return id
+  })
+
+const rows = (sql: SqlClient.SqlClient) =>
+  Effect.map(
+    Effect.all([sql`SELECT * FROM skein_tasks`, sql`SELECT * FROM skein_task_questions`]),
+    (tables) => JSON.stringify(tables)
+  )
+
+const whole = (opened: Opened, id: string) =>
+  Effect.all({
+    state: stateOf(opened, id),
+    work: opened.store.work(id),
+    answer: opened.store.ask(id, question("answered"))
+  })
+
+const reasonOf = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
+  Effect.map(Effect.flip(effect), (error) => (error as { readonly reason: string }).reason)
+
+describe("encryption", () => {
+  it.effect("by default there is none; with a key no content is readable, and all of it opens", () =>
+    Effect.gen(function*() {
+      const { sql, store } = yield* database
+      const plain = yield* store()
+      const plainId = yield* secretive(plain)
+      expect((yield* rows(sql)).split("secret").length - 1).toBe(6)
+      yield* plain.store.remove(plainId, Effect.void)
+
+      const opened = yield* store({ keys: [a] })
+      const id = yield* secretive(opened)
+      yield* opened.store.finish((yield* insert(opened)).id, completed({ word: "secret" }))
+      expect(yield* rows(sql)).not.toContain("secret")
+      expect(yield* whole(opened, id)).toMatchObject({
+        state: {
+          message: "secret message",
+          progress: { progress: 1, message: "secret progress" },
+          questions: [question("open", { message: "secret question" })]
+        },
+        work: { args: { word: "secret" } },
+        answer: { content: "secret answer" }
+      })
+      const [over] = yield* opened.store.list(["ada"], undefined, 10).pipe(
+        Effect.map((tasks) => tasks.filter(({ status }) => status === "completed"))
+      )
+      expect((yield* stateOf(opened, over!.id)).outcome).toEqual({ _tag: "Result", result: { word: "secret" } })
+    }))
+
+  it.effect("the same text is never sealed to the same", () =>
+    Effect.gen(function*() {
+      const { store } = yield* (yield* database).store({ keys: [a] })
+      expect(yield* store.seal("x", "y")).not.toBe(yield* store.seal("x", "y"))
+    }))
+
+  it.effect("keys rotate: the first one seals, all of them open, one that is left out does not", () =>
+    Effect.gen(function*() {
+      const { store } = yield* database
+      const old = yield* secretive(yield* store({ keys: [a] }))
+      const both = yield* store({ keys: [b, a] })
+      expect((yield* whole(both, old)).work?.args).toEqual({ word: "secret" })
+      const fresh = yield* secretive(both)
+      const only = yield* store({ keys: [Redacted.make(b)] })
+      expect((yield* whole(only, fresh)).work?.args).toEqual({ word: "secret" })
+      expect(yield* reasonOf(only.store.work(old))).toBe("Key")
+      expect(yield* reasonOf(only.store.state(old))).toBe("Key")
+      expect(yield* reasonOf(only.store.list(["ada"], undefined, 10))).toBe("Key")
+      expect(yield* reasonOf((yield* store({ keys: [c] })).store.state(fresh))).toBe("Key")
+      expect(yield* reasonOf((yield* store()).store.state(fresh))).toBe("Key")
+      expect(yield* reasonOf((yield* store()).store.work(fresh))).toBe("Key")
+      // What cannot be opened can still be ended and forgotten.
+      expect(yield* only.store.finish(old, { status: "cancelled" })).toBe(true)
+      yield* only.store.remove(old, Effect.void)
+    }))
+
+  it.effect("what was not sealed is read only where that is allowed", () =>
+    Effect.gen(function*() {
+      const { store } = yield* database
+      const id = yield* secretive(yield* store())
+      expect(yield* reasonOf((yield* store({ keys: [a] })).store.state(id))).toBe("Key")
+      const lenient = yield* store({ keys: [a], readPlain: true })
+      expect((yield* whole(lenient, id)).answer).toEqual({ content: "secret answer" })
+      expect(yield* lenient.store.open("{}", "x")).toBe("{}")
+    }))
+
+  it.effect("a text that was tampered with does not open", () =>
+    Effect.gen(function*() {
+      const { sql, store } = yield* database
+      const opened = yield* store({ keys: [a] })
+      const id = yield* secretive(opened)
+      const [row] = yield* sql<{ args: string }>`SELECT args FROM skein_tasks`
+      const sealed = row!.args
+      const dot = sealed.indexOf(".")
+      const changed = [
+        ...[dot + 1, dot + 12, dot + 20, sealed.length - 2].map((at) =>
+          `${sealed.slice(0, at)}${sealed[at] === "A" ? "B" : "A"}${sealed.slice(at + 1)}`
+        ),
+        sealed.slice(0, -4),
+        sealed.slice(0, dot + 1),
+        `${sealed}AAAA`,
+        "sealed:",
+        "sealed:.",
+        "sealed:nonsense",
+        "sealed:Zm9v.Zm9v",
+        "{}",
+        ""
+      ]
+      for (const args of changed) {
+        yield* sql`UPDATE skein_tasks SET args = ${args}`
+        expect([args, yield* reasonOf(opened.store.work(id))]).toEqual([args, "Key"])
+      }
+      yield* sql`UPDATE skein_tasks SET args = ${sealed}`
+      expect((yield* opened.store.work(id))?.args).toEqual({ word: "secret" })
+    }))
+
+  it.effect("a text that was moved to another task, or to another place, does not open", () =>
+    Effect.gen(function*() {
+      const { sql, store } = yield* database
+      const opened = yield* store({ keys: [a] })
+      const id = yield* secretive(opened)
+      const other = yield* secretive(opened)
+      const swap = (from: string, to: string) =>
+        sql.unsafe(`UPDATE skein_tasks SET ${to} = (SELECT ${from} FROM skein_tasks WHERE id = ?) WHERE id = ?`, [
+          other,
+          id
+        ])
+      yield* swap("args", "args")
+      expect(yield* reasonOf(opened.store.work(id))).toBe("Key")
+      yield* swap("message", "message")
+      expect(yield* reasonOf(opened.store.state(id))).toBe("Key")
+      yield* sql`UPDATE skein_tasks SET args = message, message = args WHERE id = ${other}`
+      expect(yield* reasonOf(opened.store.work(other))).toBe("Key")
+      expect(yield* reasonOf(opened.store.state(other))).toBe("Key")
+      const third = yield* secretive(opened)
+      yield* sql`UPDATE skein_task_questions SET params = (
+        SELECT params FROM skein_task_questions WHERE task_id = ${third} AND name = 'answered'
+      ) WHERE task_id = ${third} AND name = 'open'`
+      expect(yield* reasonOf(opened.store.state(third))).toBe("Key")
+      yield* sql`UPDATE skein_task_questions SET answer = params WHERE name = 'answered'`
+      expect(yield* reasonOf(opened.store.ask(third, question("answered")))).toBe("Key")
+    }))
+
+  it.effect("what the engine seals opens as what it was sealed, and as nothing else", () =>
+    Effect.gen(function*() {
+      const { store } = yield* (yield* database).store({ keys: [a] })
+      const sealed = yield* store.seal(`{"x":"\\ud800"}`, "task/step")
+      expect(yield* store.open(sealed, "task/step")).toBe(`{"x":"\\ud800"}`)
+      expect(yield* reasonOf(store.open(sealed, "task/other"))).toBe("Key")
+      // Not as a column either, whatever its name is.
+      const { id } = yield* insert({ store, sql: (yield* database).sql })
+      expect(yield* reasonOf(store.open(sealed, `args ${id}`))).toBe("Key")
+    }))
+
+  it.effect("keys are 32 bytes at least, and there is one", () =>
+    Effect.gen(function*() {
+      const { store } = yield* database
+      for (const keys of [[], ["short"], [a, new Uint8Array(31)], [Redacted.make("")]]) {
+        expect(yield* reasonOf(store({ keys }))).toBe("Key")
+      }
+      yield* store({ keys: [new Uint8Array(32)] })
+    }))
+
+  it.effect("keys come from configuration, and no configuration is an error", () =>
+    Effect.gen(function*() {
+      const make = (env: Record<string, string>, name?: string) =>
+        Effect.scoped(Effect.map(
+          Layer.build(Encryption.layerConfig(name)),
+          (context) => Context.get(context as Context.Context<never>, Encryption.Encryption)
+        )).pipe(Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env })))
+      const sealer = yield* make({ SKEIN_TASK_KEYS: ` ${b}, ${a},` })
+      const old = yield* make({ OLD: a }, "OLD")
+      expect(yield* sealer!.open(yield* old!.seal("x", "y"), "y")).toBe("x")
+      expect(yield* reasonOf(old!.open(yield* sealer!.seal("x", "y"), "y"))).toBe("Key")
+      expect(yield* reasonOf(make({ SKEIN_TASK_KEYS: " , " }))).toBe("Key")
+      expect((yield* Effect.flip(make({})))._tag).toBe("ConfigError")
+    }))
+})
