@@ -210,6 +210,33 @@ describe("everything that lives has an owner", () => {
   })
 })
 
+describe("what is kept of a task that is over", () => {
+  it.effect("its result, and not the question: that may be large", () =>
+    Effect.gen(function*() {
+      const { gc } = globalThis
+      assert.isFunction(gc, "run with --expose-gc")
+      let asked = 0
+      const requests: Array<WeakRef<object>> = []
+      const model = Sampling.layer((request) =>
+        Effect.sync(() => {
+          requests.push(new WeakRef(request.messages))
+          return kit.said(`${++asked}`)
+        })
+      )
+      const asking = yield* kit.open(model)
+      const ids: Array<string> = []
+      for (let n = 0; n < 20; n++) ids.push((yield* asking.message({ ttl: day })).taskId)
+      yield* kit.turns(20)
+      assert.strictEqual(asked, 20)
+      gc!()
+      yield* kit.turns(1)
+      gc!()
+      // Whatever stands on a stack now may be seen.
+      assert.isBelow(requests.filter((request) => request.deref() !== undefined).length, 5)
+      assert.strictEqual((yield* asking.ask("tasks/result", { taskId: ids[0] })).result.content.text, "1")
+    }))
+})
+
 describe("a call for whose sake the user is asked", () => {
   const silent: Script = ({ method }) => method === "tools/call" ? "silence" : ok({})
 

@@ -107,12 +107,15 @@ export class Tasks {
   }
 
   #begin(task: Task, answered: Effect.Effect<JsonObject, McpError.McpError>): Effect.Effect<void> {
-    const ttl = task.expiresAt - task.createdAt
-    const expiring = Effect.delay(Effect.sync(() => this.#expire(task)), ttl)
     return Effect.gen({ self: this }, function*() {
-      if (ttl !== Infinity) task.life = yield* this.#fork(expiring)
+      if (task.expiresAt !== Infinity) task.life = yield* this.#fork(this.#expiring(task))
       task.work = yield* this.#fork(this.#work(task, answered))
     })
+  }
+
+  /** Waits for the end of its time. Made apart from the question, which is not kept for as long as that. */
+  #expiring(task: Task): Effect.Effect<void> {
+    return Effect.delay(Effect.sync(() => this.#expire(task)), task.expiresAt - task.createdAt)
   }
 
   #work(task: Task, answered: Effect.Effect<JsonObject, McpError.McpError>): Effect.Effect<void> {
