@@ -43,9 +43,12 @@ export class Fake {
   readonly scope: Scope.Scope
   readonly clock: Clock.Clock
 
-  constructor(scope: Scope.Scope, clock: Clock.Clock) {
+  readonly services: Context.Context<never>
+
+  constructor(scope: Scope.Scope, clock: Clock.Clock, services: Context.Context<never>) {
     this.scope = scope
     this.clock = clock
+    this.services = services
   }
 
   get now(): number {
@@ -127,12 +130,9 @@ export class Fake {
       this.kept.set(id, kept)
       this.history.set(id, ["working"])
       const run = this.manual ? undefined : this.#run(id, kept)
-      return Effect.as(
-        run === undefined
-          ? Effect.void
-          : Effect.map(Effect.forkIn(run, this.scope), (fiber) => void (kept.fiber = fiber)),
-        state
-      )
+      // In a context of its own: whoever submits it is gone when it goes on.
+      if (run !== undefined) kept.fiber = Fiber.runIn(Effect.runForkWith(this.services)(run), this.scope)
+      return Effect.succeed(state)
     })
   }
 
@@ -229,6 +229,6 @@ export class Fake {
 export class FakeEngine extends Context.Service<FakeEngine, Fake>()("test/FakeEngine") {}
 
 export const layer: Layer.Layer<TaskEngine | FakeEngine> = Layer.effectContext(Effect.gen(function*() {
-  const fake = new Fake(yield* Scope.Scope, yield* Clock.Clock)
+  const fake = new Fake(yield* Scope.Scope, yield* Clock.Clock, yield* Effect.context<never>())
   return Context.make(TaskEngine, fake.service).pipe(Context.add(FakeEngine, fake))
 }))

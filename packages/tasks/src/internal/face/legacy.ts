@@ -10,13 +10,13 @@ import type { Caller, Exchange } from "@skein/runtime/Exchange"
 import { type Called, Catalog, type Extension, type ToolCall } from "@skein/server/Catalog"
 import { method } from "@skein/server/Extension"
 import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { isFinal, type Owner, type State } from "../../TaskState.ts"
 import { type Face, told } from "./face.ts"
 import { Desks } from "./legacyDesk.ts"
 import { follow } from "./legacyNotices.ts"
-import { answerOf, cursorOf, positionOf, related, revision, taskOf } from "./legacyWire.ts"
+import { answerOf, related, revision, taskOf } from "./legacyWire.ts"
+import { page } from "./pages.ts"
 
 /** What the key means stands in the specification: a text for the model to go on with, while the task runs. */
 const immediate = "io.modelcontextprotocol/model-immediate-response"
@@ -108,29 +108,18 @@ export class Legacy implements Pick<Extension, "capabilities" | "methods"> {
 
   /**
    * "For `tasks/list` requests, receivers MUST ensure the returned task list includes only tasks associated with the requestor's
-   * authorization context." One page is one look into the store, and one for each task of it that is over.
+   * authorization context."
    */
   #list(cursor: string | undefined, caller: Caller): Effect.Effect<ListTasksResult, McpError.McpError> {
     const owners = this.#owners(caller)
     if (owners.length === 0) return Effect.fail(McpError.methodNotFound(Method.LegacyListTasks.name))
-    const after = cursor === undefined ? undefined : positionOf(cursor)
-    if (after !== undefined && Result.isFailure(after)) return Effect.fail(after.failure)
-    const { pageSize } = this.#face.settings
-    const found = this.#face.engine.list(owners, { after: after?.success, limit: pageSize + 1 })
-    return Effect.flatMap(told(found), (states) => {
-      const page = states.slice(0, pageSize)
-      const last = page.at(-1)
-      return Effect.map(Effect.forEach(page, (state) => this.#whole(state), { concurrency: 8 }), (tasks) => ({
-        tasks: tasks.filter((state) => state !== undefined).map(taskOf),
-        ...(last !== undefined && states.length > page.length ? { nextCursor: cursorOf(last) } : undefined)
-      }))
-    })
-  }
-
-  /** A listing has no outcomes, and it is the outcome that tells whether a tool has failed. */
-  #whole(state: State): Effect.Effect<State | undefined, McpError.McpError> {
-    const over = state.status === "completed" || state.status === "failed"
-    return over && state.outcome === undefined ? told(this.#face.engine.get(state.id)) : Effect.succeed(state)
+    return Effect.map(
+      page(this.#face, owners, cursor),
+      ({ nextCursor, tasks }) => ({
+        tasks: tasks.map(taskOf),
+        ...(nextCursor === undefined ? undefined : { nextCursor })
+      })
+    )
   }
 
   /**
