@@ -13,8 +13,10 @@ import { bare, type Told } from "./states.ts"
 import type { Terms } from "./terms.ts"
 
 /** A server that has made a task has what it takes to ask for it, whatever it declares. */
-const undeclared = <P, R>({ capability: _, ...method }: Method.RequestMethod<P, R>): Method.RequestMethod<P, R> =>
-  method
+const undeclared = <P, R>(method: Method.RequestMethod<P, R>): Method.RequestMethod<P, R> => {
+  const { capability: _, ...rest } = method
+  return rest
+}
 
 const getTask = undeclared(Method.GetTask)
 const legacyGetTask = undeclared(Method.LegacyGetTask)

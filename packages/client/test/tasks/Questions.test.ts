@@ -1,0 +1,380 @@
+/** What a task asks on its way. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Client from "../../src/Client.ts"
+import * as Elicitation from "../../src/Elicitation.ts"
+import * as Sampling from "../../src/Sampling.ts"
+import { ok, refuse } from "../support/scripted.ts"
+import { deaf, type Json, pass, result, run, settle, type Shape, started, TaskServer, watch } from "./kit.ts"
+
+const form = (message: string): Json => ({
+  method: "elicitation/create",
+  params: {
+    mode: "form",
+    message,
+    requestedSchema: { type: "object", properties: { name: { type: "string" } } }
+  }
+})
+
+/** A user who answers what a test lets them. */
+class User {
+  readonly asked: Array<string> = []
+  readonly gone: Array<string> = []
+  readonly #answers = new Map<string, Deferred.Deferred<string>>()
+
+  answer(message: string, name: string): void {
+    Deferred.doneUnsafe(this.#of(message), Effect.succeed(name))
+  }
+
+  #of(message: string): Deferred.Deferred<string> {
+    const answer = this.#answers.get(message) ?? Deferred.makeUnsafe<string>()
+    this.#answers.set(message, answer)
+    return answer
+  }
+
+  get layer() {
+    return Elicitation.layer({
+      form: ({ message }) =>
+        Effect.suspend(() => {
+          this.asked.push(message)
+          return Effect.onInterrupt(
+            Effect.map(Deferred.await(this.#of(message)), (name) => Elicitation.accept({ name })),
+            () => Effect.sync(() => this.gone.push(message))
+          )
+        })
+    })
+  }
+}
+
+const open = (shape: Shape, host: Layer.Layer<never>, options?: Client.Options) =>
+  Effect.gen(function*() {
+    const server = new TaskServer(shape)
+    server.instead["subscriptions/listen"] = deaf
+    const client = yield* Effect.provide(Client.make(server.server.transport, options), host)
+    yield* client.listTools()
+    return { server, client }
+  })
+
+const asking = (...messages: ReadonlyArray<string>): Json => ({
+  status: "input_required",
+  inputRequests: Object.fromEntries(messages.map((message) => [message, form(message)]))
+})
+
+const modern = "2026-07-28"
+
+describe(modern, () => {
+  it.effect("the client SHOULD fulfill the outstanding requests by sending tasks/update", () =>
+    Effect.gen(function*() {
+      const user = new User()
+      const { client, server } = yield* open(modern, user.layer)
+      const call = yield* run(client.callTool("t"))
+      server.become(asking("who"))
+      yield* pass("1 second")
+      assert.deepStrictEqual(user.asked, ["who"])
+      assert.strictEqual(server.count("tasks/update"), 0)
+      user.answer("who", "Luca")
+      yield* settle
+      assert.deepStrictEqual(server.answers, { who: { action: "accept", content: { name: "Luca" } } })
+      server.become({ status: "completed", result: result("Hello, Luca!") })
+      yield* pass("1 second")
+      assert.deepStrictEqual((yield* call.value).content, [{ type: "text", text: "Hello, Luca!" }])
+      assert.strictEqual(server.count("tasks/update"), 1)
+    }))
+
+  it.effect("clients SHOULD deduplicate keys across consecutive polls, and not respond more than once", () =>
+    Effect.gen(function*() {
+      const user = new User()
+      const { client, server } = yield* open(modern, user.layer)
+      const call = yield* run(client.callTool("t"))
+      server.become(asking("who"))
+      yield* pass("10 seconds")
+      user.answer("who", "Luca")
+      // Eventually consistent: the server goes on telling of it for a while.
+      yield* pass("10 seconds")
+      server.become({ status: "working" })
+      yield* pass("2 seconds")
+      server.become(asking("who"))
+      yield* pass("10 seconds")
+      assert.deepStrictEqual(user.asked, ["who"])
+      assert.strictEqual(server.count("tasks/update"), 1)
+      yield* call.stop
+    }))
+
+  it.effect("several are asked at once, and each answer is sent as it comes", () =>
+    Effect.gen(function*() {
+      const user = new User()
+      const { client, server } = yield* open(modern, user.layer)
+      const call = yield* run(client.callTool("t"))
+      server.become(asking("a", "b", "c"))
+      yield* pass("1 second")
+      assert.deepStrictEqual(user.asked, ["a", "b", "c"])
+      user.answer("b", "B")
+      yield* settle
+      assert.deepStrictEqual(Object.keys(server.answers), ["b"])
+      server.become(asking("a", "c", "d"))
+      yield* pass("1 second")
+      assert.deepStrictEqual(user.asked, ["a", "b", "c", "d"])
+      for (const message of ["a", "c", "d"]) user.answer(message, message)
+      yield* settle
+      assert.sameMembers(Object.keys(server.answers), ["a", "b", "c", "d"])
+      assert.strictEqual(server.count("tasks/update"), 4)
+      yield* call.stop
+    }))
+
+  it.effect("no more than questionConcurrency are put to the host at once", () =>
+    Effect.gen(function*() {
+      const user = new User()
+      const { client, server } = yield* open(modern, user.layer, { questionConcurrency: 2 })
+      const call = yield* run(client.callTool("t"))
+      server.become(asking("a", "b", "c"))
+      yield* pass("1 second")
+      assert.deepStrictEqual(user.asked, ["a", "b"])
+      user.answer("a", "A")
+      yield* settle
+      assert.deepStrictEqual(user.asked, ["a", "b", "c"])
+      yield* call.stop
+    }))
+
+  it.effect("a question that is not open any more is taken back, and may be asked again", () =>
+    Effect.gen(function*() {
+      const user = new User()
+      const { client, server } = yield* open(modern, user.layer)
+      const call = yield* run(client.callTool("t"))
+      server.become(asking("a", "b"))
+      yield* pass("1 second")
+      server.become(asking("b"))
+      yield* pass("1 second")
+      assert.deepStrictEqual(user.gone, ["a"])
+      server.become({ status: "working" })
+      yield* pass("1 second")
+      assert.deepStrictEqual(user.gone, ["a", "b"])
+      server.become(asking("b"))
+      yield* pass("1 second")
+      assert.deepStrictEqual(user.asked, ["a", "b", "b"])
+      yield* call.stop
+      assert.deepStrictEqual(user.gone, ["a", "b", "b"])
+    }))
+
+  it.effect("an answer that may be lost is sent again, once it is seen that it is still wanted; nobody is asked twice", () =>
+    Effect.gen(function*() {
+      const user = new User()
+      const { client, server } = yield* open(modern, user.layer)
+      const call = yield* run(client.callTool("t"))
+      server.become(asking("who"))
+      yield* pass("1 second")
+      server.instead["tasks/update"] = () => refuse(-32603, "Internal error")
+      user.answer("who", "Luca")
+      yield* pass("3 seconds")
+      const failed = server.count("tasks/update")
+      assert.isAtLeast(failed, 2)
+      server.instead["tasks/update"] = undefined
+      yield* pass("2 seconds")
+      assert.deepStrictEqual(Object.keys(server.answers), ["who"])
+      const sent = server.count("tasks/update")
+      yield* pass("10 seconds")
+      assert.strictEqual(server.count("tasks/update"), sent)
+      assert.deepStrictEqual(user.asked, ["who"])
+      yield* call.stop
+    }))
+
+  it.effect("an answer that the server refuses fails the call where it is still wanted, and not where it is not", () =>
+    Effect.gen(function*() {
+      for (const wanted of [true, false]) {
+        const user = new User()
+        const { client, server } = yield* open(modern, user.layer)
+        const call = yield* run(client.callTool("t"))
+        server.become(asking("who"))
+        yield* pass("1 second")
+        server.instead["tasks/update"] = () => {
+          if (!wanted) server.become({ status: "working" })
+          return refuse(-32602, "No")
+        }
+        user.answer("who", "Luca")
+        yield* pass("2 seconds")
+        assert.strictEqual(call.done, wanted)
+        if (wanted) assert.strictEqual((yield* call.error).error?.message, "No")
+        else yield* call.stop
+      }
+    }))
+
+  it.effect("a question that nobody can answer fails the call with Unsupported, and the task is cancelled", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* open(modern, Layer.empty)
+      const call = yield* run(client.callTool("t"))
+      server.become(asking("who"))
+      yield* pass("1 second")
+      const error = yield* call.error
+      assert.strictEqual(error.reason, "Unsupported")
+      assert.include(error.message, "without the service Elicitation")
+      assert.strictEqual(server.count("tasks/cancel"), 1)
+    }))
+
+  it.effect("where the task is to be left running it waits for somebody else", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* open(modern, Layer.empty)
+      const task = yield* started(client)
+      const seen = yield* watch(task)
+      server.become(asking("who"))
+      yield* pass("1 second")
+      const error = yield* seen.error
+      assert.strictEqual(error.reason, "Unsupported")
+      assert.deepStrictEqual(error.task, task.handle)
+      assert.deepStrictEqual(seen.statuses, ["working", "input_required"])
+      assert.strictEqual(server.count("tasks/cancel"), 0)
+      // Another client takes it up.
+      const user = new User()
+      const other = yield* Effect.provide(Client.make(server.server.transport), user.layer)
+      const again = yield* run(Effect.flatMap(other.resumeTask(task.handle), ({ result }) => result))
+      user.answer("who", "Luca")
+      yield* pass("1 second")
+      assert.deepStrictEqual(Object.keys(server.answers), ["who"])
+      server.become({ status: "completed", result: result("done") })
+      yield* pass("1 second")
+      yield* again.value
+    }))
+
+  it.effect("a host that dies of a question fails the call with Unanswered", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* open(modern, Elicitation.layer({ form: () => Effect.die(new Error("boom")) }))
+      const call = yield* run(client.callTool("t"))
+      server.become(asking("who"))
+      yield* pass("1 second")
+      assert.strictEqual((yield* call.error).reason, "Unanswered")
+    }))
+
+  it.effect("sampling is asked as well, and the server is told what it gave", () =>
+    Effect.gen(function*() {
+      const model = Sampling.layer(() =>
+        Effect.succeed({ role: "assistant", model: "m", content: { type: "text", text: "hi" } })
+      )
+      const { client, server } = yield* open(modern, model)
+      const call = yield* run(client.callTool("t"))
+      const params = { messages: [{ role: "user", content: { type: "text", text: "?" } }], maxTokens: 5 }
+      server.become({ status: "input_required", inputRequests: { m: { method: "sampling/createMessage", params } } })
+      yield* pass("1 second")
+      assert.deepInclude(server.answers["m"], { model: "m", role: "assistant" })
+      yield* call.stop
+    }))
+
+  it.effect("one key for two questions is an answer that is invalid", () =>
+    Effect.gen(function*() {
+      const user = new User()
+      const { client, server } = yield* open(modern, user.layer)
+      const call = yield* run(client.callTool("t"))
+      server.become(asking("who"))
+      yield* pass("1 second")
+      user.answer("who", "Luca")
+      yield* pass("1 second")
+      server.become({ status: "input_required", inputRequests: { who: form("what") } })
+      yield* pass("1 second")
+      const error = yield* call.error
+      assert.strictEqual(error.reason, "InvalidAnswer")
+      assert.include(error.message, "two different questions")
+      assert.deepStrictEqual(user.asked, ["who"])
+      assert.strictEqual(server.count("tasks/cancel"), 1)
+    }))
+
+  it.effect("the same question with its members in another order is the same", () =>
+    Effect.gen(function*() {
+      const user = new User()
+      const { client, server } = yield* open(modern, user.layer)
+      const call = yield* run(client.callTool("t"))
+      server.become(asking("who"))
+      yield* pass("1 second")
+      const { method, params: { message, mode, requestedSchema } } = form("who")
+      const again = { params: { requestedSchema, message, mode }, method }
+      server.become({ status: "input_required", inputRequests: { who: again } })
+      yield* pass("1 second")
+      assert.isFalse(call.done)
+      yield* call.stop
+    }))
+
+  it.effect("a task that asks without end fails with Limit at maxTaskQuestions", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* open(
+        modern,
+        Elicitation.layer({ form: () => Effect.succeed(Elicitation.decline) }),
+        { tasks: { maxTaskQuestions: 20 } }
+      )
+      let asked = 0
+      server.instead["tasks/get"] = () => {
+        server.become(asking(`q${asked++}`))
+        return ok({ resultType: "complete", ...server.told })
+      }
+      const call = yield* run(client.callTool("t"))
+      yield* pass("1 minute")
+      const error = yield* call.error
+      assert.strictEqual(error.reason, "Limit")
+      assert.include(error.message, "maxTaskQuestions")
+      assert.strictEqual(Object.keys(server.answers).length, 20)
+      assert.strictEqual(server.count("tasks/cancel"), 1)
+    }))
+
+  it.effect("more questions at once than maxQuestions fail with Limit, and nobody is asked", () =>
+    Effect.gen(function*() {
+      const user = new User()
+      const { client, server } = yield* open(modern, user.layer, { maxQuestions: 2 })
+      const call = yield* run(client.callTool("t"))
+      server.become(asking("a", "b", "c"))
+      yield* pass("1 second")
+      assert.strictEqual((yield* call.error).reason, "Limit")
+      assert.deepStrictEqual(user.asked, [])
+    }))
+
+  it.effect("a question of an unknown method makes the answer invalid", () =>
+    Effect.gen(function*() {
+      const user = new User()
+      const { client, server } = yield* open(modern, user.layer)
+      const call = yield* run(client.callTool("t"))
+      server.become({ status: "input_required", inputRequests: { a: { method: "tools/call", params: {} } } })
+      yield* pass("1 second")
+      const error = yield* call.error
+      assert.strictEqual(error.reason, "InvalidAnswer")
+      assert.strictEqual(server.count("tasks/cancel"), 1)
+    }))
+
+  it.effect("a key may be __proto__, and an own member of the answer", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* open(
+        modern,
+        Elicitation.layer({ form: () => Effect.succeed(Elicitation.decline) })
+      )
+      const call = yield* run(client.callTool("t"))
+      server.become({ status: "input_required", inputRequests: Object.fromEntries([["__proto__", form("who")]]) })
+      yield* pass("1 second")
+      const [update] = server.server.requests("tasks/update")
+      assert.deepStrictEqual(Object.keys(update!.params!["inputResponses"] as Json), ["__proto__"])
+      yield* call.stop
+    }))
+})
+
+describe("2025-11-25", () => {
+  it.effect("the question comes as a request while tasks/result waits, and is answered with related-task", () =>
+    Effect.gen(function*() {
+      const user = new User()
+      const { client, server } = yield* open("2025-11-25", user.layer)
+      const call = yield* run(client.callTool("t"))
+      server.become({ status: "input_required" })
+      yield* pass("1 second")
+      assert.strictEqual(server.count("tasks/result"), 1)
+      const related = { "io.modelcontextprotocol/related-task": { taskId: "t1" } }
+      server.server.send({
+        _tag: "Request",
+        id: "q",
+        method: "elicitation/create",
+        params: { ...form("who").params, _meta: related }
+      })
+      yield* settle
+      user.answer("who", "Luca")
+      yield* settle
+      const answer = server.server.received.find((message) => message._tag === "Success" && message.id === "q") as Json
+      assert.deepStrictEqual(answer.result, { action: "accept", content: { name: "Luca" }, _meta: related })
+      server.become({ status: "working" })
+      yield* pass("5 seconds")
+      server.become({ status: "completed", result: result("Hello, Luca!") })
+      yield* settle
+      assert.deepStrictEqual((yield* call.value).content, [{ type: "text", text: "Hello, Luca!" }])
+    }))
+})
