@@ -29,6 +29,9 @@ type Body<A> = Effect.Effect<A, never, Within | Scope.Scope>
 /** Milliseconds that a task waits in memory for a handler: those of a program that starts are not there at once. */
 const starting = { idle: 30_000, busy: 500 }
 
+/** Milliseconds that the code between two steps may take, when it is run to find out what there is to undo. */
+const between = 2000
+
 /** Milliseconds between two looks for a handler that nobody has: they grow, up to this. */
 const patience = { first: 1000, longest: 15_000 }
 
@@ -53,8 +56,8 @@ const attempt = (
     while (true) {
       const found = host.workers.find(work.tool) ?? (yield* handlerOf(host, work, executionId, instance, cancelled))
       if (cancelled && !found.handler.durable) return host.settle(work.id)
-      const { owner } = found
-      const run = new Run({ host, work, executionId, instance, context, scope, owner })
+      const { handler: { durable }, owner } = found
+      const run = new Run({ host, work, executionId, instance, context, scope, owner, durable })
       host.workers.tenants.add(run)
       const released = yield* Effect.ensuring(
         cancelled ? rebuild(run, found) : forward(run, found),
@@ -78,8 +81,11 @@ const handlerOf = (
       const milliseconds = host.workers.idle ? starting.idle : starting.busy
       const changed = yield* Effect.raceFirst(
         Effect.as(host.workers.changed, true),
-        // One that is cancelled must not be suspended: the engine would take it for done, and nothing would be undone.
-        cancelled ? Effect.never : Effect.as(Effect.sleep(milliseconds), false)
+        Effect.raceFirst(
+          host.closing,
+          // One that is cancelled must not be suspended: the engine would take it for done, and nothing would be undone.
+          cancelled ? Effect.never : Effect.as(Effect.sleep(milliseconds), false)
+        )
       )
       const found = host.workers.find(work.tool)
       if (found !== undefined) {
@@ -134,11 +140,20 @@ const forward = (run: Run, { handler }: Found): Body<boolean> =>
     return yield* suspend(instance)
   })
 
-/** Runs the handler of a cancelled task up to where it was. The engine, which knows of the cancellation, does the rest. */
+/**
+ * Runs the handler of a cancelled task up to where it was. The engine, which knows of the cancellation, does the rest. It runs no
+ * step anew; and what stands between two steps gets no longer than `between`.
+ */
 const rebuild = (run: Run, { handler }: Found): Body<boolean> =>
   Effect.gen(function*() {
     yield* undoWhenCancelled(run)
-    yield* run.supervise(handled(run, handler))
+    const stalled = Effect.gen(function*() {
+      for (let known = -1; known !== run.known;) {
+        known = run.known
+        yield* Effect.sleep(between)
+      }
+    })
+    yield* Effect.raceFirst(run.supervise(handled(run, handler)), stalled)
     return run.released ? true : yield* suspend(run.instance)
   })
 

@@ -1,9 +1,11 @@
 /**
  * The engine: the table, and beside it the executions of the one workflow.
  */
+import * as ClusterSchema from "effect/cluster/ClusterSchema"
 import { MessageStorage } from "effect/cluster/MessageStorage"
 import { Sharding } from "effect/cluster/Sharding"
 import { Digest } from "effect/crypto/Digest"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
@@ -30,6 +32,7 @@ export interface Options {
   readonly progressInterval: number
   readonly pollInterval: number
   readonly sweepInterval: number
+  readonly terminationTimeout: Duration.Input
 }
 
 /** Milliseconds for which ends are gathered that the sweep is told of together. */
@@ -57,12 +60,17 @@ const make = (options: Options) =>
       Effect.andThen(settle)
     )))
 
+    const closing = Latch.makeUnsafe()
     const host: Host = {
       store,
       engine,
       sql: yield* SqlClient.SqlClient,
       digest: yield* Digest,
-      workers: new Workers((execution) => Effect.asVoid(Effect.forkIn(engine.resume(TaskRun, execution), scope))),
+      workers: new Workers(
+        (execution) => Effect.asVoid(Effect.forkIn(engine.resume(TaskRun, execution), scope)),
+        options.terminationTimeout
+      ),
+      closing: Effect.andThen(closing.await, abandon(sharding)),
       settle: (id) => {
         over.push(id)
         told.openUnsafe()
@@ -73,6 +81,8 @@ const make = (options: Options) =>
 
     // A process that does no work knows the workflow as well: else it could not say where its messages go.
     yield* engine.register(TaskRun, ({ taskId }, execution) => body(host, taskId, execution))
+    // Runs just before the cluster begins to end what runs.
+    yield* Effect.addFinalizer(() => closing.open)
     if (options.work) {
       const interval = options.sweepInterval
       yield* sharding.registerSingleton("skein/tasks/sweep", sweep({ host, storage, interval }))
@@ -122,6 +132,18 @@ const make = (options: Options) =>
       work: (handlers) => options.work ? host.workers.add(handlers) : Effect.void
     })
   })
+
+/** The engine takes a run for abandoned, and not for interrupted, once it shuts down: which is at once. */
+const abandon = (sharding: Sharding["Service"]): Effect.Effect<never> =>
+  Effect.flatMap(
+    sharding.isShutdown,
+    (gone) => gone ? interrupted : Effect.andThen(Effect.yieldNow, abandon(sharding))
+  )
+
+const interrupted: Effect.Effect<never> = Effect.withFiber((fiber) => {
+  fiber.interruptUnsafe(fiber.id, ClusterSchema.Abandon.annotation)
+  return Effect.never
+})
 
 /** The engine on a store and a cluster. */
 export const layer = (options: Options) => Layer.effect(TaskEngine, make(options))

@@ -20,6 +20,8 @@ export interface Host {
   readonly workers: Workers
   /** Says that the execution of a task is over: soon, and together with others. */
   readonly settle: (id: string) => void
+  /** Ends a run, to go on elsewhere or later, once this process goes: who waits for its help in vain must not hold it up. */
+  readonly closing: Effect.Effect<never>
   /** Milliseconds between two writes of progress. */
   readonly progressInterval: number
   /** Milliseconds between two looks at what a run waits for while other parts of it are busy. */

@@ -25,6 +25,8 @@ export interface Parkable {
 
 /** See the module's text. */
 export interface Parking {
+  /** Whether something waits. */
+  readonly waiting: boolean
   /** Waits until a look gives how the wait ends. `names` are the deferreds that tell when there is something to look at. */
   readonly wait: <A, E>(
     names: ReadonlyArray<string>,
@@ -100,6 +102,9 @@ export const makeParking = (run: Parkable): Parking => {
   })
 
   return {
+    get waiting() {
+      return all.size > 0
+    },
     wait: <A, E>(names: ReadonlyArray<string>, look: Effect.Effect<Effect.Effect<A, E> | undefined>) =>
       Effect.suspend(() => {
         const end = Deferred.makeUnsafe<A, E>()

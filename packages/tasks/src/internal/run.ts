@@ -37,6 +37,7 @@ export class Run implements Tenant {
   /** Closes when the run ends or is suspended. */
   readonly scope: Scope.Scope
   readonly owner: Handlers
+  readonly durable: boolean
   /** The names of the steps so far. */
   readonly names = new Set<string>()
   /** How often each question was asked, or each `once` tried. */
@@ -44,6 +45,9 @@ export class Run implements Tenant {
   readonly undos: Array<(why: Undoing) => Effect.Effect<unknown, unknown>> = []
   /** The steps that run now. */
   readonly executing = new Set<Fiber.Fiber<unknown, unknown>>()
+  /** How many results of steps it has got to know. */
+  known = 0
+  #remembering = 0
   readonly parking: Parking
   readonly progressing: Progressing
   /** Why it undoes what it has done, once it does. */
@@ -65,6 +69,7 @@ export class Run implements Tenant {
     readonly context: Context.Context<Within>
     readonly scope: Scope.Scope
     readonly owner: Handlers
+    readonly durable: boolean
   }) {
     this.host = options.host
     this.work = options.work
@@ -73,6 +78,7 @@ export class Run implements Tenant {
     this.context = options.context
     this.scope = options.scope
     this.owner = options.owner
+    this.durable = options.durable
     this.parking = makeParking(this)
     this.progressing = new Progressing(this)
   }
@@ -98,23 +104,44 @@ export class Run implements Tenant {
     )
   }
 
-  /**
-   * Suspends the run. The root is interrupted, not only who waits: what recovers from failures on the way up is skipped only in a
-   * fiber that is interrupted itself.
-   */
-  readonly suspend: Effect.Effect<never> = Effect.withFiber((fiber) => {
-    this.instance.suspended = true
+  /** Ends the run where it is. */
+  readonly leave: Effect.Effect<never> = Effect.withFiber((fiber) => {
     this.#root?.interruptUnsafe()
     fiber.interruptUnsafe()
     return Effect.interrupt
   })
 
-  release(): ReadonlyArray<Fiber.Fiber<unknown, unknown>> {
+  /**
+   * Suspends the run. The root is interrupted, not only who waits: what recovers from failures on the way up is skipped only in a
+   * fiber that is interrupted itself.
+   */
+  readonly suspend: Effect.Effect<never> = Effect.suspend(() => {
+    this.instance.suspended = true
+    return this.leave
+  })
+
+  /** Steps that run now come to their end, and so does a handler that is one step; nothing begins any more. */
+  readonly release: Effect.Effect<void> = Effect.suspend(() => {
     this.released = true
+    if (!this.busy) this.#root?.interruptUnsafe()
+    return this.#over
+  })
+
+  readonly evict: Effect.Effect<void> = Effect.suspend(() => {
+    this.#root?.interruptUnsafe()
+    return this.#over
+  })
+
+  readonly #over: Effect.Effect<void> = Effect.suspend(() => {
     const root = this.#root
-    if (root === undefined) return []
-    root.interruptUnsafe()
-    return [root, ...this.executing]
+    return root === undefined
+      ? Effect.void
+      : Effect.asVoid(Fiber.awaitAll([root, ...this.executing]))
+  })
+
+  /** Whether something runs that would have to run again. */
+  get busy(): boolean {
+    return this.#remembering > 0 || (!this.durable && !this.parking.waiting)
   }
 
   /** What runs under one key runs one after the other. */
@@ -142,10 +169,19 @@ export class Run implements Tenant {
       annotations: transactional ? withTransaction : Context.empty(),
       executeEncoded: execute
     } as unknown as Activity.Activity<typeof Schema.String, typeof Schema.Never, never>
-    return within<string, never, R>(Effect.flatMap(
-      Workflow.wrapActivityResult(this.host.engine.activityExecute(activity, attempt), isSuspended),
-      (result): Effect.Effect<string, never, R> => isSuspended(result) ? this.suspend : result.exit
-    ))
+    const executed = Workflow.wrapActivityResult(this.host.engine.activityExecute(activity, attempt), isSuspended)
+    return within<string, never, R>(Effect.suspend(() => {
+      if (this.released) return this.leave
+      this.#remembering++
+      return Effect.flatMap(
+        Effect.ensuring(executed, Effect.sync(() => this.#remembering--)),
+        (result): Effect.Effect<string, never, R> => {
+          this.known++
+          if (this.released && !this.busy) return this.leave
+          return isSuspended(result) ? this.suspend : result.exit
+        }
+      )
+    }))
   }
 }
 

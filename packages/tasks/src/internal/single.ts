@@ -33,18 +33,13 @@ export interface Options {
 export const intervals = (options: Options) => ({
   pollInterval: Duration.toMillis(options.pollInterval ?? 500),
   progressInterval: Duration.toMillis(options.progressInterval ?? 100),
-  sweepInterval: Duration.toMillis(options.sweepInterval ?? "1 minute")
+  sweepInterval: Duration.toMillis(options.sweepInterval ?? "1 minute"),
+  terminationTimeout: Duration.toMillis(options.terminationTimeout ?? "2 seconds")
 })
 
 /** See the module's text. */
 export const layer = (options: Options): Layer.Layer<TaskEngine, TaskError, SqlClient.SqlClient> =>
   engine.layer({ work: true, shared: false, ...intervals(options) }).pipe(
-    Layer.provide([
-      sqlStore.layer(),
-      cluster.single({
-        pollInterval: options.pollInterval ?? 500,
-        terminationTimeout: options.terminationTimeout ?? "2 seconds"
-      })
-    ]),
+    Layer.provide([sqlStore.layer(), cluster.single(intervals(options))]),
     Layer.provide(NodeCrypto.layerDigest)
   )

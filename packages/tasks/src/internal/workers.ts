@@ -1,8 +1,8 @@
 /**
  * Who runs what in this process, and what waits for somebody to run it.
  */
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import type { Handlers } from "../TaskEngine.ts"
 
@@ -15,8 +15,10 @@ export interface Found {
 /** A run that can be told to let go of its handler. */
 export interface Tenant {
   readonly owner: Handlers
-  /** Interrupts it, and gives the fibers that are to end. */
-  readonly release: () => ReadonlyArray<Fiber.Fiber<unknown, unknown>>
+  /** Begins nothing any more, and ends when what runs has ended. */
+  readonly release: Effect.Effect<void>
+  /** Ends now. */
+  readonly evict: Effect.Effect<void>
 }
 
 /** See the module's text. */
@@ -27,9 +29,12 @@ export class Workers {
   #all: ReadonlyArray<Handlers> = []
   #listeners = new Set<() => void>()
   readonly #wake: (executionId: string) => Effect.Effect<void>
+  readonly #grace: Duration.Input
 
-  constructor(wake: (executionId: string) => Effect.Effect<void>) {
+  /** `wake` looks again at an execution that waits; `grace` is how long what runs may take to end. */
+  constructor(wake: (executionId: string) => Effect.Effect<void>, grace: Duration.Input) {
     this.#wake = wake
+    this.#grace = grace
   }
 
   /** Whether nobody runs anything here: the program starts, or ends. */
@@ -45,7 +50,7 @@ export class Workers {
     return undefined
   }
 
-  /** Adds handlers until the scope closes; then what they run is interrupted, and waits for others. */
+  /** Adds handlers until the scope closes; then what they run is ended, and waits for others. */
   add(handlers: Handlers): Effect.Effect<void, never, Scope.Scope> {
     return Effect.acquireRelease(
       Effect.suspend(() => {
@@ -57,7 +62,11 @@ export class Workers {
         Effect.suspend(() => {
           this.#all = this.#all.filter((other) => other !== handlers)
           const mine = [...this.tenants].filter(({ owner }) => owner === handlers)
-          return Fiber.awaitAll(mine.flatMap((tenant) => tenant.release()))
+          const parallel = { concurrency: "unbounded", discard: true } as const
+          return Effect.timeoutOrElse(Effect.forEach(mine, ({ release }) => release, parallel), {
+            duration: this.#grace,
+            orElse: () => Effect.forEach(mine, ({ evict }) => evict, parallel)
+          })
         })
     )
   }

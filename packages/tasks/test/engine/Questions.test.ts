@@ -206,7 +206,7 @@ it.effect("a question in a step is a defect, and so are a step in a step and two
     for (const tool of ["question", "nested", "slept", "undone", "twice", "once"]) {
       const { id } = yield* submit(tool)
       const state = yield* ended(id)
-      expect(state.status, tool).toBe("failed")
+      expect([tool, state.status]).toEqual([tool, "failed"])
       expect(state.outcome).toMatchObject({
         _tag: "Error",
         error: { code: -32603, data: { reference: expect.any(String) } }

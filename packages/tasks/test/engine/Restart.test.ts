@@ -1,0 +1,211 @@
+import { it } from "@effect/vitest"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { McpRequest } from "@skein/runtime/Exchange"
+import * as SqliteTasks from "@skein/tasks/SqliteTasks"
+import * as Step from "@skein/tasks/Step"
+import { TaskEngine } from "@skein/tasks/TaskEngine"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import { TestClock } from "effect/testing"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { expect } from "vitest"
+import { durable, ended, get, type Handler, plain, settled, submit, textOf, until, work } from "./kit.ts"
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "skein-engine-"))),
+  (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+)
+
+/** Processes, one after the other, on one file: each is stopped gently. */
+const processes = Effect.map(folder, (folder) => {
+  const layer = SqliteTasks.layer({ filename: join(folder, "tasks.db"), pollInterval: "1 minute" })
+  return <A, E>(
+    tools: Record<string, Handler>,
+    effect: Effect.Effect<A, E, TaskEngine | Scope.Scope>
+  ) =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const context = yield* Layer.buildWithScope(layer, scope)
+      // Time never stands still between two processes.
+      yield* TestClock.adjust(10)
+      const inner = yield* Scope.make()
+      const done = yield* Effect.andThen(work(tools), effect).pipe(
+        Effect.provideContext(context),
+        Scope.provide(inner)
+      )
+      yield* Scope.close(inner, Exit.void)
+      yield* Scope.close(scope, Exit.void)
+      return done
+    })
+})
+
+const ask = (message: string) =>
+  Effect.flatMap(
+    McpRequest,
+    (exchange) => exchange.request("elicitation/create", { message }) as Effect.Effect<JsonObject, Error>
+  )
+
+it.effect("a gentle stop lets the step in flight end, undoes nothing, and the task goes on", () =>
+  Effect.gen(function*() {
+    const process = yield* processes
+    const log: Array<string> = []
+    let go: () => void = () => {}
+    const gate = new Promise<void>((resolve) => {
+      go = resolve
+    })
+    const tools = {
+      travel: durable(() => {
+        const book = (what: string, wait: Effect.Effect<void>) =>
+          Step.run(
+            `book ${what}`,
+            { success: Schema.String },
+            () => Effect.tap(Effect.as(wait, what), () => Effect.sync(() => void log.push(what)))
+          ).pipe(
+            Step.withCompensation(() => Effect.sync(() => void log.push(`undo ${what}`)))
+          )
+        return Effect.gen(function*() {
+          const one = yield* book("flight", Effect.void)
+          const two = yield* book("hotel", Effect.promise(() => gate))
+          const three = yield* book("taxi", Effect.void)
+          return `${one} ${two} ${three}`
+        })
+      })
+    }
+    const id = yield* process(
+      tools,
+      Effect.gen(function*() {
+        const { id } = yield* submit("travel")
+        yield* settled
+        setTimeout(go, 20)
+        return id
+      })
+    )
+    expect(log.splice(0)).toEqual(["flight", "hotel"])
+    const state = yield* process(tools, ended(id))
+    expect(textOf(state)).toBe("flight hotel taxi")
+    expect(log).toEqual(["taxi"])
+  }))
+
+it.effect("a step that does not end in time is interrupted by a gentle stop, and runs again; nothing is undone", () =>
+  Effect.gen(function*() {
+    const process = yield* processes
+    const log: Array<string> = []
+    let fast = false
+    const tools = {
+      slow: durable(() =>
+        Effect.gen(function*() {
+          yield* Step.compensate(() => Effect.sync(() => void log.push("undone")))
+          yield* Step.run("slow", {}, () =>
+            Effect.suspend(() => {
+              log.push("begun")
+              return fast
+                ? Effect.void
+                : Effect.onInterrupt(Effect.never, () => Effect.sync(() => void log.push("interrupted")))
+            }))
+          return "done"
+        })
+      )
+    }
+    const stopping = process(tools, Effect.tap(submit("slow"), settled))
+    const fiber = yield* Effect.forkChild(stopping)
+    yield* settled
+    yield* TestClock.adjust("2 seconds")
+    yield* settled
+    yield* TestClock.adjust("2 seconds")
+    const { id } = yield* Effect.suspend(() => fiber.pollUnsafe() ?? Effect.die("it does not stop"))
+    expect(log.splice(0)).toEqual(["begun", "interrupted"])
+    fast = true
+    expect(textOf(yield* process(tools, ended(id)))).toBe("done")
+    expect(log).toEqual(["begun"])
+  }))
+
+it.effect("a question is answered in another process than the one that asked", () =>
+  Effect.gen(function*() {
+    const process = yield* processes
+    const log: Array<string> = []
+    const tools = {
+      tea: durable(() =>
+        Effect.gen(function*() {
+          yield* Step.run("boil", {}, () => Effect.sync(() => void log.push("boiled")))
+          return `Tea, ${(yield* ask("milk?"))["said"]}`
+        })
+      ),
+      plain: plain(() => Effect.map(ask("sugar?"), ({ said }) => `Sugar: ${said}`))
+    }
+    const asked = yield* process(
+      tools,
+      Effect.gen(function*() {
+        const tea = yield* submit("tea")
+        const plain = yield* submit("plain")
+        return [
+          yield* until(tea.id, ({ questions }) => questions.length > 0),
+          yield* until(plain.id, ({ questions }) => questions.length > 0)
+        ]
+      })
+    )
+    const answered = yield* process(
+      tools,
+      Effect.gen(function*() {
+        const { answer } = yield* TaskEngine
+        for (const { id, questions: [question] } of asked) yield* answer(id, question!.key, { said: "yes" })
+        return yield* Effect.forEach(asked, ({ id }) => ended(id))
+      })
+    )
+    expect(answered.map(textOf)).toEqual(["Tea, yes", "Sugar: yes"])
+    expect(log).toEqual(["boiled"])
+  }))
+
+it.effect("a task sleeps across a restart", () =>
+  Effect.gen(function*() {
+    const process = yield* processes
+    const tools = { nap: durable(() => Effect.as(Step.sleep("nap", "1 day"), "awake")) }
+    const { id } = yield* process(tools, Effect.tap(submit("nap"), settled))
+    yield* TestClock.adjust("12 hours")
+    expect((yield* process(tools, Effect.andThen(settled, get(id))))?.status).toBe("working")
+    yield* TestClock.adjust("12 hours")
+    expect(textOf(yield* process(tools, ended(id)))).toBe("awake")
+  }))
+
+it.effect("a task whose tool nobody has waits, says so, and runs when somebody has it", () =>
+  Effect.gen(function*() {
+    const process = yield* processes
+    const other = { other: plain(() => Effect.succeed("")) }
+    const id = yield* process(
+      other,
+      Effect.gen(function*() {
+        const { id } = yield* submit("rare")
+        yield* settled
+        yield* TestClock.adjust("1 second")
+        yield* settled
+        expect(yield* get(id)).toMatchObject({ status: "working", message: "Waits for a worker that has rare" })
+        return id
+      })
+    )
+    yield* TestClock.adjust("1 day")
+    yield* process(other, settled)
+    const found = yield* process(
+      other,
+      Effect.gen(function*() {
+        yield* settled
+        yield* work({ rare: plain(() => Effect.succeed("found")) })
+        yield* settled
+        return yield* get(id)
+      })
+    )
+    expect(textOf(found)).toBe("found")
+  }))
+
+it.effect("a second process that wants the file is refused", () =>
+  Effect.gen(function*() {
+    const filename = join(yield* folder, "tasks.db")
+    yield* Layer.build(SqliteTasks.layer({ filename }))
+    const error = yield* Effect.flip(Effect.scoped(Layer.build(SqliteTasks.layer({ filename }))))
+    expect(error).toMatchObject({ _tag: "TaskError", reason: "Locked" })
+    const missing = SqliteTasks.layer({ filename: join(filename, "none", "tasks.db") })
+    expect(yield* Effect.flip(Effect.scoped(Layer.build(missing)))).toMatchObject({ reason: "Store" })
+  }))

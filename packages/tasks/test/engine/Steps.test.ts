@@ -1,0 +1,198 @@
+import { it } from "@effect/vitest"
+import { McpRequest } from "@skein/runtime/Exchange"
+import * as CurrentTask from "@skein/tasks/CurrentTask"
+import * as MemoryTasks from "@skein/tasks/MemoryTasks"
+import * as Step from "@skein/tasks/Step"
+import { TaskEngine } from "@skein/tasks/TaskEngine"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import * as SqlClient from "effect/sql/SqlClient"
+import * as Stream from "effect/Stream"
+import { TestClock } from "effect/testing"
+import { expect } from "vitest"
+import { durable, ended, get, pass, plain, settled, submit, textOf, until, work } from "./kit.ts"
+
+const memory = Effect.provide(MemoryTasks.layer({ pollInterval: "1 minute" }))
+
+class Broken extends Schema.TaggedError<Broken>()("Broken", { message: Schema.String, code: Schema.Int }) {}
+
+it.effect("a step's failure is remembered by its schema", () =>
+  Effect.gen(function*() {
+    let tries = 0
+    let runs = 0
+    yield* work({
+      pay: durable(() =>
+        Effect.gen(function*() {
+          runs++
+          const pay = Step.run("pay", { error: Broken }, () =>
+            Effect.suspend(() => Effect.fail(new Broken({ message: "no money", code: ++tries }))))
+          const error = yield* Effect.flip(pay)
+          yield* Step.sleep("a while", "1 hour")
+          return `${error instanceof Broken} ${error.code} ${error.message}`
+        })
+      )
+    })
+    const { id } = yield* submit("pay")
+    yield* pass(7200, 3600)
+    expect(textOf(yield* ended(id))).toBe("true 1 no money")
+    expect([tries, runs]).toEqual([1, 2])
+  }).pipe(memory))
+
+it.effect("a step is tried again by its schedule, with the same key; long pauses are durable, and what was tried counts", () =>
+  Effect.gen(function*() {
+    const keys: Array<string> = []
+    const times: Array<number> = []
+    yield* work({
+      pay: durable(() =>
+        Effect.as(
+          Step.run("pay", {
+            error: Broken,
+            retry: Schedule.exponential("1 second", 10).pipe(Schedule.upTo({ times: 4 }))
+          }, (key) =>
+            Effect.gen(function*() {
+              keys.push(key)
+              times.push((yield* Clock.currentTimeMillis) / 1000)
+              return yield* new Broken({ message: "no", code: 1 })
+            })),
+          ""
+        )
+      )
+    })
+    const { id } = yield* submit("pay")
+    yield* settled
+    yield* TestClock.adjust("1 second")
+    yield* settled
+    expect(times).toEqual([0, 1])
+    yield* pass(10, 10)
+    yield* pass(120, 20)
+    yield* pass(1200, 100)
+    const state = yield* ended(id)
+    expect(textOf(state)).toBe("no")
+    expect(times).toHaveLength(5)
+    expect(times[2]! - times[1]!).toBeGreaterThanOrEqual(10)
+    expect(times[3]! - times[2]!).toBeGreaterThanOrEqual(100)
+    expect(times[4]! - times[3]!).toBeGreaterThanOrEqual(1000)
+    expect(new Set(keys).size).toBe(1)
+    expect(keys[0]).not.toContain(id)
+  }).pipe(Effect.provide(MemoryTasks.layer({ pollInterval: "5 seconds" }))))
+
+it.effect("keys differ between steps and between tasks", () =>
+  Effect.gen(function*() {
+    const keys: Array<string> = []
+    const step = (name: string) => Step.run(name, {}, (key) => Effect.sync(() => void keys.push(key)))
+    yield* work({ two: durable(() => Effect.as(Effect.andThen(step("a"), step("b")), "")) })
+    for (const { id } of [yield* submit("two"), yield* submit("two")]) yield* ended(id)
+    expect(new Set(keys).size).toBe(4)
+  }).pipe(memory))
+
+it.effect("a transactional step's own SQL is committed with it, and undone when it fails", () =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`CREATE TABLE money (amount INTEGER)`
+    const put = (amount: number) => Effect.orDie(sql`INSERT INTO money VALUES (${amount})`)
+    yield* work({
+      pay: durable(() =>
+        Effect.gen(function*() {
+          yield* Step.run("one", { transactional: true }, () => put(1))
+          const two = Step.run("two", { transactional: true, error: Broken }, () =>
+            Effect.andThen(put(2), Effect.fail(new Broken({ message: "no", code: 2 }))))
+          yield* Effect.ignore(two)
+          yield* Step.run("three", { transactional: true }, () =>
+            Effect.andThen(CurrentTask.say("three"), put(3)))
+          yield* Effect.ignoreCause(Step.run("four", { transactional: true }, () =>
+            Effect.andThen(put(4), Effect.die("no"))))
+          return ""
+        })
+      )
+    })
+    const { id } = yield* submit("pay")
+    const state = yield* ended(id)
+    expect(state.status).toBe("completed")
+    expect(state.message).toBe("three")
+    expect(yield* sql`SELECT amount FROM money ORDER BY amount`).toEqual([{ amount: 1 }, { amount: 3 }])
+  }).pipe(memory))
+
+it.effect("sleep of days", () =>
+  Effect.gen(function*() {
+    let runs = 0
+    yield* work({
+      nap: durable(() =>
+        Effect.gen(function*() {
+          runs++
+          yield* Step.sleep("short", "3 seconds")
+          yield* Step.sleep("long", "3 days")
+          return "awake"
+        })
+      )
+    })
+    const { id } = yield* submit("nap")
+    yield* settled
+    yield* TestClock.adjust("3 seconds")
+    yield* settled
+    yield* TestClock.adjust("2 days")
+    yield* settled
+    expect((yield* get(id))?.status).toBe("working")
+    yield* TestClock.adjust("25 hours")
+    expect(textOf(yield* ended(id))).toBe("awake")
+    expect(runs).toBe(2)
+  }).pipe(Effect.provide(MemoryTasks.layer({ pollInterval: "1 hour" }))))
+
+it.effect("status messages outside of steps are not written again in a later run", () =>
+  Effect.gen(function*() {
+    const seen: Array<string | undefined> = []
+    yield* work({
+      talk: durable(() =>
+        Effect.gen(function*() {
+          yield* CurrentTask.say("first")
+          yield* Step.sleep("a while", "1 hour")
+          yield* CurrentTask.say("second")
+          yield* Step.run("in it", {}, () => CurrentTask.say("third"))
+          return yield* CurrentTask.id
+        })
+      )
+    })
+    const { watch } = yield* TaskEngine
+    const { id } = yield* submit("talk")
+    yield* Effect.forkChild(Stream.runForEach(watch(id), ({ message }) => Effect.sync(() => void seen.push(message))))
+    yield* until(id, ({ message }) => message === "first")
+    yield* pass(7200, 3600)
+    const state = yield* ended(id)
+    expect(textOf(state)).toBe(id)
+    expect(state.message).toBe("third")
+    yield* settled
+    const said = seen.filter((message, index) => message !== undefined && message !== seen[index - 1])
+    expect(said[0]).toBe("first")
+    expect(said.lastIndexOf("first")).toBe(0)
+    expect(said.at(-1)).toBe("third")
+  }).pipe(memory))
+
+it.effect("progress is written at most every 100 milliseconds, and the last one always", () =>
+  Effect.gen(function*() {
+    const seen: Array<number | undefined> = []
+    yield* work({
+      count: plain(() =>
+        Effect.gen(function*() {
+          const exchange = yield* McpRequest
+          for (let progress = 1; progress <= 50; progress++) {
+            yield* exchange.progress({ progress, total: 50 })
+            yield* Effect.sleep(10)
+          }
+          yield* exchange.progress({ progress: 51 })
+          return ""
+        })
+      )
+    })
+    const { watch } = yield* TaskEngine
+    const { id } = yield* submit("count")
+    yield* Effect.forkChild(
+      Stream.runForEach(watch(id), ({ progress }) => Effect.sync(() => void seen.push(progress?.progress)))
+    )
+    yield* pass(0.6, 0.01)
+    const state = yield* ended(id)
+    expect(state.progress?.progress).toBe(51)
+    yield* settled
+    expect(seen.length).toBeGreaterThan(3)
+    expect(seen.length).toBeLessThan(12)
+  }).pipe(memory))
