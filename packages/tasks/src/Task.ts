@@ -53,6 +53,10 @@ export interface Options<Input extends Tool.Shape, Output extends Tool.Shape>
    * - `required`: a call that may be answered with no task is refused, with `-32601` in 2025-11-25 and `-32021` since 2026-07-28.
    *   Clients of older revisions, who cannot know, wait for the result.
    * - `forbidden`: every call waits for the result. It is a durable execution all the same.
+   *
+   * A call that waits asks the task's questions as its own, and tells its progress. The task ends with it: when the call is
+   * cancelled, its connection is lost, or the server stops, so is the task cancelled. A client of 2026-07-28 that is asked, and never
+   * comes back, leaves it to its `ttl`; so does a process that is killed.
    */
   readonly taskSupport?: "forbidden" | "optional" | "required"
 }

@@ -77,7 +77,7 @@ describe("a call that waits for its task", () => {
         yield* kit.settle
         expect(seen).toEqual({ runs: 1, interrupted: 1 })
         const [row] = [...fake.rows.values()]
-        expect(row!.state).toMatchObject({ status: "cancelled", message: "The call that waited for it was cancelled" })
+        expect(row!.state).toMatchObject({ status: "cancelled", message: "The call that it was made for was cancelled" })
         expect(client.answers(requestId)).toEqual([])
       }))
 

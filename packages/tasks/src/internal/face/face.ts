@@ -32,6 +32,10 @@ const failed = (error: TaskError): Effect.Effect<never, McpError.McpError> =>
 export const told = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.Effect<A, McpError.McpError, R> =>
   Effect.catch(effect, failed)
 
+/** Ends a task that nobody wants any more. A store that does not answer holds up nobody who leaves. */
+export const abandon = ({ engine }: Face, id: string): Effect.Effect<void> =>
+  Effect.ignoreCause(Effect.timeout(engine.cancel(id, "The call that it was made for was cancelled"), "5 seconds"))
+
 /** What lets models use tasks, where a server has `TaskTools`. */
 export interface ModelTools {
   /** Who has these tools. */
@@ -123,11 +127,17 @@ export class Face {
     })
   }
 
-  /** Both. `ttl` is what the client asks for, in milliseconds. */
+  /**
+   * Both. `ttl` is what the client asks for, in milliseconds. The client that cancels its call while the task begins never learns of
+   * the task: it is cancelled too.
+   */
   attempt(call: ToolCall, ttl?: number): Handled<State | Unbegun> {
-    return Effect.flatMap(
-      this.prepare(call),
-      (args): Handled<State | Unbegun> => args instanceof Unbegun ? Effect.succeed(args) : this.submit(call, args, ttl)
+    const { exchange } = call
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(restore(this.prepare(call)), (args): Handled<State | Unbegun> =>
+        args instanceof Unbegun
+          ? Effect.succeed(args)
+          : Effect.tap(this.submit(call, args, ttl), ({ id }) => exchange.cancelled ? abandon(this, id) : Effect.void))
     )
   }
 

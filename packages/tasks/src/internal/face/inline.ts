@@ -4,10 +4,10 @@
  * It says how far the task has come, and asks the task's questions as its own. Whoever ends the call ends the task. In the request
  * era the call comes again with the answers: it keeps the task's id.
  */
-import type { ErrorObject } from "@skein/protocol/JsonRpc"
+import type { ErrorObject, JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
-import type { Called, Handled, ToolCall } from "@skein/server/Catalog"
+import type { Called, ToolCall } from "@skein/server/Catalog"
 import type { Exchange } from "@skein/runtime/Exchange"
 import type { RequestError } from "@skein/runtime/RequestError"
 import * as Duration from "effect/Duration"
@@ -18,7 +18,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { isFinal, type Question, type State } from "../../TaskState.ts"
 import * as refused from "../refused.ts"
-import { type Face, type ModelTools, told } from "./face.ts"
+import { abandon, type Face, type ModelTools, told } from "./face.ts"
 import { can } from "./askable.ts"
 import * as patience from "./patience.ts"
 import { Unbegun } from "./prepared.ts"
@@ -27,17 +27,18 @@ import * as wire from "./wire.ts"
 /** What a round of the request era remembers the task under. */
 const key = "@skein/tasks"
 
-/** Begins the task of a call, or finds the one that it has begun in a round before. */
-const begin = (face: Face, call: ToolCall, tools: ModelTools | undefined): Handled<string | Unbegun> => {
+/** Begins the task of a call that is prepared, or finds the one that it has begun in a round before. */
+const begin = (
+  face: Face,
+  call: ToolCall,
+  args: JsonObject,
+  tools: ModelTools | undefined
+): Effect.Effect<string, McpError.McpError> => {
   const { exchange } = call
   const asked = tools === undefined ? exchange.caller : patience.answering(exchange.caller)
   const round = exchange.round ??= exchange.rounds?.(exchange)
-  // What prepares a task may ask, which nothing may that runs once: it runs in each round, and what it has asked is answered.
-  return Effect.flatMap(face.prepare(call), (args): Handled<string | Unbegun> => {
-    if (args instanceof Unbegun) return Effect.succeed(args)
-    const begun = Effect.map(face.submit(call, args, undefined, asked), ({ id }) => id)
-    return round === undefined ? begun : round.once(key, begun) as typeof begun
-  })
+  const begun = Effect.map(face.submit(call, args, undefined, asked), ({ id }) => id)
+  return round === undefined ? begun : round.once(key, begun) as typeof begun
 }
 
 /** See the module's text. */
@@ -45,20 +46,22 @@ export const wait = (face: Face, call: ToolCall): Called => {
   const { exchange } = call
   const tools = patience.toolsOf(face, call)
   return Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(restore(begin(face, call, tools)), (begun) => {
-      if (begun instanceof Unbegun) return Effect.succeed(begun.result)
-      // Interrupted for a round's questions, it comes again; otherwise nobody wants the result any more.
-      const left = Effect.suspend(() =>
-        exchange.instead !== undefined && !exchange.cancelled
-          ? Effect.void
-          : Effect.ignore(face.engine.cancel(begun, "The call that waited for it was cancelled"))
-      )
-      const ended = Effect.flatMap(watch(face, exchange, begun, tools), wire.ended)
-      const answer = tools === undefined ? ended : patience.within(face, tools, call, begun, ended)
-      return Effect.onInterrupt(restore(answer), () => left)
+    // What prepares a task may ask, which nothing may that runs once: it runs in each round, and what it has asked is answered.
+    Effect.flatMap(restore(face.prepare(call)), (args) => {
+      if (args instanceof Unbegun) return Effect.succeed(args.result)
+      // Once it may have begun, nothing but its id lets go of it.
+      return Effect.flatMap(begin(face, call, args, tools), (id) => {
+        const ended = Effect.flatMap(watch(face, exchange, id, tools), wire.ended)
+        const answer = tools === undefined ? ended : patience.within(face, tools, call, id, ended)
+        return Effect.onInterrupt(restore(answer), () => left(face, exchange, id))
+      })
     })
   )
 }
+
+/** Interrupted for a round's questions, a call comes again; otherwise nobody wants the result any more. */
+const left = (face: Face, exchange: Exchange, id: string): Effect.Effect<void> =>
+  exchange.instead !== undefined && !exchange.cancelled ? Effect.void : abandon(face, id)
 
 /** Waits for the end of a task, and is its client meanwhile. */
 const watch = (
