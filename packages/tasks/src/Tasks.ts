@@ -8,7 +8,7 @@
  *
  * @example
  * const Server = McpServer.layer({ name: "bakery", version: "1.0.0" }, Task.layer(bake, baking), Tasks.layer()).pipe(
- *   Layer.provide(SqliteTasks.layer({ file: "tasks.db" })))
+ *   Layer.provide(SqliteTasks.layer({ filename: "tasks.db" })))
  */
 import * as Revision from "@skein/protocol/Revision"
 import { Catalog } from "@skein/server/Catalog"
