@@ -203,7 +203,7 @@ each(all, (backend) => {
 
   it.effect("a store that is gone is an error", () =>
     Effect.gen(function*() {
-      const opened = yield* fresh(backend)
+      const opened = yield* Effect.flatten(backend.database)
       const { id } = yield* insert(opened)
       yield* opened.sql`ALTER TABLE skein_tasks RENAME TO gone`
       expect(yield* Effect.flip(opened.store.state(id))).toMatchObject({ _tag: "TaskError", reason: "Store" })
