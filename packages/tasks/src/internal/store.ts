@@ -43,7 +43,10 @@ export interface Swept {
  * told to listeners when it is.
  */
 export class TaskStore extends Context.Service<TaskStore, {
-  /** Counts and inserts in one transaction with `then`, which is given the new task. Fails with `Limit`, and has done nothing. */
+  /**
+   * Counts and inserts in one transaction with `then`, which is given the new task. Fails with `Limit`, and has done nothing: `then`
+   * is not begun, but where processes race for the last place, there it is undone.
+   */
   readonly insert: <E, R>(
     task: NewTask,
     then: (state: State) => Effect.Effect<void, E, R>

@@ -12,7 +12,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll } from "vitest"
+import { afterAll, beforeAll } from "vitest"
 import { type Postgres, required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
 import * as PgStore from "../../src/internal/pgStore.ts"
 import * as SqlStore from "../../src/internal/sqlStore.ts"
@@ -83,7 +83,10 @@ export const fresh = (backend: Backend): Effect.Effect<Opened, unknown, Scope.Sc
 export const each = (backends: ReadonlyArray<Backend>, tests: (backend: Backend) => void): void => {
   for (const backend of backends) {
     const absent = backend === pg && unavailable !== undefined && !required
-    describe.skipIf(absent)(absent ? `${backend.name} (${unavailable})` : backend.name, () => tests(backend))
+    describe.skipIf(absent)(absent ? `${backend.name} (${unavailable})` : backend.name, () => {
+      if (backend === pg) beforeAll(server, 60_000)
+      tests(backend)
+    })
   }
   afterAll(async () => {
     await (await postgres)?.stop()
