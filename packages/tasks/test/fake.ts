@@ -36,6 +36,8 @@ export interface Fake {
   readonly looks: Array<string>
   /** Everything fails until it is taken back. */
   broken: TaskError | undefined
+  /** What a submission waits for before it is known to be done. */
+  slow: Effect.Effect<void> | undefined
   /** Forgets a task. */
   readonly forget: (id: string) => void
 }
@@ -51,6 +53,7 @@ const make = Effect.gen(function*() {
     rows,
     looks: [] as Array<string>,
     broken: undefined as TaskError | undefined,
+    slow: undefined as Effect.Effect<void> | undefined,
     forget: (id: string) => void rows.delete(id)
   }
 
@@ -168,6 +171,7 @@ const make = Effect.gen(function*() {
         }
         rows.set(id, row)
         start(row)
+        yield* fake.slow ?? Effect.void
         return state
       }),
     get: (id) => look("get", (now) => alive(id, now)?.state),

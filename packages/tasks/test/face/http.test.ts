@@ -1,8 +1,11 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as McpServer from "@skein/server/McpServer"
 import * as Tasks from "@skein/tasks/Tasks"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
 import * as http from "../../../server/test/http/kit.ts"
 import * as fake from "../fake.ts"
 import * as kit from "./kit.ts"
@@ -43,5 +46,22 @@ describe("io.modelcontextprotocol/tasks · Streamable HTTP: routing headers", ()
       yield* Effect.raceFirst(http.send(at, waiting), Effect.repeat(Effect.void, { until: () => seen.runs === 1 }))
       yield* Effect.repeat(Effect.sleep(1), { until: () => seen.interrupted === 1 })
       expect(seen).toEqual({ runs: 1, interrupted: 1 })
+    })))
+
+  it.live("2026-07-28 · when the server closes nothing is left behind: not the call that waits, and not its task", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { definition, seen } = tools.gated()
+      const engine = yield* Layer.build(fake.layer)
+      const server = McpServer.layer({ name: "test", version: "1.0.0" }, definition, Tasks.layer())
+      const scope = yield* Scope.make()
+      const at = yield* Scope.provide(
+        http.serve(Layer.provide(server, Layer.succeedContext(engine)), { grace: 50 }),
+        scope
+      )
+      yield* Effect.forkScoped(http.send(at, http.modern("tools/call", { name: "bake" })))
+      yield* Effect.repeat(Effect.sleep(1), { until: () => seen.runs === 1 })
+      yield* Scope.close(scope, Exit.void)
+      const [row] = [...Context.get(engine, fake.FakeTasks).rows.values()]
+      expect([row!.state.status, seen]).toEqual(["cancelled", { runs: 1, interrupted: 1 }])
     })))
 })

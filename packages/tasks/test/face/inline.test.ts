@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import type * as Revision from "@skein/protocol/Revision"
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as McpServer from "@skein/server/McpServer"
@@ -77,7 +78,10 @@ describe("a call that waits for its task", () => {
         yield* kit.settle
         expect(seen).toEqual({ runs: 1, interrupted: 1 })
         const [row] = [...fake.rows.values()]
-        expect(row!.state).toMatchObject({ status: "cancelled", message: "The call that it was made for was cancelled" })
+        expect(row!.state).toMatchObject({
+          status: "cancelled",
+          message: "The call that it was made for was cancelled"
+        })
         expect(client.answers(requestId)).toEqual([])
       }))
 
@@ -112,6 +116,26 @@ describe("a call that waits for its task", () => {
         expect([...fake.rows.values()][0]!.state.status).toBe("cancelled")
         expect(seen.interrupted).toBe(1)
         yield* close
+      }))
+  }
+
+  for (const [revision, can] of [...sides, ["2026-07-28", kit.tasks] as const]) {
+    const who = can === kit.tasks ? "a client with tasks" : "a client without"
+    it.effect(`${revision} · ${who} that cancels while the task begins leaves none behind`, () =>
+      Effect.gen(function*() {
+        const { definition, seen } = tools.gated()
+        const { connect, fake } = yield* kit.server([definition])
+        const client = yield* connect({ revision, can })
+        const gate = Deferred.makeUnsafe<void>()
+        fake.slow = Deferred.await(gate)
+        const requestId = client.send("tools/call", { name: "bake" })
+        yield* kit.settle
+        client.notify("notifications/cancelled", { requestId })
+        yield* kit.settle
+        yield* Deferred.succeed(gate, undefined)
+        yield* kit.settle
+        expect([...fake.rows.values()].map(({ state: { status } }) => status)).toEqual(["cancelled"])
+        expect(seen).toEqual({ runs: 1, interrupted: 1 })
       }))
   }
 

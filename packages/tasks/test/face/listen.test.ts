@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as Task from "@skein/tasks/Task"
+import { TaskError } from "@skein/tasks/TaskError"
 import * as Effect from "effect/Effect"
 import * as kit from "./kit.ts"
 import * as tools from "./tools.ts"
@@ -98,6 +99,30 @@ describe("io.modelcontextprotocol/tasks · notifications/tasks through subscript
       yield* listen(client, { taskIds: ids })
       expect(client.notices(acknowledged)[0].params.notifications).toEqual({ taskIds: ids.slice(0, 2) })
       expect(fake.looks.filter((name) => name === "get")).toHaveLength(2)
+    }))
+
+  it.effect("2026-07-28 · a store that fails: -32603 and a reference, from every method", () =>
+    Effect.gen(function*() {
+      const { definition } = tools.gated()
+      const { connect, fake } = yield* kit.server([definition])
+      const client = yield* connect()
+      const { taskId } = yield* kit.begin(client, "bake")
+      fake.broken = new TaskError({ reason: "Store", message: "secret" })
+      const refused = yield* client.error("subscriptions/listen", { notifications: { taskIds: [taskId] } })
+      expect(refused).toEqual({ code: -32603, message: "Internal error", data: { reference: expect.any(String) } })
+      for (const method of ["tasks/get", "tasks/update", "tasks/cancel"]) {
+        const error = yield* client.error(method, { taskId, inputResponses: {} })
+        expect([error.code, error.data]).toEqual([-32603, { reference: expect.any(String) }])
+      }
+    }))
+
+  it.effect("2026-07-28 · ids that are no strings are -32602", () =>
+    Effect.gen(function*() {
+      const { connect } = yield* kit.server([tools.quick])
+      const client = yield* connect()
+      for (const taskIds of [5, "x", [5], {}]) {
+        expect((yield* client.error("subscriptions/listen", { notifications: { taskIds } })).code).toBe(-32602)
+      }
     }))
 
   it.effect("2026-07-28 · a subscription that ends leaves its tasks as they are, and watches nothing any more", () =>

@@ -123,7 +123,7 @@ export const settings = (
       owner: both(limits.perPrincipal, 100, 1000),
       tool: both(limits.perTool, 1000, 10_000)
     },
-    maxWatched: options.maxWatched ?? 100,
+    maxWatched: Math.max(0, options.maxWatched ?? 100),
     list: options.list ?? "identified",
     pageSize: Math.max(1, Math.floor(options.pageSize ?? 100)),
     immediateResponse: options.immediateResponse
