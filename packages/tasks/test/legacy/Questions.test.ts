@@ -3,7 +3,9 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as Sampling from "@skein/server/Sampling"
 import * as Task from "@skein/tasks/Task"
+import { TaskError } from "@skein/tasks/TaskError"
 import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
 import * as Schema from "effect/Schema"
 import * as kit from "./kit.ts"
 
@@ -170,6 +172,46 @@ describe("2025-11-25 · input_required", () => {
       expect(kit.withdrawn(client)).toEqual([question.id])
       yield* kit.reply(client, question, kit.accept({ people: 1 }))
       expect(fake.answered).toEqual([["q1", kit.accept({ people: 7 })]])
+    }))
+
+  it.effect("while an answer is being kept its question is asked of nobody else; and it is kept though its call is cancelled", () =>
+    Effect.gen(function*() {
+      const { connect, fake } = yield* set
+      const one = yield* connect(form.as)
+      const other = yield* connect(form.as)
+      const taskId = yield* kit.make(one, "book")
+      const call = one.send("tasks/result", { taskId })
+      yield* kit.settle
+      const gate = Latch.makeUnsafe(false)
+      fake.slow = gate.await
+      yield* kit.reply(one, kit.asked(one)[0], kit.accept({ people: 1 }))
+      other.send("tasks/result", { taskId })
+      one.notify("notifications/cancelled", { requestId: call })
+      yield* kit.settle
+      expect(kit.asked(other)).toEqual([])
+      expect(kit.withdrawn(one)).toEqual([])
+      yield* gate.open
+      yield* kit.settle
+      expect(fake.answered.map(([key]) => key)).toEqual(["q1"])
+      expect(messages(kit.asked(other))).toEqual(["Whose name?"])
+    }))
+
+  it.effect("an answer that cannot be kept leaves the question open: the call before it asks", () =>
+    Effect.gen(function*() {
+      const { connect, fake } = yield* set
+      const one = yield* connect(form.as)
+      const other = yield* connect(form.as)
+      const taskId = yield* kit.make(one, "book")
+      one.send("tasks/result", { taskId })
+      other.send("tasks/result", { taskId })
+      yield* kit.settle
+      const before = kit.asked(one).length
+      fake.slow = Effect.fail(new TaskError({ reason: "Store", message: "away" }))
+      yield* kit.reply(other, kit.asked(other).at(-1), kit.accept({ people: 1 }))
+      fake.slow = Effect.void
+      expect(kit.asked(one).length).toBe(before + 1)
+      yield* kit.reply(one, kit.asked(one).at(-1), kit.accept({ people: 2 }))
+      expect(fake.answered.map(([, answer]) => answer)).toEqual([kit.accept({ people: 2 })])
     }))
 
   it.effect("questions are withdrawn before the end of the task is told", () =>

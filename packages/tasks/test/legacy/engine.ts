@@ -39,6 +39,8 @@ export class Fake {
   /** Runs no handlers: tests do what they would. */
   manual = false
   limit = Infinity
+  /** What the store waits for before it keeps an answer. */
+  slow: Effect.Effect<void, TaskError> = Effect.void
   handlers: Handlers | undefined = undefined
   readonly scope: Scope.Scope
   readonly clock: Clock.Clock
@@ -218,7 +220,7 @@ export class Fake {
           if (done) this.find(id)?.fiber?.interruptUnsafe()
           return done
         }),
-      answer: (id, key, answer) => Effect.sync(() => this.answer(id, key, answer)),
+      answer: (id, key, answer) => Effect.map(this.slow, () => this.answer(id, key, answer)),
       watch: (id) => this.watch(id),
       work: (handlers) => Effect.sync(() => void (this.handlers = handlers))
     }
