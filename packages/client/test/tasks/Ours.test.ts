@@ -110,7 +110,9 @@ for (const shape of shapes) {
           const asked: Array<string> = []
           const client = yield* open(asked)
           const task: Array<RemoteTask> = []
-          const booked = yield* client.callTool("book", {}, { task: { augment: true, onTask: (one) => task.push(one) } })
+          const booked = yield* client.callTool("book", {}, {
+            task: { augment: true, onTask: (one) => task.push(one) }
+          })
           assert.strictEqual(text(booked), "A table for three on Friday")
           assert.sameMembers(asked, ["Which day?", "How many?"])
           assert.strictEqual(task.length, 1)
@@ -176,37 +178,41 @@ for (const shape of shapes) {
   }
 
   describe(`${shape} · stdio`, () => {
-    it.live("a task goes on when its server was killed, and another process has taken its place", () =>
-      Effect.scoped(Effect.gen(function*() {
-        const folder = yield* Effect.acquireRelease(
-          Effect.sync(() => mkdtempSync(join(tmpdir(), "skein-tasks-"))),
-          (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
-        )
-        const program = fileURLToPath(new URL("./fixtures/server.ts", import.meta.url))
-        const transport = Stdio.transport({
-          command: process.execPath,
-          args: ["--conditions=@skein/source", program, join(folder, "tasks.db")]
-        })
-        const asked: Array<string> = []
-        const answer = Latch.makeUnsafe(false)
-        const host = Elicitation.layer({
-          form: ({ message }) => {
-            asked.push(message)
-            return Effect.as(answer.await, Elicitation.accept({ people: 4 }))
-          }
-        })
-        const reconnect = { initialDelay: "50 millis", jitter: "none" } as const
-        const client = yield* Effect.provide(Client.make(transport, { revisions: [shape], reconnect }), host)
-        yield* client.listTools()
-        const call = yield* Effect.forkChild(client.callTool("book", {}, augmented))
-        yield* Effect.repeat(Effect.sleep(10), { until: () => asked.length > 0 })
-        const pid = Number(text(yield* client.callTool("pid")))
-        process.kill(pid, "SIGKILL")
-        yield* answer.open
-        assert.strictEqual(text(yield* Fiber.join(call)), "A table for 4")
-        assert.notStrictEqual(Number(text(yield* client.callTool("pid"))), pid)
-        // In a session the question was a request, which is lost with it; otherwise the form simply stays open.
-        assert.strictEqual(asked.length, shape === "2025-11-25" ? 2 : 1)
-      })), 30_000)
+    it.live(
+      "a task goes on when its server was killed, and another process has taken its place",
+      () =>
+        Effect.scoped(Effect.gen(function*() {
+          const folder = yield* Effect.acquireRelease(
+            Effect.sync(() => mkdtempSync(join(tmpdir(), "skein-tasks-"))),
+            (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+          )
+          const program = fileURLToPath(new URL("./fixtures/server.ts", import.meta.url))
+          const transport = Stdio.transport({
+            command: process.execPath,
+            args: ["--conditions=@skein/source", program, join(folder, "tasks.db")]
+          })
+          const asked: Array<string> = []
+          const answer = Latch.makeUnsafe(false)
+          const host = Elicitation.layer({
+            form: ({ message }) => {
+              asked.push(message)
+              return Effect.as(answer.await, Elicitation.accept({ people: 4 }))
+            }
+          })
+          const reconnect = { initialDelay: "50 millis", jitter: "none" } as const
+          const client = yield* Effect.provide(Client.make(transport, { revisions: [shape], reconnect }), host)
+          yield* client.listTools()
+          const call = yield* Effect.forkChild(client.callTool("book", {}, augmented))
+          yield* Effect.repeat(Effect.sleep(10), { until: () => asked.length > 0 })
+          const pid = Number(text(yield* client.callTool("pid")))
+          process.kill(pid, "SIGKILL")
+          yield* answer.open
+          assert.strictEqual(text(yield* Fiber.join(call)), "A table for 4")
+          assert.notStrictEqual(Number(text(yield* client.callTool("pid"))), pid)
+          // In a session the question was a request, which is lost with it; otherwise the form simply stays open.
+          assert.strictEqual(asked.length, shape === "2025-11-25" ? 2 : 1)
+        })),
+      30_000
+    )
   })
 }

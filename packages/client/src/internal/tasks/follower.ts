@@ -136,10 +136,10 @@ export class Follower implements RemoteTask, Followed {
     )
   }
 
-  /** Takes what is told, if it is news. */
+  /** Takes what is told. How it has ended is a state when its result was read. */
   tell(told: Told): void {
     this.told = told
-    this.#become(stateOf(told, this.terms.reports?.latest))
+    if (!isFinal(told)) this.#become(stateOf(told, this.terms.reports?.latest))
   }
 
   /** There is progress. */

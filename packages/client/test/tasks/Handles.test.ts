@@ -1,0 +1,241 @@
+/** A task as a value: its states, its handle, and who may cancel it. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import * as Client from "../../src/Client.ts"
+import { refuse } from "../support/scripted.ts"
+import { deaf, type Json, open, pass, result, run, settle, shapes, started, TaskServer, watch } from "./kit.ts"
+
+for (const shape of shapes) {
+  describe(shape, () => {
+    it.effect("states: the present one first, then each change once, the last one with its result, in one shape", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(shape)
+        const task = yield* started(client)
+        const seen = yield* watch(task)
+        server.become({ statusMessage: "half" })
+        yield* pass("11 seconds")
+        server.become({ status: "completed", statusMessage: "done", result: result("it") })
+        server.notify()
+        yield* settle
+        yield* seen.value
+        const common = { taskId: "t1", createdAt: "2026-11-01T10:30:00.000Z", ttlMs: null, pollIntervalMs: 1000 }
+        assert.deepStrictEqual(
+          seen.states.map((state) => ({ ...state, lastUpdatedAt: undefined, result: undefined })) as Json,
+          [
+            { ...common, status: "working", lastUpdatedAt: undefined, result: undefined },
+            { ...common, status: "working", statusMessage: "half", lastUpdatedAt: undefined, result: undefined },
+            { ...common, status: "completed", statusMessage: "done", lastUpdatedAt: undefined, result: undefined }
+          ]
+        )
+        assert.deepStrictEqual((seen.states[2] as Json).result.content, [{ type: "text", text: "it" }])
+        // Who comes late is told how it ended.
+        const late = yield* watch(task)
+        yield* late.value
+        assert.deepStrictEqual(late.statuses, ["completed"])
+      }))
+
+    it.effect("states end with what failed and what was cancelled: those are no failures of who watches", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(shape)
+        const failing = yield* watch(yield* started(client))
+        server.become({ status: "failed", error: { code: 7, message: "no" } })
+        yield* pass("11 seconds")
+        yield* failing.value
+        const [state] = failing.states.slice(-1) as Json
+        assert.deepInclude(state.error, { reason: "Other", code: 7, message: "no" })
+        server.task.error = undefined
+        server.become({ status: "working" })
+        const cancelled = yield* watch(yield* started(client))
+        server.become({ status: "cancelled" })
+        yield* pass("11 seconds")
+        yield* cancelled.value
+        assert.strictEqual(cancelled.statuses.at(-1), "cancelled")
+      }))
+
+    it.effect("states fail where the task cannot be followed any further", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(shape)
+        const seen = yield* watch(yield* started(client))
+        server.instead["tasks/get"] = () => refuse(-32602, "Task not found")
+        yield* pass("11 seconds")
+        assert.strictEqual((yield* seen.error).reason, "Gone")
+      }))
+
+    it.effect("cancel asks the server; the task ends as Cancelled, by this client", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(shape)
+        const task = yield* started(client)
+        const waiting = yield* run(task.result)
+        yield* task.cancel
+        yield* settle
+        const error = yield* waiting.error
+        assert.strictEqual(error.reason, "Cancelled")
+        assert.include(error.message, "as this client asked")
+        yield* task.cancel
+        assert.strictEqual(server.count("tasks/cancel"), 1)
+      }))
+
+    it.effect("cancelling a task that has ended meanwhile is no failure, and its result is given", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(shape)
+        const task = yield* started(client)
+        server.become({ status: "completed", result: result("first") })
+        yield* task.cancel
+        const waiting = yield* run(task.result)
+        yield* pass("1 second")
+        assert.deepStrictEqual((yield* waiting.value).content, [{ type: "text", text: "first" }])
+      }))
+
+    it.effect("cancelling a task that is not there is Gone", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(shape)
+        const task = yield* started(client)
+        server.task.taskId = "t2"
+        assert.strictEqual((yield* Effect.flip(task.cancel)).reason, "Gone")
+      }))
+
+    it.effect("interrupting result leaves a task of startTask alone, unless leaveRunning is off", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(shape)
+        const left = yield* run((yield* started(client)).result)
+        yield* left.stop
+        assert.strictEqual(server.count("tasks/cancel"), 0)
+        const own = yield* run((yield* started(client, { task: { leaveRunning: false } })).result)
+        yield* own.stop
+        assert.strictEqual(server.count("tasks/cancel"), 1)
+      }))
+
+    it.effect("a handle is a JSON value, and a client of another process takes the task up with it", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(shape, {}, (server) => {
+          server.outputSchema = { type: "object", required: ["n"] }
+        })
+        const { handle } = yield* started(client)
+        const kept = JSON.parse(JSON.stringify(handle))
+        assert.deepStrictEqual(kept, { taskId: "t1", tool: "t", server: "scripted", revision: shape })
+        const other = yield* Client.make(server.server.transport)
+        yield* other.listTools()
+        const task = yield* other.resumeTask(kept)
+        assert.deepStrictEqual(task.handle, handle)
+        const waiting = yield* run(task.result)
+        server.become({ status: "completed", result: result("", { structuredContent: {} }) })
+        yield* pass("11 seconds")
+        // The tool's outputSchema counts here as well.
+        assert.strictEqual((yield* waiting.error).reason, "InvalidAnswer")
+      }))
+
+    it.effect("a task is resumed by its id alone, too", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(shape)
+        server.become({ status: "completed", result: result("done") })
+        const task = yield* client.resumeTask({ taskId: "t1" })
+        const waiting = yield* run(task.result)
+        yield* waiting.value
+      }))
+
+    it.effect("what is no handle, or of another server, is Unsupported, and nothing is sent; what is unknown is Gone", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(shape)
+        const resumed = (handle: Json) => Effect.map(Effect.flip(client.resumeTask(handle)), ({ reason }) => reason)
+        for (const handle of [undefined, null, 7, {}, { taskId: 7 }, { taskId: "" }, { taskId: "x".repeat(4097) }]) {
+          assert.strictEqual(yield* resumed(handle), "Unsupported")
+        }
+        assert.strictEqual(yield* resumed({ taskId: "t1", server: "bank" }), "Unsupported")
+        assert.strictEqual(server.count("tasks/get"), 0)
+        assert.strictEqual(yield* resumed({ taskId: "t9" }), "Gone")
+        assert.strictEqual(
+          yield* resumed({ taskId: "t1", server: 7, tool: 7 }).pipe(Effect.flip, Effect.as("there")),
+          "there"
+        )
+      }))
+
+    it.effect("maxTimeout of resumeTask counts from then on", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(shape)
+        const task = yield* client.resumeTask({ taskId: "t1" }, { maxTimeout: "10 seconds" })
+        const waiting = yield* run(task.result)
+        yield* pass("10 seconds")
+        const error = yield* waiting.error
+        assert.deepStrictEqual([error.reason, error.task?.taskId], ["TimedOut", "t1"])
+        assert.strictEqual(server.count("tasks/cancel"), 0)
+      }))
+
+    it.effect("who waits for a task when the client is closed is told so", () =>
+      Effect.gen(function*() {
+        const server = new TaskServer(shape)
+        const scope = yield* Scope.make()
+        const client = yield* Scope.provide(Client.make(server.server.transport), scope)
+        yield* client.listTools()
+        const task = yield* started(client)
+        const waiting = yield* run(task.result)
+        const seen = yield* watch(task)
+        yield* Scope.close(scope, Exit.void)
+        yield* settle
+        const error = yield* waiting.error
+        assert.deepStrictEqual([error.reason, error.task?.taskId], ["Closed", "t1"])
+        assert.strictEqual((yield* seen.error).reason, "Closed")
+      }))
+
+    it.effect("a thousand tasks that come and go leave nothing behind", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(shape)
+        server.instead["subscriptions/listen"] = deaf
+        for (let round = 0; round < 10; round++) {
+          server.task.status = "working"
+          const calls: Array<Effect.Effect<unknown, unknown>> = []
+          for (let call = 0; call < 100; call++) {
+            const fiber = yield* Effect.forkChild(client.callTool("t", {}, { onProgress: () => {} }))
+            calls.push(Fiber.join(fiber))
+          }
+          yield* settle
+          server.become({ status: "completed", result: result("done") })
+          yield* pass("1 second")
+          yield* Effect.all(calls)
+        }
+        assert.strictEqual([...client.peer.calls].length, 0)
+      }))
+  })
+}
+
+describe("2025-11-25", () => {
+  it.effect("progress is in the states of a task that was started", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* open("2025-11-25")
+      const task = yield* started(client)
+      const seen = yield* watch(task)
+      const { progressToken } = server.server.requests("tools/call")[0]!.params!["_meta"] as Json
+      server.server.notify("notifications/progress", { progressToken, progress: 1, total: 2, message: "half" })
+      yield* settle
+      assert.deepStrictEqual(seen.states.map(({ progress }) => progress), [
+        undefined,
+        { progress: 1, total: 2, message: "half" }
+      ])
+      yield* seen.stop
+    }))
+
+  it.effect("a tool that was not listed is listed before it is started", () =>
+    Effect.gen(function*() {
+      const server = new TaskServer("2025-11-25")
+      server.support = "optional"
+      const client = yield* Client.make(server.server.transport)
+      const task = yield* started(client)
+      assert.strictEqual(task.id, "t1")
+      assert.deepStrictEqual(server.methods, ["tools/list", "tools/call"])
+    }))
+
+  it.effect("a server that lets no task be cancelled is not asked to", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* open("2025-11-25", {}, (server) => {
+        server.capabilities.tasks.cancel = undefined
+        server.capabilities = JSON.parse(JSON.stringify(server.capabilities))
+      })
+      const call = yield* run(client.callTool("t"))
+      yield* call.stop
+      assert.strictEqual(server.count("tasks/cancel"), 0)
+      const task = yield* started(client)
+      assert.strictEqual((yield* Effect.flip(task.cancel)).reason, "Unsupported")
+    }))
+})

@@ -1,0 +1,139 @@
+/** Servers whose tasks make no sense: a call fails, and nothing else does. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { ok } from "../support/scripted.ts"
+import { deaf, type Json, open, pass, result, run, shapes } from "./kit.ts"
+
+const broken: { readonly [what: string]: (told: Json) => Json } = {
+  "no id": ({ taskId: _, ...told }) => told,
+  "an id that is no text": (told) => ({ ...told, taskId: 7 }),
+  "an empty id": (told) => ({ ...told, taskId: "" }),
+  "an id that fits no header": (told) => ({ ...told, taskId: "x".repeat(5000) }),
+  "a status of its own": (told) => ({ ...told, status: "pondering" }),
+  "no status": ({ status: _, ...told }) => told,
+  "no creation": ({ createdAt: _, ...told }) => told,
+  "a status that is nested": (told) => ({ ...told, status: { toString: "working" } })
+}
+
+const wrongResults: ReadonlyArray<Json> = [
+  {},
+  { content: 7 },
+  { content: [{ type: "text" }] },
+  { resultType: "input_required", requestState: "s" },
+  { resultType: "task", content: [] }
+]
+
+for (const shape of shapes) {
+  const modern = shape === "2026-07-28"
+  const wrap = (told: Json) => modern ? { resultType: "task", ...told } : { task: told }
+
+  describe(shape, () => {
+    it.effect("an answer with a task that is none is invalid", () =>
+      Effect.gen(function*() {
+        for (const [what, change] of Object.entries(broken)) {
+          const { client, server } = yield* open(shape)
+          server.instead["tools/call"] = () => ok(wrap(change(server.told)))
+          const call = yield* run(client.callTool("t"))
+          assert.isTrue(call.done, what)
+          assert.strictEqual((yield* call.error).reason, "InvalidAnswer", what)
+          yield* client.listTools()
+        }
+        for (const answer of modern ? [{ resultType: "task" }] : [{ task: 7 }, { task: null }, { task: [] }]) {
+          const { client, server } = yield* open(shape)
+          server.instead["tools/call"] = () => ok(answer)
+          assert.strictEqual((yield* Effect.flip(client.callTool("t"))).reason, "InvalidAnswer")
+        }
+      }))
+
+    it.effect("so is a look that finds none, or another task; the task is cancelled", () =>
+      Effect.gen(function*() {
+        const wrong = { ...broken, "another task": (told: Json) => ({ ...told, taskId: "t2" }) }
+        for (const [what, change] of Object.entries(wrong)) {
+          const { client, server } = yield* open(shape)
+          server.instead["subscriptions/listen"] = deaf
+          server.instead["tasks/get"] = () => ok(change(server.told))
+          const call = yield* run(client.callTool("t"))
+          yield* pass("1 second")
+          assert.isTrue(call.done, what)
+          const error = yield* call.error
+          assert.deepStrictEqual([error.reason, error.task?.taskId], ["InvalidAnswer", "t1"], what)
+          assert.strictEqual(server.count("tasks/cancel"), 1, what)
+        }
+      }))
+
+    it.effect("a result that is none of a tool is invalid", () =>
+      Effect.gen(function*() {
+        for (const wrong of wrongResults) {
+          // Before 2026-07-28 there is one kind of result alone.
+          if (!modern && wrong.resultType !== undefined && wrong.content !== undefined) continue
+          const { client, server } = yield* open(shape)
+          server.instead["subscriptions/listen"] = deaf
+          const call = yield* run(client.callTool("t"))
+          server.become({ status: "completed", result: wrong })
+          yield* pass("1 second")
+          assert.isTrue(call.done)
+          assert.strictEqual((yield* call.error).reason, "InvalidAnswer", JSON.stringify(wrong))
+        }
+      }))
+
+    it.effect("times, intervals and ttls that are no such things do no harm", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(shape)
+        server.instead["subscriptions/listen"] = deaf
+        const call = yield* run(client.callTool("t"))
+        server.become({ ttlMs: Number.MAX_SAFE_INTEGER, pollIntervalMs: Number.MAX_SAFE_INTEGER })
+        yield* pass("1 second")
+        server.task.lastUpdatedAt = "yesterday"
+        yield* pass("10 minutes")
+        assert.isFalse(call.done)
+        server.become({ status: "completed", result: result("done"), ttlMs: -1 })
+        yield* pass("5 minutes")
+        yield* pass("5 minutes")
+        assert.isTrue(call.done)
+      }))
+
+    it.effect("a task that has ended does not come back", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(shape)
+        server.instead["subscriptions/listen"] = deaf
+        const started = yield* client.startTask("t")
+        if (started._tag !== "RemoteTask") return assert.fail("no task")
+        const first = yield* run(started.result)
+        server.become({ status: "completed", result: result("first") })
+        yield* pass("1 second")
+        yield* first.value
+        server.become({ status: "completed", result: result("second") })
+        server.notify()
+        yield* pass("1 minute")
+        const again = yield* run(started.result)
+        assert.deepStrictEqual((yield* again.value).content, [{ type: "text", text: "first" }])
+      }))
+  })
+}
+
+describe("2026-07-28", () => {
+  it.effect("a task that failed without an error, was completed without a result, or asks nothing that is a question, is invalid", () =>
+    Effect.gen(function*() {
+      for (const status of ["failed", "completed", "input_required"]) {
+        for (const more of [{}, { error: "no", result: "no", inputRequests: "no" }]) {
+          const { client, server } = yield* open("2026-07-28")
+          server.instead["subscriptions/listen"] = deaf
+          const { error: _, inputRequests: __, result: ___, ...told } = server.told
+          server.instead["tasks/get"] = () => ok({ resultType: "complete", ...told, status, ...more })
+          const call = yield* run(client.callTool("t"))
+          yield* pass("1 second")
+          assert.isTrue(call.done, `${status} ${JSON.stringify(more)}`)
+          assert.strictEqual((yield* call.error).reason, "InvalidAnswer")
+        }
+      }
+    }))
+
+  it.effect("a terminal answer to tasks/get may have the resultType task: an example of the specification's has it", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* open("2026-07-28")
+      server.become({ status: "completed", result: result("done") })
+      server.instead["tasks/get"] = () => ok({ ...server.told, resultType: "task" })
+      const call = yield* run(client.callTool("t"))
+      yield* call.value
+    }))
+})
