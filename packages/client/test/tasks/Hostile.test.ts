@@ -5,13 +5,13 @@ import { ok } from "../support/scripted.ts"
 import { deaf, type Json, open, pass, result, run, shapes } from "./kit.ts"
 
 const broken: { readonly [what: string]: (told: Json) => Json } = {
-  "no id": ({ taskId: _, ...told }) => told,
+  "no id": (told) => ({ ...told, taskId: undefined }),
   "an id that is no text": (told) => ({ ...told, taskId: 7 }),
   "an empty id": (told) => ({ ...told, taskId: "" }),
   "an id that fits no header": (told) => ({ ...told, taskId: "x".repeat(5000) }),
   "a status of its own": (told) => ({ ...told, status: "pondering" }),
-  "no status": ({ status: _, ...told }) => told,
-  "no creation": ({ createdAt: _, ...told }) => told,
+  "no status": (told) => ({ ...told, status: undefined }),
+  "no creation": (told) => ({ ...told, createdAt: undefined }),
   "a status that is nested": (told) => ({ ...told, status: { toString: "working" } })
 }
 

@@ -1,0 +1,96 @@
+/** Tasks over HTTP as they are on the wire, and what a client loads that never sees one. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Header from "@skein/protocol/Header"
+import * as Effect from "effect/Effect"
+import { execFileSync } from "node:child_process"
+import * as Client from "../../src/Client.ts"
+import * as Elicitation from "../../src/Elicitation.ts"
+import * as Http from "../../src/Http.ts"
+import { served } from "../http/support/script.ts"
+import type { Json } from "./kit.ts"
+
+const extension = "io.modelcontextprotocol/tasks"
+
+describe("2026-07-28 · Streamable HTTP", () => {
+  for (const taskId of ["786512e2-9e0d-44bd-8f29-789f320fe840", " tâche "]) {
+    it.live(`tasks/get, tasks/update and tasks/cancel: the client MUST set Mcp-Name to params.taskId · ${taskId}`, () =>
+      Effect.scoped(Effect.gen(function*() {
+        let answered = false
+        const told = { taskId, createdAt: "2026-11-01T10:30:00Z", lastUpdatedAt: "2026-11-01T10:30:00Z", ttlMs: null }
+        const question = {
+          method: "elicitation/create",
+          params: { mode: "form", message: "?", requestedSchema: { type: "object", properties: {} } }
+        }
+        const task = () =>
+          answered
+            ? { ...told, status: "working" }
+            : { ...told, status: "input_required", inputRequests: { q: question } }
+        const { hits, url } = yield* served((hit) => {
+          const { method } = hit.json
+          const complete = (result: Json) => hit.result({ resultType: "complete", ...result })
+          switch (method) {
+            case "server/discover":
+              return complete({
+                supportedVersions: ["2026-07-28"],
+                capabilities: { tools: {}, extensions: { [extension]: {} } },
+                ttlMs: 0,
+                cacheScope: "private"
+              })
+            case "tools/call":
+              return hit.result({ resultType: "task", ...told, status: "working", pollIntervalMs: 100 })
+            case "tasks/update":
+              answered = true
+              return complete({})
+            case "tasks/get":
+              return complete(task())
+            case "tasks/cancel":
+              return complete({})
+            default:
+              return hit.say({ jsonrpc: "2.0", id: hit.json.id, error: { code: -32601, message: "no" } }, {}, 404)
+          }
+        })
+        const host = Elicitation.layer({ form: () => Effect.succeed(Elicitation.decline) })
+        const client = yield* Effect.provide(Client.make(Http.transport({ url })), host)
+        const started = yield* client.startTask("t", {}, { task: { leaveRunning: false } })
+        assert.strictEqual(started._tag, "RemoteTask")
+        const error = yield* Effect.flip(Effect.timeout(started.result, "1 second"))
+        assert.strictEqual(error._tag, "TimeoutError")
+        const name = Header.standard({ protocolVersion: "2026-07-28", method: "x", name: taskId })[Header.names.name]
+        for (const method of ["tasks/get", "tasks/update", "tasks/cancel"]) {
+          const of = hits.filter(({ json }) => json.method === method)
+          assert.isAbove(of.length, 0, method)
+          for (const { headers, json } of of) {
+            assert.strictEqual(headers["mcp-method"], method)
+            assert.strictEqual(headers["mcp-name"], name)
+            assert.strictEqual(json.params.taskId, taskId)
+            const { extensions } = json.params._meta["io.modelcontextprotocol/clientCapabilities"]
+            assert.deepStrictEqual(extensions, { [extension]: {} })
+          }
+        }
+        const [called] = hits.filter(({ json }) => json.method === "tools/call")
+        assert.strictEqual(called!.headers["mcp-name"], "t")
+      })))
+  }
+})
+
+const program = `
+  const { registerHooks } = await import("node:module")
+  registerHooks({ load: (url, context, next) => (console.log(url), next(url, context)) })
+  await import("@skein/client/Client")
+  console.log("loaded")
+  await import(process.argv[1])
+`
+
+describe("law 8 · start fast", () => {
+  it("what follows tasks is loaded with the first of them", () => {
+    const driver = new URL("../../src/internal/tasks/driver.ts", import.meta.url).href
+    const flags = ["--conditions=@skein/source", "--input-type=module", "--eval", program, driver]
+    const [before = "", after = ""] = execFileSync(process.execPath, flags, { encoding: "utf8" }).split("loaded\n")
+    assert.include(before, "/internal/tasks/register.ts")
+    const lazy = ["driver", "follower", "course", "questions", "requests", "states", "settings", "failures"]
+    for (const name of lazy) {
+      assert.notInclude(before, `/internal/tasks/${name}.ts`)
+      assert.include(after, `/internal/tasks/${name}.ts`)
+    }
+  })
+})
