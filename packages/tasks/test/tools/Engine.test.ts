@@ -32,15 +32,19 @@ describe("tools for tasks, on the engine in memory", () => {
     Effect.scoped(Effect.gen(function*() {
       const client = yield* serverKit.client(server, "2026-07-28")
       const _meta = { "io.modelcontextprotocol/clientCapabilities": { elicitation: { form: {} } } }
-      let params: kit.Json = { name: "book", _meta }
+      let round: kit.Json = {}
       for (const content of [{ people: 2 }, { name: "Bob" }]) {
-        const { inputRequests, requestState, resultType } = yield* client.result("tools/call", params)
+        const { inputRequests, requestState, resultType } = yield* client.result("tools/call", {
+          name: "book",
+          _meta,
+          ...round
+        })
         expect(resultType).toBe("input_required")
         const inputResponses = Object.fromEntries(
           Object.keys(inputRequests).map((key) => [key, { action: "accept", content }])
         )
-        params = { ...params, inputResponses, requestState }
+        round = { inputResponses, requestState }
       }
-      expect((yield* client.result("tools/call", params)).content[0].text).toBe("2 for Bob")
+      expect((yield* client.result("tools/call", { name: "book", _meta, ...round })).content[0].text).toBe("2 for Bob")
     })))
 })
