@@ -32,7 +32,7 @@ import type { ConnectionOptions } from "node:tls"
 import type { Client, ClientBase, ClientConfig, CustomTypesConfig, PoolClient, QueryResult } from "pg"
 import { makeConnection, makeNames, type Types } from "./internal/pgConnection.ts"
 import { pgError } from "./internal/pgError.ts"
-import { type Listen, makeListen } from "./internal/pgListener.ts"
+import { makeListen } from "./internal/pgListener.ts"
 
 /** Where the database is and how much is asked of it. What is given neither here nor in `url` comes from `PGHOST` and so on. */
 export interface Options {
@@ -90,7 +90,11 @@ export interface PgClient extends SqlClient.SqlClient {
    * seconds, as often as it takes; then `onReconnected` is called: notifications in between are lost. Both functions
    * must not throw.
    */
-  readonly listen: Listen
+  readonly listen: (
+    channel: string,
+    onNotification: (payload: string) => void,
+    onReconnected: () => void
+  ) => Effect.Effect<void, SqlError, Scope.Scope>
 }
 
 /** The service key of a `PgClient`. */

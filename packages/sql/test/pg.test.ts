@@ -240,6 +240,25 @@ describePostgres("PgClient", (postgres) => {
         expect(yield* sql`SELECT 1 AS fine`).toEqual([{ fine: 1 }])
       }))))
 
+  it.live("all connections are closed with the layer", () =>
+    on(postgres(), (other, url) =>
+      Effect.gen(function*() {
+        const count = other<
+          { n: number }
+        >`SELECT count(*) AS n FROM pg_stat_activity WHERE application_name = 'leaving'`
+        yield* Effect.provide(
+          Effect.flatMap(PgClient.PgClient, (sql) =>
+            Effect.scoped(Effect.gen(function*() {
+              yield* sql.listen("a", () => {}, () => {})
+              yield* Effect.forEach([1, 2, 3], () => sql`SELECT pg_sleep(0.01)`, { concurrency: 3 })
+              expect(yield* count).toEqual([{ n: 4 }])
+            }))),
+          PgClient.layer({ url, applicationName: "leaving" })
+        )
+        yield* until(other, "NOT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'leaving')")
+        expect(yield* count).toEqual([{ n: 0 }])
+      })))
+
   it.live("after an immediate restart of the server the next query works, and a transaction that was open failed", () =>
     on(postgres(), (sql) =>
       Effect.gen(function*() {

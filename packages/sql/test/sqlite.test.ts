@@ -184,6 +184,14 @@ describe("SqliteClient", () => {
       })
     ))
 
+  it.effect("each client of :memory: has a database of its own, also an exclusive one", () =>
+    inMemory((one) =>
+      inMemory((two) =>
+        Effect.gen(function*() {
+          yield* one`CREATE TABLE t AS SELECT 1 AS a`
+          expect(yield* reasonOf(two`SELECT * FROM t`)).toBe("SqlSyntaxError")
+        }), { exclusive: true }), { exclusive: true }))
+
   it.effect("a database that has been closed is an error, not a defect", () =>
     Effect.gen(function*() {
       const sql = yield* inMemory(Effect.succeed)

@@ -9,13 +9,6 @@ import type { SqlError } from "effect/sql/SqlError"
 import type { Client } from "pg"
 import { pgError } from "./pgError.ts"
 
-/** Listens for the life of the scope; returns when the server listens. */
-export type Listen = (
-  channel: string,
-  onNotification: (payload: string) => void,
-  onReconnected: () => void
-) => Effect.Effect<void, SqlError, Scope.Scope>
-
 interface Listener {
   readonly onNotification: (payload: string) => void
   readonly onReconnected: () => void
@@ -28,7 +21,7 @@ const backoff = Schedule.jittered(Schedule.min([Schedule.exponential("100 millis
  * One connection that listens to all channels. It is opened by the first listener, and again whenever it was lost, until
  * `scope` ends. What was notified in between is lost, so that each listener is told that there was a gap.
  */
-export const makeListen = (makeClient: () => Client, scope: Scope.Scope): Listen => {
+export const makeListen = (makeClient: () => Client, scope: Scope.Scope) => {
   const channels = new Map<string, Set<Listener>>()
   const turn = Semaphore.makeUnsafe(1)
   const listening = Latch.makeUnsafe(false)
@@ -107,7 +100,11 @@ export const makeListen = (makeClient: () => Client, scope: Scope.Scope): Listen
         : Effect.ignore(run(current, `UNLISTEN ${current.escapeIdentifier(channel)}`))
     }))
 
-  return (channel, onNotification, onReconnected) => {
+  return (
+    channel: string,
+    onNotification: (payload: string) => void,
+    onReconnected: () => void
+  ): Effect.Effect<void, SqlError, Scope.Scope> => {
     const listener = { onNotification, onReconnected }
     return Effect.andThen(
       Effect.acquireRelease(Effect.void, () => remove(channel, listener)),
