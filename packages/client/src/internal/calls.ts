@@ -214,7 +214,8 @@ const augmentable: typeof deliver = (errand, params) => {
   if (method.name !== Method.CallTool.name || !tasks.enabled || !mayAugment(keeper.last)) return delivered
   const { name } = params as CallToolRequestParams
   return Effect.catchIf(delivered, wantsTask, (refused) => {
-    if (definitions.taskSupport(name) === "required") return Effect.fail(refused)
+    // A tool that was listed is known, and one that is not there is looked for once.
+    if (definitions.taskSupport(name) !== undefined || !definitions.doubt(`task ${name}`)) return Effect.fail(refused)
     const { timeout } = timeLeft(keeper.patience, options, 0)
     return Effect.flatMap(
       Effect.timeoutOption(relist.run, timeout),

@@ -67,7 +67,7 @@ describe("2026-07-28 · Streamable HTTP", () => {
             assert.deepStrictEqual(extensions, { [extension]: {} })
           }
         }
-        const [called] = hits.filter(({ json }) => json.method === "tools/call")
+        const called = hits.find(({ json }) => json.method === "tools/call")
         assert.strictEqual(called!.headers["mcp-name"], "t")
       })))
   }
