@@ -1,6 +1,7 @@
 export * as CurrentTask from "./CurrentTask.ts"
 export * as Encryption from "./Encryption.ts"
 export * as MemoryTasks from "./MemoryTasks.ts"
+export * as PostgresTasks from "./PostgresTasks.ts"
 export * as SqliteTasks from "./SqliteTasks.ts"
 export * as Step from "./Step.ts"
 export * as Task from "./Task.ts"

@@ -18,17 +18,17 @@ import { isFinal, type State } from "../TaskState.ts"
 import { body } from "./body.ts"
 import { type Host, patiently } from "./host.ts"
 import { indexMessages } from "./migrations.ts"
+import type { Pools } from "./pools.ts"
 import { TaskStore } from "./store.ts"
 import { sweep } from "./sweep.ts"
 import { Workers } from "./workers.ts"
-import { answered, executionId, TaskRun } from "./workflow.ts"
+import { answered, TaskRun } from "./workflow.ts"
 
 /** How an engine is made. */
 export interface Options {
-  /** Whether this process runs tasks. */
-  readonly work: boolean
-  /** Whether other processes may run what this one submits: then they are told once more after the commit. */
-  readonly shared: boolean
+  /** The shard groups whose tasks this process runs; none where it does no work. */
+  readonly groups: ReadonlyArray<string>
+  readonly pools: Pools
   readonly progressInterval: number
   readonly pollInterval: number
   readonly sweepInterval: number
@@ -71,6 +71,7 @@ const make = (options: Options) =>
         options.terminationTimeout
       ),
       closing: Effect.andThen(closing.await, abandon(sharding)),
+      pools: options.pools,
       settle: (id) => {
         over.push(id)
         told.openUnsafe()
@@ -83,53 +84,44 @@ const make = (options: Options) =>
     yield* engine.register(TaskRun, ({ taskId }, execution) => body(host, taskId, execution))
     // Runs just before the cluster begins to end what runs.
     yield* Effect.addFinalizer(() => closing.open)
-    if (options.work) {
-      const interval = options.sweepInterval
-      yield* sharding.registerSingleton("skein/tasks/sweep", sweep({ host, storage, interval }))
+    for (const shardGroup of options.groups) {
+      const sweeping = sweep({ host, storage, interval: options.sweepInterval })
+      yield* sharding.registerSingleton(`skein/tasks/sweep/${shardGroup}`, sweeping, { shardGroup })
     }
 
+    /** What is written in a transaction is there when it is committed: then the cluster looks. */
+    const soon = host.sql.afterCommit(sharding.pollStorage)
     const begin = (task: { readonly id: string; readonly pool: string }) =>
-      engine.execute(TaskRun, { executionId: executionId(task), payload: { taskId: task.id }, discard: true })
-    const tell = (task: { readonly id: string; readonly pool: string }, key: string) => {
-      const deferred = answered(key)
-      return engine.deferredDone(deferred, {
-        workflowName: TaskRun._tag,
-        executionId: executionId(task),
-        deferredName: deferred.name,
-        exit: Exit.void
+      Effect.flatMap(host.pools.executionOf(task), (executionId) =>
+        Effect.andThen(engine.execute(TaskRun, { executionId, payload: { taskId: task.id }, discard: true }), soon))
+    const tell = (task: { readonly id: string; readonly pool: string }, key: string) =>
+      Effect.flatMap(host.pools.executionOf(task), (executionId) => {
+        const deferred = answered(key)
+        const deferredName = deferred.name
+        const { _tag: workflowName } = TaskRun
+        const telling = engine.deferredDone(deferred, { workflowName, executionId, deferredName, exit: Exit.void })
+        return Effect.andThen(telling, soon)
       })
-    }
+    const interrupt = (task: { readonly id: string; readonly pool: string } | undefined) =>
+      task === undefined
+        ? Effect.void
+        : Effect.flatMap(host.pools.executionOf(task), (execution) =>
+          engine.interruptUnsafe(TaskRun, execution))
 
     return TaskEngine.of({
-      submit: (task) => {
-        const inserted = store.insert(task, begin)
-        return options.shared ? Effect.tap(inserted, begin) : inserted
-      },
+      // The pool is known before the transaction begins, which would have to wait for another one otherwise.
+      submit: (task) =>
+        Effect.andThen(host.pools.executionOf({ id: "", pool: task.pool }), store.insert(task, begin)),
       get: store.state,
       list: (owners, { after, limit }) => store.list(owners, after, limit),
       cancel: (id, message) =>
         Effect.flatMap(store.finish(id, { status: "cancelled", message }), (done) =>
           done
-            ? Effect.flatMap(store.work(id), (work) =>
-              work === undefined
-                ? Effect.succeed(true)
-                : Effect.as(engine.interruptUnsafe(TaskRun, executionId(work)), true))
+            ? Effect.as(Effect.flatMap(store.work(id), interrupt), true)
             : Effect.succeed(false)),
-      answer: (id, key, answer) =>
-        Effect.suspend(() => {
-          let again: Effect.Effect<void> = Effect.void
-          const then = (task: { readonly id: string; readonly pool: string }) => {
-            const telling = tell(task, key)
-            if (options.shared) again = telling
-            return telling
-          }
-          return Effect.flatMap(
-            store.answer(id, key, answer, then),
-            (first) => first ? Effect.as(again, true) : Effect.succeed(false)
-          )
-        }),
+      answer: (id, key, answer) => store.answer(id, key, answer, (task) => tell(task, key)),
       watch: (id) => watch(store, id),
-      work: (handlers) => options.work ? host.workers.add(handlers) : Effect.void
+      work: (handlers) => options.groups.length > 0 ? host.workers.add(handlers) : Effect.void
     })
   })
 

@@ -8,6 +8,7 @@ import * as Schedule from "effect/Schedule"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
 import type { TaskError } from "../TaskError.ts"
+import type { Pools } from "./pools.ts"
 import type { TaskStore } from "./store.ts"
 import type { Workers } from "./workers.ts"
 
@@ -18,6 +19,7 @@ export interface Host {
   readonly sql: SqlClient.SqlClient
   readonly digest: Digest["Service"]
   readonly workers: Workers
+  readonly pools: Pools
   /** Says that the execution of a task is over: soon, and together with others. */
   readonly settle: (id: string) => void
   /** Ends a run, to go on elsewhere or later, once this process goes: who waits for its help in vain must not hold it up. */

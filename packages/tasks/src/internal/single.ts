@@ -9,7 +9,9 @@ import type { TaskEngine } from "../TaskEngine.ts"
 import type { TaskError } from "../TaskError.ts"
 import * as cluster from "./cluster.ts"
 import * as engine from "./engine.ts"
+import * as pools from "./pools.ts"
 import * as sqlStore from "./sqlStore.ts"
+import { defaultGroup } from "./workflow.ts"
 
 /** How an engine runs, wherever its tasks are kept. */
 export interface Options {
@@ -39,7 +41,7 @@ export const intervals = (options: Options) => ({
 
 /** See the module's text. */
 export const layer = (options: Options): Layer.Layer<TaskEngine, TaskError, SqlClient.SqlClient> =>
-  engine.layer({ work: true, shared: false, ...intervals(options) }).pipe(
+  engine.layer({ groups: [defaultGroup], pools: pools.none, ...intervals(options) }).pipe(
     Layer.provide([sqlStore.layer(), cluster.single(intervals(options))]),
     Layer.provide(NodeCrypto.layerDigest)
   )

@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import type { TaskError } from "../TaskError.ts"
 import type { Host } from "./host.ts"
 import type { Swept } from "./store.ts"
-import { addresses, executionId, TaskRun } from "./workflow.ts"
+import { addresses, TaskRun } from "./workflow.ts"
 
 /** How it sweeps. */
 export interface Sweeping {
@@ -47,7 +47,7 @@ const isLive = ({ status }: Swept): boolean => status === "working" || status ==
 const reconcile = ({ host }: Sweeping, swept: Swept): Effect.Effect<void, TaskError> =>
   Effect.gen(function*() {
     const { engine, store } = host
-    const execution = executionId(swept)
+    const execution = yield* host.pools.executionOf(swept)
     const run = engine.execute(TaskRun, { executionId: execution, payload: { taskId: swept.id }, discard: true })
     const result = Option.getOrUndefined(yield* engine.poll(TaskRun, execution))
     if (!isLive(swept)) {
@@ -70,7 +70,7 @@ const reconcile = ({ host }: Sweeping, swept: Swept): Effect.Effect<void, TaskEr
 const expire = ({ host, storage }: Sweeping, swept: Swept): Effect.Effect<void, TaskError> =>
   Effect.gen(function*() {
     const { engine, store } = host
-    const execution = executionId(swept)
+    const execution = yield* host.pools.executionOf(swept)
     if (isLive(swept)) {
       yield* store.finish(swept.id, { status: "cancelled", message: "Its time is over" })
       return yield* engine.interruptUnsafe(TaskRun, execution)

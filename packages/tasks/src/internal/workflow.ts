@@ -11,13 +11,13 @@ import * as Schema from "effect/Schema"
 import * as DurableDeferred from "effect/workflow/DurableDeferred"
 import * as Workflow from "effect/workflow/Workflow"
 
-/** The pool of a task that names none. */
-export const defaultPool = "default"
+/** The shard group of what belongs to no other. */
+export const defaultGroup = "0000"
 
-/** An id has no slash: what comes before the last one is the pool. */
-const poolOf = (executionId: string): string => {
-  const at = executionId.lastIndexOf("/")
-  return at < 0 ? defaultPool : executionId.slice(0, at)
+/** An id has no slash: what comes before it is the group. */
+const groupOf = (executionId: string): string => {
+  const at = executionId.indexOf("/")
+  return at < 0 ? defaultGroup : executionId.slice(0, at)
 }
 
 /** See the module's text. */
@@ -25,12 +25,8 @@ export const TaskRun = Workflow.make("skein/Task", {
   payload: { taskId: Schema.String },
   idempotencyKey: ({ taskId }) => taskId
 })
-  .annotate(ClusterSchema.ShardGroup, poolOf)
+  .annotate(ClusterSchema.ShardGroup, groupOf)
   .annotate(ClusterSchema.ClientTracingEnabled, false)
-
-/** The execution of a task. */
-export const executionId = ({ id, pool }: { readonly id: string; readonly pool: string }): string =>
-  pool === defaultPool ? id : `${pool}/${id}`
 
 /** Where the engine keeps the messages of an execution. */
 export const addresses = (executionId: string): ReadonlyArray<EntityAddress.EntityAddress> =>
@@ -39,7 +35,7 @@ export const addresses = (executionId: string): ReadonlyArray<EntityAddress.Enti
       entityType: EntityType.make(type),
       entityId: EntityId.make(executionId),
       // What is cleared is found without it.
-      shardId: ShardId.make(poolOf(executionId), 1)
+      shardId: ShardId.make(groupOf(executionId), 1)
     })
   )
 
