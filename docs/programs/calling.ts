@@ -82,6 +82,10 @@ export const advice = (error: ClientError.ClientError): string => {
       return `Tell the model: ${error.message}`
     case "Unanswered":
       return "You said no"
+    case "Cancelled":
+      return "Somebody has cancelled it"
+    case "Gone":
+      return "It took too long: what came of it is not known any more"
     case "InvalidAnswer":
       return "Tell the author of the server"
     case "Unsupported":

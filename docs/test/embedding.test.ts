@@ -2,11 +2,15 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import { ClientError, type Reason } from "@skein/client/ClientError"
+import type * as RemoteTask from "@skein/client/RemoteTask"
 import type { Transport } from "@skein/runtime/Connection"
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Tool from "@skein/server/Tool"
 import * as WebHttp from "@skein/server/WebHttp"
+import * as MemoryTasks from "@skein/tasks/MemoryTasks"
+import * as Task from "@skein/tasks/Task"
+import * as Tasks from "@skein/tasks/Tasks"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -15,6 +19,7 @@ import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
 import * as Ref from "effect/Ref"
 import * as References from "effect/References"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -26,6 +31,7 @@ import { Orders } from "../programs/errors.ts"
 import { greet } from "../programs/first.ts"
 import * as Following from "../programs/following.ts"
 import { Hello } from "../programs/hello.ts"
+import * as Lasting from "../programs/lasting.ts"
 import { NoteServer } from "../programs/resources.ts"
 import { Kettle } from "../programs/telling.ts"
 import { TeaHouse } from "../programs/tools.ts"
@@ -132,6 +138,37 @@ describe.each(eras)("programs/calling.ts, %s", (revision) => {
       expect(yield* Calling.unlessStopped(client, Deferred.await(begun))).toBe("stopped")
       yield* Deferred.await(cancelled)
     }))
+})
+
+describe.each(["2025-11-25", "2026-07-28"] as const)("programs/lasting.ts, %s", (revision) => {
+  const bakery = McpServer.layer(
+    { name: "bakery", version: "1.0.0" },
+    Task.layer(
+      Task.make("bake", { input: { cakes: Schema.Int }, pollInterval: "20 millis" }),
+      ({ cakes }) => Effect.as(Task.say("The dough rests"), `${cakes} cakes`)
+    ),
+    Tasks.layer()
+  ).pipe(Layer.provide(MemoryTasks.layer({ pollInterval: "20 millis" })))
+
+  it.live("a call that becomes a task gives its result, here or in the next process", () =>
+    Effect.gen(function*() {
+      const transport = yield* inMemory(bakery)
+      const client = yield* Client.make(transport, { revisions: [revision] })
+      yield* client.listTools()
+      const lines: Array<string> = []
+      expect((yield* Lasting.bake(client, (line) => void lines.push(line))).content).toMatchObject([{
+        text: "3 cakes"
+      }])
+      expect(lines).toEqual([expect.stringMatching(/^It goes on as [\w-]{32}$/)])
+      let kept = ""
+      const begun = Lasting.begin(client, (handle) => Effect.sync(() => void (kept = JSON.stringify(handle))))
+      expect((yield* begun)._tag).toBe("RemoteTask")
+      const next = yield* Client.make(transport, { revisions: [revision] })
+      const seen: Array<string> = []
+      const result = yield* Lasting.finish(next, JSON.parse(kept) as RemoteTask.Handle, (line) => void seen.push(line))
+      expect(result.content).toMatchObject([{ text: "3 cakes" }])
+      expect(seen.at(-1)).toMatch(/^completed: /)
+    }).pipe(Effect.scoped))
 })
 
 describe("programs/calling.ts", () => {

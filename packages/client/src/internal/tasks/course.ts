@@ -30,6 +30,8 @@ export class Course {
   readonly #asked = new Map<string, Asked>()
   readonly #born: number
   #listening: Listening = "none"
+  // Whether it was looked at since it was subscribed to: what has changed before nobody had to tell.
+  #caughtUp = false
   #failures = 0
   // When to look next, in milliseconds of the keeper's clock.
   #due = 0
@@ -144,9 +146,6 @@ export class Course {
       return this.#isPast(told) ? this.#lost("its time to live is over") : Effect.void
     })
   }
-
-  // Whether it was looked at since it was subscribed to: what has changed before nobody had to tell.
-  #caughtUp = false
 
   #missed(error: ClientError): Effect.Effect<void, ClientError> {
     const { desk: { keeper } } = this.#terms
