@@ -72,7 +72,7 @@ describe("npm run page", () => {
         const seen = yield* Chromium.browse(chromium!, "", reader(search), files)
         expect(seen).toEqual({
           status: "Connected to The tea house, in revision 2026-07-28.",
-          tools: ["The bill, please", "book", "brew", "greet", "order"],
+          tools: ["The bill, please", "book", "brew", "Cater for a party", "greet", "order"],
           brewing: [3, 3],
           brewed: "A pot of sencha, steeped for 90 seconds.",
           asked: ["The tea house", "How many will you be?"],

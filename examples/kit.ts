@@ -17,7 +17,7 @@ export const path = (file: string): string => join(import.meta.dirname, file)
 /** How this Node runs an example. */
 export const program = (file: string, ...args: ReadonlyArray<string>) => ({
   command: process.execPath,
-  args: ["--conditions=@skein/source", path(file), ...args]
+  args: ["--conditions=@skein/source", "--disable-warning=ExperimentalWarning", path(file), ...args]
 })
 
 /** A process that runs, and what it has said so far. */

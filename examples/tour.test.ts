@@ -71,7 +71,7 @@ describe("npm start", () => {
     Effect.gen(function*() {
       const first = yield* kit.start(kit.program("tour/main.ts", "--port", "0"))
       const { port } = new URL(yield* kit.urlOf(first))
-      const second = yield* kit.start(kit.program("tour/main.ts", "--port", port))
+      const second = yield* kit.start(kit.program("tour/main.ts", "--port", port, "--data", ":memory:"))
       expect(yield* Effect.promise(() => second.ended)).toBe(1)
       expect([second.out(), second.err()]).toEqual([
         "",
@@ -83,7 +83,9 @@ describe("npm start", () => {
     Effect.gen(function*() {
       const server = yield* kit.start(kit.program("tour/main.ts", "--prot", "0"))
       expect(yield* Effect.promise(() => server.ended)).toBe(2)
-      expect(server.err()).toMatch(/--prot.*\n(.*\n)?usage: npm start -- \[--port <port> \| --stdio\]\n$/)
+      expect(server.err()).toMatch(
+        /--prot.*\n(.*\n)?usage: npm start -- \[--port <port> \| --stdio\] \[--data <file>\]\n$/
+      )
     }))
 
   it.live("npm that is told to end leaves no server behind", () =>

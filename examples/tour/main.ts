@@ -1,5 +1,6 @@
 /**
- * The tea house over HTTP, on `--port` (3000 unless it is given), or over stdio with `--stdio`.
+ * The tea house over HTTP, on `--port` (3000 unless it is given), or over stdio with `--stdio`. Its long tasks are kept in a file, which
+ * `--data` names.
  */
 import * as Cors from "@skein/server/Cors"
 import * as NodeHttp from "@skein/server/NodeHttp"
@@ -8,6 +9,8 @@ import * as Layer from "effect/Layer"
 import type { WriteStream } from "node:tty"
 import { parseArgs } from "node:util"
 import { endWithNpm } from "../npm.ts"
+import { fileOf, tasks } from "./keeping.ts"
+import { heard } from "./kitchen.ts"
 import { shown } from "./requests.ts"
 import { TeaHouse } from "./server.ts"
 import { welcome } from "./welcome.ts"
@@ -15,24 +18,31 @@ import { welcome } from "./welcome.ts"
 const options = () => {
   try {
     const { values } = parseArgs({
-      options: { port: { type: "string", default: "3000" }, stdio: { type: "boolean", default: false } }
+      options: {
+        port: { type: "string", default: "3000" },
+        stdio: { type: "boolean", default: false },
+        data: { type: "string" }
+      }
     })
-    return values
+    return { ...values, port: Number(values.port) }
   } catch (error) {
-    console.error(`${error instanceof Error ? error.message : error}\nusage: npm start -- [--port <port> | --stdio]`)
+    const usage = "usage: npm start -- [--port <port> | --stdio] [--data <file>]"
+    console.error(`${error instanceof Error ? error.message : error}\n${usage}`)
     return process.exit(2)
   }
 }
 
-/** What stands around the tea house is layered on top of it. */
-const showing = (stream: WriteStream) => Layer.provideMerge(shown(stream), TeaHouse)
+const given = options()
+const file = fileOf(given)
 
-const { port, stdio } = options()
+/** The tea house, with what stands around it. */
+const house = (stream: WriteStream) =>
+  Layer.provideMerge(shown(stream), TeaHouse).pipe(Layer.provide([tasks(file), heard(stream)]))
 
 endWithNpm()
-if (stdio) Stdio.runMain(showing(process.stderr))
+if (given.stdio) Stdio.runMain(house(process.stderr))
 else {
   // Pages of this machine may come too: `npm run page` has one.
   const cors = Cors.make()
-  NodeHttp.runMain(showing(process.stdout), { port: Number(port), cors, onListening: ({ url }) => welcome(url) })
+  NodeHttp.runMain(house(process.stdout), { port: given.port, cors, onListening: ({ url }) => welcome(url, file) })
 }

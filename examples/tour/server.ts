@@ -1,5 +1,6 @@
 /**
- * A tea house: tools with and without structured results, one that takes its time, one that asks, resources, a template and a prompt.
+ * A tea house: tools with and without structured results, one that takes its time, one that asks, a long task, resources, a template and
+ * a prompt.
  *
  * `npm start` serves it.
  */
@@ -11,18 +12,13 @@ import * as Prompt from "@skein/server/Prompt"
 import * as Resource from "@skein/server/Resource"
 import * as ResourceTemplate from "@skein/server/ResourceTemplate"
 import * as Tool from "@skein/server/Tool"
+import * as Tasks from "@skein/tasks/Tasks"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-
-const teas = {
-  sencha: { origin: "Shizuoka", celsius: 75, seconds: 90, price: 4.5 },
-  oolong: { origin: "Anxi", celsius: 90, seconds: 180, price: 5 },
-  assam: { origin: "Assam", celsius: 96, seconds: 240, price: 3.5 }
-} as const
-
-const TeaName = Schema.Literals(["sencha", "oolong", "assam"]).annotate({ description: "A tea of the house" })
+import { cater } from "./cater.ts"
+import { TeaName, teas } from "./teas.ts"
 
 class SoldOut extends Data.TaggedError("SoldOut")<{ readonly tea: string }> {
   override readonly message = `There is no ${this.tea} left today`
@@ -93,6 +89,7 @@ const recommend = Prompt.layer(
   ({ mood }) => Effect.succeed([Prompt.user(`I feel ${mood}. Which of your teas should I have, and why?`)])
 )
 
+/** What it needs is a place for its tasks: see `keeping.ts`. */
 export const TeaHouse = McpServer.layer(
   {
     name: "tea-house",
@@ -100,5 +97,6 @@ export const TeaHouse = McpServer.layer(
     title: "The tea house",
     instructions: "Greet the guest before anything else."
   },
-  Layer.mergeAll(greet, bill, brew, order, book, menu, tea, recommend)
+  Layer.mergeAll(greet, bill, brew, order, book, cater, menu, tea, recommend),
+  Tasks.layer()
 )

@@ -5,6 +5,7 @@ import { TransportError } from "@skein/runtime/Connection"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import * as References from "effect/References"
 import { DefinitionError } from "../DefinitionError.ts"
 
@@ -14,9 +15,13 @@ export interface MainOptions {
   readonly grace?: Duration.Input | undefined
 }
 
-/** What only its author can mend, and whose message says where: the stack is one of this library alone. */
-const isPlain = (error: unknown): error is TransportError | DefinitionError =>
-  error instanceof DefinitionError || (error instanceof TransportError && error.reason === "Open")
+/**
+ * What only its author or its owner can mend, and whose message says where: the stack is one of this library alone. Where tasks cannot
+ * be kept is known by its tag, for the engine of tasks stands above the server.
+ */
+const isPlain = (error: unknown): error is { readonly message: string } =>
+  error instanceof DefinitionError || (error instanceof TransportError && error.reason === "Open") ||
+  (error instanceof Error && Predicate.isTagged(error, "TaskError"))
 
 // What a timer can wait for.
 const longest = 0x7fffffff

@@ -3,11 +3,14 @@
  */
 import type { Transport } from "@skein/runtime/Connection"
 import type { Progress } from "@skein/runtime/Exchange"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Stream from "effect/Stream"
 import * as Client from "../../Client.ts"
 import { ClientError } from "../../ClientError.ts"
 import * as Logs from "../../Logs.ts"
+import type { RemoteTask, State } from "../../RemoteTask.ts"
 import type { Invocation } from "./invocation.ts"
 import { resultText, tame, toolLine } from "./words.ts"
 
@@ -69,6 +72,15 @@ const overhear = (client: Client.Client) =>
     return yield* Effect.forkScoped(Logs.forward(client), { startImmediately: true })
   })
 
+/** Tells of a call's task, once it is one. */
+const follow = (begun: Deferred.Deferred<RemoteTask>, { tell }: Out) =>
+  Effect.flatMap(Deferred.await(begun), ({ id, states }) => {
+    tell(tame(`Task ${id}`))
+    return Effect.ignore(
+      Stream.runForEach(Stream.changes(Stream.map(states, stateLine)), (line) => Effect.sync(() => tell(line)))
+    )
+  })
+
 /** Calls the tool, or lists the tools: the exit code. */
 export const call = (transport: Transport, invocation: Invocation, out: Out) =>
   Effect.scoped(Effect.gen(function*() {
@@ -80,9 +92,16 @@ export const call = (transport: Transport, invocation: Invocation, out: Out) =>
     }
     const hearing = verbose ? yield* overhear(client) : undefined
     if (tool === undefined) return yield* list(client, invocation, out)
+    const begun = yield* Deferred.make<RemoteTask>()
+    if (verbose) yield* Effect.forkScoped(follow(begun, out))
     const result = yield* client.callTool(tool, args, {
       timeout,
-      ...(verbose ? { onProgress: (report) => out.tell(progressLine(report)) } : undefined)
+      ...(verbose
+        ? {
+          onProgress: (report) => out.tell(progressLine(report)),
+          onTask: (task: RemoteTask) => Deferred.doneUnsafe(begun, Effect.succeed(task))
+        }
+        : undefined)
     })
     if (hearing !== undefined) yield* Effect.andThen(Effect.yieldNow, Fiber.interrupt(hearing))
     const text = yield* written(tool, () => json ? JSON.stringify(result, undefined, 2) : resultText(result))
@@ -95,3 +114,6 @@ const progressLine = ({ message, progress, total }: Progress): string => {
   const far = total === undefined ? String(progress) : `${progress}/${total}`
   return tame(message === undefined ? far : `${far} ${message}`)
 }
+
+const stateLine = ({ status, statusMessage }: State): string =>
+  tame(statusMessage === undefined ? status : `${status}: ${statusMessage}`)
