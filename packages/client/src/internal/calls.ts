@@ -27,7 +27,7 @@ import { repair } from "./repair.ts"
 import { replayed } from "./replay.ts"
 import { fromRequest } from "./requestFailure.ts"
 import type { CallToolOptions, RequestOptions } from "./requestOptions.ts"
-import { augmentation, mayAugment, wantsTask } from "./tasks/augment.ts"
+import { augmentation, mayAugment, untilCreated, wantsTask } from "./tasks/augment.ts"
 import { Reports, type Tasked, type Tasks } from "./tasks/register.ts"
 import { traced } from "./trace.ts"
 
@@ -187,7 +187,7 @@ const deliver = <P, R>(errand: Errand<P, R>, params: P): Effect.Effect<Delivered
 
 /** Sends a call that is to become a task; what it asks to hear of its progress goes on when it was answered. */
 const sendAugmented = <P, R>(
-  { desk: { tasks }, method, options: { onProgress } }: Errand<P, R>,
+  { desk: { scope, tasks }, method, options: { onProgress, task } }: Errand<P, R>,
   line: Line,
   params: P,
   options: RequestOptions,
@@ -201,7 +201,18 @@ const sendAugmented = <P, R>(
       onProgress: reports.report,
       onSend: (token: number) => tasks.expect(line.peer, token, reports)
     }
-    return send(line, method.name, written.success, { ...options, ...listening }).pipe(
+    const { cancelTimeout } = tasks.settings
+    const time = { timeout: cancelTimeout, maxTimeout: cancelTimeout }
+    const cancel = (taskId: string) =>
+      task?.leaveRunning === true ? Effect.void : Effect.ignore(send(line, "tasks/cancel", { taskId }, time))
+    const sent = send(line, method.name, written.success, { ...options, ...listening })
+    const ended = () =>
+      new ClientError({
+        reason: "Closed",
+        method: method.name,
+        message: "The client ended before the call was answered"
+      })
+    return untilCreated(sent, scope, cancelTimeout, cancel, ended).pipe(
       Effect.map((raw) => ({ line, raw, startedAt, augmented: { reports } })),
       Effect.onError(() => Effect.sync(() => tasks.dismiss(reports)))
     )

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
 import * as Client from "../../src/Client.ts"
 import { ok, refuse } from "../support/scripted.ts"
 import { deaf, extension, type Json, open, pass, result, run, settle, shapes, TaskServer } from "./kit.ts"
@@ -357,6 +358,45 @@ describe("2025-11-25", () => {
       })
       server.instead["tools/call"] = () => ok({ task: server.told })
       assert.strictEqual((yield* Effect.flip(client.callTool("t"))).reason, "InvalidAnswer")
+    }))
+
+  it.effect("a call that is interrupted before there is a task is not cancelled as a request: tasks/cancel MUST be used instead", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* open(shape)
+      server.instead["tools/call"] = () => "silence"
+      const call = yield* run(client.callTool("t"))
+      const stopping = yield* Effect.forkChild(call.stop)
+      yield* pass("1 second")
+      assert.isFalse(call.done)
+      const [request] = server.server.requests("tools/call")
+      server.server.send({ _tag: "Success", id: request!.id, result: { task: server.told } })
+      yield* settle
+      yield* Fiber.join(stopping)
+      assert.deepStrictEqual(server.methods, ["tools/list", "tools/call", "tasks/cancel"])
+    }))
+
+  it.effect("a call that waits for its task when the client is closed fails with Closed", () =>
+    Effect.gen(function*() {
+      const server = new TaskServer(shape)
+      const scope = yield* Scope.make()
+      const client = yield* Scope.provide(Client.make(server.server.transport), scope)
+      yield* client.listTools()
+      server.instead["tools/call"] = () => "silence"
+      const call = yield* run(client.callTool("t"))
+      yield* Scope.close(scope, Exit.void)
+      yield* settle
+      assert.strictEqual((yield* call.error).reason, "Closed")
+    }))
+
+  it.effect("a server that does not say which task it is, is told that nobody waits", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* open(shape)
+      server.instead["tools/call"] = () => "silence"
+      const call = yield* run(client.callTool("t"))
+      const stopping = yield* Effect.forkChild(call.stop)
+      yield* pass("5 seconds")
+      yield* Fiber.join(stopping)
+      assert.deepStrictEqual(server.methods, ["tools/list", "tools/call", "notifications/cancelled"])
     }))
 
   it.effect("the progressToken remains valid throughout the task lifetime", () =>

@@ -1,8 +1,13 @@
 /**
  * Which calls are augmented with a task, in 2025-11-25 (tasks, tool-level negotiation).
  */
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import type * as Scope from "effect/Scope"
 import type { ClientError } from "../../ClientError.ts"
 import type { Definitions } from "../definitions.ts"
 import type { Line } from "../line.ts"
@@ -26,6 +31,38 @@ export const augmentation = (
   if (support !== "required" && (support !== "optional" || task?.augment !== true)) return undefined
   const ttl = task?.ttl === undefined ? Infinity : Duration.toMillis(task.ttl)
   return Number.isSafeInteger(Math.round(ttl)) ? { ttl: Math.round(ttl) } : {}
+}
+
+/**
+ * Waits for the answer to a call that is to become a task. Interrupting that does not cancel the request: "for task-augmented requests,
+ * the `tasks/cancel` request MUST be used instead of the `notifications/cancelled` notification" (2025-11-25, cancellation). The task
+ * is cancelled, once it is there; a server that does not say within the grace which it is, is told that nobody waits.
+ */
+export const untilCreated = <E>(
+  answer: Effect.Effect<JsonObject, E>,
+  scope: Scope.Scope,
+  grace: number,
+  cancel: (taskId: string) => Effect.Effect<void>,
+  ended: () => E
+): Effect.Effect<JsonObject, E> => {
+  const cancelled = (fiber: Fiber.Fiber<JsonObject, E>) =>
+    Effect.flatMap(Effect.timeoutOption(Fiber.await(fiber), grace), (exit) => {
+      if (exit._tag === "None") return Fiber.interrupt(fiber)
+      const task = exit.value._tag === "Success" ? exit.value.value["task"] : undefined
+      const taskId = isObject(task) ? task["taskId"] : undefined
+      return typeof taskId === "string" ? cancel(taskId) : Effect.void
+    })
+  return Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(
+      Effect.forkIn(Effect.interruptible(answer), scope, { startImmediately: true }),
+      (fiber) =>
+        Effect.flatMap(
+          Effect.onInterrupt(restore(Fiber.await(fiber)), () => cancelled(fiber)),
+          // Interrupted by the end of its owner, and not of whoever waits.
+          (exit) => Exit.hasInterrupts(exit) ? Effect.fail(ended()) : exit
+        )
+    )
+  )
 }
 
 /**

@@ -158,8 +158,9 @@ export class Course {
     if (!mayPass(error) && error.reason !== "Unsupported") return Effect.fail(error)
     this.#failures++
     if (this.#failures >= this.#settings.maxFailures) return Effect.fail(error)
+    const asked = Math.min(Reconnect.retryAfter(error) ?? 0, keeper.patience.backoff.maxRetryAfter)
     this.#due = this.#now +
-      Math.max(delayOf(this.#interval(this.#task.told), this.#failures), Reconnect.retryAfter(error) ?? 0)
+      Math.max(delayOf(this.#interval(this.#task.told), this.#failures), asked)
     // Where no connection follows any more there is nothing to wait for.
     return error.end === undefined ? Effect.void : Effect.asVoid(keeper.line)
   }

@@ -17,7 +17,7 @@ import { fromRequest } from "../requestFailure.ts"
 import { Course } from "./course.ts"
 import { cancelled, closed, isUnknown, withHandle } from "./failures.ts"
 import * as Requests from "./requests.ts"
-import { resolve, type Resolved } from "./settings.ts"
+import type { Resolved } from "./settings.ts"
 import { endOf, isFinal, stateOf, type Told } from "./states.ts"
 import type { End, Followed, Terms } from "./terms.ts"
 
@@ -47,7 +47,7 @@ export class Follower implements RemoteTask, Followed {
     this.terms = terms
     this.handle = terms.handle
     this.id = terms.handle.taskId
-    this.settings = resolve(terms.desk.tasks.settings)
+    this.settings = terms.desk.tasks.settings
     this.told = told
     this.#state = stateOf(told, terms.reports?.latest)
     this.#notices = new Notices(bufferSize, () => this.#state)

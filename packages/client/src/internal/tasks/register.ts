@@ -11,6 +11,7 @@ import type { ClientError } from "../../ClientError.ts"
 import type { Settings } from "../../RemoteTask.ts"
 import type { Line } from "../line.ts"
 import type { CallToolOptions } from "../requestOptions.ts"
+import { resolve, type Resolved } from "./settings.ts"
 
 /**
  * The progress of one call, also of the task that it becomes: "the `progressToken` provided in the initial request remains valid
@@ -18,6 +19,8 @@ import type { CallToolOptions } from "../requestOptions.ts"
  */
 export class Reports {
   readonly #onProgress: (progress: Progress) => void
+  /** What the server knows it by. */
+  token: number | undefined = undefined
   /** The last one. */
   latest: Progress | undefined = undefined
   /** Who follows the task. */
@@ -50,6 +53,9 @@ export interface Created {
 /** What becomes of it. */
 export type Tasked<R> = (created: Created) => Effect.Effect<R, ClientError>
 
+// No option: tasks that were started and are followed by nobody are of no end, and progress is no more than a courtesy.
+const maxReports = 1_000
+
 interface Waiting {
   readonly peer: Peer
   readonly reports: Reports
@@ -57,7 +63,7 @@ interface Waiting {
 
 /** See the module's text. */
 export class Tasks {
-  readonly settings: Settings
+  readonly settings: Resolved
   /** Whether the extension is declared, and calls are augmented. */
   readonly enabled: boolean
   readonly #warn: (...message: ReadonlyArray<unknown>) => void
@@ -69,7 +75,7 @@ export class Tasks {
   #waiting: Map<unknown, Waiting> | undefined = undefined
 
   constructor(settings: Settings | boolean | undefined, warn: (...message: ReadonlyArray<unknown>) => void) {
-    this.settings = typeof settings === "object" ? settings : {}
+    this.settings = resolve(typeof settings === "object" ? settings : {})
     this.enabled = settings !== false
     this.#warn = warn
   }
@@ -93,12 +99,18 @@ export class Tasks {
 
   /** Hears the progress of a call by its token, also after the call was answered; until it is dismissed. */
   expect(peer: Peer, token: number, reports: Reports): void {
-    ;(this.#waiting ??= new Map()).set(token, { peer, reports })
+    this.dismiss(reports)
+    const waiting = this.#waiting ??= new Map()
+    // Tokens begin anew with each connection, and what was known by one before is not any more.
+    waiting.delete(token)
+    waiting.set(token, { peer, reports })
+    reports.token = token
+    if (waiting.size > maxReports) waiting.delete(waiting.keys().next().value)
   }
 
   dismiss(reports: Reports | undefined): void {
-    if (reports === undefined) return
-    for (const [token, waiting] of this.#waiting ?? []) if (waiting.reports === reports) this.#waiting!.delete(token)
+    if (reports?.token === undefined) return
+    if (this.#waiting?.get(reports.token)?.reports === reports) this.#waiting.delete(reports.token)
   }
 
   /** Hears of progress that belongs to no call that waits. */
