@@ -6,7 +6,8 @@
  * from a result to an argument, does not open. What tasks are found by stays readable: their ids, tools, pools, owners, callers'
  * capabilities, statuses, numbers of progress and times.
  *
- * A task whose texts cannot be opened fails with a `TaskError` whose reason is `Key`, wherever it is looked at.
+ * Who looks at a task whose texts cannot be opened fails with a `TaskError` whose reason is `Key`. A worker that is to run it leaves it
+ * as it is, says so in its log, and tries again: a process with the wrong key spoils nothing.
  *
  * @example
  * // SKEIN_TASK_KEYS="<new key>,<old key>", each from `openssl rand -base64 32`

@@ -41,6 +41,18 @@ export const fingerprint = (host: Host, text: string): Effect.Effect<string> =>
 
 const schedule = Schedule.min([Schedule.exponential(200, 1.5), Schedule.spaced("10 seconds")])
 
-/** A run has time: while the store cannot be reached it waits. What else is wrong with it is a defect. */
-export const patiently = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.Effect<A, never, R> =>
-  Effect.orDie(Effect.retry(effect, { schedule, while: ({ reason }) => reason === "Store" }))
+const isKey = ({ reason }: TaskError): boolean => reason === "Key"
+const waits = ({ reason }: TaskError): boolean => reason === "Store" || reason === "Key"
+
+/**
+ * A run has time: it waits while the store cannot be reached, and while it lacks a key, for that comes with the next configuration of
+ * its worker, or another worker has it. What else is wrong with it is a defect.
+ */
+export const patiently = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.Effect<A, never, R> => {
+  const again = Effect.retry(effect, { schedule, while: waits })
+  return Effect.orDie(Effect.catchIf(
+    Effect.retry(effect, { schedule, while: ({ reason }) => reason === "Store" }),
+    isKey,
+    (error) => Effect.andThen(Effect.logError("A task waits for the key that it was sealed with", error), again)
+  ))
+}
