@@ -99,7 +99,7 @@ export const call = (transport: Transport, invocation: Invocation, out: Out) =>
       ...(verbose
         ? {
           onProgress: (report) => out.tell(progressLine(report)),
-          onTask: (task: RemoteTask) => Deferred.doneUnsafe(begun, Effect.succeed(task))
+          task: { onTask: (task) => void Deferred.doneUnsafe(begun, Effect.succeed(task)) }
         }
         : undefined)
     })
