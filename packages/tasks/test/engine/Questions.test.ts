@@ -169,7 +169,7 @@ it.effect("a plain handler is replayed with its answers, and what stands in once
           const flaky = once(
             "flaky",
             Schema.String,
-            Effect.suspend(() => ++failures < 3 ? Effect.fail(new Error("no")) : Effect.succeed("yes"))
+            Effect.suspend(() => ++failures < 3 ? Effect.fail({ message: "no" }) : Effect.succeed("yes"))
           )
           yield* Effect.ignore(flaky)
           const id = yield* once("reserve", Schema.String, Effect.sync(() => `#${++done}`))

@@ -1,0 +1,165 @@
+import { describe, it } from "@effect/vitest"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { McpRequest } from "@skein/runtime/Exchange"
+import * as PostgresTasks from "@skein/tasks/PostgresTasks"
+import * as Step from "@skein/tasks/Step"
+import { TaskEngine } from "@skein/tasks/TaskEngine"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import { SqlClient } from "effect/sql/SqlClient"
+import { afterAll, expect } from "vitest"
+import { required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
+import { durable, ended, get, type Handler, handlers, plain, submit, textOf, until } from "./kit.ts"
+
+const server = unavailable === undefined || required ? await startPostgres() : undefined
+afterAll(() => server?.stop())
+
+const ask = (message: string) =>
+  Effect.flatMap(
+    McpRequest,
+    (exchange) => exchange.request("elicitation/create", { message }) as Effect.Effect<JsonObject, Error>
+  )
+
+/** Processes on a database of their own: the engine of each, and its gentle end. */
+const database = Effect.map(
+  Effect.promise(() => server!.createDatabase()),
+  (url) => (tools: Record<string, Handler>, options: Partial<PostgresTasks.Options> = {}) =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.fork(yield* Effect.scope)
+      const context = yield* Layer.buildWithScope(PostgresTasks.layer({ url, ...options }), scope)
+      const inner = yield* Scope.fork(scope)
+      yield* Scope.provide(Context.get(context, TaskEngine).work(handlers(tools)), inner)
+      return {
+        in: <A, E>(effect: Effect.Effect<A, E, TaskEngine | SqlClient>) => Effect.provideContext(effect, context),
+        sql: Context.get(context, SqlClient),
+        stop: Effect.andThen(Scope.close(inner, Exit.void), Scope.close(scope, Exit.void))
+      }
+    })
+)
+
+const one = { one: durable(() => Step.run("one", { success: Schema.String }, () => Effect.succeed("done"))) }
+
+describe.skipIf(server === undefined)("PostgreSQL", () => {
+  it.live(
+    "a server that does no work, and a worker that is no server; a question between them",
+    () =>
+      Effect.gen(function*() {
+        const start = yield* database
+        const door = yield* start({}, { work: false })
+        const { id } = yield* door.in(submit("tea"))
+        const asked = yield* Effect.forkChild(door.in(until(id, ({ questions }) => questions.length > 0)))
+        yield* start({ tea: plain(() => Effect.map(ask("milk?"), ({ said }) => `Tea, ${said}`)) })
+        const { questions: [question] } = yield* Fiber.join(asked)
+        const done = yield* Effect.forkChild(door.in(ended(id)))
+        yield* Effect.sleep(300)
+        const before = performance.now()
+        yield* door.in(Effect.flatMap(TaskEngine, ({ answer }) => answer(id, question!.key, { said: "milk" })))
+        expect(textOf(yield* Fiber.join(done))).toBe("Tea, milk")
+        expect(performance.now() - before).toBeLessThan(400)
+      }).pipe(Effect.scoped),
+    30_000
+  )
+
+  it.live("a task that is submitted here runs there at once, and is cancelled from here", () =>
+    Effect.gen(function*() {
+      const start = yield* database
+      const door = yield* start({}, { work: false })
+      const log: Array<string> = []
+      const worker = yield* start({
+        ...one,
+        endless: durable(() =>
+          Effect.gen(function*() {
+            yield* Step.compensate((why) => Effect.sync(() => void log.push(why)))
+            yield* Step.run<void>("endless", {}, () => Effect.never)
+            return ""
+          })
+        )
+      })
+      const first = yield* door.in(submit("one"))
+      yield* door.in(ended(first.id))
+      const times = yield* Effect.forEach([1, 2, 3, 4, 5], () =>
+        Effect.gen(function*() {
+          const before = performance.now()
+          yield* door.in(Effect.flatMap(submit("one"), ({ id }) => ended(id)))
+          return performance.now() - before
+        }))
+      expect(Math.min(...times)).toBeLessThan(300)
+      const { id } = yield* door.in(submit("endless"))
+      yield* Effect.sleep(300)
+      expect(yield* door.in(Effect.flatMap(TaskEngine, ({ cancel }) => cancel(id)))).toBe(true)
+      expect((yield* worker.in(get(id)))?.status).toBe("cancelled")
+      yield* Effect.sleep(500)
+      expect(log).toEqual(["cancelled"])
+    }).pipe(Effect.scoped), 30_000)
+
+  it.live("a worker that leaves hands its tasks to another one, and undoes nothing", () =>
+    Effect.gen(function*() {
+      const start = yield* database
+      const log: Array<string> = []
+      const tools = (worker: string) => ({
+        five: durable(() =>
+          Effect.gen(function*() {
+            yield* Step.compensate(() => Effect.sync(() => void log.push("undone")))
+            for (let n = 0; n < 5; n++) {
+              yield* Step.run(`${n}`, {}, () =>
+                Effect.andThen(
+                  Effect.sleep(150),
+                  Effect.sync(() => void log.push(`${worker}${n}`))
+                ))
+            }
+            return "done"
+          })
+        )
+      })
+      const first = yield* start(tools("a"))
+      const { id } = yield* first.in(submit("five"))
+      yield* Effect.sleep(1500)
+      yield* first.in(ended(id))
+      const again = yield* first.in(submit("five"))
+      const second = yield* start(tools("b"))
+      yield* Effect.sleep(250)
+      log.length = 0
+      yield* first.stop
+      expect(textOf(yield* second.in(ended(again.id)))).toBe("done")
+      expect(log).not.toContain("undone")
+    }).pipe(Effect.scoped), 30_000)
+
+  it.live("a task runs on a worker of its pool, whatever pools the others know", () =>
+    Effect.gen(function*() {
+      const start = yield* database
+      const where = (worker: string) => ({ where: plain(() => Effect.succeed(worker)) })
+      const common = yield* start(where("common"))
+      const { id: early } = yield* common.in(submit("where", { pool: "gpu" }))
+      yield* start(where("gpu"), { pools: ["gpu"] })
+      yield* start(where("all"), { pools: ["a", "default", "gpu", "z"] })
+      expect(textOf(yield* common.in(ended(early)))).not.toBe("common")
+      const ids = yield* common.in(Effect.forEach(["z", "a", "z"], (pool) => submit("where", { pool })))
+      for (const { id } of ids) expect(textOf(yield* common.in(ended(id)))).toBe("all")
+    }).pipe(Effect.scoped), 30_000)
+
+  it.live("a transactional step's own SQL is committed with it", () =>
+    Effect.gen(function*() {
+      const start = yield* database
+      const paid: { sql?: SqlClient } = {}
+      const pay = Effect.suspend(() => Effect.orDie(Effect.asVoid(paid.sql!`INSERT INTO paid VALUES (1)`)))
+      const worker = yield* start({
+        pay: durable(() => Effect.as(Step.run("pay", { transactional: true }, () => pay), ""))
+      })
+      paid.sql = worker.sql
+      yield* worker.sql`CREATE TABLE paid (amount INTEGER)`
+      const { id } = yield* worker.in(submit("pay"))
+      yield* worker.in(ended(id))
+      expect(yield* worker.sql`SELECT amount FROM paid`).toEqual([{ amount: 1 }])
+    }).pipe(Effect.scoped), 30_000)
+
+  it.live("a database that is not there", () =>
+    Effect.gen(function*() {
+      const layer = PostgresTasks.layer({ url: "postgres://127.0.0.1:1/none" })
+      expect(yield* Effect.flip(Layer.build(layer))).toMatchObject({ _tag: "TaskError", reason: "Store" })
+    }).pipe(Effect.scoped))
+})
