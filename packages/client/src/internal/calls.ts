@@ -27,7 +27,7 @@ import { repair } from "./repair.ts"
 import { replayed } from "./replay.ts"
 import { fromRequest } from "./requestFailure.ts"
 import type { CallToolOptions, RequestOptions } from "./requestOptions.ts"
-import { augmentation, mayAugment, untilCreated, wantsTask } from "./tasks/augment.ts"
+import { augmentation, mayAugment, saysTask, untilCreated, wantsTask } from "./tasks/augment.ts"
 import { Reports, type Tasked, type Tasks } from "./tasks/register.ts"
 import { traced } from "./trace.ts"
 
@@ -224,14 +224,18 @@ const augmentable: typeof deliver = (errand, params) => {
   const { desk: { definitions, keeper, relist, tasks }, method, options } = errand
   if (method.name !== Method.CallTool.name || !tasks.enabled || !mayAugment(keeper.last)) return delivered
   const { name } = params as CallToolRequestParams
-  return Effect.catchIf(delivered, wantsTask, (refused) => {
+  const again = (otherwise: typeof delivered): typeof delivered => {
     // A tool that was listed is known, and one that is not there is looked for once.
-    if (definitions.taskSupport(name) !== undefined || !definitions.doubt(`task ${name}`)) return Effect.fail(refused)
+    if (definitions.taskSupport(name) !== undefined || !definitions.doubt(`task ${name}`)) return otherwise
     const { timeout } = timeLeft(keeper.patience, options, 0)
     return Effect.flatMap(
       Effect.timeoutOption(relist.run, timeout),
-      () => definitions.taskSupport(name) === "required" ? deliver(errand, params) : Effect.fail(refused)
+      () => definitions.taskSupport(name) === "required" ? deliver(errand, params) : otherwise
     )
+  }
+  return Effect.matchEffect(delivered, {
+    onFailure: (refused) => wantsTask(refused) ? again(Effect.fail(refused)) : Effect.fail(refused),
+    onSuccess: (answer) => saysTask(answer.raw) ? again(Effect.succeed(answer)) : Effect.succeed(answer)
   })
 }
 

@@ -332,6 +332,22 @@ describe("2025-11-25", () => {
       yield* call.value
     }))
 
+  it.effect("so is one whose server makes a failure of the tool out of -32601, as SDK v1 does", () =>
+    Effect.gen(function*() {
+      const server = new TaskServer(shape)
+      server.instead["tools/call"] = () => {
+        delete server.instead["tools/call"]
+        return ok(result("MCP error -32601: Tool t requires task augmentation", { isError: true }))
+      }
+      const client = yield* Client.make(server.server.transport)
+      const call = yield* run(client.callTool("t"))
+      assert.deepStrictEqual(server.methods.slice(0, 3), ["tools/call", "tools/list", "tools/call"])
+      assert.deepStrictEqual(tasksOf(server), [undefined, {}])
+      server.become({ status: "completed", result: result("done") })
+      yield* pass("20 seconds")
+      assert.deepStrictEqual((yield* call.value).content, [{ type: "text", text: "done" }])
+    }))
+
   it.effect("a tool that is not there is looked for once", () =>
     Effect.gen(function*() {
       const server = new TaskServer(shape)

@@ -71,3 +71,13 @@ export const untilCreated = <E>(
  */
 export const wantsTask = ({ error }: ClientError): boolean =>
   error?.reason === "MethodNotFound" || error?.reason === "InvalidRequest"
+
+/**
+ * The same, in what a server gives as the tool's own failure: the official SDK of 2025-11-25 makes one of its `-32601`, whose words
+ * begin so.
+ */
+export const saysTask = ({ content, isError }: JsonObject): boolean => {
+  if (isError !== true || !Array.isArray(content)) return false
+  const first: unknown = content[0]
+  return isObject(first) && typeof first["text"] === "string" && first["text"].startsWith("MCP error -32601:")
+}
