@@ -21,6 +21,13 @@ each(all, (backend) => {
       expect((yield* insert(opened)).id).not.toBe(state.id)
     }))
 
+  it.effect("an insert that is run twice is two tasks", () =>
+    Effect.gen(function*() {
+      const { store } = yield* fresh(backend)
+      const inserting = store.insert(task(), () => Effect.void)
+      expect((yield* inserting).id).not.toBe((yield* inserting).id)
+    }))
+
   it.effect("what a caller is not known of stays unknown", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)

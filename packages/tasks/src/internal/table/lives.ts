@@ -3,23 +3,19 @@
  */
 import * as Base64Url from "effect/encoding/Base64Url"
 import * as Effect from "effect/Effect"
-import { TaskError } from "../../TaskError.ts"
+import type { TaskError } from "../../TaskError.ts"
 import type { NewTask, State } from "../../TaskState.ts"
 import type { End } from "../store.ts"
 import { longest, millis, now, type Table } from "./context.ts"
 import * as counters from "./counters.ts"
 import { never, type Row } from "./database.ts"
 import { about, live, ownerToRow } from "./rows.ts"
-import { escape, json } from "./stored.ts"
+import { escape, json, unfit } from "./stored.ts"
 
 /** 192 bits, as 32 characters. */
 const newId = (): string => Base64Url.encode(globalThis.crypto.getRandomValues(new Uint8Array(24)))
 
-const tooLong = (what: string) =>
-  new TaskError({
-    reason: "Store",
-    message: `The ${what} of a task has too many characters: at most ${longest} are kept`
-  })
+const tooLong = (what: string) => unfit(`The ${what} of a task has too many characters: at most ${longest} are kept`)
 
 const newState = (id: string, { caller, owner, pollInterval, pool, tool, ttl }: NewTask, now: number): State => ({
   id,
@@ -70,31 +66,33 @@ export const make = ({ changes, database, vault }: Table) => {
     if (counts.tool.length > longest) return Effect.fail(tooLong("tool"))
     if (counts.owner.length > longest) return Effect.fail(tooLong("owner"))
     if (pool.length > longest) return Effect.fail(tooLong("pool"))
-    const id = newId()
-    const args = Effect.flatMap(json(task.args), (text) => vault.seal(text, about.args(id)))
-    return Effect.flatMap(Effect.all([now, args, json(task.caller)]), ([time, args, caller]) => {
-      const state = newState(id, task, time)
-      const { createdAt, pollInterval, ttl } = state
-      const expiresAt = ttl === null ? never : millis(createdAt + ttl)
-      const row = [
-        id,
-        counts.tool,
-        pool,
-        counts.owner,
-        createdAt,
-        createdAt,
-        expiresAt,
-        ttl,
-        pollInterval,
-        caller,
-        args
-      ]
-      const inserted = inserts(...row, ...counters.bounds(task.limits, counts))
-      const begun = Effect.flatMap(inserted, (rows) =>
-        rows.length === 0
-          ? Effect.flatMap(counted.reached(counts, task.limits), Effect.fail)
-          : Effect.andThen(then(state), counted.enter(counts, task.limits)))
-      return Effect.as(database.transaction(begun), state)
+    return Effect.suspend(() => {
+      const id = newId()
+      const args = Effect.flatMap(json(task.args), (text) => vault.seal(text, about.args(id)))
+      return Effect.flatMap(Effect.all([now, args, json(task.caller)]), ([time, args, caller]) => {
+        const state = newState(id, task, time)
+        const { createdAt, pollInterval, ttl } = state
+        const expiresAt = ttl === null ? never : millis(createdAt + ttl)
+        const row = [
+          id,
+          counts.tool,
+          pool,
+          counts.owner,
+          createdAt,
+          createdAt,
+          expiresAt,
+          ttl,
+          pollInterval,
+          caller,
+          args
+        ]
+        const inserted = inserts(...row, ...counters.bounds(task.limits, counts))
+        const begun = Effect.flatMap(inserted, (rows) =>
+          rows.length === 0
+            ? Effect.flatMap(counted.reached(counts, task.limits), Effect.fail)
+            : Effect.andThen(then(state), counted.enter(counts, task.limits)))
+        return Effect.as(database.transaction(begun), state)
+      })
     })
   }
 
