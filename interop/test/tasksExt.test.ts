@@ -145,6 +145,14 @@ for (const [door, server, kinds] of doors) {
         )
       })
 
+      it("what is asked before there is a task belongs to the call", async () => {
+        const execution = await begin("prepared")
+        expect(ext.asked).toMatchObject([
+          { kind: "elicitation", scope: "request", delivery: modern ? "request-retry" : "peer-request" }
+        ])
+        expect(await text(execution)).toBe("Ada said so before")
+      })
+
       it("a question after a question has another key", async () => {
         const execution = await begin("twice")
         void fetch(execution.handle.taskId)
@@ -258,6 +266,14 @@ for (const [door, server, kinds] of doors) {
           const listed = [...first.tasks, ...second.tasks].map(({ taskId }) => taskId)
           expect(listed.slice(0, 6)).toEqual(ids.toReversed())
           await expect(ext.session.listTasks("nowhere")).rejects.toMatchObject({ code: -32602 })
+        })
+
+        it("a task is kept for as long as is asked for", async () => {
+          const options = {
+            task: { preference: "prefer", retentionMs: 60_000, retention: "require-capability" }
+          } as const
+          const { lastTask } = await (await call("must", {}, options)).settle()
+          expect(lastTask).toMatchObject({ retentionMs: 60_000, status: "completed" })
         })
 
         it("its session is told each status, and a question cannot be answered by hand", async () => {

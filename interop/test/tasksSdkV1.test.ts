@@ -4,12 +4,18 @@
  * Where it does not as the specification says (its `requestStream`): of a task that is `failed` it does not fetch what `tasks/result` has
  * for it, but gives an error of its own; and a stream whose reader goes leaves the task running.
  */
-import { CallToolResultSchema, McpError, TaskStatusNotificationSchema } from "@modelcontextprotocol/sdk/types.js"
+import {
+  CallToolResultSchema,
+  ElicitRequestSchema,
+  McpError,
+  TaskStatusNotificationSchema
+} from "@modelcontextprotocol/sdk/types.js"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { answers } from "../clients.ts"
 import { textOf } from "../conversations.ts"
 import { eventually } from "../eventually.ts"
 import { program, type SdkV1, sdkV1, type Server } from "../fixtures/tasks-clients.ts"
@@ -125,6 +131,24 @@ for (const [door, server] of doors) {
       const { end } = await call("twice")
       expect(textOf(end as never)).toBe("Ada Ada")
       expect(one.asked).toHaveLength(2)
+    })
+
+    it("what the client refuses to answer fails the tool, where that does not take it otherwise", async () => {
+      const answer = () => {
+        throw new McpError(1, "Nobody is there")
+      }
+      one.client.setRequestHandler(ElicitRequestSchema, answer)
+      const { end, id } = await call("twice")
+      expect(end).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("Nobody is there") }] })
+      expect((await tasks().getTask(id)).status).toBe("failed")
+      one.client.setRequestHandler(ElicitRequestSchema, ({ params }) => answers("Ada").elicit(params))
+    })
+
+    it("what is asked before there is a task belongs to the call", async () => {
+      const { end, id, statuses } = await call("prepared")
+      expect(textOf(end as never)).toBe("Ada said so before")
+      expect(statuses).not.toContain("input_required")
+      expect(end).toMatchObject({ _meta: { [related]: { taskId: id } } })
     })
 
     it("progress is told over the whole life of the task", async () => {
