@@ -21,6 +21,7 @@ import { type Host, patiently } from "./host.ts"
 import { Run, type Within } from "./run.ts"
 import { clockOf } from "./sleeping.ts"
 import type { End, Work } from "./store.ts"
+import { isUnfit } from "./table/stored.ts"
 import type { Found } from "./workers.ts"
 import { interruption } from "./workflow.ts"
 
@@ -114,18 +115,32 @@ const suspend = (instance: WorkflowInstance["Service"]): Effect.Effect<never> =>
 /** Runs the handler to its end, and says so in the row; `true` when it has to be run again, by another worker. */
 const forward = (run: Run, { handler }: Found): Body<boolean> =>
   Effect.gen(function*() {
-    const { host, instance, work } = run
+    const { instance } = run
     yield* undoWhenCancelled(run)
     const exit = yield* run.supervise(handled(run, handler))
     if (instance.suspended && Exit.isFailure(exit)) return yield* suspend(instance)
     if (run.released) return true
-    const outcome = Exit.isSuccess(exit) ? exit.value : yield* defect(run, exit.cause)
-    if (failed(outcome) && run.undos.length > 0) {
+    return yield* conclude(run, handler, Exit.isSuccess(exit) ? exit.value : yield* defect(run, exit.cause))
+  })
+
+/** Undoes what has failed, and says in the row how the task has ended. */
+const conclude = (run: Run, handler: Found["handler"], outcome: Outcome): Body<boolean> =>
+  Effect.gen(function*() {
+    const { host, instance, work } = run
+    if (failed(outcome) && run.undos.length > 0 && run.undoing === undefined) {
       const undone = yield* run.supervise(undo(run, "failed"))
       if (Exit.isFailure(undone)) return run.released ? true : yield* suspend(instance)
     }
     yield* run.progressing.flush
-    if (yield* patiently(host.store.finish(work.id, endOf(outcome)))) {
+    const finished = yield* Effect.catchDefect(
+      patiently(host.store.finish(work.id, endOf(outcome))),
+      (defect) => isUnfit(defect) ? Effect.succeed(defect) : Effect.die(defect)
+    )
+    // A handler that ends with what is no JSON is wrong, as one that dies.
+    if (finished !== true && finished !== false) {
+      return yield* conclude(run, handler, yield* defect(run, Cause.die(finished)))
+    }
+    if (finished) {
       host.settle(work.id)
       return false
     }

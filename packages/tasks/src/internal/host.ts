@@ -10,6 +10,7 @@ import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
 import type { TaskError } from "../TaskError.ts"
 import type { Pools } from "./pools.ts"
 import type { TaskStore } from "./store.ts"
+import { escape, isUnfit } from "./table/stored.ts"
 import type { Workers } from "./workers.ts"
 
 /** See the module's text. */
@@ -37,21 +38,23 @@ const encoder = new TextEncoder()
 
 /** What stands for a text and tells nothing of it: 128 bits as hexadecimal digits. */
 export const fingerprint = (host: Host, text: string): Effect.Effect<string> =>
-  Effect.map(host.digest.digestHex(sha256, encoder.encode(text)), (hex) => hex.slice(0, 32))
+  // Bytes know no lone surrogates: escaped, different texts stay different.
+  Effect.map(host.digest.digestHex(sha256, encoder.encode(escape(text))), (hex) => hex.slice(0, 32))
 
 const schedule = Schedule.min([Schedule.exponential(200, 1.5), Schedule.spaced("10 seconds")])
 
 const isKey = ({ reason }: TaskError): boolean => reason === "Key"
-const waits = ({ reason }: TaskError): boolean => reason === "Store" || reason === "Key"
+const isStore = (error: TaskError): boolean => error.reason === "Store" && !isUnfit(error)
+const waits = (error: TaskError): boolean => isStore(error) || isKey(error)
 
 /**
  * A run has time: it waits while the store cannot be reached, and while it lacks a key, for that comes with the next configuration of
- * its worker, or another worker has it. What else is wrong with it is a defect.
+ * its worker, or another worker has it. What else is wrong with it is a defect; what cannot be kept at all, for instance.
  */
 export const patiently = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.Effect<A, never, R> => {
   const again = Effect.retry(effect, { schedule, while: waits })
   return Effect.orDie(Effect.catchIf(
-    Effect.retry(effect, { schedule, while: ({ reason }) => reason === "Store" }),
+    Effect.retry(effect, { schedule, while: isStore }),
     isKey,
     (error) => Effect.andThen(Effect.logError("A task waits for the key that it was sealed with", error), again)
   ))

@@ -18,6 +18,7 @@ import type { Host } from "./host.ts"
 import { makeParking, type Parking } from "./parking.ts"
 import { Progressing } from "./progressing.ts"
 import type { Work } from "./store.ts"
+import { escape } from "./table/stored.ts"
 import type { Tenant } from "./workers.ts"
 
 /** The step that a fiber runs in. */
@@ -165,7 +166,8 @@ export class Run implements Tenant {
   ): Effect.Effect<string, never, R> {
     const activity = {
       ...template,
-      name,
+      // Names come from arguments, too. The engine keeps each as it is, where it can.
+      name: escape(name),
       annotations: transactional ? withTransaction : Context.empty(),
       executeEncoded: execute
     } as unknown as Activity.Activity<typeof Schema.String, typeof Schema.Never, never>

@@ -9,6 +9,7 @@ import { WorkflowInstance } from "effect/workflow/WorkflowEngine"
 import { shortPause } from "./host.ts"
 import { misplaced, take } from "./places.ts"
 import type { Run } from "./run.ts"
+import { escape } from "./table/stored.ts"
 import { TaskRun } from "./workflow.ts"
 
 /** A clock of the engine. */
@@ -27,7 +28,7 @@ export const clockOf = (
   name: string,
   milliseconds: number
 ): Clock => {
-  const clock = DurableClock.make({ name, duration: milliseconds })
+  const clock = DurableClock.make({ name: escape(name), duration: milliseconds })
   const { engine } = run.host
   return {
     name: clock.deferred.name,

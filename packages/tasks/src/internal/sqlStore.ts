@@ -16,7 +16,7 @@ import { Database } from "./table/database.ts"
 import * as lives from "./table/lives.ts"
 import * as questions from "./table/questions.ts"
 import { about } from "./table/rows.ts"
-import { openVault, sealedVault } from "./table/stored.ts"
+import { escape, openVault, sealedVault } from "./table/stored.ts"
 import * as sweeps from "./table/sweeps.ts"
 import * as telling from "./table/telling.ts"
 
@@ -61,8 +61,8 @@ export const make = (
       settle: (ids) => settle((typeof ids === "string" ? [ids] : ids).filter(isId)),
       remove: (id, then) => isId(id) ? remove(id, then) : database.transaction(then),
       listen: (id, listener) => changes.listen(id, listener),
-      seal: (text, what) => vault.seal(text, about.other(what)),
-      open: (sealed, what) => vault.open(sealed, about.other(what))
+      seal: (text, what) => vault.seal(text, about.other(escape(what))),
+      open: (sealed, what) => vault.open(sealed, about.other(escape(what)))
     })
   })
 

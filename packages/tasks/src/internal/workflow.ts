@@ -10,6 +10,7 @@ import * as ShardId from "effect/cluster/ShardId"
 import * as Schema from "effect/Schema"
 import * as DurableDeferred from "effect/workflow/DurableDeferred"
 import * as Workflow from "effect/workflow/Workflow"
+import { escape } from "./table/stored.ts"
 
 /** The shard group of what belongs to no other. */
 export const defaultGroup = "0000"
@@ -41,7 +42,7 @@ export const addresses = (executionId: string): ReadonlyArray<EntityAddress.Enti
 
 /** Told when a question is answered; the answer is in its row. */
 export const answered = (key: string): DurableDeferred.DurableDeferred<typeof Schema.Void> =>
-  DurableDeferred.make(`question/${key}`)
+  DurableDeferred.make(escape(`question/${key}`))
 
 /** The engine's own: told when an execution is to be interrupted. */
 export const interruption: DurableDeferred.DurableDeferred<typeof Schema.Void> = DurableDeferred.make(

@@ -11,8 +11,8 @@ import * as Effect from "effect/Effect"
 import type { TaskEngine } from "../../TaskEngine.ts"
 import type { TaskError } from "../../TaskError.ts"
 import type { NewTask, Owner, State } from "../../TaskState.ts"
-import { prepare, Unbegun } from "./prepared.ts"
-import { type Held, held, type Settings, within } from "./terms.ts"
+import { prepare, Unbegun, without } from "./prepared.ts"
+import { type Held, held, type OwnerPolicy, type Settings, within } from "./terms.ts"
 
 /** One answer for what never was, is forgotten, has expired, or is somebody else's: who asks learns nothing by it. */
 const unknown = Effect.fail(McpError.invalidParams("Task not found: there is none with this id, or it has expired"))
@@ -53,6 +53,8 @@ export class Face {
   readonly settings: Settings
   /** What holds for a tool is found out once. */
   readonly #held = new WeakMap<ToolEntry, { readonly held: Held | undefined }>()
+  /** The owner policies that tools have of their own, by name: a tool that is not offered for a while has tasks all the same. */
+  readonly #policies = new Map<string, OwnerPolicy>()
 
   constructor(engine: TaskEngine["Service"], catalog: Catalog["Service"], settings: Settings) {
     this.engine = engine
@@ -63,24 +65,25 @@ export class Face {
   /** What holds for the tasks of a tool; `undefined` for one whose calls are no tasks. */
   held(tool: ToolEntry): Held | undefined {
     let known = this.#held.get(tool)
-    if (known === undefined) this.#held.set(tool, known = { held: held(tool, this.settings) })
+    if (known === undefined) {
+      this.#held.set(tool, known = { held: held(tool, this.settings) })
+      const { owner = this.settings.owner } = known.held ?? {}
+      if (owner !== this.settings.owner) this.#policies.set(tool.definition.name, owner)
+    }
     return known.held
   }
 
   /** Whose the tasks of a tool are that this caller makes. */
   ownerOf(tool: string, caller: Caller): Owner {
     const entry = this.catalog.tools.get(tool)
-    const { owner } = (entry === undefined ? undefined : this.held(entry)) ?? this.settings
-    return owner(caller)
+    const policy = (entry === undefined ? undefined : this.held(entry)?.owner) ?? this.#policies.get(tool)
+    return (policy ?? this.settings.owner)(caller)
   }
 
   /** Every owner that this caller is, by any policy; nobody's tasks are nobody's to list. */
   owners(caller: Caller): ReadonlyArray<string> {
-    const policies = new Set([this.settings.owner])
-    for (const [, tool] of this.catalog.tools.sorted) {
-      const held = this.held(tool)
-      if (held !== undefined) policies.add(held.owner)
-    }
+    for (const [, tool] of this.catalog.tools.sorted) this.held(tool)
+    const policies = new Set([this.settings.owner, ...this.#policies.values()])
     return [...new Set([...policies].map((policy) => policy(caller)))].filter((owner) => owner !== null)
   }
 
@@ -99,7 +102,8 @@ export class Face {
 
   /** The arguments that the task of a call begins with; or the result of a call that is over before its task has begun. */
   prepare(call: ToolCall): Handled<JsonObject | Unbegun> {
-    return this.held(call.tool)?.prepares === true ? prepare(call) : Effect.succeed(call.params.arguments ?? none)
+    const { arguments: args = none } = call.params
+    return this.held(call.tool)?.prepares === true ? prepare(call) : Effect.succeed(without(args))
   }
 
   /** Begins the task of a call that is prepared. It is durable when this succeeds. It asks what `asked` can be asked. */

@@ -114,7 +114,7 @@ export class Legacy implements Pick<Extension, "capabilities" | "methods"> {
     const owners = this.#owners(caller)
     if (owners.length === 0) return Effect.fail(McpError.methodNotFound(Method.LegacyListTasks.name))
     return Effect.map(
-      page(this.#face, owners, cursor),
+      page(this.#face, caller, owners, cursor),
       ({ nextCursor, tasks }) => ({
         tasks: tasks.map(taskOf),
         ...(nextCursor === undefined ? undefined : { nextCursor })

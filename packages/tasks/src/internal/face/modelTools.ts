@@ -155,10 +155,13 @@ export const layer = (
         Effect.flatMap(
           McpRequest,
           ({ caller }) =>
-            Effect.map(forModel(page(faceNow(), faceNow().owners(caller), cursor)), ({ nextCursor, tasks }) => ({
-              tasks: tasks.map(brief),
-              ...(nextCursor === undefined ? undefined : { nextCursor })
-            }))
+            Effect.map(
+              forModel(page(faceNow(), caller, faceNow().owners(caller), cursor)),
+              ({ nextCursor, tasks }) => ({
+                tasks: tasks.map(brief),
+                ...(nextCursor === undefined ? undefined : { nextCursor })
+              })
+            )
         )
     )
   )

@@ -46,9 +46,16 @@ export const prepare = ({ exchange, params, tool }: ToolCall): Handled<JsonObjec
 export const preparedFor = ({ params }: Exchange): unknown => argumentsOf(params)[member]
 
 /** The arguments as the client gave them. */
-export const given = ({ params }: Exchange): JsonObject => {
-  const { [member]: _, ...args } = argumentsOf(params)
-  return args
+export const given = ({ params }: Exchange): JsonObject => without(argumentsOf(params))
+
+/**
+ * Arguments of which nothing was prepared, whatever the client says: the task may run when its tool has come to be one that is
+ * prepared.
+ */
+export const without = (args: JsonObject): JsonObject => {
+  if (!Object.hasOwn(args, member)) return args
+  const { [member]: _, ...rest } = args
+  return rest
 }
 
 const argumentsOf = (params: JsonObject | undefined): JsonObject => (params?.["arguments"] ?? {}) as JsonObject

@@ -11,6 +11,9 @@ import type { Counted, Limits, Owner, State } from "../../TaskState.ts"
 /**
  * Whose a task is, as a line of text; whoever the policy gives the same line for sees it, cancels it and answers its questions.
  * `null`: whoever knows its id. It must be quick, and say the same of the same caller at any time, in any process.
+ *
+ * Where tools have policies of their own, let no two of them mean different people by one line (`team:acme`, not `acme`): whoever is
+ * so called by either is counted as one, and the tasks of a tool that is gone are whose the policy of `Tasks.layer` says.
  */
 export type OwnerPolicy = (caller: Caller) => Owner
 

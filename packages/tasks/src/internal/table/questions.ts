@@ -4,19 +4,16 @@
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
-import { TaskError } from "../../TaskError.ts"
+import type { TaskError } from "../../TaskError.ts"
 import type { Question } from "../../TaskState.ts"
 import type { Swept } from "../store.ts"
 import { longest, now, type Table } from "./context.ts"
 import type { Row } from "./database.ts"
 import { about, live, sweptColumns, toSwept } from "./rows.ts"
-import { escape, json, parse } from "./stored.ts"
+import { escape, json, parse, unfit } from "./stored.ts"
 
 const tooLong = (key: string) =>
-  new TaskError({
-    reason: "Store",
-    message: `The key of a question has ${key.length} characters, at most ${longest} are kept`
-  })
+  unfit(`The key of a question has ${key.length} characters, at most ${longest} are kept`)
 
 /** Takes a transaction back, of which a part found its row changed meanwhile. */
 const outrun = { _tag: "Outrun" } as const

@@ -5,11 +5,11 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { TaskStatus } from "@skein/protocol/Task"
 import type { Progress } from "@skein/runtime/Exchange"
 import * as Effect from "effect/Effect"
-import { TaskError } from "../../TaskError.ts"
+import type { TaskError } from "../../TaskError.ts"
 import type { KeptCaller, Outcome, Owner, Question, State } from "../../TaskState.ts"
 import type { Swept, Work } from "../store.ts"
 import { never, type Row } from "./database.ts"
-import { escape, unescape, type Vault } from "./stored.ts"
+import { escape, unescape, unfit, type Vault } from "./stored.ts"
 
 /** What a listing reads. */
 export const listed = `id, tool, pool, owner, status, version, created_at, updated_at, ttl, poll_interval,
@@ -48,7 +48,7 @@ const maybe = (row: Row, column: string): string | undefined => row[column] == n
 const number = (row: Row, column: string): number => Number(row[column])
 
 const broken = (row: Row, cause: unknown) =>
-  new TaskError({ reason: "Store", message: `The row of the task "${row["id"]}" is broken: ${String(cause)}`, cause })
+  unfit(`The row of the task "${row["id"]}" is broken: ${String(cause)}`, cause)
 
 const read = <A>(row: Row, make: (row: Row) => A): Effect.Effect<A, TaskError> =>
   Effect.try({ try: () => make(row), catch: (cause) => broken(row, cause) })

@@ -21,6 +21,16 @@ export const escape = (text: string): string =>
 export const unescape = (stored: string): string =>
   stored.startsWith(escapedMark) ? JSON.parse(stored.slice(escapedMark.length)) as string : stored
 
+/** The cause of a `TaskError` that no time heals: what is to be kept cannot be, or what is kept was broken. */
+export class Unfit extends Error {}
+
+/** Whether it is of no use to try again. */
+export const isUnfit = (error: unknown): boolean => error instanceof TaskError && error.cause instanceof Unfit
+
+/** Says so. */
+export const unfit = (message: string, cause?: unknown): TaskError =>
+  new TaskError({ reason: "Store", message, cause: new Unfit(message, { cause }) })
+
 /** A value as JSON text. Fails for what JSON cannot say: a `bigint`, a cycle, `undefined`. */
 export const json = (value: unknown): Effect.Effect<string, TaskError> =>
   Effect.try({
@@ -29,15 +39,14 @@ export const json = (value: unknown): Effect.Effect<string, TaskError> =>
       if (text === undefined) throw new TypeError("undefined is no JSON")
       return text
     },
-    catch: (cause) =>
-      new TaskError({ reason: "Store", message: `What is to be kept is no JSON: ${String(cause)}`, cause })
+    catch: (cause) => unfit(`What is to be kept is no JSON: ${String(cause)}`, cause)
   })
 
 /** What JSON text says. Fails for what is none. */
 export const parse = <A>(text: string): Effect.Effect<A, TaskError> =>
   Effect.try({
     try: () => JSON.parse(text) as A,
-    catch: (cause) => new TaskError({ reason: "Store", message: `What is kept is no JSON: ${String(cause)}`, cause })
+    catch: (cause) => unfit(`What is kept is no JSON: ${String(cause)}`, cause)
   })
 
 const noKey = (about: string) =>

@@ -1,0 +1,195 @@
+/** Names, keys and results of any form: they come from arguments, and what a task is known by must not depend on them. */
+import { it } from "@effect/vitest"
+import { McpRequest } from "@skein/runtime/Exchange"
+import * as MemoryTasks from "@skein/tasks/MemoryTasks"
+import * as PostgresTasks from "@skein/tasks/PostgresTasks"
+import * as Step from "@skein/tasks/Step"
+import { TaskEngine } from "@skein/tasks/TaskEngine"
+import type { Outcome } from "@skein/tasks/TaskState"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import { afterAll, describe, expect } from "vitest"
+import { required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
+import { durable, ended, get, type Handler, submit, textOf, until, work } from "../engine/kit.ts"
+
+const server = unavailable === undefined || required ? await startPostgres() : undefined
+afterAll(() => server?.stop())
+
+const names = [
+  "",
+  "a",
+  "a/1",
+  "a/1/1",
+  "a/2",
+  "step/a",
+  "x\ud800",
+  "x\ud801",
+  "x\ufffd",
+  "n\0a",
+  "n\0b",
+  "n",
+  "json:\"step/n\"",
+  "sealed:x",
+  "__proto__",
+  "constructor",
+  "DurableClock/sleep/a",
+  "Workflow/InterruptSignal",
+  "question/a",
+  "once/a",
+  "é",
+  "e\u0301",
+  "'; DROP TABLE cluster_messages; --",
+  "L".repeat(300),
+  "L".repeat(300) + "\ud800",
+  "L".repeat(300) + "\udfff",
+  "M".repeat(100_000)
+]
+
+/** Everything that has a name, under each of them; in each run every step is asked for again. */
+const named = durable(() =>
+  Effect.gen(function*() {
+    const exchange = yield* McpRequest
+    const keys = new Set<string>()
+    const steps = yield* Effect.forEach(
+      names,
+      (name, index) =>
+        Step.run(name, { success: Schema.Struct({ index: Schema.Finite, key: Schema.String }) }, (key) =>
+          Effect.succeed({ index, key }))
+    )
+    for (const { key } of steps) {
+      keys.add(key)
+    }
+    const retried = yield* Effect.forEach(names, (name, index) => {
+      let tries = 0
+      return Step.run(`retried ${name}`, { error: Schema.Finite, retry: Schedule.recurs(1) }, () =>
+        Effect.fail(++tries * 1000 + index)).pipe(Effect.flip)
+    })
+    const onces = yield* Effect.forEach(names, (name, index) =>
+      exchange.round!.once(name, Effect.succeed(index)))
+    yield* Effect.forEach(names, (name) =>
+      Step.sleep(name, 1))
+    const short = names.filter((name) =>
+      name.length < 400
+    )
+    const answers = yield* Effect.orDie(Effect.forEach(
+      short,
+      (key) =>
+        exchange.request("elicitation/create", { key }, { key }),
+      { concurrency: "unbounded" }
+    ))
+    return JSON.stringify({ steps: steps.map(({ index }) => index), keys: keys.size, retried, onces, answers })
+  })
+)
+
+const result = (members: object): Outcome => ({ _tag: "Result", result: { content: [], ...members } })
+const ending = (outcome: Outcome, seen: Array<string> = []): Record<string, Handler> => ({
+  durable: {
+    durable: true,
+    run: (exchange) =>
+      Effect.andThen(exchange.task.compensate((why) => Effect.sync(() => void seen.push(why))), Effect.succeed(outcome))
+  },
+  plain: { durable: false, run: () => Effect.succeed(outcome) }
+})
+
+const cycle: Record<string, unknown> = {}
+cycle["self"] = cycle
+
+const engines = [
+  ["SQLite", Effect.succeed(MemoryTasks.layer()), false],
+  [
+    "PostgreSQL",
+    Effect.map(Effect.promise(() => server!.createDatabase()), (url) => PostgresTasks.layer({ url })),
+    server === undefined
+  ]
+] as const
+
+for (const [engine, make, absent] of engines) {
+  describe.skipIf(absent)(engine, () => {
+    const run = <A, E>(tools: Record<string, Handler>, effect: Effect.Effect<A, E, TaskEngine>) =>
+      Effect.scoped(
+        Effect.flatMap(make, (layer) =>
+          Effect.provide(effect, Layer.provideMerge(Layer.effectDiscard(work(tools)), layer)))
+      ).pipe(Effect.provide(Logger.layer([])))
+
+    it.live("every name is one of its own: of steps, of what is asked, done once, slept, and tried again", () =>
+      run(
+        { named },
+        Effect.gen(function*() {
+          const { id } = yield* submit("named")
+          const short = names.filter((name) => name.length < 400)
+          const { questions } = yield* until(id, ({ questions }) => questions.length === short.length)
+          expect(questions.map(({ key }) => key).toSorted()).toEqual(short.toSorted())
+          const { answer } = yield* TaskEngine
+          for (const key of short) expect(yield* answer(id, key, { key })).toBe(true)
+          const all = JSON.parse(textOf(yield* ended(id)) as string)
+          const indexes = names.map((_, index) => index)
+          expect(all).toEqual({
+            steps: indexes,
+            keys: names.length,
+            retried: indexes.map((index) => 2000 + index),
+            onces: indexes,
+            answers: short.map((key) => ({ key }))
+          })
+        })
+      ), 20_000)
+
+    it.live("a key that is too long to be kept fails its task at once", () =>
+      run(
+        {
+          long: durable(() =>
+            Effect.flatMap(McpRequest, (exchange) =>
+              Effect.orDie(exchange.request("elicitation/create", {}, { key: "k".repeat(600) }))).pipe(
+                Effect.as("")
+              )
+          )
+        },
+        Effect.gen(function*() {
+          const { status } = yield* Effect.flatMap(submit("long"), ({ id }) =>
+            ended(id))
+          expect(status).toBe("failed")
+        })
+      ))
+
+    for (
+      const [what, members] of Object.entries({
+        "a bigint": { structuredContent: { n: 1n } },
+        "a cycle": { structuredContent: cycle },
+        "what throws when it is written": {
+          toJSON: () => {
+            throw new Error("no")
+          }
+        }
+      })
+    ) {
+      it.live(`a handler that ends with ${what} has failed, and undoes what it has done, once`, () => {
+        const undone: Array<string> = []
+        return run(
+          ending(result(members), undone),
+          Effect.gen(function*() {
+            for (const tool of ["durable", "plain"]) {
+              const { id } = yield* submit(tool)
+              expect(yield* ended(id)).toMatchObject({ status: "failed", outcome: { error: { code: -32603 } } })
+              expect((yield* get(id))?.status).toBe("failed")
+            }
+            expect(undone).toEqual(["failed"])
+          })
+        )
+      })
+    }
+
+    it.live("one that fails with what is no JSON undoes once", () => {
+      const undone: Array<string> = []
+      return run(
+        ending(result({ isError: true, structuredContent: { n: 1n } }), undone),
+        Effect.gen(function*() {
+          const { id } = yield* submit("durable")
+          expect((yield* ended(id)).status).toBe("failed")
+          expect(undone).toEqual(["failed"])
+        })
+      )
+    })
+  })
+}
