@@ -160,6 +160,16 @@ for (const [door, server, kinds] of doors) {
         expect(ext.asked).toHaveLength(2)
       })
 
+      if (door.startsWith("HTTP") && kind.startsWith("sdk-v2")) {
+        it("where it has no application its user is taken to have dismissed what is asked", async () => {
+          const mute = await connect(kind, server(), { able: false })
+          const execution = await mute.session.callTool("twice", {}, { task: { preference: "require" } })
+          if (!modern) void mute.request("tasks/result", { taskId: execution.handle!.taskId })
+          expect(await text(execution)).toBe("cancel cancel")
+          await mute.close()
+        })
+      }
+
       it("a task is cancelled, and undoes what it did", async () => {
         const before = await undone()
         const execution = await begin("stuck")
@@ -208,7 +218,7 @@ for (const [door, server, kinds] of doors) {
           process.kill(ext.pid!, "SIGKILL")
           await eventually(() => expect(() => process.kill(ext.pid!, 0)).toThrow("ESRCH"))
           await ext.close()
-          ext = await connect(kind, server())
+          ext = await connect(kind, server(), { discovered: ext.discovered })
           const resumed = await ext.session.resumeTask(JSON.parse(kept))
           void fetch(id)
           expect(await text(resumed)).toBe("Ada\nAda said\nfile:///home/Ada")
