@@ -1,0 +1,135 @@
+/**
+ * What must be true of orders when all are over, however often their process was killed.
+ */
+import { DatabaseSync } from "node:sqlite"
+import { asks, calls, cancelled, kindOf } from "./orders.ts"
+
+/** What is found in the database and in the file of what was done outside. */
+export interface Found {
+  readonly tasks: ReadonlyArray<Row>
+  readonly ledger: ReadonlyArray<{ readonly task: string; readonly step: string }>
+  readonly tally: number
+  /** Of all tasks, as the engine counts them. */
+  readonly counted: { readonly live: number; readonly retained: number }
+  /** State 1 is answered. */
+  readonly questions: ReadonlyArray<{ readonly task: string; readonly state: number }>
+}
+
+export interface Row {
+  readonly id: string
+  readonly status: string
+  readonly args: string
+  readonly outcome: string | null
+}
+
+/** Reads the file of a process that has ended. */
+export const read = (file: string): Found => {
+  const database = new DatabaseSync(file)
+  try {
+    const all = (sql: string): ReadonlyArray<unknown> => database.prepare(sql).all()
+    const [counted] = all("SELECT live, retained FROM skein_task_counts WHERE kind = 0")
+    return {
+      tasks: all("SELECT id, status, args, outcome FROM skein_tasks ORDER BY created_at") as ReadonlyArray<Row>,
+      ledger: all("SELECT task, step FROM ledger") as Found["ledger"],
+      tally: (all("SELECT count FROM tally")[0] as { readonly count: number }).count,
+      counted: counted as Found["counted"],
+      questions: all("SELECT task_id AS task, state FROM skein_task_questions") as Found["questions"]
+    }
+  } finally {
+    database.close()
+  }
+}
+
+/** What is to be said of them besides. */
+export interface Summary {
+  readonly completed: number
+  readonly failed: number
+  readonly cancelled: number
+  /** Steps whose effect came more than once, and was recognised by its key. */
+  readonly repeated: number
+  readonly problems: ReadonlyArray<string>
+}
+
+const plain = ["charge", "pack", "ship"]
+const transactional = ["reserve", "book"]
+
+/** Looks at all of it. `acknowledged`: the tasks whose client was told that they have begun. `told`: cancelled, as it was told. */
+export const check = (
+  { counted, ledger, questions, tally, tasks }: Found,
+  outside: string,
+  acknowledged: Iterable<string>,
+  told: Iterable<string>
+): Summary => {
+  const problems: Array<string> = []
+  const expect = (right: boolean, problem: () => string): void => void (right || problems.push(problem()))
+  const count = { completed: 0, failed: 0, cancelled: 0 }
+
+  const keys = new Map<string, Set<string>>()
+  const times = new Map<string, number>()
+  const owners = new Map<string, string>()
+  for (const { key, step, task } of calls(outside)) {
+    const name = `${task} ${step}`
+    keys.set(name, (keys.get(name) ?? new Set()).add(key))
+    times.set(name, (times.get(name) ?? 0) + 1)
+    expect((owners.get(key) ?? name) === name, () => `two steps have one key: ${owners.get(key)} and ${name}`)
+    owners.set(key, name)
+  }
+  const rows = new Map<string, number>()
+  for (const { step, task } of ledger) rows.set(`${task} ${step}`, (rows.get(`${task} ${step}`) ?? 0) + 1)
+  expect(tally === ledger.length, () => `${ledger.length} rows were written, and ${tally} counted`)
+
+  const known = new Set(tasks.map(({ id }) => id))
+  for (const id of acknowledged) expect(known.has(id), () => `${id} was acknowledged, and is not there`)
+  const stopped = new Set(told)
+
+  for (const { args, id, outcome, status } of tasks) {
+    const { order } = JSON.parse(args) as { readonly order: number }
+    const kind = kindOf(order)
+    const about = `order ${order} (${kind}, ${status}, ${id})`
+    const effects = (step: string): number => keys.get(`${id} ${step}`)?.size ?? 0
+    const commits = (step: string): number => rows.get(`${id} ${step}`) ?? 0
+    const one = (step: string, found: number) =>
+      expect(found === 1, () => `${about}: the effect of ${step} is there ${found} times`)
+    const none = (step: string, found: number) =>
+      expect(found === 0, () => `${about}: ${step} must not have been, and was ${found} times`)
+    const once = (step: string, found: number) =>
+      expect(found <= 1, () => `${about}: the effect of ${step} is there ${found} times`)
+
+    if (status === "cancelled") {
+      count.cancelled++
+      expect(cancelled(kind), () => `${about}: nobody has cancelled it`)
+      for (const step of [...plain, "refund"]) once(step, effects(step))
+      for (const step of [...transactional, "release"]) once(step, commits(step))
+      // What was reserved was paid before: both are undone. What was not reserved may have been paid, or be in doubt.
+      expect(commits("release") === commits("reserve"), () => `${about}: what was reserved is not released`)
+      if (commits("reserve") > 0) one("refund", effects("refund"))
+      expect(effects("refund") <= effects("charge"), () => `${about}: refunded, and never charged`)
+      continue
+    }
+    expect(!stopped.has(id), () => `${about}: its cancellation was acknowledged`)
+    expect(status === "completed", () => `${about}: it is not completed`)
+    if (status !== "completed") continue
+    for (const step of plain) one(step, effects(step))
+    for (const step of transactional) one(step, commits(step))
+    const { result } = JSON.parse(outcome ?? "{}") as { readonly result?: Record<string, unknown> }
+    const text = JSON.stringify(result?.["content"])
+    if (kind === "fails") {
+      count.failed++
+      expect(result?.["isError"] === true && text.includes("The parcel is lost"), () => `${about}: it says ${text}`)
+      one("refund", effects("refund"))
+      one("release", commits("release"))
+    } else {
+      count.completed++
+      expect(text.includes(`Order ${order} is on its way`), () => `${about}: it says ${text}`)
+      const states = questions.filter(({ task }) => task === id).map(({ state }) => state)
+      expect(states.join() === (asks(kind) ? "1" : ""), () => `${about}: its questions are ${states}`)
+      // A gentle stop undoes nothing, nor does a rude one.
+      none("refund", effects("refund"))
+      none("release", commits("release"))
+    }
+  }
+  expect(counted.live === 0, () => `${counted.live} are counted as live`)
+  expect(counted.retained === tasks.length, () => `${counted.retained} are counted, and ${tasks.length} are there`)
+  const repeated = [...times].filter(([name, number]) => number > (keys.get(name)?.size ?? 0)).length
+  return { ...count, repeated, problems }
+}

@@ -1,0 +1,98 @@
+/**
+ * Who orders: clients that see their orders through, whatever happens to the server.
+ */
+import * as Client from "@skein/client/Client"
+import * as ClientError from "@skein/client/ClientError"
+import * as Elicitation from "@skein/client/Elicitation"
+import * as NodeHttp from "@skein/client/NodeHttp"
+import type { Handle } from "@skein/client/RemoteTask"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import { cancelled, kindOf } from "./orders.ts"
+
+/** What the clients were told. */
+export interface Told {
+  /** The tasks that they know to have begun. */
+  readonly acknowledged: Set<string>
+  /** Those that they have seen cancelled. */
+  readonly cancelled: Set<string>
+  /** Questions that were put in one life of the server and answered in a later one. */
+  survived: number
+}
+
+export interface Options {
+  readonly url: string
+  readonly random: () => number
+  /** Which of its lives the server is in. */
+  readonly life: () => number
+}
+
+const again = Schedule.spaced("150 millis")
+
+/** The request may have been lost with the server, or not. */
+const passes = ({ reason }: ClientError.ClientError): boolean =>
+  reason !== "Cancelled" && reason !== "Tool" && reason !== "Gone" && reason !== "InvalidAnswer" &&
+  reason !== "Unanswered"
+
+const retrying = <A>(effect: Effect.Effect<A, ClientError.ClientError>): Effect.Effect<A, ClientError.ClientError> =>
+  Effect.retry(effect, { schedule: again, while: passes })
+
+const Census = Schema.Struct({ live: Schema.Array(Schema.Struct({ id: Schema.String, status: Schema.String })) })
+
+export interface Clients {
+  readonly told: Told
+  /** Orders, and waits until that is over: with its result, or cancelled. */
+  readonly order: (order: number) => Effect.Effect<void, ClientError.ClientError>
+  /** Tasks that are not over, also those that nobody knows to have begun. */
+  readonly live: Effect.Effect<ReadonlyArray<{ readonly id: string; readonly status: string }>, ClientError.ClientError>
+  /** Answers what a task asks, until it is over. */
+  readonly adopt: (id: string) => Effect.Effect<void, ClientError.ClientError>
+}
+
+export const make = (options: Options): Effect.Effect<Clients, ClientError.ClientError, Scope.Scope> =>
+  Effect.gen(function*() {
+    const { life, random, url } = options
+    const told: Told = { acknowledged: new Set(), cancelled: new Set(), survived: 0 }
+    const asked = new Map<string, number>()
+
+    /** Takes its time to answer, so that the server may be another one by then. */
+    const Answering = Elicitation.layer({
+      form: ({ message }) =>
+        Effect.gen(function*() {
+          if (!asked.has(message)) asked.set(message, life())
+          const order = Number(/\d+/.exec(message)?.[0])
+          yield* Effect.sleep(kindOf(order) === "asks" ? random() * 1500 : "5 minutes")
+          if (life() > asked.get(message)!) told.survived++
+          return Elicitation.accept({ right: true })
+        })
+    })
+    const client = yield* Client.make(NodeHttp.transport({ url }), {
+      revisions: ["2026-07-28"],
+      tasks: { maxFailures: 1_000, minPollInterval: 50, maxSubscriptions: 8 }
+    }).pipe(Effect.provide(Answering))
+
+    const ended = (handle: Handle): Effect.Effect<void, ClientError.ClientError> =>
+      retrying(Effect.flatMap(client.resumeTask(handle), ({ result }) => result)).pipe(
+        Effect.asVoid,
+        Effect.catchIf(ClientError.is("Cancelled"), () => Effect.sync(() => void told.cancelled.add(handle.taskId)))
+      )
+
+    return {
+      told,
+      order: (order) =>
+        Effect.gen(function*() {
+          const started = yield* retrying(client.startTask("order", { order }))
+          if (started._tag !== "RemoteTask") return yield* Effect.die(new Error("An order is no task"))
+          told.acknowledged.add(started.id)
+          if (cancelled(kindOf(order))) {
+            yield* Effect.sleep(random() * 1000)
+            yield* retrying(started.cancel)
+          }
+          yield* ended(started.handle)
+        }),
+      live: retrying(Effect.map(client.callTool("census", {}, { output: Census }), ({ live }) => live)),
+      adopt: (taskId) => ended({ taskId })
+    }
+  })

@@ -1,0 +1,162 @@
+/**
+ * Orders, and a server that is killed and started again until all of them are over.
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { check, read, type Summary } from "./checks.ts"
+import { Child } from "./child.ts"
+import * as Clients from "./clients.ts"
+import { randomFrom } from "./random.ts"
+
+/** How much is done, and when it is killed. */
+export interface Plan {
+  readonly orders: number
+  /** Orders that are under way at the same time. */
+  readonly concurrency: number
+  /** Milliseconds, at most, that a step takes before and after it acts. */
+  readonly pace: number
+  /** Milliseconds that the server lives, at most, once it listens. */
+  readonly life: number
+  /** What is random here comes from it. What the machine does meanwhile does not: no run is quite like another. */
+  readonly seed: number
+  /** The kill after which it is left alone. */
+  readonly kills: number
+}
+
+export interface Report extends Summary {
+  readonly kills: number
+  readonly stops: number
+  /** Questions that were put before a kill and answered after it. */
+  readonly survived: number
+  /** Milliseconds until it listened, the slowest of its starts. */
+  readonly slowest: number
+  /** Milliseconds that a gentle stop took, the longest. */
+  readonly longest: number
+}
+
+/** Milliseconds in which what is left must come to its end: a sweep looks at what did not change for half a minute. */
+const patience = 120_000
+
+export const crash = async (plan: Plan): Promise<Report> => {
+  const folder = mkdtempSync(join(tmpdir(), "skein-crash-"))
+  try {
+    return await run(plan, folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const run = async (
+  { concurrency, kills: maxKills, life, orders, pace, seed }: Plan,
+  folder: string
+): Promise<Report> => {
+  const file = join(folder, "tasks.db")
+  const outside = join(folder, "outside")
+  const random = randomFrom(seed)
+  const problems: Array<string> = []
+  let port = "0"
+  let lives = 0
+  let kills = 0
+  let stops = 0
+  let slowest = 0
+  let longest = 0
+
+  const spawn = (): Child => {
+    lives++
+    return new Child("server.ts", ["--file", file, "--outside", outside, "--port", port, "--pace", String(pace)])
+  }
+
+  /** Waits until it listens. */
+  const up = async (child: Child): Promise<string> => {
+    const begun = performance.now()
+    const heard = await child.message<{ readonly url: string }>()
+    if (heard === undefined) throw new Error(`The server did not start: ${await child.ended}\n${child.err}`)
+    slowest = Math.max(slowest, performance.now() - begun)
+    return heard.url
+  }
+
+  let server = spawn()
+  try {
+    const url = await up(server)
+    port = new URL(url).port
+
+    const customers = Effect.runFork(Effect.scoped(Effect.gen(function*() {
+      const clients = yield* Clients.make({ url, random, life: () => lives })
+      const numbers = Array.from({ length: orders }, (_, order) => order)
+      yield* Effect.forEach(numbers, clients.order, { concurrency, discard: true })
+      // Whose submission was lost with the answer is there, and nobody waits for it.
+      const adopted = new Set<string>()
+      const end = Date.now() + patience
+      while (true) {
+        const live = yield* clients.live
+        if (live.length === 0) break
+        if (Date.now() > end) return yield* Effect.die(new Error(`These did not end: ${JSON.stringify(live)}`))
+        for (const { id } of live) {
+          if (adopted.has(id)) continue
+          adopted.add(id)
+          yield* Effect.forkChild(clients.adopt(id))
+        }
+        yield* Effect.sleep("250 millis")
+      }
+      return clients.told
+    })))
+    let over = false
+    customers.addObserver(() => void (over = true))
+
+    while (!over && kills + stops < maxKills) {
+      const early = random() < 0.2
+      const gentle = !early && random() < 0.25
+      if (!early) {
+        if (lives > 1) await up(server)
+        if (stops + kills === 1) problems.push(...await intrude(file, outside))
+      }
+      await sleep(random() * (early ? 600 : life))
+      if (over) break
+      const begun = performance.now()
+      const code = await server.kill(gentle ? "SIGTERM" : "SIGKILL")
+      if (gentle) {
+        stops++
+        longest = Math.max(longest, performance.now() - begun)
+        if (code !== 143) problems.push(`SIGTERM ended it with ${code}\n${server.err}`)
+      } else kills++
+      server = spawn()
+    }
+    const ended = await Effect.runPromise(Fiber.await(customers))
+    if (Exit.isFailure(ended)) throw new Error(`The clients failed: ${ended.cause}\n${server.err}`)
+    const code = await server.kill("SIGTERM")
+    if (code !== 143) problems.push(`SIGTERM ended it with ${code}\n${server.err}`)
+    const { acknowledged, cancelled, survived } = ended.value
+    if (acknowledged.size !== orders) problems.push(`${acknowledged.size} orders of ${orders} were acknowledged`)
+    const summary = check(read(file), outside, acknowledged, cancelled)
+    return { ...summary, problems: [...problems, ...summary.problems], kills, stops, survived, slowest, longest }
+  } finally {
+    await server.kill("SIGKILL")
+  }
+}
+
+/** Another process on the same file is refused, and says why. */
+const intrude = async (file: string, outside: string): Promise<ReadonlyArray<string>> => {
+  const intruder = new Child("server.ts", ["--file", file, "--outside", outside])
+  const code = await intruder.ended
+  const [line = "", ...more] = intruder.err.split("\n")
+  return code === 1 && more.join("") === "" && line.includes(`"${file}" is in use`)
+    ? []
+    : [`Another process on the same file ended with ${code}: ${intruder.err}`]
+}
+
+/** A report as a line. */
+export const line = (report: Report, seconds: number): string =>
+  [
+    `${report.completed} completed, ${report.failed} failed, ${report.cancelled} cancelled`,
+    `${report.kills} × SIGKILL, ${report.stops} × SIGTERM`,
+    `${report.repeated} steps acted more than once`,
+    `${report.survived} questions answered in a later life`,
+    `slowest start ${Math.round(report.slowest)} ms`,
+    `longest stop ${Math.round(report.longest)} ms`,
+    `${seconds.toFixed(1)} s`
+  ].join("; ")

@@ -1,0 +1,118 @@
+/**
+ * The task that is killed: an order of five steps, with what makes it hard: a sleep, a question, a retry, a failure, a cancellation.
+ *
+ * What a step does outside of the database is a line in a file, which is there when `appendFileSync` returns, whatever happens to the
+ * process then. What a transactional step does is a row in `ledger`, where nothing keeps it from being there twice, and one more in
+ * `tally`.
+ */
+import * as Elicitation from "@skein/server/Elicitation"
+import * as Step from "@skein/tasks/Step"
+import * as Task from "@skein/tasks/Task"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import { SqlClient } from "effect/sql/SqlClient"
+import { appendFileSync, existsSync, readFileSync } from "node:fs"
+
+/** What is special about an order, by its number. */
+export const kinds = [
+  "plain",
+  "asks",
+  "naps",
+  "cancelled",
+  "fails",
+  "cancelled while it asks",
+  "plain",
+  "asks",
+  "retries",
+  "plain"
+] as const
+
+export type Kind = typeof kinds[number]
+
+export const kindOf = (order: number): Kind => kinds[order % kinds.length]!
+
+export const asks = (kind: Kind): boolean => kind === "asks" || kind === "cancelled while it asks"
+export const cancelled = (kind: Kind): boolean => kind === "cancelled" || kind === "cancelled while it asks"
+
+/** What was done outside. */
+export interface Call {
+  readonly task: string
+  readonly order: number
+  readonly step: string
+  readonly key: string
+}
+
+export const calls = (outside: string): ReadonlyArray<Call> =>
+  existsSync(outside)
+    ? readFileSync(outside, "utf8").split("\n").filter((line) => line !== "").map((line) => JSON.parse(line) as Call)
+    : []
+
+class Busy extends Schema.TaggedError<Busy>()("Busy", {}) {
+  override readonly message = "Nobody is there to pack it"
+}
+
+class Lost extends Data.TaggedError("Lost") {
+  override readonly message = "The parcel is lost"
+}
+
+/** The tables that transactional steps write. */
+export const tables = Effect.gen(function*() {
+  const sql = yield* SqlClient
+  yield* sql`CREATE TABLE IF NOT EXISTS ledger (task TEXT NOT NULL, step TEXT NOT NULL)`
+  yield* sql`CREATE TABLE IF NOT EXISTS tally (id INTEGER PRIMARY KEY, count INTEGER NOT NULL)`
+  yield* sql`INSERT INTO tally (id, count) VALUES (1, 0) ON CONFLICT DO NOTHING`
+})
+
+export interface Options {
+  /** The file of what was done outside. */
+  readonly outside: string
+  /** Milliseconds, at most, that a step takes before and after it acts. */
+  readonly pace: number
+}
+
+const definition = Task.make("order", {
+  input: { order: Schema.Int },
+  pollInterval: "200 millis"
+})
+
+export const orders = ({ outside, pace }: Options) =>
+  Task.layer(definition, ({ order }) =>
+    Effect.gen(function*() {
+      const task = yield* Task.id
+      const sql = yield* SqlClient
+      const kind = kindOf(order)
+      const pause = Effect.suspend(() => Effect.sleep(Math.random() * pace))
+      const act = (step: string, key: string) =>
+        Effect.sync(() => appendFileSync(outside, `${JSON.stringify({ task, order, step, key } satisfies Call)}\n`))
+
+      const out = (step: string) =>
+        Step.run(step, {}, (key) => Effect.andThen(Effect.andThen(pause, act(step, key)), pause))
+      const within = (step: string) =>
+        Step.run(step, { transactional: true }, () =>
+          Effect.orDie(Effect.andThen(
+            sql`INSERT INTO ledger (task, step) VALUES (${task}, ${step})`,
+            sql`UPDATE tally SET count = count + 1`
+          )))
+
+      yield* Task.say("Pays")
+      yield* out("charge").pipe(Step.withCompensation(() => out("refund")))
+      yield* within("reserve").pipe(Step.withCompensation(() => within("release")))
+      yield* Task.say("Rests")
+      yield* Step.sleep("rest", kind === "naps" ? 5100 : 50)
+      if (asks(kind)) {
+        yield* Elicitation.accepted(Elicitation.form(`Is order ${order} right?`, { right: Schema.Boolean }))
+      }
+      const retry = Schedule.upTo(Schedule.spaced("50 millis"), { times: 3 })
+      yield* Step.run("pack", { error: Busy, retry }, (key) =>
+        Effect.suspend(() => {
+          const first = calls(outside).every((call) => call.key !== key)
+          const answer = kind === "retries" && first ? Effect.fail(new Busy()) : pause
+          return Effect.andThen(act("pack", key), answer)
+        }))
+      yield* within("book")
+      yield* out("ship")
+      if (kind === "fails") return yield* new Lost()
+      return `Order ${order} is on its way`
+    }))

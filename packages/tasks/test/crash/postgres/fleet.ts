@@ -1,0 +1,128 @@
+/**
+ * The processes on one database: workers that come and go, and the front server.
+ */
+import { type Postgres, startPostgres } from "../../../../sql/test/postgres.ts"
+import * as PgClient from "@skein/sql/PgClient"
+import * as Effect from "effect/Effect"
+import { Client } from "pg"
+import { Child } from "../child.ts"
+import { tables } from "../orders.ts"
+import { Outside } from "./outside.ts"
+import type { Given } from "./process.ts"
+
+/** What holds for all processes of a fleet. */
+export interface Options extends Omit<Given, "role" | "url" | "outside" | "port"> {
+  readonly workers: number
+}
+
+/** A process that is ready. */
+export interface Process extends Child {
+  readonly pid: number
+}
+
+/** See the module's text. */
+export class Fleet {
+  readonly postgres: Postgres
+  readonly url: string
+  readonly outside: Outside
+  readonly workers = new Set<Child>()
+  front: Child | undefined
+  /** Where the front server listens, also the next one. */
+  door = ""
+  readonly problems: Array<string> = []
+  readonly #options: Options
+  readonly #all = new Set<Child>()
+  readonly #end = () => {
+    for (const child of this.#all) child.process.kill("SIGKILL")
+  }
+
+  private constructor(postgres: Postgres, url: string, outside: Outside, options: Options) {
+    this.postgres = postgres
+    this.url = url
+    this.outside = outside
+    this.#options = options
+    process.on("exit", this.#end)
+  }
+
+  static async open(options: Options): Promise<Fleet> {
+    const postgres = await startPostgres()
+    const url = await postgres.createDatabase()
+    await Effect.runPromise(Effect.provide(tables, PgClient.layer({ url })))
+    const fleet = new Fleet(postgres, url, await Outside.open(), options)
+    await Promise.all([fleet.openDoor(), ...Array.from({ length: options.workers }, () => fleet.join())])
+    return fleet
+  }
+
+  async #spawn(role: Given["role"], port = 0): Promise<readonly [Child, { readonly url?: string }]> {
+    const { workers: _, ...options } = this.#options
+    const given: Given = { ...options, role, url: this.url, outside: this.outside.url, port }
+    const child = new Child("postgres/process.ts", [JSON.stringify(given)])
+    this.#all.add(child)
+    void child.ended.then(() => this.#all.delete(child))
+    const heard = await child.message<{ readonly url?: string }>()
+    if (heard === undefined) throw new Error(`A ${role} did not start: ${await child.ended}\n${child.err}`)
+    return [child, heard]
+  }
+
+  /** A worker more. */
+  async join(): Promise<Child> {
+    const [worker] = await this.#spawn("worker")
+    this.workers.add(worker)
+    return worker
+  }
+
+  /** A worker less: gently, where it ends as it should, or by `SIGKILL`. Gives the milliseconds that it took. */
+  async leave(worker: Child, signal: "SIGTERM" | "SIGKILL"): Promise<number> {
+    this.workers.delete(worker)
+    const begun = performance.now()
+    const code = await worker.kill(signal)
+    if (signal === "SIGTERM" && code !== 130 && code !== 143) {
+      this.problems.push(`SIGTERM ended a worker with ${code}\n${worker.err}`)
+    }
+    return performance.now() - begun
+  }
+
+  /** The front server; the next one is where the first one was. */
+  async openDoor(): Promise<void> {
+    const [front, { url = "" }] = await this.#spawn("front", this.door === "" ? 0 : Number(new URL(this.door).port))
+    this.front = front
+    this.door = url
+  }
+
+  /** Another front server, beside. */
+  async openOtherDoor(): Promise<string> {
+    const [, { url = "" }] = await this.#spawn("front")
+    return url
+  }
+
+  /** The worker of a process. */
+  workerOf(pid: number): Child {
+    for (const worker of this.workers) if (worker.process.pid === pid) return worker
+    throw new Error(`${pid} is no worker of this fleet`)
+  }
+
+  /** Asks the database. */
+  async query<Row>(sql: string, parameters: ReadonlyArray<unknown> = []): Promise<ReadonlyArray<Row>> {
+    const client = new Client({ connectionString: this.url })
+    client.on("error", () => {})
+    await client.connect()
+    try {
+      return (await client.query(sql, [...parameters])).rows as Array<Row>
+    } finally {
+      await client.end().catch(() => {})
+    }
+  }
+
+  /** What processes have said on stderr that still run. */
+  get said(): string {
+    return [...this.#all].map(({ err, process }) => `${process.pid}:\n${err}`).join("\n")
+  }
+
+  async close(): Promise<void> {
+    this.#end()
+    await Promise.all([...this.#all].map(({ ended }) => ended))
+    process.off("exit", this.#end)
+    this.outside.close()
+    await this.postgres.stop()
+  }
+}

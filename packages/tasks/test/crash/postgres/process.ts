@@ -1,0 +1,45 @@
+/**
+ * A process of the tests: a worker that is no server, or a front server that does no work. Its parent hears when it is ready, and where
+ * it listens.
+ */
+import * as McpServer from "@skein/server/McpServer"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as PostgresTasks from "@skein/tasks/PostgresTasks"
+import * as Tasks from "@skein/tasks/Tasks"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { orders } from "../orders.ts"
+import { world } from "./outside.ts"
+import { tools } from "./tools.ts"
+
+/** What a process is told, as JSON. */
+export interface Given extends Pick<PostgresTasks.Options, "lockExpiry" | "sweepInterval" | "idleInTransactionTimeout"> {
+  readonly role: "worker" | "front"
+  /** Of the database, and of what is outside. */
+  readonly url: string
+  readonly outside: string
+  /** Of a front server: 0 for one that is free. */
+  readonly port: number
+  /** Milliseconds, at most, that a step of an order takes before and after it acts. */
+  readonly pace: number
+}
+
+const { outside, pace, port, role, ...engine } = JSON.parse(process.argv[2]!) as Given
+
+const server = McpServer.layer(
+  { name: "orders", version: "1.0.0" },
+  orders({ outside: world(outside) as never, pace }),
+  tools(outside),
+  Tasks.layer()
+).pipe(Layer.provide(PostgresTasks.layer({ ...engine, work: role === "worker" })))
+
+const say = (message: object) => Effect.sync(() => void process.send?.(message))
+
+// It does not outlive its parent.
+process.on("disconnect", () => process.exit(1))
+if (role === "front") NodeHttp.runMain(server, { port, onListening: say })
+else {
+  const life = Effect.andThen(Layer.build(server), Effect.andThen(say({}), Effect.never))
+  NodeRuntime.runMain(Effect.scoped(life))
+}

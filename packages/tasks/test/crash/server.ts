@@ -1,0 +1,49 @@
+/**
+ * The process that is killed: a server of orders over HTTP, with its tasks in a SQLite file. Its parent hears where it listens.
+ */
+import * as McpServer from "@skein/server/McpServer"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Tool from "@skein/server/Tool"
+import * as SqliteTasks from "@skein/tasks/SqliteTasks"
+import { TaskEngine } from "@skein/tasks/TaskEngine"
+import { isFinal } from "@skein/tasks/TaskState"
+import * as Tasks from "@skein/tasks/Tasks"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { parseArgs } from "node:util"
+import { orders, tables } from "./orders.ts"
+
+const { values } = parseArgs({
+  options: {
+    file: { type: "string", default: ":memory:" },
+    outside: { type: "string", default: "/dev/null" },
+    port: { type: "string", default: "0" },
+    pace: { type: "string", default: "100" }
+  }
+})
+
+/** What its parent does not know of: tasks that are not over, whose client may never have heard of them. */
+const census = Tool.layer(
+  Tool.make("census", { output: { live: Schema.Array(Schema.Struct({ id: Schema.String, status: Schema.String })) } }),
+  () =>
+    Effect.gen(function*() {
+      const engine = yield* TaskEngine
+      const tasks = yield* Effect.orDie(engine.list([null], { limit: 10_000 }))
+      return { live: tasks.filter((task) => !isFinal(task)).map(({ id, status }) => ({ id, status })) }
+    })
+)
+
+const server = McpServer.layer(
+  { name: "orders", version: "1.0.0" },
+  Layer.unwrap(Effect.as(Effect.orDie(tables), orders({ outside: values.outside, pace: Number(values.pace) }))),
+  census,
+  Tasks.layer()
+).pipe(Layer.provide(SqliteTasks.layer({ filename: values.file, sweepInterval: "2 seconds" })))
+
+// It does not outlive its parent.
+process.on("disconnect", () => process.exit(1))
+NodeHttp.runMain(server, {
+  port: Number(values.port),
+  onListening: ({ url }) => Effect.sync(() => void process.send?.({ url }))
+})
