@@ -2,9 +2,10 @@
  * What must be true of orders when all are over, however often their process was killed.
  */
 import { DatabaseSync } from "node:sqlite"
-import { asks, calls, cancelled, kindOf } from "./orders.ts"
+import { asks, cancelled, kindOf } from "./orders.ts"
+import type { Call } from "./outside.ts"
 
-/** What is found in the database and in the file of what was done outside. */
+/** What is found in the database of the orders. */
 export interface Found {
   readonly tasks: ReadonlyArray<Row>
   readonly ledger: ReadonlyArray<{ readonly task: string; readonly step: string }>
@@ -56,7 +57,7 @@ const transactional = ["reserve", "book"]
 /** Looks at all of it. `acknowledged`: the tasks whose client was told that they have begun. `told`: cancelled, as it was told. */
 export const check = (
   { counted, ledger, questions, tally, tasks }: Found,
-  outside: string,
+  calls: Iterable<Call>,
   acknowledged: Iterable<string>,
   told: Iterable<string>
 ): Summary => {
@@ -67,7 +68,7 @@ export const check = (
   const keys = new Map<string, Set<string>>()
   const times = new Map<string, number>()
   const owners = new Map<string, string>()
-  for (const { key, step, task } of calls(outside)) {
+  for (const { key, step, task } of calls) {
     const name = `${task} ${step}`
     keys.set(name, (keys.get(name) ?? new Set()).add(key))
     times.set(name, (times.get(name) ?? 0) + 1)

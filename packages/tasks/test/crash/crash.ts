@@ -11,6 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { check, read, type Summary } from "./checks.ts"
 import { Child } from "./child.ts"
 import * as Clients from "./clients.ts"
+import { calls } from "./outside.ts"
 import { randomFrom } from "./random.ts"
 
 /** How much is done, and when it is killed. */
@@ -132,7 +133,7 @@ const run = async (
     if (code !== 143) problems.push(`SIGTERM ended it with ${code}\n${server.err}`)
     const { acknowledged, cancelled, survived } = ended.value
     if (acknowledged.size !== orders) problems.push(`${acknowledged.size} orders of ${orders} were acknowledged`)
-    const summary = check(read(file), outside, acknowledged, cancelled)
+    const summary = check(read(file), calls(outside), acknowledged, cancelled)
     return { ...summary, problems: [...problems, ...summary.problems], kills, stops, survived, slowest, longest }
   } finally {
     await server.kill("SIGKILL")

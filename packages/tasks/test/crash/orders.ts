@@ -1,8 +1,7 @@
 /**
  * The task that is killed: an order of five steps, with what makes it hard: a sleep, a question, a retry, a failure, a cancellation.
  *
- * What a step does outside of the database is a line in a file, which is there when `appendFileSync` returns, whatever happens to the
- * process then. What a transactional step does is a row in `ledger`, where nothing keeps it from being there twice, and one more in
+ * What a transactional step does is a row in `ledger`, where nothing keeps it from being there twice, and one more in
  * `tally`.
  */
 import * as Elicitation from "@skein/server/Elicitation"
@@ -13,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { SqlClient } from "effect/sql/SqlClient"
-import { appendFileSync, existsSync, readFileSync } from "node:fs"
+import type { Outside } from "./outside.ts"
 
 /** What is special about an order, by its number. */
 export const kinds = [
@@ -36,19 +35,6 @@ export const kindOf = (order: number): Kind => kinds[order % kinds.length]!
 export const asks = (kind: Kind): boolean => kind === "asks" || kind === "cancelled while it asks"
 export const cancelled = (kind: Kind): boolean => kind === "cancelled" || kind === "cancelled while it asks"
 
-/** What was done outside. */
-export interface Call {
-  readonly task: string
-  readonly order: number
-  readonly step: string
-  readonly key: string
-}
-
-export const calls = (outside: string): ReadonlyArray<Call> =>
-  existsSync(outside)
-    ? readFileSync(outside, "utf8").split("\n").filter((line) => line !== "").map((line) => JSON.parse(line) as Call)
-    : []
-
 class Busy extends Schema.TaggedError<Busy>()("Busy", {}) {
   override readonly message = "Nobody is there to pack it"
 }
@@ -66,8 +52,7 @@ export const tables = Effect.gen(function*() {
 })
 
 export interface Options {
-  /** The file of what was done outside. */
-  readonly outside: string
+  readonly outside: Outside
   /** Milliseconds, at most, that a step takes before and after it acts. */
   readonly pace: number
 }
@@ -84,8 +69,7 @@ export const orders = ({ outside, pace }: Options) =>
       const sql = yield* SqlClient
       const kind = kindOf(order)
       const pause = Effect.suspend(() => Effect.sleep(Math.random() * pace))
-      const act = (step: string, key: string) =>
-        Effect.sync(() => appendFileSync(outside, `${JSON.stringify({ task, order, step, key } satisfies Call)}\n`))
+      const act = (step: string, key: string) => outside.act({ task, order, step, key })
 
       const out = (step: string) =>
         Step.run(step, {}, (key) => Effect.andThen(Effect.andThen(pause, act(step, key)), pause))
@@ -106,11 +90,10 @@ export const orders = ({ outside, pace }: Options) =>
       }
       const retry = Schedule.upTo(Schedule.spaced("50 millis"), { times: 3 })
       yield* Step.run("pack", { error: Busy, retry }, (key) =>
-        Effect.suspend(() => {
-          const first = calls(outside).every((call) => call.key !== key)
-          const answer = kind === "retries" && first ? Effect.fail(new Busy()) : pause
-          return Effect.andThen(act("pack", key), answer)
-        }))
+        Effect.flatMap(
+          outside.known(key),
+          (known) => Effect.andThen(act("pack", key), kind === "retries" && !known ? Effect.fail(new Busy()) : pause)
+        ))
       yield* within("book")
       yield* out("ship")
       if (kind === "fails") return yield* new Lost()

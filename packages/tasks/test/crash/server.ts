@@ -13,6 +13,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { parseArgs } from "node:util"
 import { orders, tables } from "./orders.ts"
+import { inFile } from "./outside.ts"
 
 const { values } = parseArgs({
   options: {
@@ -36,7 +37,7 @@ const census = Tool.layer(
 
 const server = McpServer.layer(
   { name: "orders", version: "1.0.0" },
-  Layer.unwrap(Effect.as(Effect.orDie(tables), orders({ outside: values.outside, pace: Number(values.pace) }))),
+  Layer.unwrap(Effect.as(Effect.orDie(tables), orders({ outside: inFile(values.outside), pace: Number(values.pace) }))),
   census,
   Tasks.layer()
 ).pipe(Layer.provide(SqliteTasks.layer({ filename: values.file, sweepInterval: "2 seconds" })))

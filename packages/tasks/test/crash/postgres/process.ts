@@ -14,7 +14,9 @@ import { world } from "./outside.ts"
 import { tools } from "./tools.ts"
 
 /** What a process is told, as JSON. */
-export interface Given extends Pick<PostgresTasks.Options, "lockExpiry" | "sweepInterval" | "idleInTransactionTimeout"> {
+export interface Given
+  extends Pick<PostgresTasks.Options, "lockExpiry" | "sweepInterval" | "idleInTransactionTimeout">
+{
   readonly role: "worker" | "front"
   /** Of the database, and of what is outside. */
   readonly url: string
@@ -29,7 +31,7 @@ const { outside, pace, port, role, ...engine } = JSON.parse(process.argv[2]!) as
 
 const server = McpServer.layer(
   { name: "orders", version: "1.0.0" },
-  orders({ outside: world(outside) as never, pace }),
+  orders({ outside: world(outside), pace }),
   tools(outside),
   Tasks.layer()
 ).pipe(Layer.provide(PostgresTasks.layer({ ...engine, work: role === "worker" })))

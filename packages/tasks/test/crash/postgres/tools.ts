@@ -22,15 +22,17 @@ const held = (outside: string) =>
         const write = (step: string) => Effect.orDie(sql`INSERT INTO ledger (task, step) VALUES (${task}, ${step})`)
         const out = (step: string) => Step.run(step, {}, (key) => act({ task, order: -1, step, key }))
 
-        yield* Step.run("outside", {}, (key) =>
-          Effect.andThen(act({ task, order: -1, step: "outside", key }), at("outside"))).pipe(
-            Step.withCompensation(() => out("inside out"))
-          )
+        yield* Step.run(
+          "outside",
+          {},
+          (key) => Effect.andThen(act({ task, order: -1, step: "outside", key }), at("outside"))
+        ).pipe(
+          Step.withCompensation(() => out("inside out"))
+        )
         yield* at("between")
-        yield* Step.run("inside", { transactional: true }, () =>
-          Effect.andThen(write("inside"), at("inside"))).pipe(
-            Step.withCompensation(() => Step.run("undo", { transactional: true }, () => write("undo")))
-          )
+        yield* Step.run("inside", { transactional: true }, () => Effect.andThen(write("inside"), at("inside"))).pipe(
+          Step.withCompensation(() => Step.run("undo", { transactional: true }, () => write("undo")))
+        )
         if (gates.includes("sleep")) yield* Step.sleep("sleep", "1 hour")
         yield* out("last")
         return "Let go"
