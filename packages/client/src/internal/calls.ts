@@ -224,8 +224,9 @@ const augmentable: typeof deliver = (errand, params) => {
   const { desk: { definitions, keeper, relist, tasks }, method, options } = errand
   if (method.name !== Method.CallTool.name || !tasks.enabled || !mayAugment(keeper.last)) return delivered
   const { name } = params as CallToolRequestParams
+  // A tool that was listed is known, and one that is not there is looked for once.
+  if (definitions.taskSupport(name) !== undefined) return delivered
   const again = (otherwise: typeof delivered): typeof delivered => {
-    // A tool that was listed is known, and one that is not there is looked for once.
     if (definitions.taskSupport(name) !== undefined || !definitions.doubt(`task ${name}`)) return otherwise
     const { timeout } = timeLeft(keeper.patience, options, 0)
     return Effect.flatMap(
