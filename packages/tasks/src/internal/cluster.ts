@@ -18,6 +18,7 @@ import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
 import type { Digest } from "effect/crypto/Digest"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -109,7 +110,8 @@ const attention: Layer.Layer<never, TaskError, PgClient | Sharding.Sharding> = L
   Effect.gen(function*() {
     const { listen } = yield* PgClient
     const sharding = yield* Sharding.Sharding
-    const look = () => Effect.runFork(sharding.pollStorage)
+    const run = yield* FiberSet.makeRuntime()
+    const look = () => void run(sharding.pollStorage)
     const heard = (shard: string) => {
       if (sharding.hasShardId(ShardId.fromString(shard))) look()
     }
