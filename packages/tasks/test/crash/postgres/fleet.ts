@@ -15,10 +15,8 @@ export interface Options extends Omit<Given, "role" | "url" | "outside" | "port"
   readonly workers: number
 }
 
-/** A process that is ready. */
-export interface Process extends Child {
-  readonly pid: number
-}
+/** What each step of a task has left. */
+export type Traces = Readonly<Record<string, string>>
 
 /** See the module's text. */
 export class Fleet {
@@ -111,6 +109,28 @@ export class Fleet {
     } finally {
       await client.end().catch(() => {})
     }
+  }
+
+  /** Notes a problem where something is not as it should be. */
+  same(what: string, found: unknown, wanted: unknown): void {
+    const [is, should] = [JSON.stringify(found), JSON.stringify(wanted)]
+    if (is !== should) this.problems.push(`${what}: ${is}, and not ${should}`)
+  }
+
+  /** What a task has left: how often each step acted outside, with how many keys, and how often it was committed. */
+  async traces(task: string): Promise<Traces> {
+    const traces: Record<string, string> = {}
+    const done = this.outside.done.filter((done) => done.task === task)
+    for (const { step } of done) {
+      const keys = new Set(done.filter((done) => done.step === step).map(({ key }) => key))
+      traces[step] = keys.size === 1 ? "one effect" : `${keys.size} effects`
+    }
+    const rows = await this.query<{ step: string; count: string }>(
+      "SELECT step, count(*) FROM ledger WHERE task = $1 GROUP BY step ORDER BY step",
+      [task]
+    )
+    for (const { count, step } of rows) traces[step] = count === "1" ? "committed once" : `committed ${count} times`
+    return traces
   }
 
   /** What processes have said on stderr that still run. */

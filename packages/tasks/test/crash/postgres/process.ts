@@ -9,6 +9,7 @@ import * as PostgresTasks from "@skein/tasks/PostgresTasks"
 import * as Tasks from "@skein/tasks/Tasks"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import { orders } from "../orders.ts"
 import { world } from "./outside.ts"
 import { tools } from "./tools.ts"
@@ -34,7 +35,9 @@ const server = McpServer.layer(
   orders({ outside: world(outside), pace }),
   tools(outside),
   Tasks.layer()
-).pipe(Layer.provide(PostgresTasks.layer({ ...engine, work: role === "worker" })))
+).pipe(
+  Layer.provide(PostgresTasks.layer({ ...engine, applicationName: `skein ${process.pid}`, work: role === "worker" }))
+)
 
 const say = (message: object) => Effect.sync(() => void process.send?.(message))
 
@@ -43,5 +46,5 @@ process.on("disconnect", () => process.exit(1))
 if (role === "front") NodeHttp.runMain(server, { port, onListening: say })
 else {
   const life = Effect.andThen(Layer.build(server), Effect.andThen(say({}), Effect.never))
-  NodeRuntime.runMain(Effect.scoped(life))
+  NodeRuntime.runMain(Effect.provide(Effect.scoped(life), Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])))
 }

@@ -1,6 +1,7 @@
 /**
  * Tasks beside the orders: one that is made to wait where the test wants it, and one that beats time.
  */
+import * as Elicitation from "@skein/server/Elicitation"
 import * as Step from "@skein/tasks/Step"
 import * as Task from "@skein/tasks/Task"
 import * as Effect from "effect/Effect"
@@ -9,7 +10,10 @@ import * as Schema from "effect/Schema"
 import { SqlClient } from "effect/sql/SqlClient"
 import { world } from "./outside.ts"
 
-/** Waits at its gates: in a step that acts outside, in a transactional one after it wrote, and between the two. */
+/** Where a task can be held: in a step that acts outside, in a transactional one that has written, … */
+export type Gate = "outside" | "between" | "inside" | "question" | "sleep" | "end" | "undo"
+
+/** Waits at those of its gates that it is told of. */
 const held = (outside: string) =>
   Task.layer(
     Task.make("held", { input: { gates: Schema.Array(Schema.String) }, pollInterval: "100 millis" }),
@@ -18,23 +22,25 @@ const held = (outside: string) =>
         const sql = yield* SqlClient
         const task = yield* Task.id
         const { act, gate } = world(outside)
-        const at = (name: string) => gates.includes(name) ? gate(name) : Effect.void
-        const write = (step: string) => Effect.orDie(sql`INSERT INTO ledger (task, step) VALUES (${task}, ${step})`)
-        const out = (step: string) => Step.run(step, {}, (key) => act({ task, order: -1, step, key }))
+        const at = (name: Gate) => gates.includes(name) ? gate(`${task} ${name}`) : Effect.void
+        const out = (step: string, then: Effect.Effect<void> = Effect.void) =>
+          Step.run(step, {}, (key) => Effect.andThen(act({ task, order: -1, step, key }), then))
+        const write = (step: "inside" | "undo") =>
+          Step.run(
+            step,
+            { transactional: true },
+            () => Effect.andThen(Effect.orDie(sql`INSERT INTO ledger (task, step) VALUES (${task}, ${step})`), at(step))
+          )
 
-        yield* Step.run(
-          "outside",
-          {},
-          (key) => Effect.andThen(act({ task, order: -1, step: "outside", key }), at("outside"))
-        ).pipe(
-          Step.withCompensation(() => out("inside out"))
-        )
+        yield* out("outside", at("outside")).pipe(Step.withCompensation(() => out("inside out")))
         yield* at("between")
-        yield* Step.run("inside", { transactional: true }, () => Effect.andThen(write("inside"), at("inside"))).pipe(
-          Step.withCompensation(() => Step.run("undo", { transactional: true }, () => write("undo")))
-        )
+        yield* write("inside").pipe(Step.withCompensation(() => write("undo")))
+        if (gates.includes("question")) {
+          yield* Elicitation.accepted(Elicitation.form("Go on?", { sure: Schema.Boolean }))
+        }
         if (gates.includes("sleep")) yield* Step.sleep("sleep", "1 hour")
         yield* out("last")
+        yield* at("end")
         return "Let go"
       })
   )

@@ -1,0 +1,74 @@
+/**
+ * Who calls, as the scenes need it: a client, in promises.
+ */
+import * as Client from "@skein/client/Client"
+import type { ClientError } from "@skein/client/ClientError"
+import * as Elicitation from "@skein/client/Elicitation"
+import * as NodeHttp from "@skein/client/NodeHttp"
+import type { Handle, RemoteTask } from "@skein/client/RemoteTask"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
+import type { Gate } from "./tools.ts"
+
+/** What became of a call: its text, or why it failed. */
+export type Ended = string | ClientError["reason"]
+
+/** See the module's text. */
+export class Caller {
+  readonly #client: Client.Client
+  readonly #scope: Scope.Closeable
+
+  private constructor(client: Client.Client, scope: Scope.Closeable) {
+    this.#client = client
+    this.#scope = scope
+  }
+
+  /** `answers`: it says yes to what it is asked. `tasks`: it knows tasks. */
+  static async open(url: string, { answers = true, tasks = true } = {}): Promise<Caller> {
+    const scope = Scope.makeUnsafe()
+    const made = Client.make(NodeHttp.transport({ url }), {
+      revisions: ["2026-07-28"],
+      tasks: tasks && { maxFailures: 1_000, minPollInterval: 50 }
+    })
+    const form = () => answers ? Effect.succeed(Elicitation.accept({ sure: true })) : Effect.never
+    return new Caller(await run(Scope.provide(Effect.provide(made, Elicitation.layer({ form })), scope)), scope)
+  }
+
+  async start(tool: "held", args: { readonly gates: ReadonlyArray<Gate> }): Promise<RemoteTask>
+  async start(tool: "beats", args: { readonly every: number; readonly times: number }): Promise<RemoteTask>
+  async start(tool: string, args: object): Promise<RemoteTask> {
+    const started = await run(this.#client.startTask(tool, { ...args }))
+    if (started._tag !== "RemoteTask") throw new Error(`${tool} is no task`)
+    return started
+  }
+
+  /** Sees through what another client has started. */
+  async take(handle: Handle): Promise<Ended> {
+    return run(Effect.flatMap(this.#client.resumeTask(handle), ended))
+  }
+
+  /** Calls, and waits. */
+  async call(tool: "held", args: { readonly gates: ReadonlyArray<Gate> }): Promise<Ended> {
+    return run(ended({ result: this.#client.callTool(tool, { ...args }) }))
+  }
+
+  close(): Promise<void> {
+    return run(Scope.close(this.#scope, Exit.void))
+  }
+}
+
+const run = <A, E>(effect: Effect.Effect<A, E>): Promise<A> => Effect.runPromise(effect)
+
+const ended = ({ result }: Pick<RemoteTask, "result">): Effect.Effect<Ended> =>
+  Effect.map(Effect.result(result), (ended) => {
+    if (Result.isFailure(ended)) return ended.failure.reason
+    const [content] = ended.success.content
+    return content?.type === "text" ? content.text : "?"
+  })
+
+/** How a task ends, for who has started it. */
+export const endOf = (task: RemoteTask): Promise<Ended> => run(ended(task))
+
+export const cancel = (task: RemoteTask): Promise<void> => run(task.cancel)

@@ -1,0 +1,45 @@
+/**
+ * Workers that are stopped in the middle, lose their tasks to others, and go on as if nothing had been.
+ */
+import { setTimeout as sleep } from "node:timers/promises"
+import { Caller, endOf } from "./caller.ts"
+import type { Fleet, Traces } from "./fleet.ts"
+
+/** Where it is stopped: in a step that acts outside, between two steps, in a transactional step that has written. */
+export type Where = "outside" | "between" | "inside"
+
+/** What a task that was held, and ended well, has left. */
+export const whole: Traces = { outside: "one effect", last: "one effect", inside: "committed once" }
+
+/** Who of the two goes on first. Gives the milliseconds until there was an heir. */
+export const zombie = async (fleet: Fleet, where: Where, first: "zombie" | "heir"): Promise<number> => {
+  const { outside } = fleet
+  const what = `stopped ${where}, the ${first} first`
+  const caller = await Caller.open(fleet.door)
+  const task = await caller.start("held", { gates: [where] })
+  const gate = `${task.id} ${where}`
+  const old = await outside.until(() => outside.at(gate)[0], what)
+  process.kill(old, "SIGSTOP")
+  const begun = performance.now()
+  const heir = await outside.until(() => outside.at(gate).find((pid) => pid !== old), `${what}: an heir`)
+  const took = performance.now() - begun
+  const wake = () => {
+    // What it waits for is there when it wakes up.
+    outside.open(gate, old)
+    process.kill(old, "SIGCONT")
+  }
+  if (first === "zombie") {
+    wake()
+    await sleep(300)
+    outside.open(gate, heir)
+  } else {
+    outside.open(gate, heir)
+    fleet.same(`${what}: its end before the zombie wakes`, await endOf(task), "Let go")
+    wake()
+    await sleep(300)
+  }
+  fleet.same(`${what}: its end`, await endOf(task), "Let go")
+  fleet.same(`${what}: its traces`, await fleet.traces(task.id), whole)
+  await caller.close()
+  return took
+}
