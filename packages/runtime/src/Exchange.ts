@@ -171,6 +171,7 @@ export class Exchange {
   readonly #owner: Owner
   #fiber: Fiber.Fiber<Answer, McpError.McpError> | undefined = undefined
   #cancelled = false
+  #stopped = false
   #finished = false
 
   constructor(owner: Owner, request: JsonRpc.Request, caller: Caller, origin?: Origin) {
@@ -197,9 +198,17 @@ export class Exchange {
     return this.#finished
   }
 
-  /** Whether the other side has cancelled it. Nothing is sent about it from then on. */
+  /** Whether it was cancelled: by the other side, or because this side stops. Nothing is sent about it from then on. */
   get cancelled(): boolean {
     return this.#cancelled
+  }
+
+  /**
+   * Whether it was cancelled because this side stops. The other side may want the answer still: what goes on without the request
+   * may be left to go on.
+   */
+  get stopped(): boolean {
+    return this.#stopped
   }
 
   /** Runs the request. It is over when this returns, or it has told its owner that it is suspended. */
@@ -225,10 +234,14 @@ export class Exchange {
     })
   }
 
-  /** The other side wants no answer any more: the handler is interrupted, and nothing is said. */
-  cancel(): void {
+  /**
+   * The handler is interrupted, and nothing is said: the other side wants no answer any more, or is gone; or, `stopping`, this side
+   * stops.
+   */
+  cancel(stopping = false): void {
     if (this.#cancelled || this.#finished) return
     this.#cancelled = true
+    this.#stopped = stopping
     this.#fiber?.interruptUnsafe()
   }
 

@@ -75,8 +75,10 @@ export interface Peer {
   /**
    * Ends the session for a reason of this side's. Requests in flight are interrupted, calls fail with `Closed`. A session that
    * has ended already keeps its reason; if it still waits for requests to finish, it does not any more.
+   *
+   * `stopping`: because this side stops as a whole. Its requests know that then: see `Exchange.stopped`.
    */
-  readonly close: (end: SessionEnd) => void
+  readonly close: (end: SessionEnd, stopping?: boolean) => void
   /**
    * Waits for the end of the session, when everything that ran in it is over and the connection is closed, and says why it
    * ended. What ignores its interruption is waited for no longer than `interruptGrace`.
@@ -117,6 +119,8 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
   // Requests and notifications that are in the part of their handler that comes before it suspends.
   #starting = 0
   #draining = false
+  // It ends because this side stops.
+  #stopping = false
 
   constructor(options: Options<R>, context: Context.Context<R>, limits: Limits.Resolved) {
     this.#options = options
@@ -154,15 +158,17 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
     )
   }
 
-  close(end: SessionEnd): void {
+  close(end: SessionEnd, stopping = false): void {
     if (this.#end !== undefined) {
       if (!this.#draining || end._tag === "Ended") return
       this.#draining = false
+      this.#stopping &&= stopping
       this.#idle?.(Effect.void)
       return
     }
     this.#end = end
     this.#draining = end._tag === "Ended"
+    this.#stopping = stopping
     this.#flow()
     this.#calls?.end(end)
     const last = this.#last = this.fork(Effect.as(this.#windDown, end))
@@ -388,6 +394,11 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
     return this.#end !== undefined && !this.#draining
   }
 
+  /** Whether that is so because this side stops. */
+  get stopping(): boolean {
+    return this.#stopping
+  }
+
   get #awaitIdle(): Effect.Effect<void> {
     return Effect.callback((resume) => {
       if (this.#running === 0) return resume(Effect.void)
@@ -405,7 +416,7 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
       if (this.#draining && this.#running > 0) yield* Effect.timeoutOption(this.#awaitIdle, this.#limits.drainGrace)
       this.#draining = false
       this.#requests.clear()
-      for (const exchange of this.exchanges) exchange.cancel()
+      for (const exchange of this.exchanges) exchange.cancel(this.#stopping)
       this.#notices?.interrupt()
       const closing = this.#scope === undefined ? undefined : this.fork(Scope.close(this.#scope, Exit.void))
       if (closing !== undefined || this.#running > 0) {
@@ -441,7 +452,7 @@ export const make = <R = never>(
     ),
     (peer) =>
       Effect.suspend(() => {
-        peer.close({ _tag: "Closed" })
+        peer.close({ _tag: "Closed" }, true)
         return peer.ended
       })
   )

@@ -63,6 +63,35 @@ describe("the end of a session", () => {
       expect(other.messages).toEqual([])
     }))
 
+  const stop = (scope: Scope.Closeable) => Scope.close(scope, Exit.void)
+  const ways: ReadonlyArray<[string, boolean, (end: (end: SessionEnd) => void, scope: Scope.Closeable) => unknown]> = [
+    ["its scope closes", true, (_, scope) => Effect.runFork(stop(scope))],
+    ["the other side ends, and then its scope closes", false, (end, scope) => {
+      end({ _tag: "Ended" })
+      Effect.runFork(stop(scope))
+    }],
+    ["it is closed", false, (end) => end({ _tag: "Closed" })],
+    ["its transport is lost", false, (end) => end(lost)]
+  ]
+  for (const [what, stopped, way] of ways) {
+    it.effect(`a request in flight knows ${stopped ? "that this side stops" : "of no stop of this side"}: ${what}`, () =>
+      Effect.gen(function*() {
+        const scope = yield* Scope.make()
+        let seen: Exchange.Exchange | undefined
+        const dispatch: Exchange.Dispatcher = (exchange) => {
+          seen = exchange
+          return Effect.never
+        }
+        const { other, peer } = yield* Scope.provide(raw({ dispatch }), scope)
+        other.json({ jsonrpc: "2.0", id: 1, method: "a" })
+        expect([seen!.cancelled, seen!.stopped]).toEqual([false, false])
+        way((end) => peer.close(end), scope)
+        yield* peer.ended
+        expect([seen!.cancelled, seen!.stopped]).toEqual([true, stopped])
+        yield* stop(scope)
+      }))
+  }
+
   it.effect("the first reason stays", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw()

@@ -54,9 +54,10 @@ export interface Options<Input extends Tool.Shape, Output extends Tool.Shape>
    *   Clients of older revisions, who cannot know, wait for the result.
    * - `forbidden`: every call waits for the result. It is a durable execution all the same.
    *
-   * A call that waits asks the task's questions as its own, and tells its progress. The task ends with it: when the call is
-   * cancelled, its connection is lost, or the server stops, so is the task cancelled. A client of 2026-07-28 that is asked, and never
-   * comes back, leaves it to its `ttl`; so does a process that is killed.
+   * A call that waits asks the task's questions as its own, and tells its progress. When the client cancels the call, or its
+   * connection is lost, the task is cancelled too. When the server stops it is not: it goes on when a process is there again, and its
+   * result is kept for its `ttl`, though the client that waited has nothing to ask for it by. A client of 2026-07-28 that is asked,
+   * and never comes back, leaves its task to its `ttl` as well.
    */
   readonly taskSupport?: "forbidden" | "optional" | "required"
 }

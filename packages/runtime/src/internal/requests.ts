@@ -31,8 +31,9 @@ export interface Host {
   readonly now: () => number
   /** The revision in which what cannot be attributed to a caller is answered. */
   readonly revision: Revision.Revision
-  /** Whether nothing may go on any more. */
+  /** Whether nothing may go on any more; and whether that is so because this side stops. */
   readonly over: boolean
+  readonly stopping: boolean
   readonly log: (effect: Effect.Effect<void>) => void
   readonly identify: (request: JsonRpc.Request, origin: Origin | undefined) => Caller | Refusal
   readonly call: (
@@ -281,7 +282,7 @@ export class Requests<R> implements Owner {
     ;(this.#exchanges ??= new Map()).set(exchange.id, exchange)
     if (this.full) this.#host.counted()
     // Its handler has ended the session before it suspended.
-    if (this.#host.over) exchange.cancel()
+    if (this.#host.over) exchange.cancel(this.#host.stopping)
   }
 
   resumed(exchange: Exchange): void {

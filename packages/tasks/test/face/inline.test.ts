@@ -1,9 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import type * as Revision from "@skein/protocol/Revision"
+import { TransportError } from "@skein/runtime/Connection"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import { TestClock } from "effect/testing"
 import * as McpServer from "@skein/server/McpServer"
 import * as asking from "../../../server/test/asking/kit.ts"
 import * as kit from "./kit.ts"
@@ -100,23 +104,43 @@ describe("a call that waits for its task", () => {
         })
       }))
 
-    it.effect(`${revision} · when the server closes nothing is left behind: the call's task is cancelled`, () =>
+    it.effect(`${revision} · a server that stops is no cancellation: the call's task goes on`, () =>
       Effect.gen(function*() {
-        const { definition, seen } = tools.gated()
-        const { close, connect, fake } = yield* kit.server([definition])
-        const scope = yield* Effect.forkScoped(Effect.scoped(Effect.gen(function*() {
+        const { definition, open, seen } = tools.gated()
+        const { connect, fake } = yield* kit.server([definition])
+        const scope = yield* Scope.make()
+        const client = yield* Scope.provide(connect({ revision, can }), scope)
+        const id = client.send("tools/call", { name: "bake" })
+        yield* kit.settle
+        yield* Scope.close(scope, Exit.void)
+        yield* kit.settle
+        const [row] = [...fake.rows.values()]
+        expect([row!.state.status, seen]).toEqual(["working", { runs: 1, interrupted: 0 }])
+        expect(client.answers(id)).toEqual([])
+        yield* open()
+        yield* kit.settle
+        expect(row!.state.status).toBe("completed")
+      }))
+
+    const broken = new TransportError({ reason: "Lost", message: "broken" })
+    for (const end of [{ _tag: "Ended" }, { _tag: "Lost", cause: broken }] as const) {
+      it.effect(`${revision} · a client whose connection is over (${end._tag}) has cancelled the call's task`, () =>
+        Effect.gen(function*() {
+          const { definition, seen } = tools.gated()
+          const { connect, fake } = yield* kit.server([definition])
           const client = yield* connect({ revision, can })
           client.send("tools/call", { name: "bake" })
-          return yield* Effect.never
-        })))
-        yield* kit.settle
-        expect(seen.runs).toBe(1)
-        yield* Fiber.interrupt(scope)
-        yield* kit.settle
-        expect([...fake.rows.values()][0]!.state.status).toBe("cancelled")
-        expect(seen.interrupted).toBe(1)
-        yield* close
-      }))
+          yield* kit.settle
+          client.peer.close(end)
+          yield* kit.settle
+          // Who has said all that it had to say may still listen for a while.
+          const [row] = [...fake.rows.values()]
+          if (end._tag === "Ended") expect(row!.state.status).toBe("working")
+          yield* TestClock.adjust("5 seconds")
+          yield* kit.settle
+          expect([row!.state.status, seen]).toEqual(["cancelled", { runs: 1, interrupted: 1 }])
+        }))
+    }
   }
 
   for (const [revision, can] of [...sides, ["2026-07-28", kit.tasks] as const]) {

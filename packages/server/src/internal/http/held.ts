@@ -110,9 +110,10 @@ export abstract class Held implements Connection {
   /** Ends as soon as nothing is in flight. */
   abstract drain(): void
 
-  end(reason: SessionEnd): void {
+  /** `stopping`: because the endpoint does. */
+  end(reason: SessionEnd, stopping?: boolean): void {
     this.ending = true
-    this.peer.close(reason)
+    this.peer.close(reason, stopping)
   }
 
   get close(): Effect.Effect<void> {

@@ -84,7 +84,7 @@ export class LegacySession extends Held {
 
   /** Its requests may finish as those of a client that has said all that it had to say. */
   drain(): void {
-    this.peer.close({ _tag: "Ended" })
+    this.peer.close({ _tag: "Ended" }, true)
   }
 
   /** A request will not be answered. Where it is this side that ends, the client hears of that. */

@@ -122,7 +122,7 @@ export class Lone implements Owner {
       this.#closing = true
       for (const turn of this.#turns) turn.release?.()
       return Effect.andThen(this.#settled(this.#options.grace), () => {
-        for (const turn of this.#turns) turn.cancel()
+        for (const turn of this.#turns) turn.cancel(true)
         return Effect.andThen(this.#settled(this.#interruptGrace), () => this.#leave())
       })
     })

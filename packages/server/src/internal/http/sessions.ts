@@ -167,7 +167,7 @@ export class Sessions implements Keeper {
       for (const session of [...this.#found.values()]) session.drain()
       return Effect.timeoutOption(this.#ended, this.options.grace).pipe(
         Effect.andThen(() => {
-          for (const session of [...this.#found.values()]) this.end(session, { _tag: "Closed" })
+          for (const session of [...this.#found.values()]) this.end(session, { _tag: "Closed" }, true)
           return this.#ended
         }),
         Effect.andThen(Scope.close(this.#scope, Exit.void))
@@ -298,10 +298,10 @@ export class Sessions implements Keeper {
     if (this.log.sweep !== undefined) this.#sweeper.arm(this.now() + logSweep)
   }
 
-  end(session: Held, reason: SessionEnd): void {
+  end(session: Held, reason: SessionEnd, stopping?: boolean): void {
     if (this.#remove(session)) this.#ending.add(session)
     if (this.#found.size === 0) this.#sweeper.disarm()
-    session.end(reason)
+    session.end(reason, stopping)
   }
 
   gone(session: Held): void {

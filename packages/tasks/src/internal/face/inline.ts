@@ -1,8 +1,8 @@
 /**
  * A call that waits for the result of its task: for clients that know nothing of tasks, or are not to get one.
  *
- * It says how far the task has come, and asks the task's questions as its own. Whoever ends the call ends the task. In the request
- * era the call comes again with the answers: it keeps the task's id.
+ * It says how far the task has come, and asks the task's questions as its own. A client that ends the call ends the task; a server
+ * that stops does not. In the request era the call comes again with the answers: it keeps the task's id.
  */
 import type { ErrorObject, JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
@@ -59,9 +59,12 @@ export const wait = (face: Face, call: ToolCall): Called => {
   )
 }
 
-/** Interrupted for a round's questions, a call comes again; otherwise nobody wants the result any more. */
+/**
+ * Interrupted for a round's questions, a call comes again; and who stops is this server, not its task, which goes on when a worker is
+ * there. Otherwise nobody wants the result any more.
+ */
 const left = (face: Face, exchange: Exchange, id: string): Effect.Effect<void> =>
-  exchange.instead !== undefined && !exchange.cancelled ? Effect.void : abandon(face, id)
+  exchange.stopped || (exchange.instead !== undefined && !exchange.cancelled) ? Effect.void : abandon(face, id)
 
 /** Waits for the end of a task, and is its client meanwhile. */
 const watch = (
