@@ -13,6 +13,7 @@ import * as Layer from "effect/Layer"
 import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Endpoint from "../../packages/server/src/internal/http/options.ts"
+import * as Terms from "../../packages/tasks/src/internal/face/terms.ts"
 import { Listening } from "../programs/bounded.ts"
 import { Hello } from "../programs/hello.ts"
 import { call, modern } from "./process.ts"
@@ -138,16 +139,19 @@ describe.each(tables)("limits.md, of $declared", ({ code, declared, rows }) => {
 })
 
 describe("limits.md", () => {
-  it("has every file of the server and the client that declares a bound", () => {
+  it("has every file that declares a bound", () => {
     // What is no bound, what is told with another file, and what is told in words.
     const others = new Set([
       "packages/server/src/Cors.ts",
       "packages/server/src/Caching.ts",
       "packages/client/src/internal/http/nodeWire.ts",
-      "packages/client/src/Changes.ts"
+      "packages/client/src/Changes.ts",
+      "packages/sql/src/SqliteClient.ts",
+      "packages/tasks/src/CurrentTask.ts",
+      "packages/tasks/src/internal/face/terms.ts"
     ])
     const told = new Set(tables.map(({ declared }) => declared))
-    const sources = globSync("packages/{server,client}/src/**/*.ts", { cwd: root })
+    const sources = globSync("packages/{server,client,sql,tasks}/src/**/*.ts", { cwd: root })
     const missing = sources.filter((path) =>
       !told.has(path) && !others.has(path) &&
       members(path).some(({ doc, name }) => isBound.test(name) && /\d.*by default|by default.*\d/.test(doc))
@@ -165,6 +169,22 @@ describe("limits.md", () => {
         const of = declared.includes("http/options") && option === "maxQueued" ? sessions.maxQueued : given.get(option)
         expect([option, amount(stated)]).toEqual([option, key ?? of])
       }
+    }
+  })
+
+  it("tells of tasks what they are given where nobody says anything", () => {
+    const { limits: { all, owner, tool }, maxTtl, ttl } = Terms.settings({})
+    const count = (given: number | undefined) => given!.toLocaleString("en")
+    const both = ({ live, retained }: typeof all) => `${count(live)} and ${count(retained)}`
+    const cells: Readonly<Record<string, string>> = {
+      ttl: `${ttl! / 3_600_000} h`,
+      maxTtl: `${maxTtl! / 86_400_000} days`,
+      "limits.perPrincipal": both(owner),
+      "limits.perTool": both(tool),
+      "limits.all": both(all)
+    }
+    for (const [option, stated] of Object.entries(cells)) {
+      expect(page).toMatch(new RegExp(`^\\| \`${option}\` +\\| ${stated} +\\|`, "m"))
     }
   })
 

@@ -8,12 +8,24 @@ export interface Running {
   readonly child: ChildProcess
 }
 
-/** Starts a program, and waits until it listens. */
-export const start = (name: string): Promise<Running> => {
-  const child = fork(join(import.meta.dirname, "../programs", `${name}.ts`), {
+/** Where a program runs, and what it finds there. */
+export interface Place {
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** Starts a program. */
+export const launch = (name: string, { cwd, env }: Place = {}): ChildProcess =>
+  fork(join(import.meta.dirname, "../programs", `${name}.ts`), {
+    cwd,
+    env: { ...process.env, ...env },
     execArgv: ["--conditions=@skein/source", "--import", join(import.meta.dirname, "anyPort.ts")],
     stdio: ["ignore", "ignore", "pipe", "ipc"]
   })
+
+/** Starts a program, and waits until it listens. */
+export const start = (name: string, place?: Place): Promise<Running> => {
+  const child = launch(name, place)
   let said = ""
   child.stderr!.on("data", (chunk) => void (said += String(chunk)))
   return new Promise((resolve, reject) => {

@@ -48,28 +48,28 @@ export interface Options {
   /** What the server's own views call this process. Default `skein`. */
   readonly applicationName?: string | undefined
   /**
-   * Connections of the pool at most. Who needs one more waits its turn, `connectTimeout` at most. Default 10. The one
+   * Connections of the pool at most: 10 by default. Who needs one more waits its turn, `connectTimeout` at most. The one
    * that listens and those that cancel come on top.
    */
   readonly maxConnections?: number | undefined
-  /** How long a connection may take to open, or to become free, until the statement fails. Default 10 seconds. */
+  /** How long a connection may take to open, or to become free, until the statement fails: 10 seconds by default. */
   readonly connectTimeout?: Duration.Input | undefined
-  /** After how long a connection that nobody uses is closed. Default 30 seconds. */
+  /** After how long a connection that nobody uses is closed: 30 seconds by default. */
   readonly idleTimeout?: Duration.Input | undefined
   /**
    * How long the server works on one statement, waiting for locks included, until it fails with
-   * `StatementTimeoutError`. Default 30 seconds; `Duration.infinity` for no bound.
+   * `StatementTimeoutError`: 30 seconds by default; `Duration.infinity` for no bound.
    */
   readonly statementTimeout?: Duration.Input | undefined
   /**
    * How long a transaction may pause between two statements until the server ends it together with its connection: a
-   * process that is stopped in the middle must not hold its locks for ever. Default 30 seconds; `Duration.infinity` for
-   * no bound.
+   * process that is stopped in the middle must not hold its locks for ever. 30 seconds by default; `Duration.infinity`
+   * for no bound.
    */
   readonly idleInTransactionTimeout?: Duration.Input | undefined
   /**
    * Statements with values that the server keeps compiled on each connection, which halves its work for them: the first
-   * so many that come a second time, except `unprepared` ones. Default 200; 0 for none, as some connection poolers
+   * so many that come a second time, except `unprepared` ones. 200 by default; 0 for none, as some connection poolers
    * need it.
    */
   readonly statements?: number | undefined

@@ -22,7 +22,7 @@ export interface Options {
   readonly pollInterval?: Duration.Input | undefined
   /** How often, at most, a task's progress is written: 100 milliseconds by default. The last one always is. */
   readonly progressInterval?: Duration.Input | undefined
-  /** How often tasks are compared with their executions, and when for the first time: a minute by default. */
+  /** How often tasks are compared with their executions, and when for the first time: one minute by default. */
   readonly sweepInterval?: Duration.Input | undefined
   /**
    * How long a worker that stops, or that hands tasks to another one, waits for a step to end that does not heed its interruption: 2

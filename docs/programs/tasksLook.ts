@@ -1,0 +1,38 @@
+import { TaskEngine } from "@skein/tasks/TaskEngine"
+import type { Owner } from "@skein/tasks/TaskState"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as SqlClient from "effect/sql/SqlClient"
+
+// #region engine
+/** Tasks of an owner (`null`: of nobody) in which nothing has moved for an hour. */
+export const still = (owner: Owner) =>
+  Effect.gen(function*() {
+    const { list } = yield* TaskEngine
+    const now = yield* Clock.currentTimeMillis
+    const newest = yield* list([owner], { limit: 1000 })
+    return newest.filter(({ status, updatedAt }) => status === "working" && now - updatedAt > 3_600_000)
+  })
+
+/** Ends one, whoever owns it: it undoes what it has done. */
+export const end = (id: string) => Effect.flatMap(TaskEngine, ({ cancel }) => cancel(id, "The oven is broken"))
+
+/** Answers for a user who has called. */
+export const answer = (id: string, sure: boolean) =>
+  Effect.gen(function*() {
+    const { answer, get } = yield* TaskEngine
+    const [question] = (yield* get(id))?.questions ?? []
+    return question !== undefined && (yield* answer(id, question.key, { action: "accept", content: { sure } }))
+  })
+// #endregion
+
+// #region counts
+/** How many tasks of which tool stand where, and since when the oldest of them has not moved (milliseconds of Unix time). */
+export const counts = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) =>
+    sql<{ readonly tool: string; readonly status: string; readonly count: number; readonly since: number }>`
+    SELECT tool, status, COUNT(*) AS count, MIN(updated_at) AS since
+    FROM skein_tasks GROUP BY tool, status ORDER BY tool, status`
+)
+// #endregion

@@ -1,0 +1,45 @@
+import * as McpServer from "@skein/server/McpServer"
+import * as Encryption from "@skein/tasks/Encryption"
+import * as PostgresTasks from "@skein/tasks/PostgresTasks"
+import * as SqliteTasks from "@skein/tasks/SqliteTasks"
+import * as Step from "@skein/tasks/Step"
+import * as Task from "@skein/tasks/Task"
+import * as Tasks from "@skein/tasks/Tasks"
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+
+const where = Step.run("where", { success: Schema.Int }, () => Effect.sync(() => process.pid))
+const definition = (name: string, pool?: string) =>
+  Task.layer(Task.make(name, { pool, pollInterval: "50 millis" }), () => Effect.map(where, (pid) => `Baked by ${pid}`))
+
+/** What all processes have: the same definitions. */
+const Bakery = McpServer.layer(
+  { name: "bakery", version: "1.0.0" },
+  definition("bake"),
+  definition("roast", "big ovens"),
+  Tasks.layer()
+)
+
+// #region postgres
+const engine = (options: PostgresTasks.Options) =>
+  Layer.unwrap(Effect.map(Config.Redacted("DATABASE_URL"), (url) => PostgresTasks.layer({ url, ...options })))
+
+/** Behind a door: it takes calls, and lets others do the work. */
+export const Front = Layer.provide(Bakery, engine({ work: false }))
+
+/** The same definitions, and no door: it works. */
+export const Worker = Layer.provide(Bakery, engine({}))
+
+/** On the machine with the big ovens: it runs what is to run there, and nothing else. */
+export const BigOvens = Layer.provide(Bakery, engine({ pools: ["big ovens"] }))
+// #endregion
+
+// #region sealed
+// TASK_KEYS="<new key>,<old key>", each of them from `openssl rand -base64 32`.
+export const Sealed = Layer.provide(
+  Bakery,
+  SqliteTasks.layer({ filename: "tasks.db" }).pipe(Layer.provide(Encryption.layerConfig("TASK_KEYS")))
+)
+// #endregion

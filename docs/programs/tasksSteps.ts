@@ -1,0 +1,80 @@
+import * as Progress from "@skein/server/Progress"
+import * as McpServer from "@skein/server/McpServer"
+import * as Step from "@skein/tasks/Step"
+import * as Task from "@skein/tasks/Task"
+import * as Tasks from "@skein/tasks/Tasks"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import * as SqlClient from "effect/sql/SqlClient"
+import { bakeOne } from "./mill.ts"
+
+export const tries: Array<string> = []
+
+// #region retry
+class NoFlour extends Schema.TaggedError<NoFlour>()("NoFlour", { message: Schema.String }) {}
+
+const mill = (kilos: number, key: string) =>
+  Effect.suspend(() =>
+    tries.push(key) < 3 ? Effect.fail(new NoFlour({ message: "The mill stands still" })) : Effect.succeed({ kilos })
+  )
+
+const flour = (kilos: number) =>
+  Step.run("flour", {
+    success: Schema.Struct({ kilos: Schema.Int }),
+    error: NoFlour,
+    retry: Schedule.exponential("1 second").pipe(Schedule.upTo({ times: 8 }))
+  }, (key) => mill(kilos, key))
+// #endregion
+
+// #region transactional
+const book = (order: string, kilos: number) =>
+  Step.run(
+    "book",
+    { transactional: true },
+    () =>
+      Effect.flatMap(
+        SqlClient.SqlClient,
+        (sql) => Effect.orDie(sql`INSERT INTO orders (id, kilos) VALUES (${order}, ${kilos})`)
+      )
+  )
+
+// Its own tables stand beside those of the engine, in the same database.
+const Orders = Layer.effectDiscard(
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => Effect.orDie(sql`CREATE TABLE IF NOT EXISTS orders (id TEXT PRIMARY KEY, kilos INTEGER NOT NULL)`)
+  )
+)
+// #endregion
+
+// #region between
+const today = Effect.map(Clock.currentTimeMillis, (now) => new Date(now).toISOString().slice(0, 10))
+
+// `yield* today` alone would be another day when this runs again, and take another turn below.
+const day = Step.run("day", { success: Schema.String }, () => today)
+// #endregion
+
+// #region parallel
+const cakes = (count: number) =>
+  Effect.forEach(
+    Array.from({ length: count }, (_, index) => index + 1),
+    (cake) => Step.run(`bake ${cake}`, {}, () => bakeOne),
+    { concurrency: 3, discard: true }
+  )
+// #endregion
+
+export const Stepping = McpServer.layer(
+  { name: "bakery", version: "1.0.0" },
+  Task.layer(Task.make("order", { input: { count: Schema.Int } }), ({ count }) =>
+    Effect.gen(function*() {
+      const { kilos } = yield* flour(count)
+      yield* book(yield* Task.id, kilos)
+      yield* cakes(count)
+      yield* Progress.report({ progress: 1 })
+      return `${count} cakes, ${yield* day}`
+    })),
+  Tasks.layer()
+).pipe(Layer.provide(Orders))

@@ -1,0 +1,74 @@
+import * as Elicitation from "@skein/server/Elicitation"
+import * as McpServer from "@skein/server/McpServer"
+import * as Tool from "@skein/server/Tool"
+import * as Task from "@skein/tasks/Task"
+import * as Tasks from "@skein/tasks/Tasks"
+import * as TaskTools from "@skein/tasks/TaskTools"
+import { McpRequest } from "@skein/runtime/Exchange"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+
+const accounts: Readonly<Record<string, string>> = { ada: "0815" }
+const stock = { count: Effect.succeed("12 sacks, 3 crates") }
+
+// #region plain
+const count = Tool.layer(
+  Tool.make("count", {
+    description: "Counts what is in the store room. Takes a quarter of an hour.",
+    execution: { taskSupport: "optional" },
+    extensions: Task.terms({ ttl: "1 hour" })
+  }),
+  () => stock.count
+)
+// #endregion
+
+// #region prepared
+const order = Task.layerPrepared(
+  Task.make("order", { input: { cakes: Schema.Int } }),
+  Schema.String,
+  // In the call: here the principal has its claims, and the client is there to be asked.
+  () =>
+    Effect.flatMap(McpRequest, ({ caller: { principal } }) => {
+      const account = accounts[principal?.id ?? ""]
+      return account === undefined ? Effect.fail({ message: "You have no account with us" }) : Effect.succeed(account)
+    }),
+  // In the task: later, elsewhere, and again.
+  ({ cakes }, account) =>
+    Effect.map(
+      Elicitation.accepted(Elicitation.form(`Charge account ${account}?`, { sure: Schema.Boolean })),
+      ({ sure }) => sure ? `${cakes} cakes` : "Nothing"
+    )
+)
+// #endregion
+
+// #region terms
+const bulk = Task.layer(
+  Task.make("bulk", {
+    input: { cakes: Schema.Int },
+    ttl: "7 days",
+    pool: "big ovens",
+    limits: { live: 3 },
+    // A small one is done at once: its call waits.
+    decide: ({ args }) => Number(args["cakes"]) > 100
+  }),
+  ({ cakes }) => Effect.succeed(`${cakes} cakes`)
+)
+
+export const tasks = Tasks.layer({
+  ttl: "2 days",
+  // All of a shop see the tasks of the shop.
+  owner: ({ principal }) => principal === undefined ? null : `shop ${String(principal["shop"])}`,
+  limits: { perPrincipal: { live: 20, retained: 500 } }
+})
+// #endregion
+
+// #region models
+export const Bakery = McpServer.layer(
+  { name: "bakery", version: "1.0.0" },
+  order,
+  Tasks.layer(),
+  TaskTools.layer({ patience: "10 seconds" })
+)
+// #endregion
+
+export const Terms = McpServer.layer({ name: "bakery", version: "1.0.0" }, count, bulk, tasks)

@@ -1,0 +1,51 @@
+import * as McpServer from "@skein/server/McpServer"
+import * as Step from "@skein/tasks/Step"
+import * as Task from "@skein/tasks/Task"
+import * as Tasks from "@skein/tasks/Tasks"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+
+export const bought: Array<string> = []
+const buy = (what: string, key: string) =>
+  Effect.sync(() => {
+    bought.push(what)
+    return { order: `${what} ${key.length}`, price: 12 }
+  })
+
+const bake = Task.make("bake", { ttl: "7 days" })
+
+/** What ran until May. */
+const before = Task.layer(bake, () =>
+  Effect.gen(function*() {
+    const recipe = yield* Step.run("recipe", { success: Schema.Int }, () => Effect.succeed(1))
+    const { order } = yield* Step.run(
+      "flour",
+      { success: Schema.Struct({ order: Schema.String }) },
+      (key) => buy("flour", key)
+    )
+    yield* Step.sleep("rest", "12 hours")
+    return `Recipe ${recipe}: ${order}`
+  }))
+
+// #region after
+const after = Task.layer(bake, () =>
+  Effect.gen(function*() {
+    // Remembered: each task goes on by the recipe that it has begun with. It was 1 until May.
+    const recipe = yield* Step.run("recipe", { success: Schema.Int }, () => Effect.succeed(2))
+    const Flour = Schema.Struct({
+      order: Schema.String,
+      // Tasks that have bought theirs before know nothing of it.
+      price: Schema.optionalKey(Schema.Finite)
+    })
+    const { order, price } = yield* Step.run("flour", { success: Flour }, (key) => buy("flour", key))
+    if (recipe >= 2) yield* Step.run("butter", {}, (key) => buy("butter", key))
+    yield* Step.sleep("rest", "12 hours")
+    return `Recipe ${recipe}: ${order}, ${price ?? "nobody knows"}`
+  }))
+// #endregion
+
+const server = (definition: typeof before) =>
+  McpServer.layer({ name: "bakery", version: "1.0.0" }, definition, Tasks.layer())
+
+export const Before = server(before)
+export const After = server(after)

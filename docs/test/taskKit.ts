@@ -1,0 +1,73 @@
+/** Servers with tasks, on the test's clock: time passes in steps, in each of which what wakes up gets to its end. */
+import type { Catalog } from "@skein/server/Catalog"
+import * as McpServer from "@skein/server/McpServer"
+import * as Link from "@skein/server/Link"
+import * as MemoryTasks from "@skein/tasks/MemoryTasks"
+import * as Client from "@skein/client/Client"
+import * as Elicitation from "@skein/client/Elicitation"
+import type { TaskEngine } from "@skein/tasks/TaskEngine"
+import type { Principal } from "@skein/runtime/Connection"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import type * as SqlClient from "effect/sql/SqlClient"
+import { TestClock } from "effect/testing"
+
+/** Nothing is looked for before its time: these tests pass days. */
+export const inMemory = MemoryTasks.layer({ pollInterval: "10 minutes" })
+
+type Needs<E> = Layer.Layer<McpServer.McpServer | Catalog, E, TaskEngine | SqlClient.SqlClient>
+
+/** A process: a server on an engine, until it is closed. */
+export const run = <E, E2>(server: Needs<E>, engine: Layer.Layer<TaskEngine | SqlClient.SqlClient, E2>) =>
+  Effect.gen(function*() {
+    const scope = yield* Scope.fork(yield* Effect.scope)
+    const context = yield* Effect.orDie(Layer.buildWithScope(Layer.provideMerge(server, engine), scope))
+    const { serve } = Context.get(context, McpServer.McpServer)
+    return {
+      context,
+      close: Scope.close(scope, Exit.void),
+      transport: (principal?: Principal) => Link.transport(serve, { principal })
+    }
+  })
+
+/** A user who answers each question by its message. */
+export const user = (answers: Readonly<Record<string, Elicitation.Content>>) =>
+  Effect.provide(Elicitation.layer({
+    form: ({ message }) =>
+      Effect.succeed(answers[message] === undefined ? Elicitation.decline : Elicitation.accept(answers[message]))
+  }))
+
+export type Revision = "2025-06-18" | "2025-11-25" | "2026-07-28"
+
+export const speaking = (revision: Revision = "2026-07-28"): Client.Options => ({
+  revisions: [revision],
+  // As often as the clock is looked at: a task of days is looked at a few times.
+  tasks: { minPollInterval: "10 minutes" }
+})
+
+/** Lets go what is ready to go, on a clock that stands still. */
+export const settled = Effect.forEach(
+  Array.from({ length: 20 }),
+  () =>
+    Effect.andThen(Effect.promise(() => new Promise<void>((resolve) => void setImmediate(resolve))), Effect.yieldNow),
+  { discard: true }
+)
+
+/** Time passes. */
+export const pass = (hours: number, step = 1) =>
+  Effect.forEach(
+    Array.from({ length: Math.ceil(hours / step) }),
+    () => Effect.andThen(TestClock.adjust(step * 3_600_000), settled),
+    { discard: true }
+  )
+
+/** Time passes until a call is over. */
+export const until = <A, E>(call: Fiber.Fiber<A, E>) =>
+  Effect.andThen(
+    Effect.repeat(pass(1 / 6, 1 / 6), { until: () => call.pollUnsafe() !== undefined }),
+    Effect.suspend(() => call.pollUnsafe()!)
+  )

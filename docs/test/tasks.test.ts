@@ -1,0 +1,258 @@
+/** The programs of the guides about tasks, on the engine in memory or on a file, and on the test's clock. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Client from "@skein/client/Client"
+import type { RemoteTask, Started } from "@skein/client/RemoteTask"
+import * as SqliteTasks from "@skein/tasks/SqliteTasks"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as SqlClient from "effect/sql/SqlClient"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as Mill from "../programs/mill.ts"
+import { Bakery } from "../programs/tasks.ts"
+import { Asking } from "../programs/tasksAsking.ts"
+import * as Look from "../programs/tasksLook.ts"
+import { Stepping, tries } from "../programs/tasksSteps.ts"
+import * as Terms from "../programs/tasksTerms.ts"
+import * as Undo from "../programs/tasksUndo.ts"
+import * as Versions from "../programs/tasksVersions.ts"
+import { inMemory, pass, type Revision, run, settled, speaking, until, user } from "./taskKit.ts"
+
+const eras = ["2025-06-18", "2025-11-25", "2026-07-28"] as const
+const withTasks = ["2025-11-25", "2026-07-28"] as const
+
+const textOf = ({ content }: { readonly content: ReadonlyArray<{ readonly type: string; readonly text?: unknown }> }) =>
+  content.map(({ text }) => text).join("")
+
+const isTask = (started: Started): RemoteTask => {
+  expect(started._tag).toBe("RemoteTask")
+  return started as RemoteTask
+}
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "skein-guide-"))),
+  (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+)
+
+describe.each(eras)("programs/tasks.ts, %s", (revision: Revision) => {
+  it.effect("is called as any tool, and takes its time", () =>
+    Effect.gen(function*() {
+      Mill.seen.length = 0
+      const { transport } = yield* run(Bakery, inMemory)
+      const client = yield* user({ "Light the oven?": { sure: true } })(Client.make(transport(), speaking(revision)))
+      const call = yield* Effect.forkChild(
+        client.callTool("bake", { cakes: 3 }, { maxTimeout: "2 days", timeout: "2 days" })
+      )
+      expect(textOf(yield* until(call))).toBe("3 cakes of spelt, 3 kg")
+      expect(Mill.seen).toEqual(["flour", "cake", "cake", "cake"])
+    }))
+})
+
+describe("programs/tasks.ts", () => {
+  it.effect("a task that was begun in one shape goes on in the other", () =>
+    Effect.gen(function*() {
+      const { transport } = yield* run(Bakery, inMemory)
+      const connect = (revision: Revision) =>
+        user({ "Light the oven?": { sure: false } })(Client.make(transport(), speaking(revision)))
+      for (const [one, other] of [["2025-11-25", "2026-07-28"], ["2026-07-28", "2025-11-25"]] as const) {
+        const begun = isTask(yield* (yield* connect(one)).startTask("bake", { cakes: 1 }))
+        const task = yield* (yield* connect(other)).resumeTask(begun.handle)
+        expect(textOf(yield* until(yield* Effect.forkChild(task.result)))).toBe("Nothing was baked")
+      }
+    }))
+
+  it.effect("two calls are two tasks", () =>
+    Effect.gen(function*() {
+      Mill.seen.length = 0
+      const { transport } = yield* run(Bakery, inMemory)
+      const client = yield* Client.make(transport(), speaking())
+      const ids = [yield* client.startTask("bake", { cakes: 1 }), yield* client.startTask("bake", { cakes: 1 })]
+      expect(isTask(ids[0]!).id).not.toBe(isTask(ids[1]!).id)
+      yield* settled
+      expect(Mill.seen).toEqual(["flour", "flour"])
+    }))
+
+  it.effect("a client that cannot ask its user is told so by the call", () =>
+    Effect.gen(function*() {
+      const { transport } = yield* run(Bakery, inMemory)
+      const client = yield* Client.make(transport(), speaking("2025-11-25"))
+      const task = isTask(yield* client.startTask("bake", { cakes: 1 }))
+      const result = yield* until(yield* Effect.forkChild(task.result))
+      expect([result.isError, textOf(result)]).toEqual([true, expect.stringContaining("The client has not declared")])
+    }))
+})
+
+describe("programs/tasksSteps.ts", () => {
+  it.effect("tries again with the same key, writes once, and bakes side by side", () =>
+    Effect.gen(function*() {
+      tries.length = 0
+      Mill.seen.length = 0
+      const { context, transport } = yield* run(Stepping, inMemory)
+      const client = yield* Client.make(transport(), speaking())
+      const task = isTask(yield* client.startTask("order", { count: 4 }))
+      expect(textOf(yield* until(yield* Effect.forkChild(task.result)))).toBe("4 cakes, 1970-01-01")
+      expect([tries.length, new Set(tries).size]).toEqual([3, 1])
+      expect(Mill.seen).toEqual(["cake", "cake", "cake", "cake"])
+      const sql = Context.get(context, SqlClient.SqlClient)
+      expect(yield* sql`SELECT id, kilos FROM orders`).toEqual([{ id: task.id, kilos: 4 }])
+    }))
+})
+
+describe.each(withTasks)("programs/tasksAsking.ts, %s", (revision) => {
+  const connect = (answers: Parameters<typeof user>[0]) =>
+    Effect.flatMap(
+      run(Asking, inMemory),
+      ({ transport }) => user(answers)(Client.make(transport(), speaking(revision)))
+    )
+
+  it.effect("several questions are asked at once", () =>
+    Effect.gen(function*() {
+      const client = yield* connect({ "How many guests?": { guests: 12 }, "Which cake?": { cake: "Plum cake" } })
+      const task = isTask(yield* client.startTask("party"))
+      expect(textOf(yield* until(yield* Effect.forkChild(task.result)))).toBe("Plum cake for 12")
+    }))
+
+  it.effect("a question's timeout lasts for days; a race with a sleep does too", () =>
+    Effect.gen(function*() {
+      const client = yield* connect({ "Shall we deliver today?": { sure: true } })
+      const late = isTask(yield* client.startTask("deliver"))
+      const never = isTask(yield* client.startTask("fetch"))
+      yield* pass(25, 5)
+      expect(textOf(yield* until(yield* Effect.forkChild(late.result))))
+        .toBe("Nobody was there: kept in the shop")
+      yield* pass(24, 6)
+      expect(textOf(yield* until(yield* Effect.forkChild(never.result)))).toBe("Given away")
+      const soon = isTask(yield* client.startTask("deliver"))
+      expect(textOf(yield* until(yield* Effect.forkChild(soon.result)))).toBe("On its way")
+    }))
+})
+
+describe("programs/tasksUndo.ts", () => {
+  it.effect("undoes what it has done when it fails, and when it is cancelled", () =>
+    Effect.gen(function*() {
+      Undo.log.length = 0
+      const { transport } = yield* run(Undo.Catering, inMemory)
+      const client = yield* Client.make(transport(), speaking())
+      const failed = yield* until(yield* Effect.forkChild(client.callTool("cater", { drivers: 0 })))
+      expect([failed.isError, textOf(failed)]).toEqual([true, "Nobody is there to drive"])
+      expect(Undo.log.splice(0)).toEqual([
+        "hired a van",
+        "hired a tent",
+        expect.stringMatching(/^released the tent .*: failed$/),
+        expect.stringMatching(/^released the van .*: failed$/)
+      ])
+      const task = isTask(yield* client.startTask("cater", { drivers: 1 }))
+      yield* settled
+      expect(Undo.log.splice(0)).toEqual(["hired a van", "hired a tent"])
+      yield* task.cancel
+      yield* pass(1)
+      expect(Undo.log).toMatchObject(
+        [/^released the tent/, /^released the van/].map((line) => expect.stringMatching(line))
+      )
+      expect(Undo.log[0]).toMatch(/: cancelled$/)
+    }))
+})
+
+describe("programs/tasksUndo.ts, before", () => {
+  it.effect("a step that is cut off is undone by what was said before it", () =>
+    Effect.gen(function*() {
+      Undo.log.length = 0
+      const { transport } = yield* run(Undo.Catering, inMemory)
+      const task = isTask(yield* (yield* Client.make(transport(), speaking())).startTask("pay"))
+      yield* settled
+      expect(Undo.log).toEqual(["charged 36"])
+      yield* task.cancel
+      yield* settled
+      expect(Undo.log).toEqual(["charged 36", "refunded 36, if it was charged"])
+    }))
+})
+
+describe("programs/tasksTerms.ts", () => {
+  it.effect("a plain tool is a task too, and small ones are none", () =>
+    Effect.gen(function*() {
+      const { transport } = yield* run(Terms.Terms, inMemory)
+      const client = yield* Client.make(transport(), speaking())
+      const counted = isTask(yield* client.startTask("count"))
+      expect(textOf(yield* until(yield* Effect.forkChild(counted.result)))).toBe("12 sacks, 3 crates")
+      expect((yield* until(yield* Effect.forkChild(client.startTask("bulk", { cakes: 3 }))))._tag).toBe("Finished")
+    }))
+
+  it.effect("all of a shop see the tasks of the shop, and nobody else does", () =>
+    Effect.gen(function*() {
+      const { transport } = yield* run(Terms.Terms, inMemory)
+      const as = (id: string, shop: string) => Client.make(transport({ id, shop }), speaking("2025-11-25"))
+      const ada = yield* as("ada", "north")
+      const { handle } = isTask(yield* ada.startTask("count"))
+      expect((yield* (yield* as("bob", "north")).listTasks()).tasks).toMatchObject([{ taskId: handle.taskId }])
+      const eve = yield* as("eve", "south")
+      expect((yield* eve.listTasks()).tasks).toEqual([])
+      expect((yield* Effect.flip(eve.resumeTask(handle))).reason).toBe("Gone")
+    }))
+
+  it.effect("what the request itself says is looked at in the call", () =>
+    Effect.gen(function*() {
+      const { transport } = yield* run(Terms.Bakery, inMemory)
+      const connect = (id: string) =>
+        user({ "Charge account 0815?": { sure: true } })(Client.make(transport({ id }), speaking()))
+      const task = isTask(yield* (yield* connect("ada")).startTask("order", { cakes: 2 }))
+      expect(textOf(yield* until(yield* Effect.forkChild(task.result)))).toBe("2 cakes")
+      const refused = yield* (yield* connect("eve")).startTask("order", { cakes: 2 })
+      expect(refused._tag).toBe("Finished")
+      expect(yield* refused.result).toMatchObject({ isError: true, content: [{ text: "You have no account with us" }] })
+    }))
+
+  it.effect("a model looks after a task in a client that has none", () =>
+    Effect.gen(function*() {
+      const { transport } = yield* run(Terms.Bakery, inMemory)
+      const client = yield* Client.make(transport({ id: "ada" }), speaking("2025-06-18"))
+      expect((yield* client.allTools()).map(({ name }) => name).toSorted())
+        .toEqual(["order", "task_answer", "task_cancel", "task_list", "task_status"])
+      const told = textOf(yield* until(yield* Effect.forkChild(client.callTool("order", { cakes: 2 }))))
+      expect(told).toContain("It waits for answers")
+      const [, taskId] = /Task ([\w-]{32}) /.exec(told) ?? []
+      yield* client.callTool("task_answer", { taskId, content: { sure: true } })
+      yield* settled
+      const looked = client.callTool("task_status", { taskId })
+      expect(textOf(yield* until(yield* Effect.forkChild(looked)))).toContain("2 cakes")
+    }))
+})
+
+describe("programs/tasksVersions.ts", () => {
+  it.effect("a task goes on by the recipe that it has begun with", () =>
+    Effect.gen(function*() {
+      Versions.bought.length = 0
+      const engine = SqliteTasks.layer({ filename: join(yield* folder, "tasks.db"), pollInterval: "10 minutes" })
+      const may = yield* run(Versions.Before, engine)
+      const old = isTask(yield* (yield* Client.make(may.transport(), speaking())).startTask("bake"))
+      yield* settled
+      yield* until(yield* Effect.forkChild(may.close))
+      const june = yield* run(Versions.After, engine)
+      const client = yield* Client.make(june.transport(), speaking())
+      const resumed = yield* client.resumeTask(old.handle)
+      const fresh = isTask(yield* client.startTask("bake"))
+      expect(textOf(yield* until(yield* Effect.forkChild(resumed.result)))).toMatch(
+        /^Recipe 1: flour 32, nobody knows$/
+      )
+      expect(textOf(yield* until(yield* Effect.forkChild(fresh.result)))).toBe("Recipe 2: flour 32, 12")
+      expect(Versions.bought).toEqual(["flour", "flour", "butter"])
+    }))
+})
+
+describe("programs/tasksLook.ts", () => {
+  it.effect("finds tasks that stand still, ends them, answers for a user, and counts", () =>
+    Effect.gen(function*() {
+      const { context, transport } = yield* run(Bakery, inMemory)
+      const here = Effect.provideContext(context)
+      const client = yield* Client.make(transport({ id: "ada" }), { tasks: { pollInterval: "1 hour" } })
+      const task = isTask(yield* client.startTask("bake", { cakes: 1 }))
+      expect(yield* here(Look.still("ada"))).toEqual([])
+      yield* pass(2)
+      expect(yield* here(Look.still("ada"))).toMatchObject([{ id: task.id, message: "The dough rests" }])
+      expect(yield* here(Look.still(null))).toEqual([])
+      expect(yield* here(Look.counts)).toEqual([{ tool: "bake", status: "working", count: 1, since: 0 }])
+      expect(yield* here(Look.answer(task.id, true))).toBe(false)
+      expect(yield* here(Look.end(task.id))).toBe(true)
+      expect(yield* here(Look.counts)).toMatchObject([{ tool: "bake", status: "cancelled", count: 1 }])
+    }))
+})

@@ -1,0 +1,107 @@
+/** The programs of `tasks.md` and `tasks-machines.md` that are processes, on a file and on PostgreSQL. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Client from "@skein/client/Client"
+import * as NodeHttp from "@skein/client/NodeHttp"
+import type { RemoteTask } from "@skein/client/RemoteTask"
+import * as Link from "@skein/server/Link"
+import * as McpServer from "@skein/server/McpServer"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { describePostgres } from "../../packages/sql/test/describePostgres.ts"
+import { BigOvens, Sealed } from "../programs/tasksMachines.ts"
+import { launch, type Place, start } from "./process.ts"
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "skein-guide-"))),
+  (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+)
+
+const running = (name: string, place: Place) =>
+  Effect.acquireRelease(
+    Effect.promise(() => start(name, place)),
+    ({ child }) => Effect.sync(() => void child.kill("SIGKILL"))
+  )
+
+const connect = (url: string) => Client.make(NodeHttp.transport({ url }), { tasks: { minPollInterval: "50 millis" } })
+
+const begin = (client: Client.Client, tool: string, args?: object) =>
+  Effect.map(client.startTask(tool, args), (started) => {
+    expect(started._tag).toBe("RemoteTask")
+    return started as RemoteTask
+  })
+
+const textOf = (task: RemoteTask) =>
+  Effect.map(task.result, ({ content: [first] }) => first?.type === "text" ? first.text : undefined)
+
+const configured = (env: Readonly<Record<string, string>>) =>
+  Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env }))
+
+describe("programs/tasksServed.ts", () => {
+  it.live("a task outlives its process, and no other process may run it meanwhile", () =>
+    Effect.gen(function*() {
+      const cwd = yield* folder
+      const first = yield* running("tasksServed", { cwd })
+      const task = yield* begin(yield* connect(first.url), "bake", { cakes: 2 })
+      const resting = Stream.filter(task.states, ({ statusMessage }) => statusMessage === "The dough rests")
+      expect(Option.isSome(yield* Stream.runHead(resting))).toBe(true)
+      const refused = yield* Effect.promise(() => start("tasksServed", { cwd }).catch((error: Error) => error.message))
+      expect(refused).toMatch(/exited with [1-9]/)
+      first.child.kill("SIGKILL")
+      const second = yield* running("tasksServed", { cwd })
+      const again = yield* (yield* connect(second.url)).resumeTask(task.handle)
+      expect(Option.getOrThrow(yield* Stream.runHead(again.states)))
+        .toMatchObject({ status: "working", statusMessage: "The dough rests" })
+      yield* again.cancel
+      expect((yield* Effect.flip(again.result)).reason).toBe("Cancelled")
+    }).pipe(Effect.scoped))
+})
+
+describePostgres("programs/tasksFront.ts, programs/tasksWorker.ts", (postgres) => {
+  it.live("a door that does no work, a worker without a door, and a worker of a pool", () =>
+    Effect.gen(function*() {
+      const env = { DATABASE_URL: yield* Effect.promise(() => postgres().createDatabase()) }
+      const door = yield* running("tasksFront", { env })
+      const client = yield* connect(door.url)
+      const baked = yield* begin(client, "bake")
+      const roasted = yield* begin(client, "roast")
+      const worker = yield* Effect.acquireRelease(
+        Effect.sync(() => launch("tasksWorker", { env })),
+        (child) => Effect.sync(() => void child.kill("SIGKILL"))
+      )
+      expect(yield* textOf(baked)).toBe(`Baked by ${worker.pid}`)
+      yield* Layer.build(BigOvens).pipe(configured(env))
+      expect(yield* textOf(roasted)).toBe(`Baked by ${process.pid}`)
+      const left = new Promise((resolve) => worker.once("exit", resolve))
+      worker.kill("SIGTERM")
+      expect(yield* Effect.promise(() => left)).not.toBe(null)
+    }).pipe(Effect.scoped))
+})
+
+describe("programs/tasksMachines.ts", () => {
+  it.live("keeps nothing that could be read, and does not start without its keys", () =>
+    Effect.gen(function*() {
+      const cwd = process.cwd()
+      const there = yield* folder
+      yield* Effect.acquireRelease(Effect.sync(() => process.chdir(there)), () => Effect.sync(() => process.chdir(cwd)))
+      expect((yield* Effect.exit(Effect.scoped(Layer.build(Sealed).pipe(configured({})))))._tag).toBe("Failure")
+      const text = yield* Effect.gen(function*() {
+        const context = yield* Layer.build(Sealed).pipe(
+          configured({ TASK_KEYS: `${"n".repeat(32)},${"o".repeat(32)}` })
+        )
+        const { serve } = Context.get(context, McpServer.McpServer)
+        const client = yield* Client.make(Link.transport(serve))
+        return yield* textOf(yield* begin(client, "bake"))
+      }).pipe(Effect.scoped)
+      expect(text).toBe(`Baked by ${process.pid}`)
+      const kept = readdirSync(there).map((name) => readFileSync(join(there, name), "latin1")).join("")
+      expect(kept).toContain("sealed:")
+      expect(kept).not.toContain("Baked by")
+    }).pipe(Effect.scoped))
+})
