@@ -1,19 +1,48 @@
 /**
- * Tasks in a SQLite file whose process is killed again and again: `npm run crash`. With `--seed` as a run before, `--quick` less of it.
+ * Tasks in a SQLite file whose process is killed: at random moments, again and again, and at every commit of its database. `npm run crash`,
+ * with `--seed` for the random of a run before, `--quick` for less of it.
  */
 import { parseArgs } from "node:util"
-import { crash, line, type Plan } from "../../packages/tasks/test/crash/crash.ts"
+import { crash, line, type Plan, type Report } from "../../packages/tasks/test/crash/crash.ts"
+import { everywhere } from "../../packages/tasks/test/crash/moments.ts"
+import { kindOf } from "../../packages/tasks/test/crash/orders.ts"
 
 const { values } = parseArgs({
   options: { quick: { type: "boolean", default: false }, seed: { type: "string" } }
 })
 const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
-const thorough: Plan = { orders: 200, concurrency: 20, pace: 150, life: 2_000, seed, kills: 1_000 }
-const quick: Plan = { orders: 40, concurrency: 20, pace: 100, life: 1_500, seed, kills: 1_000 }
+const thorough: Plan = { orders: 200, concurrency: 20, pace: 150, life: 2_000, kills: 1_000, later: false, seed }
+const quick: Plan = { orders: 40, concurrency: 20, pace: 100, life: 1_500, kills: 1_000, later: true, seed }
 
-const begun = performance.now()
-console.log(`SQLite, kill -9 at random moments: --seed ${seed}`)
-const report = await crash(values.quick ? quick : thorough)
-console.log(line(report, (performance.now() - begun) / 1000))
-for (const problem of report.problems) console.error(problem)
-process.exitCode = report.problems.length === 0 ? 0 : 1
+/** What it takes for the run to have shown anything. */
+const idle = ({ kills, repeated, survived }: Report): ReadonlyArray<string> =>
+  kills >= 5 && repeated > 0 && survived > 0 ? [] : ["The kills came at moments that show nothing: try another seed"]
+
+let failed = false
+const timed = async (what: string, run: () => Promise<readonly [string, ReadonlyArray<string>]>): Promise<void> => {
+  const begun = performance.now()
+  console.log(what)
+  const [report, problems] = await run()
+  console.log(`  ${report}; ${((performance.now() - begun) / 1000).toFixed(1)} s`)
+  for (const problem of problems) console.error(`  ${problem}`)
+  failed ||= problems.length > 0
+}
+
+await timed(
+  `SQLite, ${values.quick ? 40 : 200} tasks, SIGKILL and SIGTERM at random moments: --seed ${seed}`,
+  async () => {
+    const report = await crash(values.quick ? quick : thorough)
+    return [line(report), values.quick ? report.problems : [...report.problems, ...idle(report)]]
+  }
+)
+
+if (!values.quick) {
+  // The migrations, which are the same for all, are part of the first one alone.
+  for (const [order, first] of [[1, 1], [5, 8], [4, 8], [3, 8]] as const) {
+    await timed(`SQLite, SIGKILL right before each commit of a task (${kindOf(order)})`, async () => {
+      const { deaths, problems } = await everywhere(order, "before", first)
+      return [`${deaths} deaths`, deaths < 20 ? [...problems, "There are fewer commits than there must be"] : problems]
+    })
+  }
+}
+process.exitCode = failed ? 1 : 0

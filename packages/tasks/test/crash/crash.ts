@@ -1,9 +1,11 @@
 /**
  * Orders, and a server that is killed and started again until all of them are over.
  */
+import type { ClientError } from "@skein/client/ClientError"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -27,6 +29,11 @@ export interface Plan {
   readonly seed: number
   /** The kill after which it is left alone. */
   readonly kills: number
+  /**
+   * Whether a minute passes, for the server, when all is over but for what a sweep has to find: that looks at what did not change for
+   * half a minute.
+   */
+  readonly later: boolean
 }
 
 export interface Report extends Summary {
@@ -53,7 +60,7 @@ export const crash = async (plan: Plan): Promise<Report> => {
 }
 
 const run = async (
-  { concurrency, kills: maxKills, life, orders, pace, seed }: Plan,
+  { concurrency, kills: maxKills, later, life, orders, pace, seed }: Plan,
   folder: string
 ): Promise<Report> => {
   const file = join(folder, "tasks.db")
@@ -67,9 +74,10 @@ const run = async (
   let slowest = 0
   let longest = 0
 
-  const spawn = (): Child => {
+  const spawn = (...more: ReadonlyArray<string>): Child => {
     lives++
-    return new Child("server.ts", ["--file", file, "--outside", outside, "--port", port, "--pace", String(pace)])
+    const args = ["--file", file, "--outside", outside, "--port", port, "--pace", String(pace)]
+    return new Child("server.ts", [...args, ...more])
   }
 
   /** Waits until it listens. */
@@ -86,26 +94,12 @@ const run = async (
     const url = await up(server)
     port = new URL(url).port
 
-    const customers = Effect.runFork(Effect.scoped(Effect.gen(function*() {
-      const clients = yield* Clients.make({ url, random, life: () => lives })
-      const numbers = Array.from({ length: orders }, (_, order) => order)
-      yield* Effect.forEach(numbers, clients.order, { concurrency, discard: true })
-      // Whose submission was lost with the answer is there, and nobody waits for it.
-      const adopted = new Set<string>()
-      const end = Date.now() + patience
-      while (true) {
-        const live = yield* clients.live
-        if (live.length === 0) break
-        if (Date.now() > end) return yield* Effect.die(new Error(`These did not end: ${JSON.stringify(live)}`))
-        for (const { id } of live) {
-          if (adopted.has(id)) continue
-          adopted.add(id)
-          yield* Effect.forkChild(clients.adopt(id))
-        }
-        yield* Effect.sleep("250 millis")
-      }
-      return clients.told
-    })))
+    const scope = Scope.makeUnsafe()
+    const clients = await Effect.runPromise(
+      Scope.provide(Clients.make({ url, random, life: () => lives }), scope)
+    )
+    const numbers = Array.from({ length: orders }, (_, order) => order)
+    const customers = Effect.runFork(Effect.forEach(numbers, clients.order, { concurrency, discard: true }))
     let over = false
     customers.addObserver(() => void (over = true))
 
@@ -129,9 +123,15 @@ const run = async (
     }
     const ended = await Effect.runPromise(Fiber.await(customers))
     if (Exit.isFailure(ended)) throw new Error(`The clients failed: ${ended.cause}\n${server.err}`)
+    if (later) {
+      await server.kill("SIGKILL")
+      server = spawn("--later")
+    }
+    problems.push(...await Effect.runPromise(settled(clients)))
+    await Effect.runPromise(Scope.close(scope, Exit.void))
     const code = await server.kill("SIGTERM")
     if (code !== 143) problems.push(`SIGTERM ended it with ${code}\n${server.err}`)
-    const { acknowledged, cancelled, survived } = ended.value
+    const { acknowledged, cancelled, survived } = clients.told
     if (acknowledged.size !== orders) problems.push(`${acknowledged.size} orders of ${orders} were acknowledged`)
     const summary = check(read(file), calls(outside), acknowledged, cancelled)
     return { ...summary, problems: [...problems, ...summary.problems], kills, stops, survived, slowest, longest }
@@ -139,6 +139,24 @@ const run = async (
     await server.kill("SIGKILL")
   }
 }
+
+/** Waits until nothing is left to do: also for those whose submission was lost with its answer, and nobody waits for. */
+const settled = (clients: Clients.Clients): Effect.Effect<ReadonlyArray<string>, ClientError> =>
+  Effect.gen(function*() {
+    const adopted = new Set<string>()
+    const end = Date.now() + patience
+    while (true) {
+      const live = yield* clients.live
+      if (live.length === 0) return []
+      if (Date.now() > end) return [`These did not end: ${JSON.stringify(live)}`]
+      for (const { id } of live) {
+        if (adopted.has(id)) continue
+        adopted.add(id)
+        yield* Effect.forkChild(clients.adopt(id))
+      }
+      yield* Effect.sleep("250 millis")
+    }
+  })
 
 /** Another process on the same file is refused, and says why. */
 const intrude = async (file: string, outside: string): Promise<ReadonlyArray<string>> => {
@@ -151,13 +169,12 @@ const intrude = async (file: string, outside: string): Promise<ReadonlyArray<str
 }
 
 /** A report as a line. */
-export const line = (report: Report, seconds: number): string =>
+export const line = (report: Report): string =>
   [
     `${report.completed} completed, ${report.failed} failed, ${report.cancelled} cancelled`,
     `${report.kills} × SIGKILL, ${report.stops} × SIGTERM`,
     `${report.repeated} steps acted more than once`,
     `${report.survived} questions answered in a later life`,
     `slowest start ${Math.round(report.slowest)} ms`,
-    `longest stop ${Math.round(report.longest)} ms`,
-    `${seconds.toFixed(1)} s`
+    `longest stop ${Math.round(report.longest)} ms`
   ].join("; ")

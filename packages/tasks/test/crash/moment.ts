@@ -11,9 +11,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { SqlClient } from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
-import { DatabaseSync } from "node:sqlite"
 import { parseArgs } from "node:util"
 import { commits, dieAt } from "./commits.ts"
+import { passAMinute } from "./later.ts"
 import { asks, cancelled, kindOf, orders, tables } from "./orders.ts"
 import { inFile } from "./outside.ts"
 
@@ -34,13 +34,7 @@ const order = Number(values.order)
 const kind = kindOf(order)
 const owner = `customer ${order}`
 
-if (values.later) {
-  const database = new DatabaseSync(file)
-  if (database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'skein_tasks'").get() !== undefined) {
-    database.exec("UPDATE skein_tasks SET updated_at = updated_at - 60000")
-  }
-  database.close()
-}
+if (values.later) passAMinute(file)
 if (values.side === "before" || values.side === "after") {
   const commit = /^\d+$/.test(values.commit) ? Number(values.commit) : new RegExp(values.commit, "s")
   dieAt({ side: values.side, commit })

@@ -55,14 +55,15 @@ export const survive = async ({ commit, order, side }: Moment): Promise<Survival
 const problems = (file: string, outside: string, about: string): ReadonlyArray<string> =>
   check(read(file), calls(outside), [], []).problems.map((problem) => `${about}: ${problem}`)
 
-/** Dies at every commit of an order, two at a time. */
+/** Dies at every commit of an order from that one on, two at a time. */
 export const everywhere = async (
   order: number,
-  side: Moment["side"]
+  side: Moment["side"],
+  first = 1
 ): Promise<{ readonly deaths: number; readonly problems: ReadonlyArray<string> }> => {
   const found: Array<string> = []
   let deaths = 0
-  let commit = 0
+  let commit = first - 1
   let over = false
   const next = async (): Promise<void> => {
     while (!over) {

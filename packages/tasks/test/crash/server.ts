@@ -11,6 +11,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { SqlClient } from "effect/sql/SqlClient"
 import { parseArgs } from "node:util"
+import { passAMinute } from "./later.ts"
 import { orders, tables } from "./orders.ts"
 import { inFile } from "./outside.ts"
 
@@ -19,9 +20,13 @@ const { values } = parseArgs({
     file: { type: "string", default: ":memory:" },
     outside: { type: "string", default: "/dev/null" },
     port: { type: "string", default: "0" },
-    pace: { type: "string", default: "100" }
+    pace: { type: "string", default: "100" },
+    // A minute has passed since it last ran.
+    later: { type: "boolean", default: false }
   }
 })
+
+if (values.later) passAMinute(values.file)
 
 /**
  * What its parent does not know of: tasks that are not over, whose client may never have heard of them, and those that were cancelled
@@ -43,7 +48,7 @@ const server = McpServer.layer(
   Layer.unwrap(Effect.as(Effect.orDie(tables), orders({ outside: inFile(values.outside), pace: Number(values.pace) }))),
   census,
   Tasks.layer()
-).pipe(Layer.provide(SqliteTasks.layer({ filename: values.file, sweepInterval: "2 seconds" })))
+).pipe(Layer.provide(SqliteTasks.layer({ filename: values.file, sweepInterval: "500 millis" })))
 
 // It does not outlive its parent.
 process.on("disconnect", () => process.exit(1))

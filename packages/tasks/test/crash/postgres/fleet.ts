@@ -4,6 +4,7 @@
 import { type Postgres, startPostgres } from "../../../../sql/test/postgres.ts"
 import * as PgClient from "@skein/sql/PgClient"
 import * as Effect from "effect/Effect"
+import { setTimeout as sleep } from "node:timers/promises"
 import { Client } from "pg"
 import { Child } from "../child.ts"
 import { tables } from "../orders.ts"
@@ -47,6 +48,8 @@ export class Fleet {
     const url = await postgres.createDatabase()
     await Effect.runPromise(Effect.provide(tables, PgClient.layer({ url })))
     const fleet = new Fleet(postgres, url, await Outside.open(), options)
+    // Who wrote it.
+    await fleet.query("ALTER TABLE ledger ADD COLUMN worker TEXT DEFAULT current_setting('application_name')")
     await Promise.all([fleet.openDoor(), ...Array.from({ length: options.workers }, () => fleet.join())])
     return fleet
   }
@@ -109,6 +112,28 @@ export class Fleet {
     } finally {
       await client.end().catch(() => {})
     }
+  }
+
+  /** Lets nobody write to a table, until it is called what this gives. */
+  async lock(table: string): Promise<() => Promise<void>> {
+    const client = new Client({ connectionString: this.url })
+    await client.connect()
+    await client.query(`BEGIN; LOCK TABLE ${table} IN SHARE MODE`)
+    return () => client.end()
+  }
+
+  /** Waits until a statement of a process waits for a lock. */
+  async stuck(pid: number | undefined, statement: RegExp): Promise<void> {
+    const end = performance.now() + 30_000
+    while (performance.now() < end) {
+      const stuck = await this.query<{ query: string }>(
+        "SELECT query FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'",
+        [`skein ${pid}`]
+      )
+      if (stuck.some(({ query }) => statement.test(query))) return
+      await sleep(20)
+    }
+    throw new Error(`No statement of ${pid} waits that is like ${statement}`)
   }
 
   /** Notes a problem where something is not as it should be. */

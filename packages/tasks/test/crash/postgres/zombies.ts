@@ -43,3 +43,34 @@ export const zombie = async (fleet: Fleet, where: Where, first: "zombie" | "heir
   await caller.close()
   return took
 }
+
+/**
+ * One that is stopped in the middle of its commit, with the rows locked that others have to read. `wakes`: it goes on before the
+ * database ends its transaction, and nobody has taken the step over.
+ */
+export const frozen = async (fleet: Fleet, wakes: boolean): Promise<number> => {
+  const { outside } = fleet
+  const what = `stopped in its commit${wakes ? ", and woken up" : ""}`
+  const caller = await Caller.open(fleet.door)
+  const task = await caller.start("held", { gates: ["inside"] })
+  const gate = `${task.id} inside`
+  const old = await outside.until(() => outside.at(gate)[0], what)
+  const unlock = await fleet.lock("cluster_replies")
+  outside.open(gate)
+  await fleet.stuck(old, /^INSERT INTO "cluster_replies"/)
+  process.kill(old, "SIGSTOP")
+  const begun = performance.now()
+  await unlock()
+  if (wakes) await sleep(200)
+  else {
+    await outside.until(() => outside.at(gate).find((pid) => pid !== old), `${what}: an heir`)
+    outside.open(gate)
+    fleet.same(`${what}: its end before it wakes`, await endOf(task), "Let go")
+  }
+  const took = performance.now() - begun
+  process.kill(old, "SIGCONT")
+  fleet.same(`${what}: its end`, await endOf(task), "Let go")
+  fleet.same(`${what}: its traces`, await fleet.traces(task.id), whole)
+  await caller.close()
+  return took
+}
