@@ -70,6 +70,7 @@ export interface State {
   readonly owner: Owner
   /** `completed`: there is a result, be it one with `isError`. `failed`: there is a JSON-RPC error. */
   readonly status: TaskStatus
+  /** Where it stands; of one that has failed, with a result or an error, what went wrong. */
   readonly message: string | undefined
   readonly progress: Progress | undefined
   /** Milliseconds of Unix time. */
@@ -82,6 +83,8 @@ export interface State {
   readonly caller: KeptCaller
   /** Those that are open, while the status is `input_required`. */
   readonly questions: ReadonlyArray<Question>
+  /** Whether it is `completed` with a result that has `isError`. */
+  readonly isError: boolean
   /** Once it is `completed` or `failed`. */
   readonly outcome: Outcome | undefined
 }

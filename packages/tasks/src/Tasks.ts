@@ -17,7 +17,7 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as calls from "./internal/face/calls.ts"
 import * as extension from "./internal/face/extension.ts"
-import { Face } from "./internal/face/face.ts"
+import { Face, faceOf } from "./internal/face/face.ts"
 import { Legacy } from "./internal/face/legacy.ts"
 import { listen } from "./internal/face/listen.ts"
 import { type Bounds, settings, type Terms } from "./internal/face/terms.ts"
@@ -53,10 +53,19 @@ export interface Options extends Terms {
   readonly immediateResponse?: (state: State) => string | undefined
 }
 
-/** Offers tasks, in both shapes, and runs them in this process, if its engine works. */
+/**
+ * Offers tasks, in both shapes, and runs them in this process, if its engine works. Once in a server: a second one there is a defect
+ * when the server is built. What differs from tool to tool is for `Task.terms`.
+ */
 export const layer = (options: Options = {}): Layer.Layer<never, never, Catalog | TaskEngine> =>
   Extension.effect(Effect.gen(function*() {
-    const face = new Face(yield* TaskEngine, yield* Catalog, settings(options))
+    const catalog = yield* Catalog
+    if (faceOf(catalog) !== undefined) {
+      return yield* Effect.die(
+        new Error("`Tasks.layer` is twice among the definitions of one server: leave one of them")
+      )
+    }
+    const face = new Face(yield* TaskEngine, catalog, settings(options))
     const legacy = new Legacy(face)
     return {
       name: "tasks",

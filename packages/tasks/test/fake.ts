@@ -3,6 +3,7 @@
  * `TaskEngine`'s contract that a client can see. A durable body runs once here; a plain one that asks too.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { diagnosis, isError } from "../src/internal/diagnosis.ts"
 import { TaskExchange } from "../src/internal/exchange.ts"
 import type { Handlers } from "@skein/tasks/TaskEngine"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
@@ -124,6 +125,8 @@ const make = Effect.gen(function*() {
       Exit.isSuccess(exit)
         ? changing(row, () => ({
           status: exit.value._tag === "Result" ? "completed" : "failed",
+          message: diagnosis(exit.value) ?? row.state.message,
+          isError: isError(exit.value),
           outcome: exit.value,
           questions: []
         }))
@@ -157,6 +160,7 @@ const make = Effect.gen(function*() {
           updatedAt: now,
           version: 0,
           questions: [],
+          isError: false,
           outcome: undefined
         }
         const row: Row = {

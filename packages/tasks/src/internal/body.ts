@@ -17,6 +17,7 @@ import { WorkflowInstance } from "effect/workflow/WorkflowEngine"
 import type { Undoing } from "../CurrentTask.ts"
 import type { Outcome } from "../TaskState.ts"
 import { currentOf, exchangeOf } from "./current.ts"
+import { isError } from "./diagnosis.ts"
 import { type Host, patiently } from "./host.ts"
 import { Run, type Within } from "./run.ts"
 import { clockOf } from "./sleeping.ts"
@@ -57,6 +58,7 @@ const attempt = (
     while (true) {
       const found = host.workers.find(work.tool) ?? (yield* handlerOf(host, work, executionId, instance, cancelled))
       if (cancelled && !found.handler.durable) return host.settle(work.id)
+      if (host.workers.waiting.delete(executionId) || work.waits) yield* patiently(host.store.waits(work.id, false))
       const { handler: { durable }, owner } = found
       const run = new Run({ host, work, executionId, instance, context, scope, owner, durable })
       host.workers.tenants.add(run)
@@ -89,14 +91,11 @@ const handlerOf = (
         )
       )
       const found = host.workers.find(work.tool)
-      if (found !== undefined) {
-        if (waiting.delete(executionId)) yield* patiently(host.store.say(work.id, "A worker has taken it up"))
-        return found
-      }
+      if (found !== undefined) return found
       if (changed) continue
       const looks = waiting.get(executionId) ?? 0
       waiting.set(executionId, looks + 1)
-      if (looks === 0) yield* patiently(host.store.say(work.id, `Waits for a worker that has ${work.tool}`))
+      if (looks === 0) yield* patiently(host.store.waits(work.id, true))
       const now = yield* Clock.currentTimeMillis
       const pause = Math.min(patience.longest, patience.first * 2 ** looks)
       const clock = clockOf({ host, instance, executionId }, `handler/${now}`, pause)
@@ -196,12 +195,9 @@ const undo = (run: Run, why: Undoing): Effect.Effect<void> =>
           : Effect.logError(`Task ${run.work.tool}: a compensation has failed`, cause)), { discard: true })
   })
 
-const failed = (outcome: Outcome): boolean => outcome._tag === "Error" || outcome.result["isError"] === true
+const failed = (outcome: Outcome): boolean => outcome._tag === "Error" || isError(outcome)
 
-const endOf = (outcome: Outcome): End =>
-  outcome._tag === "Result"
-    ? { status: "completed", outcome }
-    : { status: "failed", outcome, message: outcome.error.message }
+const endOf = (outcome: Outcome): End => ({ status: outcome._tag === "Result" ? "completed" : "failed", outcome })
 
 /** What is wrong with a handler is said to nobody but the log. */
 const defect = (run: Run, cause: Cause.Cause<never>): Effect.Effect<Outcome> =>

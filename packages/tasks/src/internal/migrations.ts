@@ -21,6 +21,8 @@ const first: Step = (pg) => {
       owner TEXT NOT NULL,
       status TEXT NOT NULL,
       settled SMALLINT NOT NULL DEFAULT 0,
+      waits SMALLINT NOT NULL DEFAULT 0,
+      is_error SMALLINT NOT NULL DEFAULT 0,
       version INTEGER NOT NULL DEFAULT 1,
       said INTEGER NOT NULL DEFAULT 0,
       open_questions INTEGER NOT NULL DEFAULT 0,

@@ -41,7 +41,7 @@ export const make = (
     const changes = yield* Changes.make(database, options.signals)
     const table = { database, changes, vault }
     const { finish, insert, remove } = lives.make(table)
-    const { list, progress, say, state, work } = telling.make(table)
+    const { list, progress, say, state, waits, work } = telling.make(table)
     const { answer, ask, withdraw } = questions.make(table)
     const { expired, nextExpiry, settle, unsettled } = sweeps.make(table)
     return TaskStore.of({
@@ -54,6 +54,7 @@ export const make = (
       work: (id) => isId(id) ? work(id) : Effect.undefined,
       finish: (id, end) => isId(id) ? finish(id, end) : Effect.succeed(false),
       say: (id, message, number) => isId(id) ? say(id, message, number) : Effect.void,
+      waits: (id, whether) => isId(id) ? waits(id, whether) : Effect.void,
       progress: (id, told) => isId(id) ? progress(id, told) : Effect.void,
       ask: (id, question) => isId(id) ? ask(id, question) : Effect.undefined,
       withdraw: (id, key) => isId(id) ? withdraw(id, key) : Effect.void,

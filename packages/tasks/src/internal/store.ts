@@ -22,6 +22,8 @@ export interface Work {
   readonly status: TaskStatus
   /** The number of the last status message that was said outside of a step. */
   readonly said: number
+  /** Whether it says that it waits for a worker. */
+  readonly waits: boolean
 }
 
 /** How a task ends. */
@@ -59,10 +61,15 @@ export class TaskStore extends Context.Service<TaskStore, {
     after: Position | undefined,
     limit: number
   ) => Effect.Effect<ReadonlyArray<State>, TaskError>
-  /** Ends a task, unless it is over: then `false`. Its open questions are gone; without a message the last one stays. */
+  /**
+   * Ends a task, unless it is over: then `false`. Its open questions are gone. Without a message what went wrong is said, and where
+   * nothing did the last message stays.
+   */
   readonly finish: (id: string, end: End) => Effect.Effect<boolean, TaskError>
   /** Says where a task stands. With a number, which grows from message to message: only if it is beyond the last one. */
   readonly say: (id: string, message: string, number?: number) => Effect.Effect<void, TaskError>
+  /** Whether a task waits for a worker that has its tool: it says so in place of its message meanwhile. */
+  readonly waits: (id: string, waits: boolean) => Effect.Effect<void, TaskError>
   /** Reports progress that is greater than the last one. */
   readonly progress: (id: string, progress: Progress) => Effect.Effect<void, TaskError>
   /**

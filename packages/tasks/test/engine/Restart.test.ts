@@ -188,16 +188,20 @@ it.effect("a task whose tool nobody has waits, says so, and runs when somebody h
     )
     yield* TestClock.adjust("1 day")
     yield* process(other, settled)
-    const found = yield* process(
+    const rare = { rare: durable(() => Effect.as(Step.sleep("nap", "1 hour"), "found")) }
+    // As soon as somebody runs it, be it another process than the one that said so, it does not wait any more.
+    const taken = yield* process(
       other,
       Effect.gen(function*() {
         yield* settled
-        yield* work({ rare: plain(() => Effect.succeed("found")) })
+        yield* work(rare)
         yield* settled
         return yield* get(id)
       })
     )
-    expect(textOf(found)).toBe("found")
+    expect(taken).toMatchObject({ status: "working", message: undefined })
+    yield* TestClock.adjust("1 hour")
+    expect(textOf(yield* process(rare, ended(id)))).toBe("found")
   }))
 
 it.effect("a second process that wants the file is refused", () =>

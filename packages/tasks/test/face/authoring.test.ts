@@ -10,12 +10,14 @@ import * as Step from "@skein/tasks/Step"
 import * as Task from "@skein/tasks/Task"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
 import * as Tasks from "@skein/tasks/Tasks"
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as fake from "../fake.ts"
 import * as kit from "./kit.ts"
+import * as tools from "./tools.ts"
 
 class Oven extends Context.Service<Oven, { readonly heat: number }>()("test/Oven") {}
 
@@ -119,6 +121,19 @@ describe("a task is written as a tool is", () => {
       }))
       expect(yield* text("t")).toBe("a tool")
       expect((yield* client.error("tools/call", { name: "u" })).code).toBe(-32602)
+    }))
+
+  it.effect("`Tasks.layer` stands once among the definitions of a server: a second one is a defect when it is built", () =>
+    Effect.gen(function*() {
+      const cause = yield* Effect.flip(Effect.sandbox(Effect.scoped(kit.server([tools.quick, Tasks.layer()]))))
+      expect(String(Cause.squash(cause))).toContain("`Tasks.layer` is twice among the definitions of one server")
+      // Two servers of one process may share an engine.
+      const engine = Layer.succeedContext(yield* Layer.build(fake.layer))
+      const one = yield* kit.server([tools.quick], {}, engine)
+      const two = yield* kit.server([tools.must], {}, engine)
+      const client = yield* one.connect()
+      expect((yield* kit.begin(client, "quick", { n: 1 })).resultType).toBe("task")
+      expect((yield* kit.begin(yield* two.connect(), "must")).resultType).toBe("task")
     }))
 
   it.effect("the same definitions without a door are a worker: what a server submits is run there", () =>

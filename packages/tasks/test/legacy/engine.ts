@@ -6,6 +6,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { CurrentTask } from "@skein/tasks/CurrentTask"
 import { type Handlers, TaskEngine } from "@skein/tasks/TaskEngine"
 import { TaskError } from "@skein/tasks/TaskError"
+import { diagnosis, isError } from "../../src/internal/diagnosis.ts"
 import { isFinal, type NewTask, type Outcome, type Question, type State } from "@skein/tasks/TaskState"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -80,9 +81,10 @@ export class Fake {
     return true
   }
 
-  end(id: string, outcome: Outcome, message?: string): boolean {
+  end(id: string, outcome: Outcome, message = diagnosis(outcome)): boolean {
     return this.change(id, {
       status: outcome._tag === "Result" ? "completed" : "failed",
+      isError: isError(outcome),
       outcome,
       ...(message === undefined ? undefined : { message })
     })
@@ -126,6 +128,7 @@ export class Fake {
         updatedAt: this.now,
         version: 1,
         questions: [],
+        isError: false,
         outcome: undefined
       }
       const kept: Kept = { state, task, listeners: new Set(), answers: new Map(), fiber: undefined }

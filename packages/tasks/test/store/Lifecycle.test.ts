@@ -15,7 +15,7 @@ each(all, (backend) => {
       const { args, caller, owner, pool, tool } = task()
       expect(yield* opened.store.work(state.id)).toEqual({
         ...{ id: state.id, args, caller, owner, pool, tool },
-        ...{ status: "working", said: 0 }
+        ...{ status: "working", said: 0, waits: false }
       })
       expect(state.caller).toEqual(caller)
       expect((yield* insert(opened)).id).not.toBe(state.id)

@@ -77,7 +77,7 @@ export class Legacy implements Pick<Extension, "capabilities" | "methods"> {
   #created(state: State): CreateTaskResult {
     const said = this.#face.settings.immediateResponse?.(state)
     return {
-      task: taskOf({ ...state, status: "working", questions: [], outcome: undefined }),
+      task: taskOf({ ...state, status: "working", isError: false, questions: [], outcome: undefined }),
       _meta: { ...related(state.id), ...(said === undefined ? undefined : { [immediate]: said }) }
     }
   }

@@ -8,7 +8,7 @@ import * as Method from "@skein/protocol/Method"
 import type { Task } from "@skein/protocol/Task"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import type { Outcome, Position, State } from "../../TaskState.ts"
+import type { Position, State } from "../../TaskState.ts"
 import * as wire from "./wire.ts"
 
 /** The one revision that has these tasks. */
@@ -23,25 +23,13 @@ export const withRelated = (object: JsonObject | undefined, taskId: string): Jso
   return { ...object, _meta: { ...(isObject(meta) ? meta : undefined), ...related(taskId) } }
 }
 
-// A line, not a page: the whole of it is in the result.
-const maxDiagnosis = 500
-
-/** What went wrong, in one line. */
-const diagnosis = (outcome: Outcome | undefined): string | undefined => {
-  if (outcome?._tag !== "Result") return outcome?.error.message
-  const { content } = outcome.result
-  const text: unknown = Array.isArray(content) && isObject(content[0]) ? content[0]["text"] : undefined
-  return typeof text === "string" ? text.slice(0, maxDiagnosis) : undefined
-}
-
 /**
- * A task as `tasks/get`, `tasks/list`, `tasks/cancel` and its notifications show it. "The `tasks/get` response SHOULD include a
- * `statusMessage` field with diagnostic information about the failure": what was said before it failed would be none.
+ * A task as `tasks/get`, `tasks/list`, `tasks/cancel` and its notifications show it, where a tool's own failure makes it fail: "for
+ * `tools/call` specifically, this includes cases where the tool call result has `isError` set to true".
  */
 export const taskOf = (state: State): Task => {
-  const task = wire.legacyTask(state)
-  const statusMessage = task.status === "failed" ? diagnosis(state.outcome) : undefined
-  return statusMessage === undefined ? task : { ...task, statusMessage }
+  const task = wire.task(state)
+  return state.isError ? { ...task, status: "failed" } : task
 }
 
 /** The params of `notifications/tasks/status`, which "SHOULD NOT include the related-task metadata". */

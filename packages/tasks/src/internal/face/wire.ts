@@ -16,9 +16,8 @@ import * as Result from "effect/Result"
 import type { Question, State } from "../../TaskState.ts"
 
 /** Clients of the extension hear of progress only so. */
-const messageOf = ({ message, outcome, progress, status }: State): string | undefined => {
+const messageOf = ({ message, progress, status }: State): string | undefined => {
   if (message !== undefined) return message
-  if (outcome?._tag === "Error") return outcome.error.message
   if (status !== "working" || progress === undefined) return undefined
   return progress.message ?? `${progress.progress}${progress.total === undefined ? "" : ` of ${progress.total}`}`
 }
@@ -35,16 +34,6 @@ export const task = (state: State): Wire.Task => {
     ttlMs: state.ttl,
     pollIntervalMs: state.pollInterval
   }
-}
-
-/**
- * The same for 2025-11-25, where a tool's own failure makes the task fail: "for `tools/call` specifically, this includes cases
- * where the tool call result has `isError` set to true".
- */
-export const legacyTask = (state: State): Wire.Task => {
-  const { outcome, status } = state
-  const failed = status === "completed" && outcome?._tag === "Result" && outcome.result["isError"] === true
-  return failed ? { ...task(state), status: "failed" } : task(state)
 }
 
 /** In place of the result, since 2026-07-28. */

@@ -5,11 +5,12 @@ import * as Base64Url from "effect/encoding/Base64Url"
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
 import type { NewTask, State } from "../../TaskState.ts"
+import { diagnosis, isError } from "../diagnosis.ts"
 import type { End } from "../store.ts"
 import { longest, millis, now, type Table } from "./context.ts"
 import * as counters from "./counters.ts"
 import { never, type Row } from "./database.ts"
-import { about, live, ownerToRow } from "./rows.ts"
+import { about, isLive, live, ownerToRow } from "./rows.ts"
 import { escape, json, unfit } from "./stored.ts"
 
 /** 192 bits, as 32 characters. */
@@ -32,11 +33,11 @@ const newState = (id: string, { caller, owner, pollInterval, pool, tool, ttl }: 
   version: 1,
   caller,
   questions: [],
+  isError: false,
   outcome: undefined
 })
 
 const countsOf = (row: Row): counters.Counts => ({ tool: row["tool"] as string, owner: row["owner"] as string })
-const isLive = ({ status }: Row): boolean => status === "working" || status === "input_required"
 
 /** See `TaskStore`. */
 export const make = ({ changes, database, vault }: Table) => {
@@ -49,8 +50,8 @@ export const make = ({ changes, database, vault }: Table) => {
      WHERE NOT ${counters.full} RETURNING id`
   )
   const finishes = changes.prepare(
-    `UPDATE skein_tasks SET status = ?, outcome = ?, message = COALESCE(?, message), version = version + 1,
-       updated_at = ${database.latest}(updated_at, ?)
+    `UPDATE skein_tasks SET status = ?, outcome = ?, is_error = ?, message = COALESCE(?, message),
+       version = version + 1, updated_at = ${database.latest}(updated_at, ?)
      WHERE id = ? AND ${live} RETURNING id, tool, owner`,
     `, counted AS (${counters.ended})`
   )
@@ -100,11 +101,11 @@ export const make = ({ changes, database, vault }: Table) => {
     const outcome = end.status === "cancelled"
       ? Effect.succeed(null)
       : Effect.flatMap(json(end.outcome), (text) => vault.seal(text, about.outcome(id)))
-    const message = end.message === undefined
-      ? Effect.succeed(null)
-      : vault.seal(escape(end.message), about.message(id))
+    const said = end.message ?? (end.status === "cancelled" ? undefined : diagnosis(end.outcome))
+    const message = said === undefined ? Effect.succeed(null) : vault.seal(escape(said), about.message(id))
+    const failed = Number(end.status !== "cancelled" && isError(end.outcome))
     return Effect.flatMap(Effect.all([now, outcome, message]), ([time, outcome, message]) => {
-      const changed = finishes(end.status, outcome, message, time, id)
+      const changed = finishes(end.status, outcome, failed, message, time, id)
       // PostgreSQL has counted in the same statement.
       return database.pg ? Effect.map(changed, (row) => row !== undefined) : database.transaction(
         Effect.flatMap(

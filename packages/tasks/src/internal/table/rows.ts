@@ -13,7 +13,7 @@ import { escape, unescape, unfit, type Vault } from "./stored.ts"
 
 /** What a listing reads. */
 export const listed = `id, tool, pool, owner, status, version, created_at, updated_at, ttl, poll_interval,
-  progress, progress_total, progress_message, message, caller`
+  progress, progress_total, progress_message, message, waits, is_error, caller`
 
 /** What a state is made of: in one statement, so that all of it is of one moment. */
 export const whole = (pg: boolean): string => {
@@ -27,6 +27,9 @@ export const whole = (pg: boolean): string => {
 
 /** What a task that no final status has is, as a condition. */
 export const live = "status IN ('working', 'input_required')"
+
+/** The same of a row. */
+export const isLive = ({ status }: Row): boolean => status === "working" || status === "input_required"
 
 /** `""` for nobody; everybody else has a `=` before. */
 export const ownerToRow = (owner: Owner): string => owner === null ? "" : `=${escape(owner)}`
@@ -118,7 +121,11 @@ const stateWith = (questions: ReadonlyArray<Question>) => (row: Row): State => {
     pool: unescape(text(row, "pool")),
     owner: ownerOf(text(row, "owner")),
     status: text(row, "status") as TaskStatus,
-    message: message === undefined ? undefined : unescape(message),
+    message: number(row, "waits") === 1 && isLive(row)
+      ? `Waits for a worker that has ${unescape(text(row, "tool"))}`
+      : message === undefined
+      ? undefined
+      : unescape(message),
     progress: progressOf(row),
     createdAt: number(row, "created_at"),
     updatedAt: number(row, "updated_at"),
@@ -127,6 +134,7 @@ const stateWith = (questions: ReadonlyArray<Question>) => (row: Row): State => {
     version: number(row, "version"),
     caller: callerOf(text(row, "caller")),
     questions,
+    isError: number(row, "is_error") === 1,
     outcome: outcome === undefined ? undefined : JSON.parse(outcome) as Outcome
   }
 }
@@ -139,7 +147,7 @@ export const toState = (row: Row, vault: Vault): Effect.Effect<State, TaskError>
       : Effect.flatMap(questionsOf(row, vault), (questions) => read(row, stateWith(questions))))
 
 /** The columns of `toWork`. */
-export const workColumns = "id, tool, pool, owner, status, said, caller, args"
+export const workColumns = "id, tool, pool, owner, status, said, waits, caller, args"
 
 /** What a worker needs. */
 export const toWork = (row: Row, vault: Vault): Effect.Effect<Work, TaskError> =>
@@ -152,7 +160,8 @@ export const toWork = (row: Row, vault: Vault): Effect.Effect<Work, TaskError> =
       args: JSON.parse(args) as JsonObject,
       caller: callerOf(text(row, "caller")),
       status: text(row, "status") as TaskStatus,
-      said: number(row, "said")
+      said: number(row, "said"),
+      waits: number(row, "waits") === 1
     })))
 
 /** The columns of `toSwept`. */

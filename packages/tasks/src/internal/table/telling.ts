@@ -42,6 +42,10 @@ export const make = ({ changes, database, vault }: Table) => {
     `UPDATE skein_tasks SET message = ?, said = ?, version = version + 1, updated_at = ${latest}(updated_at, ?)
      WHERE id = ? AND ${live} AND said < ? RETURNING id`
   )
+  const waitings = changes.prepare(
+    `UPDATE skein_tasks SET waits = ?, version = version + 1, updated_at = ${latest}(updated_at, ?)
+     WHERE id = ? AND ${live} AND waits <> ? RETURNING id`
+  )
   const progresses = changes.prepare(
     `UPDATE skein_tasks SET progress = ?, progress_total = ?, progress_message = ?, version = version + 1,
        updated_at = ${latest}(updated_at, ?)
@@ -78,6 +82,9 @@ export const make = ({ changes, database, vault }: Table) => {
         number === undefined ? says(text, time, id) : saysNumber(text, number, time, id, number))
     )
 
+  const waits = (id: string, waits: boolean): Effect.Effect<void, TaskError> =>
+    Effect.asVoid(Effect.flatMap(now, (time) => waitings(Number(waits), time, id, Number(waits))))
+
   const progress = (id: string, { message, progress, total }: Progress): Effect.Effect<void, TaskError> => {
     // Numbers that JSON cannot say are said to nobody.
     if (!Number.isFinite(progress)) return Effect.void
@@ -88,5 +95,5 @@ export const make = ({ changes, database, vault }: Table) => {
     )
   }
 
-  return { state, work, list, say, progress }
+  return { state, work, list, say, waits, progress }
 }
