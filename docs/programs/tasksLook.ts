@@ -27,12 +27,18 @@ export const answer = (id: string, sure: boolean) =>
 // #endregion
 
 // #region counts
-/** How many tasks of which tool stand where, and since when the oldest of them has not moved (milliseconds of Unix time). */
-export const counts = Effect.flatMap(
-  SqlClient.SqlClient,
-  (sql) =>
-    sql<{ readonly tool: string; readonly status: string; readonly count: number; readonly since: number }>`
-    SELECT tool, status, COUNT(*) AS count, MIN(updated_at) AS since
-    FROM skein_tasks GROUP BY tool, status ORDER BY tool, status`
-)
+interface Count {
+  readonly tool: string
+  readonly status: string
+  readonly count: number
+  /** Of these: those that wait for a worker that has their tool. */
+  readonly waiting: number
+  /** When the one changed that has not changed for the longest time: milliseconds of Unix time. */
+  readonly since: number
+}
+
+export const counts = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  sql<Count>`
+    SELECT tool, status, COUNT(*) AS count, SUM(waits) AS waiting, MIN(updated_at) AS since
+    FROM skein_tasks GROUP BY tool, status ORDER BY tool, status`)
 // #endregion

@@ -250,7 +250,9 @@ describe("programs/tasksLook.ts", () => {
       yield* pass(2)
       expect(yield* here(Look.still("ada"))).toMatchObject([{ id: task.id, message: "The dough rests" }])
       expect(yield* here(Look.still(null))).toEqual([])
-      expect(yield* here(Look.counts)).toEqual([{ tool: "bake", status: "working", count: 1, since: 0 }])
+      expect(yield* here(Look.counts)).toEqual([
+        { tool: "bake", status: "working", count: 1, waiting: 0, since: 0 }
+      ])
       expect(yield* here(Look.answer(task.id, true))).toBe(false)
       expect(yield* here(Look.end(task.id))).toBe(true)
       expect(yield* here(Look.counts)).toMatchObject([{ tool: "bake", status: "cancelled", count: 1 }])
