@@ -168,8 +168,8 @@ export interface Settings {
    */
   readonly maxTaskQuestions?: number | undefined
   /**
-   * How many tasks are subscribed to at the same time, in the request era: 16 by default. Each takes a stream over HTTP; the others
-   * are looked at every poll interval. 0 for none.
+   * How many tasks are subscribed to at the same time, in the request era: 100 by default, all by one `subscriptions/listen`. The
+   * others are looked at every poll interval. 0 for none.
    */
   readonly maxSubscriptions?: number | undefined
   /** How long a call that is interrupted waits until the server has heard that its task is cancelled: 5 seconds by default. */

@@ -42,8 +42,8 @@ export interface Desk {
   readonly tasks: Tasks
   /** Sees a call through to its result that was answered with a task. */
   readonly finishTask: Tasked<CallToolResult>
-  /** What the server tells of a task, in the request era. */
-  readonly watchTask: (taskId: string) => Stream.Stream<Change, ClientError>
+  /** What the server tells of tasks, in the request era. */
+  readonly watchTasks: (taskIds: ReadonlyArray<string>) => Stream.Stream<Change, ClientError>
   readonly cache: Cached
   /** Lists all tools once more, past the cache. */
   readonly relist: Relist

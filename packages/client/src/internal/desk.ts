@@ -127,8 +127,8 @@ export class ClientDesk implements Desk, Shared, Settings, Lister {
     return finish(this, created)
   }
 
-  watchTask(taskId: string): Stream.Stream<Change, ClientError> {
-    return this.changes.on(this, { taskIds: [taskId] })
+  watchTasks(taskIds: ReadonlyArray<string>): Stream.Stream<Change, ClientError> {
+    return this.changes.on(this, { taskIds })
   }
 
   /** What is made for a call, and outlives it, lives in it. */

@@ -325,22 +325,6 @@ describe("2026-07-28 · subscriptions", () => {
       assert.deepStrictEqual((yield* call.value).content, [{ type: "text", text: "meanwhile" }])
     }))
 
-  it.effect("no more than maxSubscriptions tasks are subscribed to; the others are looked at", () =>
-    Effect.gen(function*() {
-      const { client, server } = yield* open(shape, { tasks: { maxSubscriptions: 2 } })
-      const calls = [
-        yield* run(client.callTool("t")),
-        yield* run(client.callTool("t")),
-        yield* run(client.callTool("t"))
-      ]
-      assert.strictEqual(server.count("subscriptions/listen"), 2)
-      yield* calls[0]!.stop
-      server.task.status = "working"
-      const next = yield* run(client.callTool("t"))
-      assert.strictEqual(server.count("subscriptions/listen"), 3)
-      for (const { stop } of [...calls.slice(1), next]) yield* stop
-    }))
-
   it.effect("the subscription ends with the wait", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)

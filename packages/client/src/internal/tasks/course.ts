@@ -7,11 +7,10 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
-import type { Change } from "../../Changes.ts"
 import type { ClientError } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
 import { gone, late, mayPass } from "./failures.ts"
+import { type Listener, Listening } from "./listening.ts"
 import { type Asked, Questions } from "./questions.ts"
 import * as Requests from "./requests.ts"
 import { backstopOf, delayOf, intervalOf } from "./settings.ts"
@@ -19,17 +18,17 @@ import { Signal } from "./signal.ts"
 import { ageOf, isFinal, isSame, isStale, readNotice, type Told } from "./states.ts"
 import type { End, Followed } from "./terms.ts"
 
-/** Where the subscription to a task stands: in force, asked for or refused; or it has kept a change to itself, and is not trusted. */
-type Listening = "in force" | "none" | "mistrusted"
+/** Whether its changes are told: they are, they are not; or one was kept from this side, and what is told is not trusted. */
+type Telling = "in force" | "none" | "mistrusted"
 
 /** See the module's text. */
-export class Course {
+export class Course implements Listener {
   readonly #task: Followed
   readonly #signal = new Signal()
   // What was asked is remembered from one course to the next.
   readonly #asked = new Map<string, Asked>()
   readonly #born: number
-  #listening: Listening = "none"
+  #telling: Telling = "none"
   // Whether it was looked at since it was subscribed to: what has changed before nobody had to tell.
   #caughtUp = false
   #failures = 0
@@ -46,6 +45,10 @@ export class Course {
   constructor(task: Followed) {
     this.#task = task
     this.#born = this.#now - ageOf(task.told)
+  }
+
+  get id(): string {
+    return this.#task.id
   }
 
   /** Follows the task to its end. It may be run again when it was interrupted. */
@@ -71,7 +74,7 @@ export class Course {
   #follow(scope: Scope.Scope): Effect.Effect<End, ClientError> {
     const follow = Effect.gen({ self: this }, function*() {
       const { reports } = this.#terms
-      this.#listening = "none"
+      this.#telling = "none"
       this.#blocked = undefined
       this.#payload = undefined
       this.#failures = 0
@@ -87,7 +90,7 @@ export class Course {
       )
       if (reports !== undefined) reports.heard = () => this.#task.reported()
       const questions = this.#questions(scope)
-      if (!isFinal(this.#task.told)) yield* Effect.forkIn(this.#listen, scope, { startImmediately: true })
+      if (!isFinal(this.#task.told)) yield* this.#listen
       while (true) {
         if (this.#problem !== undefined) return yield* this.#problem
         if (this.#arrived !== undefined) return this.#arrived
@@ -136,7 +139,7 @@ export class Course {
       this.#unsure = false
       const { status } = this.#task.told
       // Had the server told of it, it would be known already.
-      if (this.#listening === "in force" && told.status !== status && this.#caughtUp) this.#listening = "mistrusted"
+      if (this.#telling === "in force" && told.status !== status && this.#caughtUp) this.#telling = "mistrusted"
       this.#caughtUp = true
       if (isStale(this.#task.told, told)) this.#schedule(this.#task.told)
       else {
@@ -180,7 +183,7 @@ export class Course {
 
   #schedule(told: Told): void {
     const interval = this.#interval(told)
-    const wait = this.#listening === "in force" ? backstopOf(this.#settings, interval) : interval
+    const wait = this.#telling === "in force" ? backstopOf(this.#settings, interval) : interval
     const past = told.ttlMs === null ? Infinity : this.#born + told.ttlMs + interval
     this.#due = Math.min(this.#now + wait, Math.max(past, this.#now + interval))
   }
@@ -228,48 +231,24 @@ export class Course {
 
   // ---- what is told, and asked
 
-  /** Has the server tell of the changes, where it does: otherwise this ends, and the task is looked at. */
-  get #listen(): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      const { keeper, tasks } = this.#desk
-      const line = keeper.last
-      if (!line.modern || tasks.deaf === line || tasks.subscriptions >= this.#settings.maxSubscriptions) {
-        return Effect.void
-      }
-      tasks.subscriptions++
-      const changes = this.#desk.watchTask(this.#task.id)
-      return Stream.runForEachWhile(changes, (change) => Effect.sync(() => this.#heard(change))).pipe(
-        Effect.catch((error) =>
-          Effect.sync(() => {
-            if (error.reason === "Unsupported") tasks.deaf = line
-            this.#deafened()
-          })
-        ),
-        Effect.ensuring(Effect.sync(() => tasks.subscriptions--))
-      )
-    })
+  /** Has the server tell of the changes, where it does: otherwise the task is looked at. */
+  get #listen(): Effect.Effect<void, never, Scope.Scope> {
+    const { tasks } = this.#desk
+    return (tasks.listening ??= new Listening(this.#desk, this.#settings.maxSubscriptions)).join(this)
   }
 
-  /** Gives whether to listen on. */
-  #heard(change: Change): boolean {
-    switch (change._tag) {
-      case "Subscribed":
-        this.#listening = "in force"
-        this.#caughtUp = false
-        this.hurry()
-        return true
-      case "TaskChanged":
-        this.push(change.task)
-        return this.#listening !== "mistrusted"
-      default:
-        this.#deafened()
-        return true
-    }
+  /** Hears that its changes are told from now on. */
+  subscribed(): void {
+    if (this.#telling !== "none") return
+    this.#telling = "in force"
+    this.#caughtUp = false
+    this.hurry()
   }
 
-  #deafened(): void {
-    if (this.#listening !== "in force") return
-    this.#listening = "none"
+  /** Hears that they are not, or that some may have been missed. */
+  deafened(): void {
+    if (this.#telling !== "in force") return
+    this.#telling = "none"
     this.hurry()
   }
 

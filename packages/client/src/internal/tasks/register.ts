@@ -11,6 +11,7 @@ import type { ClientError } from "../../ClientError.ts"
 import type { Settings } from "../../RemoteTask.ts"
 import type { Line } from "../line.ts"
 import type { CallToolOptions } from "../requestOptions.ts"
+import type { Listening } from "./listening.ts"
 import { resolve, type Resolved } from "./settings.ts"
 
 /**
@@ -67,10 +68,8 @@ export class Tasks {
   /** Whether the extension is declared, and calls are augmented. */
   readonly enabled: boolean
   readonly #warn: (...message: ReadonlyArray<unknown>) => void
-  /** How many are subscribed to now. */
-  subscriptions = 0
-  /** The line on which the server would not be subscribed to. */
-  deaf: Line | undefined = undefined
+  /** What the server tells of them, in the request era. */
+  listening: Listening | undefined = undefined
   #followed: Map<string, Set<(task: JsonRpc.JsonObject) => void>> | undefined = undefined
   #waiting: Map<unknown, Waiting> | undefined = undefined
 

@@ -25,7 +25,7 @@ export const resolve = (settings: Settings): Resolved => ({
   maxPollInterval: millis(settings.maxPollInterval, 300_000),
   maxFailures: settings.maxFailures ?? 10,
   maxTaskQuestions: settings.maxTaskQuestions ?? 1_000,
-  maxSubscriptions: settings.maxSubscriptions ?? 16,
+  maxSubscriptions: settings.maxSubscriptions ?? 100,
   cancelTimeout: millis(settings.cancelTimeout, 5_000)
 })
 
