@@ -17,6 +17,7 @@ import { TaskEngine } from "../TaskEngine.ts"
 import { isFinal, type State } from "../TaskState.ts"
 import { body } from "./body.ts"
 import { type Host, patiently } from "./host.ts"
+import { interrupt, seeThrough } from "./interrupting.ts"
 import { indexMessages } from "./migrations.ts"
 import type { Pools } from "./pools.ts"
 import { TaskStore } from "./store.ts"
@@ -102,22 +103,26 @@ const make = (options: Options) =>
         const telling = engine.deferredDone(deferred, { workflowName, executionId, deferredName, exit: Exit.void })
         return Effect.andThen(telling, soon)
       })
-    const interrupt = (task: { readonly id: string; readonly pool: string } | undefined) =>
+    const interrupted = (task: { readonly id: string; readonly pool: string } | undefined) =>
       task === undefined
         ? Effect.void
         : Effect.flatMap(host.pools.executionOf(task), (execution) =>
-          engine.interruptUnsafe(TaskRun, execution))
+          Effect.andThen(
+            interrupt(engine, execution),
+            Effect.asVoid(Effect.forkIn(seeThrough(engine, execution), scope))
+          ))
 
     return TaskEngine.of({
       // The pool is known before the transaction begins, which would have to wait for another one otherwise.
       submit: (task) =>
         Effect.andThen(host.pools.executionOf({ id: "", pool: task.pool }), store.insert(task, begin)),
       get: store.state,
-      list: (owners, { after, limit }) => store.list(owners, after, limit),
+      list: (owners, { after, limit }) =>
+        store.list(owners, after, limit),
       cancel: (id, message) =>
         Effect.flatMap(store.finish(id, { status: "cancelled", message }), (done) =>
           done
-            ? Effect.as(Effect.flatMap(store.work(id), interrupt), true)
+            ? Effect.as(Effect.flatMap(store.work(id), interrupted), true)
             : Effect.succeed(false)),
       answer: (id, key, answer) => store.answer(id, key, answer, (task) => tell(task, key)),
       watch: (id) => watch(store, id),

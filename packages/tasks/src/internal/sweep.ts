@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { TaskError } from "../TaskError.ts"
 import type { Host } from "./host.ts"
+import { interrupt } from "./interrupting.ts"
 import type { Swept } from "./store.ts"
 import { addresses, TaskRun } from "./workflow.ts"
 
@@ -53,7 +54,7 @@ const reconcile = ({ host }: Sweeping, swept: Swept): Effect.Effect<void, TaskEr
     if (!isLive(swept)) {
       if (swept.status !== "cancelled" || result?._tag === "Complete") return host.settle(swept.id)
       if (result === undefined) yield* run
-      return yield* engine.interruptUnsafe(TaskRun, execution)
+      return void (yield* interrupt(engine, execution))
     }
     // It runs now, or was never begun: of one that was, there is only one.
     if (result === undefined) return void (yield* run)
@@ -73,12 +74,9 @@ const expire = ({ host, storage }: Sweeping, swept: Swept): Effect.Effect<void, 
     const execution = yield* host.pools.executionOf(swept)
     if (isLive(swept)) {
       yield* store.finish(swept.id, { status: "cancelled", message: "Its time is over" })
-      return yield* engine.interruptUnsafe(TaskRun, execution)
+      return void (yield* interrupt(engine, execution))
     }
-    if (swept.status === "cancelled") {
-      const result = Option.getOrUndefined(yield* engine.poll(TaskRun, execution))
-      if (result?._tag !== "Complete") return
-    }
+    if (swept.status === "cancelled" && !(yield* interrupt(engine, execution))) return
     const clear = Effect.forEach(addresses(execution), (address) => storage.clearAddress(address), { discard: true })
     yield* Effect.catchTag(store.remove(swept.id, clear), "PersistenceError", (error) =>
       Effect.logWarning("A task could not be forgotten", error))
