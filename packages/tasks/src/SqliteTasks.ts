@@ -4,6 +4,8 @@
  * The process holds the file for itself, as long as it runs: two that run tasks of one file would run them twice. For several
  * processes there is `PostgresTasks`.
  *
+ * Node says on stderr that `node:sqlite` is experimental; `node --disable-warning=ExperimentalWarning` keeps it from that.
+ *
  * @example
  * McpServer.layer(report, Tasks.layer()).pipe(Layer.provide(SqliteTasks.layer({ filename: "tasks.db" })))
  */
