@@ -13,20 +13,20 @@ import { bakeOne } from "./mill.ts"
 
 export const tries: Array<string> = []
 
-// #region retry
 class NoFlour extends Schema.TaggedError<NoFlour>()("NoFlour", { message: Schema.String }) {}
 
-const mill = (kilos: number, key: string) =>
+const order = (kilos: number, key: string) =>
   Effect.suspend(() =>
     tries.push(key) < 3 ? Effect.fail(new NoFlour({ message: "The mill stands still" })) : Effect.succeed({ kilos })
   )
 
+// #region retry
 const flour = (kilos: number) =>
   Step.run("flour", {
     success: Schema.Struct({ kilos: Schema.Int }),
-    error: NoFlour,
+    error: NoFlour, // A `Schema.TaggedError`
     retry: Schedule.exponential("1 second").pipe(Schedule.upTo({ times: 8 }))
-  }, (key) => mill(kilos, key))
+  }, (key) => order(kilos, key))
 // #endregion
 
 // #region transactional
