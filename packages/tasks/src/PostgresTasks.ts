@@ -9,7 +9,7 @@
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import * as PgClient from "@skein/sql/PgClient"
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Reactivity from "effect/reactivity/Reactivity"
@@ -38,6 +38,12 @@ export interface Options extends PgClient.Options, single.Options {
    * seconds by default, at least 1. A worker that is slower than that to say that it lives loses them, too.
    */
   readonly lockExpiry?: Duration.Input | undefined
+  /**
+   * How long a transaction may pause between two statements until the database ends it together with its connection: two thirds of
+   * `lockExpiry` by default, so that who takes over what a stopped worker has left does not find it locked. With more than that the
+   * others wait, also those that submit.
+   */
+  readonly idleInTransactionTimeout?: Duration.Input | undefined
 }
 
 const refused = (error: SqlError): TaskError => new TaskError({ reason: "Store", message: error.message, cause: error })
@@ -72,6 +78,10 @@ export const layer = (options: Options): Layer.Layer<TaskEngine | SqlClient, Tas
         )
     )
   ).pipe(
-    Layer.provideMerge(client(options))
+    Layer.provideMerge(client({
+      ...options,
+      idleInTransactionTimeout: options.idleInTransactionTimeout ??
+        Duration.times(Duration.fromInputUnsafe(lockExpiry), 2 / 3)
+    }))
   )
 }

@@ -4,7 +4,7 @@
 import { PgClient } from "@skein/sql/PgClient"
 import * as ClusterWorkflowEngine from "effect/cluster/ClusterWorkflowEngine"
 import { EntityNotAssignedToRunner } from "effect/cluster/ClusterError"
-import type { MessageStorage } from "effect/cluster/MessageStorage"
+import { MessageStorage } from "effect/cluster/MessageStorage"
 import * as RunnerAddress from "effect/cluster/RunnerAddress"
 import * as RunnerHealth from "effect/cluster/RunnerHealth"
 import * as Runners from "effect/cluster/Runners"
@@ -21,6 +21,7 @@ import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
@@ -119,6 +120,25 @@ const attention: Layer.Layer<never, TaskError, PgClient | Sharding.Sharding> = L
   })
 )
 
+/**
+ * What a runner takes over it has to read anew, and says so: else it is read only when ten minutes have passed since the last runner
+ * has. The cluster says so once, and goes on where that fails, or takes long: here it is said until it is heard.
+ */
+const persistent: Layer.Layer<MessageStorage, never, MessageStorage> = Layer.effect(
+  MessageStorage,
+  Effect.gen(function*() {
+    const storage = yield* MessageStorage
+    const scope = yield* Effect.scope
+    return MessageStorage.of({
+      ...storage,
+      resetShards: (shards) => {
+        const reset = storage.resetShards([...shards])
+        return Effect.onError(reset, () => Effect.forkIn(Effect.retry(reset, Schedule.spaced("1 second")), scope))
+      }
+    })
+  })
+)
+
 /** A runner among others, or, without groups of its own, one that only writes messages. */
 export const shared = (
   options: Shared
@@ -139,7 +159,7 @@ export const shared = (
     Layer.provideMerge(own.length === 0 ? Layer.empty : attention),
     Layer.provideMerge(Sharding.layer),
     Layer.provide(runners),
-    Layer.provideMerge(SqlMessageStorage.layer),
+    Layer.provideMerge(Layer.provide(persistent, SqlMessageStorage.layer)),
     Layer.provide([Layer.orDie(SqlRunnerStorage.layer), RunnerHealth.layerNoop]),
     Layer.provide(config)
   )

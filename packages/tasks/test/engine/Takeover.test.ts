@@ -1,0 +1,77 @@
+import { describe, it } from "@effect/vitest"
+import * as PostgresTasks from "@skein/tasks/PostgresTasks"
+import * as Step from "@skein/tasks/Step"
+import { TaskEngine } from "@skein/tasks/TaskEngine"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Latch from "effect/Latch"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import { SqlClient } from "effect/sql/SqlClient"
+import { Client } from "pg"
+import { afterAll, expect } from "vitest"
+import { required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
+import { durable, ended, handlers, submit, textOf } from "./kit.ts"
+
+const server = unavailable === undefined || required ? await startPostgres() : undefined
+afterAll(() => server?.stop())
+
+describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind", () => {
+  it.live(
+    "is taken over also when its messages are locked at first, by a transaction that was left open",
+    () =>
+      Effect.gen(function*() {
+        const url = yield* Effect.promise(() => server!.createDatabase())
+        const begun = yield* Latch.make()
+        const start = (body: Effect.Effect<void>) =>
+          Effect.gen(function*() {
+            const scope = yield* Scope.fork(yield* Effect.scope)
+            const engine = yield* Layer.buildWithScope(PostgresTasks.layer({ url, lockExpiry: "1 second" }), scope)
+            const held = durable(() => Effect.as(Step.run("held", {}, () => body), "Taken over"))
+            yield* Scope.provide(Context.get(engine, TaskEngine).work(handlers({ held })), scope)
+            return { engine, stop: Scope.close(scope, Exit.void) }
+          })
+
+        const first = yield* start(Effect.andThen(begun.open, Effect.never))
+        const { id } = yield* Effect.provideContext(submit("held"), first.engine)
+        yield* begun.await
+        yield* first.stop
+        const left = yield* Effect.acquireRelease(
+          Effect.promise(async () => {
+            const client = new Client({ connectionString: url })
+            await client.connect()
+            return client
+          }),
+          (client) => Effect.promise(() => client.end())
+        )
+        const { rowCount } = yield* Effect.promise(async () => {
+          await left.query("BEGIN")
+          return left.query("SELECT 1 FROM cluster_messages WHERE NOT processed FOR UPDATE")
+        })
+        expect(rowCount).toBeGreaterThan(0)
+
+        const second = yield* start(Effect.void)
+        yield* Effect.sleep("2 seconds")
+        yield* Effect.promise(() => left.query("ROLLBACK"))
+        const done = yield* Effect.provideContext(Effect.timeout(ended(id), "5 seconds"), second.engine)
+        expect(textOf(done)).toBe("Taken over")
+      }).pipe(Effect.scoped),
+    30_000
+  )
+
+  it.live("a transaction that is left open is ended before others take over, unless another time is given", () =>
+    Effect.gen(function*() {
+      const url = yield* Effect.promise(() => server!.createDatabase())
+      const show = (options: Partial<PostgresTasks.Options>) =>
+        Effect.gen(function*() {
+          const engine = yield* Layer.build(PostgresTasks.layer({ url, work: false, ...options }))
+          const [row] = yield* Context.get(engine, SqlClient)`SHOW idle_in_transaction_session_timeout`
+          return row
+        }).pipe(Effect.scoped)
+      expect(yield* show({ lockExpiry: "6 seconds" })).toEqual({ idle_in_transaction_session_timeout: "4s" })
+      expect(yield* show({ idleInTransactionTimeout: "7 seconds" })).toEqual({
+        idle_in_transaction_session_timeout: "7s"
+      })
+    }))
+})
