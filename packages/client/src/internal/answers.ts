@@ -111,6 +111,9 @@ const failed = ({ key, method, question }: Asked, { cause, error, reason }: Refu
   })
 }
 
+/** A question by its key, and what puts it to the host. */
+export type ReadyReply = readonly [key: string, reply: Effect.Effect<InputResponse, ClientError>]
+
 /** Answers one question of a round. What the handler dies of is logged, and fails the call. */
 const reply = (
   asked: Asked,
@@ -178,26 +181,41 @@ export class Answers {
   /** Answers the questions of an `input_required`, in parallel, for the sake of one request. */
   fulfil(line: Line, method: string, questions: InputRequests): Effect.Effect<InputResponses, ClientError> {
     const { maxQuestions, questionConcurrency } = this.bounds
-    const entries = Object.entries(questions)
-    if (entries.length > maxQuestions) {
-      const message =
-        `${method} was answered with ${entries.length} questions, more than ${maxQuestions} (maxQuestions)`
+    const count = Object.keys(questions).length
+    if (count > maxQuestions) {
+      const message = `${method} was answered with ${count} questions, more than ${maxQuestions} (maxQuestions)`
       return Effect.fail(new ClientError({ reason: "Limit", method, message }))
     }
-    const asker = askerOf(this.#services, line.agreement.info, line.revision, method)
-    const replies: Array<Effect.Effect<InputResponse, ClientError>> = []
-    // All of them are looked at before the first is put: nobody is asked in vain.
-    for (const [key, question] of entries) {
-      const asked = { key, question, method }
-      const ready = put(this.#services, question, asker, entries.length)
-      if (Result.isFailure(ready)) return Effect.fail(failed(asked, ready.failure))
-      replies.push(reply(asked, ready.success))
-    }
-    return Effect.map(
-      Effect.forEach(replies, (effect) => effect, { concurrency: questionConcurrency }),
-      // Entries define own members, so that a key may be `__proto__`.
-      (answers) => Object.fromEntries(entries.map(([key], index) => [key, answers[index]!]))
+    const ready = this.ready(line, method, questions, count)
+    if (Result.isFailure(ready)) return Effect.fail(ready.failure)
+    const replies = Effect.forEach(
+      ready.success,
+      ([key, reply]) => Effect.map(reply, (answer) => [key, answer] as const),
+      { concurrency: questionConcurrency }
     )
+    // Entries define own members, so that a key may be `__proto__`.
+    return Effect.map(replies, (answers) => Object.fromEntries(answers))
+  }
+
+  /**
+   * What puts each of some questions to the host, `count` of which are open. All of them are looked at before the first is put:
+   * nobody is asked in vain.
+   */
+  ready(
+    line: Line,
+    method: string,
+    questions: InputRequests,
+    count: number
+  ): Result.Result<ReadonlyArray<ReadyReply>, ClientError> {
+    const asker = askerOf(this.#services, line.agreement.info, line.revision, method)
+    const replies: Array<ReadyReply> = []
+    for (const [key, question] of Object.entries(questions)) {
+      const asked = { key, question, method }
+      const ready = put(this.#services, question, asker, count)
+      if (Result.isFailure(ready)) return Result.fail(failed(asked, ready.failure))
+      replies.push([key, reply(asked, ready.success)])
+    }
+    return Result.succeed(replies)
   }
 
   /**

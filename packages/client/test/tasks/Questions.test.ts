@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
 import * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Sampling from "../../src/Sampling.ts"
@@ -102,7 +103,7 @@ describe(modern, () => {
       yield* call.stop
     }))
 
-  it.effect("several are asked at once, and each answer is sent as it comes", () =>
+  it.effect("one or more tasks/update: several are asked at once, and what is answered at once is sent at once", () =>
     Effect.gen(function*() {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer)
@@ -118,9 +119,95 @@ describe(modern, () => {
       assert.deepStrictEqual(user.asked, ["a", "b", "c", "d"])
       for (const message of ["a", "c", "d"]) user.answer(message, message)
       yield* settle
-      assert.sameMembers(Object.keys(server.answers), ["a", "b", "c", "d"])
-      assert.strictEqual(server.count("tasks/update"), 4)
+      const updates = server.server.requests("tasks/update").map(({ params }) =>
+        Object.keys(params!["inputResponses"] as Json)
+      )
+      assert.deepStrictEqual(updates, [["b"], ["a", "c", "d"]])
       yield* call.stop
+    }))
+
+  it.effect("what is answered while answers are on their way is sent when they have arrived", () =>
+    Effect.gen(function*() {
+      const user = new User()
+      const { client, server } = yield* open(modern, user.layer)
+      const call = yield* run(client.callTool("t"))
+      server.become(asking("a", "b", "c"))
+      yield* pass("1 second")
+      server.instead["tasks/update"] = () => "silence"
+      user.answer("a", "A")
+      yield* settle
+      user.answer("b", "B")
+      yield* settle
+      user.answer("c", "C")
+      yield* settle
+      assert.strictEqual(server.count("tasks/update"), 1)
+      server.instead["tasks/update"] = undefined
+      const [{ id }] = server.server.requests("tasks/update") as [Json]
+      server.server.send({ _tag: "Success", id, result: { resultType: "complete" } })
+      yield* settle
+      assert.deepStrictEqual(Object.keys(server.answers), ["b", "c"])
+      assert.strictEqual(server.count("tasks/update"), 2)
+      yield* call.stop
+    }))
+
+  it.effect("all that come together are looked at before the first is put: where one cannot be, nobody is asked", () =>
+    Effect.gen(function*() {
+      const user = new User()
+      const { client, server } = yield* open(modern, user.layer)
+      const call = yield* run(client.callTool("t"))
+      const { inputRequests } = asking("a", "b")
+      const params = { messages: [{ role: "user", content: { type: "text", text: "?" } }], maxTokens: 5 }
+      server.become({
+        status: "input_required",
+        inputRequests: { ...inputRequests, m: { method: "sampling/createMessage", params } }
+      })
+      yield* pass("1 second")
+      const error = yield* call.error
+      assert.strictEqual(error.reason, "Unsupported")
+      assert.include(error.message, "without the service Sampling")
+      assert.deepStrictEqual(user.asked, [])
+    }))
+
+  it.effect("a host hears of a form how many come with it", () =>
+    Effect.gen(function*() {
+      const counts: Array<number | undefined> = []
+      const forms = Layer.succeed(Elicitation.Elicitation, {
+        form: (_params, _asker, count) => {
+          counts.push(count)
+          return Result.succeed(Effect.never)
+        },
+        url: undefined
+      })
+      const { client, server } = yield* open(modern, forms)
+      const call = yield* run(client.callTool("t"))
+      server.become(asking("a", "b", "c"))
+      yield* pass("1 second")
+      server.become(asking("a", "b", "c", "d"))
+      yield* pass("1 second")
+      assert.deepStrictEqual(counts, [3, 3, 3, 4])
+      yield* call.stop
+    }))
+
+  it.effect("of answers that are refused together each is sent by itself, so that those which fit arrive", () =>
+    Effect.gen(function*() {
+      const user = new User()
+      const { client, server } = yield* open(modern, user.layer)
+      const call = yield* run(client.callTool("t"))
+      server.become(asking("a", "b", "c"))
+      yield* pass("1 second")
+      server.instead["tasks/update"] = ({ params }) => {
+        const responses = params!["inputResponses"] as Json
+        if ("b" in responses) return refuse(-32602, "b does not fit")
+        Object.assign(server.answers, responses)
+        return ok({ resultType: "complete" })
+      }
+      for (const message of ["a", "b", "c"]) user.answer(message, message)
+      yield* settle
+      assert.deepStrictEqual(Object.keys(server.answers), ["a", "c"])
+      server.become(asking("b"))
+      yield* pass("2 seconds")
+      assert.strictEqual((yield* call.error).error?.message, "b does not fit")
+      assert.strictEqual(server.count("tasks/update"), 4)
     }))
 
   it.effect("no more than questionConcurrency are put to the host at once", () =>
@@ -304,7 +391,7 @@ describe(modern, () => {
         return ok({ resultType: "complete", ...server.told })
       }
       const call = yield* run(client.callTool("t"))
-      yield* pass("1 minute")
+      for (let seconds = 0; seconds < 30; seconds++) yield* pass("1 second")
       const error = yield* call.error
       assert.strictEqual(error.reason, "Limit")
       assert.include(error.message, "maxTaskQuestions")

@@ -258,8 +258,7 @@ export class Course implements Listener {
     return new Questions(
       { maxQuestions, questionConcurrency, maxTaskQuestions },
       {
-        ask: (questions) =>
-          Effect.suspend(() => this.#desk.answers.fulfil(this.#desk.keeper.last, "tools/call", questions)),
+        ready: (questions, count) => this.#desk.answers.ready(this.#desk.keeper.last, "tools/call", questions, count),
         reply: (answers) => Requests.update(this.#terms, answers),
         failed: (error) => {
           this.#problem ??= error

@@ -1,15 +1,18 @@
 /**
- * What a task asks in the request era: each question is put to the host once, and its answer is sent as soon as it is there.
+ * What a task asks in the request era: each question is put to the host once, those that come together are put together, and what is
+ * answered together is sent together.
  */
-import type { InputRequest, InputRequests, InputResponses } from "@skein/protocol/InputRequired"
+import type { InputRequest, InputRequests, InputResponse, InputResponses } from "@skein/protocol/InputRequired"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Hash from "effect/Hash"
+import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { ClientError } from "../../ClientError.ts"
+import type { ReadyReply } from "../answers.ts"
 import { quoted } from "../printable.ts"
 
 const method = Method.CallTool.name
@@ -18,9 +21,10 @@ const method = Method.CallTool.name
 interface Asked {
   /** What was asked under the key: a server "MUST NOT use the same key to refer to two distinct requests". */
   readonly digest: number
+  /** Who asks the host. */
   fiber: Fiber.Fiber<unknown, unknown> | undefined
   /** The answer, until the server has it. */
-  answer: InputResponses | undefined
+  answer: InputResponse | undefined
   /** What the server said to it. */
   refused: ClientError | undefined
 }
@@ -34,7 +38,8 @@ export interface Bounds {
 
 /** Whom they are put to, and whom the answers are told. */
 export interface Asking {
-  readonly ask: (questions: InputRequests) => Effect.Effect<InputResponses, ClientError>
+  /** What puts each of them to the host, of `count` that are open; or why one of them cannot be. */
+  readonly ready: (questions: InputRequests, count: number) => Result.Result<ReadonlyArray<ReadyReply>, ClientError>
   readonly reply: (answers: InputResponses) => Effect.Effect<void, ClientError>
   /** The task cannot go on. */
   readonly failed: (error: ClientError) => void
@@ -51,6 +56,8 @@ const digestOf = (question: InputRequest): number => {
   }
 }
 
+const limit = (message: string): ClientError => new ClientError({ reason: "Limit", method, message })
+
 /** See the module's text. */
 export class Questions {
   readonly #bounds: Bounds
@@ -58,6 +65,10 @@ export class Questions {
   readonly #scope: Scope.Scope
   readonly #turns: Semaphore.Semaphore
   readonly #asked: Map<string, Asked>
+  /** Whose answers wait to be sent, or are on their way. */
+  readonly #sending = new Set<string>()
+  #waiting: Array<string> = []
+  #sender: Fiber.Fiber<void> | undefined = undefined
 
   /** `asked` outlives the scope: what was answered once is not asked again by who follows the task next. */
   constructor(bounds: Bounds, asking: Asking, scope: Scope.Scope, asked: Map<string, Asked>) {
@@ -74,62 +85,64 @@ export class Questions {
       const entries = Object.entries(questions)
       const { maxQuestions, maxTaskQuestions } = this.#bounds
       if (entries.length > maxQuestions) {
-        const message = `The task asks ${entries.length} questions at once, more than ${maxQuestions} (maxQuestions)`
-        return Effect.fail(new ClientError({ reason: "Limit", method, message }))
+        return Effect.fail(
+          limit(`The task asks ${entries.length} questions at once, more than ${maxQuestions} (maxQuestions)`)
+        )
       }
-      const starting: Array<readonly [string, Asked, Effect.Effect<void>]> = []
-      let count = this.#asked.size
+      const fresh: Array<readonly [key: string, question: InputRequest]> = []
+      const unsent: Array<string> = []
       for (const [key, question] of entries) {
-        const digest = digestOf(question)
         const asked = this.#asked.get(key)
         if (asked === undefined) {
-          count++
-          const fresh: Asked = { digest, fiber: undefined, answer: undefined, refused: undefined }
-          starting.push([key, fresh, this.#answer(key, question, fresh)])
-        } else if (asked.digest !== digest) {
+          fresh.push([key, question])
+        } else if (asked.digest !== digestOf(question)) {
           const message = `The task asks two different questions under the key ${quoted(key)}`
           return Effect.fail(new ClientError({ reason: "InvalidAnswer", method, message }))
         } else if (asked.refused !== undefined) {
           return Effect.fail(asked.refused)
-        } else if (asked.answer !== undefined && asked.fiber === undefined) {
-          starting.push([key, asked, this.#reply(asked)])
+        } else if (asked.answer !== undefined && !this.#sending.has(key)) {
+          unsent.push(key)
         }
       }
-      if (count > maxTaskQuestions) {
-        const message = `The task asks more than ${maxTaskQuestions} questions (maxTaskQuestions)`
-        return Effect.fail(new ClientError({ reason: "Limit", method, message }))
+      if (this.#asked.size + fresh.length > maxTaskQuestions) {
+        return Effect.fail(limit(`The task asks more than ${maxTaskQuestions} questions (maxTaskQuestions)`))
       }
       this.#withdraw(questions)
-      return Effect.forEach(starting, (start) => this.#start(...start), { discard: true })
-    })
-  }
-
-  #answer(key: string, question: InputRequest, asked: Asked): Effect.Effect<void> {
-    const asking = this.#turns.withPermit(this.#asking.ask(Object.fromEntries([[key, question]])))
-    return Effect.matchEffect(asking, {
-      onSuccess: (answer) => {
-        asked.answer = answer
-        return this.#reply(asked)
-      },
-      onFailure: (error) => Effect.sync(() => this.#asking.failed(error))
+      const ready = this.#asking.ready(Object.fromEntries(fresh), entries.length)
+      if (Result.isFailure(ready)) return Effect.fail(ready.failure)
+      for (const [key, question] of fresh) {
+        this.#asked.set(key, { digest: digestOf(question), fiber: undefined, answer: undefined, refused: undefined })
+      }
+      return Effect.andThen(
+        Effect.forEach(unsent, (key) => this.#send(key), { discard: true }),
+        Effect.forEach(ready.success, (reply) => this.#put(reply), { discard: true })
+      )
     })
   }
 
   /** What the server does not want to know any more need not be answered; it may ask for it again. */
   #withdraw(questions: InputRequests): void {
     for (const [key, asked] of this.#asked) {
-      if (Object.hasOwn(questions, key) || asked.fiber === undefined || asked.answer !== undefined) continue
+      if (Object.hasOwn(questions, key) || asked.fiber === undefined) continue
       asked.fiber.interruptUnsafe()
       this.#asked.delete(key)
     }
   }
 
-  #start(key: string, asked: Asked, effect: Effect.Effect<void>): Effect.Effect<void> {
-    this.#asked.set(key, asked)
-    return Effect.map(Effect.forkIn(effect, this.#scope, { startImmediately: true }), (fiber) => {
+  /** Puts a question to the host, when it is its turn. */
+  #put([key, reply]: ReadyReply): Effect.Effect<void> {
+    const asked = this.#asked.get(key)!
+    const asking = Effect.matchEffect(this.#turns.withPermit(reply), {
+      onSuccess: (answer) => {
+        asked.answer = answer
+        return this.#send(key)
+      },
+      onFailure: (error) => Effect.sync(() => this.#asking.failed(error))
+    })
+    return Effect.map(Effect.forkIn(asking, this.#scope, { startImmediately: true }), (fiber) => {
       asked.fiber = fiber
       fiber.addObserver((exit) => {
-        if (asked.fiber === fiber) asked.fiber = undefined
+        asked.fiber = undefined
         // Nobody has answered: whoever follows the task next has to ask.
         const left = Exit.isFailure(exit) && asked.answer === undefined
         if (left && this.#asked.get(key) === asked) this.#asked.delete(key)
@@ -137,17 +150,49 @@ export class Questions {
     })
   }
 
-  #reply(asked: Asked): Effect.Effect<void> {
-    return Effect.matchEffect(this.#asking.reply(asked.answer!), {
+  // ---- answers
+
+  /** Has an answer sent: with those that come until then, and with those that come while others are sent. */
+  #send(key: string): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.#sending.add(key)
+      this.#waiting.push(key)
+      if (this.#sender !== undefined) return Effect.void
+      return Effect.map(Effect.forkIn(this.#sendAll, this.#scope), (fiber) => {
+        this.#sender = fiber
+      })
+    })
+  }
+
+  get #sendAll(): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function*() {
+      while (this.#waiting.length > 0) {
+        const keys = this.#waiting
+        this.#waiting = []
+        yield* this.#reply(keys)
+        for (const key of keys) this.#sending.delete(key)
+      }
+      this.#sender = undefined
+    })
+  }
+
+  #reply(keys: ReadonlyArray<string>): Effect.Effect<void> {
+    // Entries define own members, so that a key may be `__proto__`.
+    const answers = Object.fromEntries(keys.map((key) => [key, this.#asked.get(key)!.answer!]))
+    return Effect.matchEffect(this.#asking.reply(answers), {
       onSuccess: () =>
         Effect.sync(() => {
-          asked.answer = undefined
+          for (const key of keys) this.#asked.get(key)!.answer = undefined
         }),
-      onFailure: (error) =>
-        Effect.sync(() => {
-          if (error.reason === "Protocol" && error.error?.reason !== "InternalError") asked.refused = error
+      onFailure: (error) => {
+        const refused = error.reason === "Protocol" && error.error?.reason !== "InternalError"
+        // Which of them the server does not take is found out one by one.
+        if (refused && keys.length > 1) return Effect.forEach(keys, (key) => this.#reply([key]), { discard: true })
+        return Effect.sync(() => {
+          if (refused) this.#asked.get(keys[0]!)!.refused = error
           this.#asking.unsure()
         })
+      }
     })
   }
 }
