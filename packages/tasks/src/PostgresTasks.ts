@@ -40,7 +40,7 @@ export interface Options extends PgClient.Options, single.Options {
   readonly lockExpiry?: Duration.Input | undefined
   /**
    * How long a transaction may pause between two statements until the database ends it together with its connection: two thirds of
-   * `lockExpiry` by default, so that who takes over what a stopped worker has left does not find it locked. With more than that the
+   * `lockExpiry` where nothing is said, so that who takes over what a stopped worker has left does not find it locked. With more than that the
    * others wait, also those that submit.
    */
   readonly idleInTransactionTimeout?: Duration.Input | undefined
