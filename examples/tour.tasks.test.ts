@@ -9,6 +9,7 @@ import * as Stream from "effect/Stream"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { required, unavailable } from "../packages/sql/test/postgres.ts"
 import * as kit from "./kit.ts"
 
 /** Where a house keeps its tasks; it goes with the scope. */
@@ -48,7 +49,8 @@ const cater = (client: Client.Client, guests: number) =>
 const until = (task: RemoteTask.RemoteTask, what: RegExp) =>
   Stream.runHead(Stream.filter(task.states, ({ status, statusMessage }) => what.test(`${status}: ${statusMessage}`)))
 
-describe.concurrent("the long task of the tea house", () => {
+// They wait for tasks and for processes, and little else: so they wait together, and longer on a machine that is busy.
+describe.concurrent("the long task of the tea house", { timeout: 120_000 }, () => {
   it.live("survives SIGTERM and kill -9: each pot is brewed once, and another client answers the question", () =>
     Effect.gen(function*() {
       const data = yield* file
@@ -129,4 +131,37 @@ describe.concurrent("the long task of the tea house", () => {
       expect(call.out()).toBe("")
       yield* said(served, /put the leaves back, for the order was failed/)
     }))
+
+  const pg = unavailable === undefined || required ? it.live : it.live.skip
+  pg(
+    "on PostgreSQL: a task goes on with the house when the worker that has it is killed",
+    () =>
+      Effect.gen(function*() {
+        const database = yield* kit.start(kit.program("tour/postgres.ts"))
+        const url = yield* said(database, /postgres:\/\/\S+/)
+        const served = yield* kit.start(kit.program("tour/main.ts", "--port", "0", "--postgres", url))
+        const worker = yield* kit.start(kit.program("tour/worker.ts", "--postgres", url))
+        const client = yield* Effect.provide(clientOf(yield* kit.urlOf(served)), answering(false))
+        expect(served.out()).toContain(`npm run worker -- --postgres ${url}`)
+        yield* said(worker, /A worker of the tea house/)
+
+        // Which one gets a task is not for us to say: so there are more, until the worker has one.
+        const tasks: Array<RemoteTask.RemoteTask> = []
+        while (!worker.out().includes("took leaves")) {
+          tasks.push(yield* cater(client, 4))
+          yield* Effect.sleep("300 millis")
+        }
+        const [, id = ""] = /kitchen (\S+) {2}took leaves/.exec(worker.out()) ?? []
+        const task = tasks.find((task) => task.id.startsWith(id))!
+        yield* until(task, /The water comes/)
+        yield* end(worker, "SIGKILL")
+        expect(yield* task.result).toMatchObject({
+          content: [{ text: "1 pots of oolong for 4 guests, without cake." }]
+        })
+        expect(times(`kitchen ${id}  took leaves`, worker)).toBe(1)
+        expect(times(`kitchen ${id}  took leaves`, served)).toBe(0)
+        expect(times(`kitchen ${id}  brewed pot 1 of 1`, served)).toBe(1)
+        expect(yield* end(database, "SIGTERM")).toBe(0)
+      })
+  )
 })

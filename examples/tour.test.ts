@@ -84,7 +84,7 @@ describe("npm start", () => {
       const server = yield* kit.start(kit.program("tour/main.ts", "--prot", "0"))
       expect(yield* Effect.promise(() => server.ended)).toBe(2)
       expect(server.err()).toMatch(
-        /--prot.*\n(.*\n)?usage: npm start -- \[--port <port> \| --stdio\] \[--data <file>\]\n$/
+        /--prot.*\n(.*\n)?usage: npm start -- \[--port <port> \| --stdio\] \[--data <file> \| --postgres <url>\]\n$/
       )
     }))
 

@@ -53,5 +53,6 @@ export const cater = Task.layer(definition, ({ guests, tea }) =>
       yield* work(`pot ${pot}`, `brewed pot ${pot} of ${pots}`, 2)
       yield* Progress.report({ progress: 2 + pot, total, message: `Pot ${pot} of ${pots} is ready` })
     }
+    yield* Task.say("Everything is on its way")
     return `${pots} pots of ${tea} for ${guests} guests, ${cake ? "and a cake" : "without cake"}.`
   }))

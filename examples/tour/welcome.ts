@@ -6,7 +6,6 @@ import type * as Revision from "@skein/protocol/Revision"
 import * as Link from "@skein/server/Link"
 import * as McpServer from "@skein/server/McpServer"
 import * as Effect from "effect/Effect"
-import { relative } from "node:path"
 import { styleText } from "node:util"
 
 /** A request that stands alone, so that a shell is enough. */
@@ -33,12 +32,7 @@ const say = (text: string) => Effect.sync(() => console.log(text))
 const heading = (text: string): string => styleText(["bold", "cyan"], text)
 const quiet = (text: string): string => styleText("gray", text)
 
-const kept = (file: string): string =>
-  `Tasks are kept in ${
-    relative(process.cwd(), file)
-  }. Kill the house meanwhile, kill -9 ${process.pid}, and start it again.`
-
-const connecting = (url: string, file: string | undefined): string => {
+const connecting = (url: string, tasks: string): string => {
   const { claude, curl, inspector, page, task } = lines(url)
   return `
 ${heading("The tea house is open.")}  ${url}
@@ -57,7 +51,7 @@ ${page}
 
 ${quiet("A task of half a minute, which asks you something on the way:")}
 ${task}
-${quiet(file === undefined ? "Tasks are kept in memory, and are gone with this process." : kept(file))}
+${quiet(tasks)}
 
 ${quiet("Requests are shown here as they pass. The first guest is this program, once in each era of the protocol:")}
 `
@@ -90,9 +84,9 @@ const visits = Effect.all([
   }))
 ])
 
-/** Welcomes, and stays until the house closes. `file` is where its tasks are kept, if anywhere. */
-export const welcome = (url: string, file: string | undefined): Effect.Effect<never, never, McpServer.McpServer> =>
-  say(connecting(url, file)).pipe(
+/** Welcomes, and stays until the house closes. `tasks` says where its tasks are kept. */
+export const welcome = (url: string, tasks: string): Effect.Effect<never, never, McpServer.McpServer> =>
+  say(connecting(url, tasks)).pipe(
     Effect.andThen(Effect.orDie(visits)),
     Effect.andThen(say(turn)),
     Effect.andThen(Effect.never),

@@ -76,9 +76,9 @@ const overhear = (client: Client.Client) =>
 const follow = (begun: Deferred.Deferred<RemoteTask>, { tell }: Out) =>
   Effect.flatMap(Deferred.await(begun), ({ id, states }) => {
     tell(tame(`Task ${id}`))
-    return Effect.ignore(
-      Stream.runForEach(Stream.changes(Stream.map(states, stateLine)), (line) => Effect.sync(() => tell(line)))
-    )
+    // What it asks is on the terminal by then.
+    const lines = Stream.map(Stream.filter(states, ({ status }) => status !== "input_required"), stateLine)
+    return Effect.ignore(Stream.runForEach(Stream.changes(lines), (line) => Effect.sync(() => tell(line))))
   })
 
 /** Calls the tool, or lists the tools: the exit code. */
