@@ -3,6 +3,8 @@
  * answers questions sees there that it has declared none of it.
  */
 import type { ClientCapabilities } from "@skein/protocol/Capabilities"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Effect from "effect/Effect"
 import * as LogLevel from "effect/LogLevel"
 import * as References from "effect/References"
@@ -19,8 +21,12 @@ const textOf = (line: Line, { tasks, ...declared }: ClientCapabilities, label: s
   const called = server === undefined
     ? "does not say its name"
     : `calls itself ${printable(server.name, maxName)} ${printable(server.version, maxName)}`
-  // Of one revision alone; the rest is shown as the newest one has it.
-  const own = tasks !== undefined && revision === "2025-11-25" ? { ...declared, tasks } : declared
+  // In the request era as each request says it. Before, as the newest one has it; but tasks are of one revision alone.
+  const own = line.modern
+    ? (line.stamp({})["_meta"] as JsonObject | undefined)?.[RequestMeta.clientCapabilities]
+    : tasks !== undefined && revision === "2025-11-25"
+    ? { ...declared, tasks }
+    : declared
   const over = variant === undefined ? "" : ` (${variant})`
   return `${speaks}${over} and ${called}; this client declares ${JSON.stringify(own)}`
 }

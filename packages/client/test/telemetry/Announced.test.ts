@@ -28,13 +28,16 @@ describe("a client that was made", () => {
         const { transport } = scripted(speaks(revision))
         const made = Client.make(transport, { revisions: [revision] })
         const agreed = `Debug The server speaks ${revision} and calls itself scripted 1.0.0; this client declares `
-        assert.deepStrictEqual(yield* logged(made), [`${agreed}{}`])
+        const tasks = revision === "2026-07-28" ? `"extensions":{"io.modelcontextprotocol/tasks":{}}` : undefined
+        assert.deepStrictEqual(yield* logged(made), [`${agreed}{${tasks ?? ""}}`])
         const form = () => Effect.succeed(Elicitation.decline)
         assert.deepStrictEqual(yield* logged(Effect.provide(made, Elicitation.layer({ form }))), [
           revision === "2025-11-25"
             ? `${agreed}{"elicitation":{"form":{}},"tasks":{"list":{},"cancel":{},"requests":{"elicitation":{"create":{}}}}}`
-            : `${agreed}{"elicitation":{"form":{}}}`
+            : `${agreed}{"elicitation":{"form":{}}${tasks === undefined ? "" : `,${tasks}`}}`
         ])
+        const without = Client.make(transport, { revisions: [revision], tasks: false })
+        assert.deepStrictEqual(yield* logged(without), [`${agreed}{}`])
         assert.deepStrictEqual(yield* logged(made, "Info"), [])
       }))
   }
