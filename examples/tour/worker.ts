@@ -36,4 +36,10 @@ const Worker = TeaHouse.pipe(
 )
 
 endWithNpm()
-NodeRuntime.runMain(Layer.launch(Worker))
+NodeRuntime.runMain(
+  Effect.catchTag(Layer.launch(Worker), "TaskError", ({ message }) =>
+    Effect.sync(() => {
+      console.error(message)
+      process.exitCode = 1
+    }))
+)
