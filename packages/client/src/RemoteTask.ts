@@ -163,8 +163,9 @@ export interface Settings {
    */
   readonly maxFailures?: number | undefined
   /**
-   * How many questions one task may ask over its life: 1,000 by default. One that asks more fails with `Limit`. How many may be open at
-   * once is `maxQuestions` of the client, how many the host is asked at once `questionConcurrency`.
+   * How many questions one task may ask over its life: 1,000 by default, those that it takes back among them. One that asks more fails
+   * with `Limit`. How many may be open at once is `maxQuestions` of the client, how many the host is asked at once
+   * `questionConcurrency`.
    */
   readonly maxTaskQuestions?: number | undefined
   /**

@@ -11,7 +11,7 @@ import type { ClientError } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
 import { gone, late, mayPass } from "./failures.ts"
 import { type Listener, Listening } from "./listening.ts"
-import { type Asked, Questions } from "./questions.ts"
+import { Memory, Questions } from "./questions.ts"
 import * as Requests from "./requests.ts"
 import { backstopOf, delayOf, intervalOf } from "./settings.ts"
 import { Signal } from "./signal.ts"
@@ -26,7 +26,7 @@ export class Course implements Listener {
   readonly #task: Followed
   readonly #signal = new Signal()
   // What was asked is remembered from one course to the next.
-  readonly #asked = new Map<string, Asked>()
+  readonly #asked = new Memory()
   readonly #born: number
   #telling: Telling = "none"
   // Whether it was looked at since it was subscribed to: what has changed before nobody had to tell.

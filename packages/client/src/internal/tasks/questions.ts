@@ -29,6 +29,13 @@ interface Asked {
   refused: ClientError | undefined
 }
 
+/** What was asked so far. */
+export class Memory {
+  readonly asked = new Map<string, Asked>()
+  /** How often the server has taken a question back: what it asks in its stead, or again, is one more. */
+  withdrawn = 0
+}
+
 /** How questions are bounded. */
 export interface Bounds {
   readonly maxTaskQuestions: number
@@ -64,19 +71,21 @@ export class Questions {
   readonly #asking: Asking
   readonly #scope: Scope.Scope
   readonly #turns: Semaphore.Semaphore
-  readonly #asked: Map<string, Asked>
+  readonly #memory: Memory
+  readonly #asked: Memory["asked"]
   /** Whose answers wait to be sent, or are on their way. */
   readonly #sending = new Set<string>()
   #waiting: Array<string> = []
   #sender: Fiber.Fiber<void> | undefined = undefined
 
-  /** `asked` outlives the scope: what was answered once is not asked again by who follows the task next. */
-  constructor(bounds: Bounds, asking: Asking, scope: Scope.Scope, asked: Map<string, Asked>) {
+  /** The memory outlives the scope: what was answered once is not asked again by who follows the task next. */
+  constructor(bounds: Bounds, asking: Asking, scope: Scope.Scope, memory: Memory) {
     this.#bounds = bounds
     this.#asking = asking
     this.#scope = scope
     this.#turns = Semaphore.makeUnsafe(bounds.questionConcurrency)
-    this.#asked = asked
+    this.#memory = memory
+    this.#asked = memory.asked
   }
 
   /** Takes what is open now. */
@@ -104,7 +113,7 @@ export class Questions {
           unsent.push(key)
         }
       }
-      if (this.#asked.size + fresh.length > maxTaskQuestions) {
+      if (this.#asked.size + this.#memory.withdrawn + fresh.length > maxTaskQuestions) {
         return Effect.fail(limit(`The task asks more than ${maxTaskQuestions} questions (maxTaskQuestions)`))
       }
       this.#withdraw(questions)
@@ -123,9 +132,10 @@ export class Questions {
   /** What the server does not want to know any more need not be answered; it may ask for it again. */
   #withdraw(questions: InputRequests): void {
     for (const [key, asked] of this.#asked) {
-      if (Object.hasOwn(questions, key) || asked.fiber === undefined) continue
+      if (Object.hasOwn(questions, key) || asked.fiber === undefined || asked.answer !== undefined) continue
       asked.fiber.interruptUnsafe()
       this.#asked.delete(key)
+      this.#memory.withdrawn++
     }
   }
 
@@ -196,5 +206,3 @@ export class Questions {
     })
   }
 }
-
-export type { Asked }

@@ -1,0 +1,240 @@
+/** Servers that use tasks against their client: its user, its memory, and its patience. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Client from "../../src/Client.ts"
+import * as Elicitation from "../../src/Elicitation.ts"
+import { ok } from "../support/scripted.ts"
+import { deaf, type Json, open, pass, result, run, shapes, started, TaskServer, watch } from "./kit.ts"
+
+const form = (message: string): Json => ({
+  method: "elicitation/create",
+  params: { mode: "form", message, requestedSchema: { type: "object", properties: { said: { type: "string" } } } }
+})
+
+/** A user who never answers, and how often they were asked. */
+const silent = () => {
+  const user = { asked: 0, gone: 0 }
+  const layer = Elicitation.layer({
+    form: () =>
+      Effect.suspend(() => {
+        user.asked++
+        return Effect.onInterrupt(Effect.never, () => Effect.sync(() => void user.gone++))
+      })
+  })
+  return { user, layer }
+}
+
+describe("2026-07-28", () => {
+  const asked = (options?: Client.Options) =>
+    Effect.gen(function*() {
+      const { layer, user } = silent()
+      const server = new TaskServer("2026-07-28")
+      server.instead["subscriptions/listen"] = deaf
+      const client = yield* Effect.provide(Client.make(server.server.transport, options), layer)
+      yield* client.listTools()
+      return { client, server, user }
+    })
+
+  it.effect("questions that are taken back count: nobody is asked without end, whatever the keys", () =>
+    Effect.gen(function*() {
+      for (const keyOf of [(n: number) => `k${n}`, (n: number) => `k${n % 2}`]) {
+        const { client, server, user } = yield* asked({ tasks: { maxTaskQuestions: 20 } })
+        const call = yield* run(client.callTool("t"))
+        for (let n = 0; n < 100 && !call.done; n++) {
+          server.become({ status: "input_required", inputRequests: { [keyOf(n)]: form(`${n % 2}?`) } })
+          yield* pass("1 second")
+        }
+        assert.isTrue(call.done)
+        assert.strictEqual((yield* call.error).reason, "Limit")
+        assert.isAtMost(user.asked, 20)
+        assert.strictEqual(user.gone, user.asked)
+        assert.strictEqual(server.task.status, "cancelled")
+      }
+    }))
+
+  it.effect("20,000 questions at once ask nobody, and end the call", () =>
+    Effect.gen(function*() {
+      const { client, server, user } = yield* asked()
+      const call = yield* run(client.callTool("t"))
+      const inputRequests = Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`k${n}`, form("?")]))
+      server.become({ status: "input_required", inputRequests })
+      yield* pass("1 second")
+      assert.isTrue(call.done)
+      assert.strictEqual((yield* call.error).reason, "Limit")
+      assert.strictEqual(user.asked, 0)
+    }))
+
+  it.effect("keys of any form are own keys: each question is put, and answered under its own", () =>
+    Effect.gen(function*() {
+      const keys = ["__proto__", "constructor", "", "a\nb", "toString", "\0", "\ud800"]
+      const server = new TaskServer("2026-07-28")
+      server.instead["subscriptions/listen"] = deaf
+      const host = Elicitation.layer({ form: ({ message }) => Effect.succeed(Elicitation.accept({ said: message })) })
+      const client = yield* Effect.provide(Client.make(server.server.transport), host)
+      yield* client.listTools()
+      const given: Record<string, Json> = Object.create(null)
+      server.instead["tasks/update"] = ({ params }) => {
+        for (const [key, answer] of Object.entries(params!["inputResponses"] as Json)) given[key] = answer
+        return ok({ resultType: "complete" })
+      }
+      const call = yield* run(client.callTool("t"))
+      server.become({
+        status: "input_required",
+        inputRequests: Object.fromEntries(keys.map((key, n) => [key, form(`${n}`)]))
+      })
+      yield* pass("1 second")
+      assert.deepStrictEqual(Object.keys(given).toSorted(), keys.toSorted())
+      keys.forEach((key, n) => assert.deepStrictEqual(given[key].content, { said: `${n}` }))
+      yield* call.stop
+    }))
+
+  it.effect("an interval of nothing, or less, is the least; one without end is the longest", () =>
+    Effect.gen(function*() {
+      for (const pollIntervalMs of [0, -1, Number.MIN_SAFE_INTEGER]) {
+        const { client, server } = yield* asked({ heartbeat: undefined } as Client.Options)
+        server.task.pollIntervalMs = pollIntervalMs
+        const call = yield* run(client.callTool("t"))
+        for (let n = 0; n < 50; n++) yield* pass(20)
+        assert.isAtMost(server.count("tasks/get"), 10)
+        yield* call.stop
+      }
+      const { client, server } = yield* asked()
+      server.task.pollIntervalMs = Number.MAX_SAFE_INTEGER
+      const call = yield* run(client.callTool("t"))
+      yield* pass("5 minutes")
+      assert.strictEqual(server.count("tasks/get"), 1)
+      yield* call.stop
+    }))
+
+  it.effect("numbers that are no integers are no task", () =>
+    Effect.gen(function*() {
+      for (const wrong of [{ pollIntervalMs: 1e300 }, { ttlMs: 1e300 }, { pollIntervalMs: 0.5 }, { ttlMs: "1" }]) {
+        const { client, server } = yield* asked()
+        const call = yield* run(client.callTool("t"))
+        server.become(wrong as Json)
+        yield* pass("1 second")
+        assert.strictEqual((yield* call.error).reason, "InvalidAnswer", JSON.stringify(wrong))
+      }
+    }))
+
+  it.effect("a time to live that is over at once, or before, is believed after a look", () =>
+    Effect.gen(function*() {
+      for (const ttlMs of [0, -1, Number.MIN_SAFE_INTEGER]) {
+        const { client, server } = yield* asked()
+        server.task.ttlMs = ttlMs
+        const call = yield* run(client.callTool("t"))
+        yield* pass("10 seconds")
+        assert.isTrue(call.done)
+        assert.strictEqual((yield* call.error).reason, "Gone")
+      }
+    }))
+})
+
+for (const shape of shapes) {
+  describe(shape, () => {
+    it.effect("ids of 10 MB, and those that are no header, are nobody's: the call fails, and nothing is asked for", () =>
+      Effect.gen(function*() {
+        for (const taskId of ["x".repeat(10_000_000), ""]) {
+          const { client, server } = yield* open(shape)
+          server.task.taskId = taskId
+          const call = yield* run(client.callTool("t"))
+          const error = yield* call.error
+          assert.strictEqual(error.reason, "InvalidAnswer")
+          assert.isBelow(error.message.length, 1000)
+          assert.strictEqual(server.count("tasks/get"), 0)
+        }
+        for (const taskId of ["__proto__", "a\r\nX-Evil: 1", "\ud800", "../../etc", "é", " x "]) {
+          const { client, server } = yield* open(shape)
+          server.instead["subscriptions/listen"] = deaf
+          server.task.taskId = taskId
+          const call = yield* run(client.callTool("t"))
+          server.become({ status: "completed", result: result("done") })
+          yield* pass("1 second")
+          assert.deepStrictEqual((yield* call.value).content, [{ type: "text", text: "done" }])
+        }
+      }))
+
+    it.effect("times that are no times, and texts of 1 MB in their place, do no harm", () =>
+      Effect.gen(function*() {
+        for (const time of ["", "yesterday", "9".repeat(1_000_000), "+275760-09-13T00:00:00.001Z", "\0"]) {
+          const { client, server } = yield* open(shape)
+          server.instead["subscriptions/listen"] = deaf
+          const call = yield* run(client.callTool("t"))
+          const { told } = server
+          server.instead["tasks/get"] = () =>
+            ok({
+              ...(shape === "2026-07-28" ? { resultType: "complete" } : {}),
+              ...told,
+              createdAt: time,
+              lastUpdatedAt: time
+            })
+          yield* pass("1 second")
+          assert.isFalse(call.done)
+          yield* call.stop
+        }
+      }))
+
+    it.effect("states that go back and forth are told in no other order than they came, and the end is one", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(shape)
+        server.instead["subscriptions/listen"] = deaf
+        const task = yield* started(client)
+        const seen = yield* watch(task)
+        const tell = (status: string, at: number) => {
+          Object.assign(server.task, { status, lastUpdatedAt: new Date(at).toISOString() })
+          if (shape === "2025-11-25") server.notify()
+          return pass("1 second")
+        }
+        const born = Date.parse("2026-11-01T10:30:00Z")
+        yield* tell("working", born + 5000)
+        yield* tell("input_required", born + 1000)
+        yield* tell("working", born + 6000)
+        server.become({ status: "completed", result: result("done") })
+        yield* tell("completed", born)
+        yield* pass("10 seconds")
+        yield* tell("working", born + 9000)
+        assert.isDefined(seen.fiber.pollUnsafe())
+        assert.notInclude(seen.statuses, "input_required")
+        assert.strictEqual(seen.statuses.at(-1), "completed")
+        assert.strictEqual(seen.statuses.filter((status) => status === "completed").length, 1)
+      }))
+
+    it.effect("a handle from anywhere is a task's, or refused", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(shape)
+        const forged: ReadonlyArray<Json> = [
+          null,
+          undefined,
+          7,
+          "t1",
+          [],
+          {},
+          { taskId: 7 },
+          { taskId: "" },
+          { taskId: ["t1"] },
+          { taskId: { toString: () => "t1" } },
+          { taskId: "x".repeat(10_000_000) },
+          { taskId: "t1", server: "another" },
+          Object.create({ taskId: 5 })
+        ]
+        for (const handle of forged) {
+          const error = yield* Effect.flip(client.resumeTask(handle))
+          assert.strictEqual(error.reason, "Unsupported")
+          assert.isBelow(error.message.length, 1000)
+        }
+        assert.strictEqual(server.count("tasks/get"), 0)
+        for (
+          const more of [{ tool: 7 }, { tool: "x".repeat(1_000_000) }, { server: 7 }, { revision: "1" }, {
+            tool: "__proto__"
+          }]
+        ) {
+          server.instead["subscriptions/listen"] = deaf
+          server.become({ status: "completed", result: result("done") })
+          const task = yield* client.resumeTask({ taskId: "t1", ...more } as Json)
+          const call = yield* run(task.result)
+          yield* pass("1 second")
+          assert.deepStrictEqual((yield* call.value).content, [{ type: "text", text: "done" }])
+        }
+      }))
+  })
+}
