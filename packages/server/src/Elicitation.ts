@@ -197,7 +197,8 @@ export interface UrlOptions extends Options {
 export interface Visit {
   /**
    * Tells the client that the visit has come to its end (2025-11-25, `notifications/elicitation/complete`), at any time while
-   * the session lives. Other revisions have no way to say it, and nothing is sent.
+   * the session lives. Other revisions have no way to say it, and nothing is sent; nor is it in a long-running task, which outlives
+   * the session in which it was asked.
    */
   readonly complete: Effect.Effect<void>
 }

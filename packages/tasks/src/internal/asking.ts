@@ -20,6 +20,16 @@ const canonical = (value: unknown): string =>
       : value)
 
 /**
+ * What is asked, without what is made anew each time that the question is put: the id by which an address to visit is told to be done
+ * (2025-11-25).
+ */
+const asked = (params: JsonObject | undefined): JsonObject | undefined => {
+  if (params?.["elicitationId"] === undefined) return params
+  const { elicitationId: _, ...rest } = params
+  return rest
+}
+
+/**
  * What a question is known by, in each run: the key that was given, or what is asked; and how often it was asked before in this
  * run. It does not depend on the order of different questions.
  */
@@ -30,7 +40,7 @@ const keyOf = (
   given: string | undefined
 ): Effect.Effect<string> =>
   Effect.map(
-    given === undefined ? fingerprint(run.host, canonical([method, params])) : Effect.succeed(given),
+    given === undefined ? fingerprint(run.host, canonical([method, asked(params)])) : Effect.succeed(given),
     (name) => {
       let times = run.times.get(`question/${name}`) ?? 0
       let key = times === 0 ? name : `${name}.${times}`

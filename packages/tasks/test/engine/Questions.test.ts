@@ -1,6 +1,7 @@
 import { it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { McpRequest } from "@skein/runtime/Exchange"
+import * as Elicitation from "@skein/server/Elicitation"
 import { once } from "@skein/server/Once"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
@@ -79,6 +80,39 @@ it.effect("several questions are asked at once, and answered in any order", () =
     expect((yield* get(id))?.questions).toHaveLength(1)
     yield* answer(id, keyOf(state, "a"), "1")
     expect(textOf(yield* ended(id))).toBe("1,2,3,4")
+  }).pipe(memory))
+
+it.effect("2025-11-25 · an address to visit is asked once, though the id of its completion is another one in each run", () =>
+  Effect.gen(function*() {
+    let runs = 0
+    yield* work({
+      sign: durable(() =>
+        Effect.gen(function*() {
+          runs++
+          const first = yield* Elicitation.url("Sign here", "https://example.com/sign")
+          const second = yield* Elicitation.url("Sign here", "https://example.com/sign")
+          return `${first.action}, ${second.action}`
+        }).pipe(Effect.orDie)
+      )
+    })
+    const caller = {
+      revision: "2025-11-25",
+      capabilities: { elicitation: { url: {} } },
+      info: undefined,
+      principal: undefined
+    } as const
+    const { id } = yield* submit("sign", { caller })
+    const engine = yield* TaskEngine
+    const [first] = (yield* asking(id)).questions
+    yield* settled
+    yield* engine.answer(id, first!.key, { action: "accept" })
+    // The second one is a question of its own, and the first is not asked again.
+    const [second] = (yield* until(id, ({ questions }) => questions.some(({ key }) => key !== first!.key))).questions
+    expect(second!.params).toMatchObject({ url: "https://example.com/sign" })
+    yield* settled
+    yield* engine.answer(id, second!.key, { action: "decline" })
+    expect(textOf(yield* ended(id))).toBe("accept, decline")
+    expect(runs).toBe(3)
   }).pipe(memory))
 
 it.effect("a question that loses a race is withdrawn", () =>
