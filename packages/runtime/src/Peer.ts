@@ -42,6 +42,11 @@ export interface Options<R> {
     | undefined
   /** Hears of progress that belongs to no call that waits: to one that was answered with a task, or too late. Must not throw. */
   readonly onStray?: ((token: unknown, progress: Progress) => void) | undefined
+  /**
+   * Hears the result of a request that was cancelled on this side, where it comes all the same: the two have crossed. It is told of
+   * the last 1,000 that were. Must not throw.
+   */
+  readonly onLate?: ((method: string, result: JsonRpc.JsonObject) => void) | undefined
   /** Hears the end of the session, when everything that ran in it is over: see {@link Peer.ended}. */
   readonly onEnded?: ((end: SessionEnd) => void) | undefined
   /** Hears that notifications may have been missed; with an error, that no more will come unasked. See `Receiver`. */
@@ -362,6 +367,11 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
 
   get held(): boolean {
     return this.#options.patient === true && (this.#requests.size > 0 || this.#options.occupied === true)
+  }
+
+  get late(): ((method: string, result: JsonRpc.JsonObject) => void) | undefined {
+    const options = this.#options
+    return options.onLate === undefined ? undefined : (method, result) => options.onLate!(method, result)
   }
 
   toError(error: JsonRpc.ErrorObject): McpError.McpError {

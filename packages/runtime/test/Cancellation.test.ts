@@ -198,6 +198,44 @@ describe("what this side asked, and cancels", () => {
       expect(Exit.hasInterrupts(yield* Fiber.await(call))).toBe(true)
     }))
 
+  it.effect("what has crossed with a cancellation is told, once: the result of what was cancelled, and nothing else", () =>
+    Effect.gen(function*() {
+      const heard: Array<unknown> = []
+      const { other, peer } = yield* raw({ onLate: (method, result) => void heard.push([method, result]) })
+      const cancelled = function*(method: string) {
+        yield* Fiber.interrupt(yield* Effect.forkChild(peer.request(method), { startImmediately: true }))
+      }
+      yield* cancelled("a")
+      yield* cancelled("b")
+      yield* cancelled("c")
+      yield* cancelled("initialize")
+      const waiting = yield* Effect.forkChild(peer.request("d"), { startImmediately: true })
+      other.answer(1, { late: 1 })
+      other.answer(1, { late: 2 })
+      other.fail(2, -32603, "late")
+      other.answer(2, { late: 3 })
+      other.answer(4, { late: 4 })
+      other.answer(5, { late: 5 })
+      other.answer(5, { late: 6 })
+      other.answer(6, { late: 7 })
+      yield* Fiber.join(waiting)
+      expect(heard).toEqual([["a", { late: 1 }]])
+    }))
+
+  it.effect("so is what was too late; of more than 1,000 that were cancelled the oldest are forgotten", () =>
+    Effect.gen(function*() {
+      const heard: Array<string> = []
+      const { other, peer } = yield* raw({ onLate: (method) => void heard.push(method) })
+      const late = yield* Effect.forkChild(peer.request("late", {}, { timeout: 10 }), { startImmediately: true })
+      yield* TestClock.adjust(10)
+      expect(poll(late)).toBe("failed")
+      for (let id = 2; id <= 1_001; id++) {
+        yield* Fiber.interrupt(yield* Effect.forkChild(peer.request(`m${id}`), { startImmediately: true }))
+      }
+      for (const id of [1, 2, 1_001]) other.answer(id)
+      expect(heard).toEqual(["m2", "m1001"])
+    }))
+
   it.effect("2025-11-25 · MUST NOT cancel initialize: interrupting it says nothing", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw()

@@ -200,6 +200,7 @@ export interface RawOptions {
   readonly dispatch?: Exchange.Dispatcher<Exchange.McpRequest>
   readonly identify?: Peer.Options<never>["identify"]
   readonly onNotification?: Peer.Options<never>["onNotification"]
+  readonly onLate?: Peer.Options<never>["onLate"]
   readonly patient?: boolean
 }
 
@@ -225,6 +226,7 @@ export const raw = (options: RawOptions = {}): Effect.Effect<
       dispatch: options.dispatch ?? handlers.parked,
       identify: options.identify ?? ((peer) => caller(peer, revision)),
       onNotification: options.onNotification,
+      onLate: options.onLate,
       patient: options.patient,
       limits: options.limits
     })

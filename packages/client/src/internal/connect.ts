@@ -83,6 +83,8 @@ export interface Shared {
   readonly heard: (notification: JsonRpc.Notification) => void
   /** Hears of progress that belongs to no call that waits. */
   readonly strayed: (peer: Peer.Peer, token: unknown, progress: Progress) => void
+  /** Hears the result of a request that was cancelled, where it comes all the same. */
+  readonly late: (line: Line, method: string, result: JsonRpc.JsonObject) => void
   /** Hears that notifications may have been missed; with an error, that no more will come unasked on that line. */
   readonly missed: (error: TransportError | undefined) => void
   /** Logs a warning, from where no effect runs. */
@@ -196,6 +198,10 @@ class Connected implements Line, Watch, Peer.Options<never> {
 
   onStray(token: unknown, progress: Progress): void {
     this.#shared.strayed(this.peer, token, progress)
+  }
+
+  onLate(method: string, result: JsonRpc.JsonObject): void {
+    this.#shared.late(this, method, result)
   }
 
   onEnded(end: SessionEnd): void {

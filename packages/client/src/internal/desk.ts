@@ -20,7 +20,7 @@ import type { Settings as TaskSettings } from "../RemoteTask.ts"
 import type * as ResponseCache from "../ResponseCache.ts"
 import { Answers, type Options as AnswersOptions } from "./answers.ts"
 import * as Cache from "./cache.ts"
-import { call, type Desk } from "./calls.ts"
+import { call, type Desk, send } from "./calls.ts"
 import { Changes } from "./changes/changes.ts"
 import { connect, type Setup, type Shared } from "./connect.ts"
 import { Definitions, type Settings as DefinitionsSettings } from "./definitions.ts"
@@ -31,6 +31,7 @@ import { detectionOf, type Line } from "./line.ts"
 import { type Lister, Relist } from "./mirror.ts"
 import { Notices } from "./notices.ts"
 import { type Bounds, walk } from "./pages.ts"
+import { createdIn } from "./tasks/augment.ts"
 import { finish } from "./tasks/load.ts"
 import { type Created, Tasks } from "./tasks/register.ts"
 
@@ -208,6 +209,15 @@ export class ClientDesk implements Desk, Shared, Settings, Lister {
 
   strayed(peer: Peer, token: unknown, progress: Progress): void {
     this.#tasks?.strayed(peer, token, progress)
+  }
+
+  /** A task that nobody has heard of, since the call was given up when it was made, is nobody's. */
+  late(line: Line, method: string, result: JsonRpc.JsonObject): void {
+    const taskId = method === Method.CallTool.name ? createdIn(result) : undefined
+    if (taskId === undefined || !this.tasks.enabled) return
+    const { cancelTimeout: timeout } = this.tasks.settings
+    const cancelled = send(line, Method.CancelTask.name, { taskId }, { timeout, maxTimeout: timeout })
+    Effect.runForkWith(this.context)(Effect.forkIn(Effect.ignore(cancelled), this.#scope))
   }
 
   missed(error: TransportError | undefined): void {

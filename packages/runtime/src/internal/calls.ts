@@ -47,6 +47,8 @@ export interface Host {
   readonly held: boolean
   /** No call waits any more. */
   readonly quiet: () => void
+  /** Hears what is answered to a call that nobody waits for any more; where nobody wants to know, nothing is remembered of it. */
+  readonly late: ((method: string, result: JsonRpc.JsonObject) => void) | undefined
 }
 
 const settled = Effect.void
@@ -63,6 +65,9 @@ export const readProgress = ({ message, progress, total }: JsonRpc.JsonObject): 
 // How long the timer sleeps at most, in milliseconds: so long after the last answer an idle peer is rid of it.
 const maxSleep = 5_000
 
+// Of how many calls that nobody waits for any more it is known that there were, and only where somebody hears of their answers.
+const maxLeft = 1_000
+
 /** Which option of a call its deadline comes from. */
 const bound = ({ deadline, maxTimeout, startedAt, timeout }: Call): string =>
   deadline === startedAt + maxTimeout && maxTimeout !== timeout ? "maxTimeout" : "timeout"
@@ -71,6 +76,8 @@ export class Calls {
   readonly #host: Host
   readonly #limits: Resolved
   readonly #pending = new Map<JsonRpc.Id, Call>()
+  // The methods of calls that were cancelled, oldest first.
+  #left: Map<JsonRpc.Id, string> | undefined = undefined
   #nextId = 1
   #timer: Fiber.Fiber<void> | undefined = undefined
   #wakeAt = Infinity
@@ -144,16 +151,23 @@ export class Calls {
     })
   }
 
-  /** An answer came. One that nobody waits for is ignored. */
+  /** An answer came. One that nobody waits for is ignored, but for what it may have left behind. */
   settle(message: JsonRpc.Success | JsonRpc.Failure): void {
     const call = message.id === undefined ? undefined : this.#pending.get(message.id)
-    if (call === undefined) return
+    if (call === undefined) return this.#late(message)
     this.#remove(call.id)
     call.resume(
       message._tag === "Success"
         ? Effect.succeed(message.result as JsonRpc.JsonObject)
         : Effect.fail(this.#host.toError(message.error))
     )
+  }
+
+  #late(message: JsonRpc.Success | JsonRpc.Failure): void {
+    const method = message.id === undefined ? undefined : this.#left?.get(message.id)
+    if (method === undefined) return
+    this.#left!.delete(message.id!)
+    if (message._tag === "Success") this.#host.late?.(method, message.result as JsonRpc.JsonObject)
   }
 
   /** Something that looked like an answer but is none. */
@@ -248,6 +262,11 @@ export class Calls {
     // "The `initialize` request MUST NOT be cancelled by clients"
     if (call.method === "initialize") return
     const params = { requestId: call.id, reason }
+    if (this.#host.late !== undefined) {
+      const left = this.#left ??= new Map()
+      left.set(call.id, call.method)
+      if (left.size > maxLeft) left.delete(left.keys().next().value!)
+    }
     this.#host.send(JsonRpc.notification("notifications/cancelled", params), call.about)
   }
 

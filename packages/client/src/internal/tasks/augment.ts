@@ -33,6 +33,12 @@ export const augmentation = (
   return Number.isSafeInteger(Math.round(ttl)) ? { ttl: Math.round(ttl) } : {}
 }
 
+/** The id of the task that a call was answered with, in either shape. */
+export const createdIn = ({ resultType, task, taskId }: JsonObject): string | undefined => {
+  const id = resultType === "task" ? taskId : isObject(task) ? task["taskId"] : undefined
+  return typeof id === "string" ? id : undefined
+}
+
 /**
  * Waits for the answer to a call that is to become a task. Interrupting that does not cancel the request: "for task-augmented requests,
  * the `tasks/cancel` request MUST be used instead of the `notifications/cancelled` notification" (2025-11-25, cancellation). The task
@@ -48,9 +54,8 @@ export const untilCreated = <E>(
   const cancelled = (fiber: Fiber.Fiber<JsonObject, E>) =>
     Effect.flatMap(Effect.timeoutOption(Fiber.await(fiber), grace), (exit) => {
       if (exit._tag === "None") return Fiber.interrupt(fiber)
-      const task = exit.value._tag === "Success" ? exit.value.value["task"] : undefined
-      const taskId = isObject(task) ? task["taskId"] : undefined
-      return typeof taskId === "string" ? cancel(taskId) : Effect.void
+      const taskId = exit.value._tag === "Success" ? createdIn(exit.value.value) : undefined
+      return taskId === undefined ? Effect.void : cancel(taskId)
     })
   return Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(

@@ -1,0 +1,62 @@
+/** Calls that are given up while their task is made. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { type Json, open, pass, result, run, settle, shapes } from "./kit.ts"
+
+for (const shape of shapes) {
+  describe(`${shape} · a cancellation and the task of a call have crossed`, () => {
+    const crossed = (answer: Json) =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(shape, { tasks: { cancelTimeout: "1 second" } })
+        server.instead["tools/call"] = () => "silence"
+        const call = yield* run(client.callTool("t"))
+        yield* Effect.forkChild(call.stop)
+        yield* pass("1 second")
+        assert.include(server.methods, "notifications/cancelled")
+        const [request] = server.server.requests("tools/call")
+        server.server.send({ _tag: "Success", id: request!.id, result: answer(server.told) })
+        yield* settle
+        return server
+      })
+    const handle = (told: Json): Json => shape === "2025-11-25" ? { task: told } : { resultType: "task", ...told }
+
+    it.effect("the task is cancelled: nobody else knows of it", () =>
+      Effect.gen(function*() {
+        const server = yield* crossed(handle)
+        assert.deepStrictEqual(server.server.requests("tasks/cancel").map(({ params }) => params!["taskId"]), ["t1"])
+        assert.strictEqual(server.task.status, "cancelled")
+      }))
+
+    it.effect("what comes too late and is no task is ignored", () =>
+      Effect.gen(function*() {
+        for (const answer of [result("late"), { task: "t1" }, { resultType: "task" }, { taskId: "t1" }]) {
+          assert.strictEqual((yield* crossed(() => answer)).count("tasks/cancel"), 0)
+        }
+      }))
+
+    it.effect("a task that comes after the timeout of its call is cancelled too", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(shape)
+        server.instead["tools/call"] = () => "silence"
+        const call = yield* run(client.callTool("t", {}, { timeout: "1 second" }))
+        yield* pass("1 second")
+        assert.strictEqual((yield* call.error).reason, "TimedOut")
+        const [request] = server.server.requests("tools/call")
+        server.server.send({ _tag: "Success", id: request!.id, result: handle(server.told) })
+        yield* settle
+        assert.strictEqual(server.count("tasks/cancel"), 1)
+      }))
+
+    it.effect("a call that is answered twice with a task keeps the first", () =>
+      Effect.gen(function*() {
+        const { client, server } = yield* open(shape)
+        const call = yield* run(client.callTool("t"))
+        const [request] = server.server.requests("tools/call")
+        server.server.send({ _tag: "Success", id: request!.id, result: handle(server.told) })
+        yield* settle
+        assert.strictEqual(server.count("tasks/cancel"), 0)
+        assert.isFalse(call.done)
+        yield* call.stop
+      }))
+  })
+}
