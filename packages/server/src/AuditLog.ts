@@ -8,7 +8,7 @@
  * @example
  * const log = AuditLog.layer({ methods: ["tools/call"], sink: (entry) => Database.insert(entry) })
  */
-import type { Id } from "@skein/protocol/JsonRpc"
+import { Encoded, type Id, isObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import type * as Revision from "@skein/protocol/Revision"
 import type { Answer, Exchange, McpRequest } from "@skein/runtime/Exchange"
@@ -29,6 +29,11 @@ export interface Entry {
   readonly method: string
   /** The tool or prompt by its name, the resource by its URI, where the method has one; as the client wrote it. */
   readonly target: string | undefined
+  /**
+   * The task that the request is about, or has become: the first eight characters of its id, since who has all of them may be able
+   * to use it. `undefined` for every other request.
+   */
+  readonly task: string | undefined
   readonly id: Id
   /** Who called: the id of the principal; `undefined` for a caller without one. */
   readonly principal: string | undefined
@@ -112,6 +117,7 @@ const entryOf = (
   return {
     method: clip(method),
     target: target === undefined ? undefined : clip(target),
+    task: taskOf(exchange, exit),
     id: typeof id === "string" ? clip(id) : id,
     principal: caller.principal?.id,
     client: nameOf(caller),
@@ -121,6 +127,19 @@ const entryOf = (
     durationMs,
     ...(args === undefined ? undefined : { arguments: args(exchange) })
   }
+}
+
+/** "Log task creation, completion, and retrieval events for audit purposes" (2025-11-25, tasks, "Audit and Logging"). */
+const taskOf = ({ method, params }: Exchange, exit: Exit.Exit<Answer, McpError.McpError>): string | undefined => {
+  const id = method.startsWith("tasks/") ? params?.["taskId"] : method === "tools/call" ? madeBy(exit) : undefined
+  return typeof id === "string" ? clip(id, 8) : undefined
+}
+
+/** The id of the task that a call was answered with, in either shape. */
+const madeBy = (exit: Exit.Exit<Answer, McpError.McpError>): unknown => {
+  if (exit._tag === "Failure" || exit.value instanceof Encoded) return undefined
+  const { resultType, task, taskId } = exit.value
+  return resultType === "task" ? taskId : isObject(task) ? task["taskId"] : undefined
 }
 
 const log = (entry: Entry): Effect.Effect<void> => {
