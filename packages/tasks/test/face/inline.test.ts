@@ -6,9 +6,11 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import * as McpServer from "@skein/server/McpServer"
+import { TaskError } from "@skein/tasks/TaskError"
 import * as asking from "../../../server/test/asking/kit.ts"
 import * as kit from "./kit.ts"
 import * as tools from "./tools.ts"
@@ -88,6 +90,22 @@ describe("a call that waits for its task", () => {
         })
         expect(client.answers(requestId)).toEqual([])
       }))
+
+    it.effect(`${revision} · a task that cannot be cancelled with its call goes on, and the log says so`, () => {
+      const lines: Array<unknown> = []
+      return Effect.gen(function*() {
+        const { definition } = tools.gated()
+        const { connect, fake } = yield* kit.server([definition])
+        const client = yield* connect({ revision, can })
+        const requestId = client.send("tools/call", { name: "bake" })
+        yield* kit.settle
+        fake.broken = new TaskError({ reason: "Store", message: "away" })
+        client.notify("notifications/cancelled", { requestId })
+        yield* kit.settle
+        expect([...fake.rows.values()][0]!.state.status).toBe("working")
+        expect(lines).toContainEqual(["A task whose call was cancelled could not be, and goes on"])
+      }).pipe(Effect.provide(Logger.layer([Logger.make(({ message }) => void lines.push(message))])))
+    })
 
     it.effect(`${revision} · a task that is cancelled meanwhile is a failure of the tool; one that is gone an error`, () =>
       Effect.gen(function*() {

@@ -32,9 +32,12 @@ const failed = (error: TaskError): Effect.Effect<never, McpError.McpError> =>
 export const told = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.Effect<A, McpError.McpError, R> =>
   Effect.catch(effect, failed)
 
-/** Ends a task that nobody wants any more. A store that does not answer holds up nobody who leaves. */
+/** Ends a task that nobody wants any more. A store that does not answer holds up nobody who leaves: then it goes on. */
 export const abandon = ({ engine }: Face, id: string): Effect.Effect<void> =>
-  Effect.ignoreCause(Effect.timeout(engine.cancel(id, "The call that it was made for was cancelled"), "5 seconds"))
+  Effect.catchCause(
+    Effect.asVoid(Effect.timeout(engine.cancel(id, "The call that it was made for was cancelled"), "5 seconds")),
+    (cause) => Effect.logWarning("A task whose call was cancelled could not be, and goes on", cause)
+  )
 
 /** What lets models use tasks, where a server has `TaskTools`. */
 export interface ModelTools {
