@@ -24,6 +24,8 @@ import type { End, Followed, Terms } from "./terms.ts"
 // No option: only the last state counts for long.
 const bufferSize = 16
 
+const leftBehind = "A task that nobody waits for any more may go on: the server was not told to cancel it:"
+
 /** See the module's text. */
 export class Follower implements RemoteTask, Followed {
   readonly _tag = "RemoteTask"
@@ -95,7 +97,11 @@ export class Follower implements RemoteTask, Followed {
       if (this.terms.leaveRunning || isFinal(this.told)) return Effect.void
       const duration = this.settings.cancelTimeout
       this.cancelling = true
-      return Effect.ignore(Requests.cancel({ ...this.terms, timeout: duration }, duration))
+      return Effect.matchEffect(Requests.cancel({ ...this.terms, timeout: duration }, duration), {
+        onSuccess: () => Effect.void,
+        // One that is over, or not there, is what was wanted.
+        onFailure: (error) => isUnknown(error) ? Effect.void : Effect.logWarning(leftBehind, error.message)
+      })
     })
   }
 
