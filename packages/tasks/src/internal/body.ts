@@ -6,6 +6,7 @@
  * undoes it.
  */
 import * as McpError from "@skein/protocol/McpError"
+import * as ClusterSchema from "effect/cluster/ClusterSchema"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -37,10 +38,14 @@ const between = 2000
 /** Milliseconds between two looks for a handler that nobody has: they grow, up to this. */
 const patience = { first: 1000, longest: 15_000 }
 
+/** Whether there is nothing to do with it any more, nor to undo. */
+const isOver = ({ settled, status }: Work): boolean =>
+  status === "completed" || status === "failed" || (status === "cancelled" && settled)
+
 /** Runs a task, as far as it gets. */
 export const body = (host: Host, taskId: string, executionId: string): Body<void> =>
   Effect.flatMap(patiently(host.store.work(taskId)), (work) => {
-    if (work === undefined || work.status === "completed" || work.status === "failed") return Effect.void
+    if (work === undefined || isOver(work)) return Effect.void
     const begun = Effect.flatMap(WorkflowInstance, (instance) => attempt(host, work, executionId, instance))
     return work.status === "cancelled" ? Effect.andThen(DurableDeferred.await(interruption), begun) : begun
   })
@@ -57,7 +62,8 @@ const attempt = (
     const cancelled = work.status === "cancelled"
     while (true) {
       const found = host.workers.find(work.tool) ?? (yield* handlerOf(host, work, executionId, instance, cancelled))
-      if (cancelled && !found.handler.durable) return host.settle(work.id)
+      if (found === undefined) return
+      if (cancelled && !found.handler.durable) return yield* patiently(host.store.settle(work.id))
       if (host.workers.waiting.delete(executionId) || work.waits) yield* patiently(host.store.waits(work.id, false))
       const { handler: { durable }, owner } = found
       const run = new Run({ host, work, executionId, instance, context, scope, owner, durable })
@@ -70,29 +76,34 @@ const attempt = (
     }
   })
 
-/** Waits for a handler: a while in memory, then suspended, with looks that become rarer, and one as soon as somebody joins here. */
+/**
+ * Waits for a handler: a while in memory, then suspended, with looks that become rarer, and one as soon as somebody joins here. One
+ * that is cancelled must not be suspended, since the engine would take it for done, and nothing would be undone: it waits in memory,
+ * until it is forgotten.
+ */
 const handlerOf = (
   host: Host,
   work: Work,
   executionId: string,
   instance: WorkflowInstance["Service"],
   cancelled: boolean
-): Body<Found> =>
+): Body<Found | undefined> =>
   Effect.gen(function*() {
     const { waiting } = host.workers
     while (true) {
-      const milliseconds = host.workers.idle ? starting.idle : starting.busy
+      const milliseconds = cancelled ? patience.longest : host.workers.idle ? starting.idle : starting.busy
       const changed = yield* Effect.raceFirst(
         Effect.as(host.workers.changed, true),
-        Effect.raceFirst(
-          host.closing,
-          // One that is cancelled must not be suspended: the engine would take it for done, and nothing would be undone.
-          cancelled ? Effect.never : Effect.as(Effect.sleep(milliseconds), false)
-        )
+        Effect.raceFirst(host.closing, Effect.as(Effect.sleep(milliseconds), false))
       )
       const found = host.workers.find(work.tool)
       if (found !== undefined) return found
       if (changed) continue
+      if (cancelled) {
+        const now = yield* patiently(host.store.work(work.id))
+        if (now === undefined || isOver(now)) return undefined
+        continue
+      }
       const looks = waiting.get(executionId) ?? 0
       waiting.set(executionId, looks + 1)
       if (looks === 0) yield* patiently(host.store.waits(work.id, true))
@@ -146,7 +157,7 @@ const conclude = (run: Run, handler: Found["handler"], outcome: Outcome): Body<b
     const now = yield* patiently(host.store.work(work.id))
     if (now?.status !== "cancelled") return false
     if (!handler.durable) {
-      host.settle(work.id)
+      yield* patiently(host.store.settle(work.id))
       return false
     }
     // It was cancelled at the last moment: all is undone.
@@ -181,7 +192,8 @@ const handled = (run: Run, handler: Found["handler"]): Effect.Effect<Outcome> =>
 const undoWhenCancelled = (run: Run): Effect.Effect<void, never, Within> =>
   Workflow.addFinalizer((exit) =>
     Exit.isFailure(exit) && run.instance.interrupted
-      ? Effect.andThen(undo(run, "cancelled"), Effect.sync(() => run.host.settle(run.work.id)))
+      // Before the execution is over: of one that is, and is not settled, the sweep knows that nothing was undone.
+      ? Effect.andThen(undo(run, "cancelled"), patiently(run.host.store.settle(run.work.id)))
       : Effect.void
   )
 
@@ -190,10 +202,15 @@ const undo = (run: Run, why: Undoing): Effect.Effect<void> =>
     run.undoing = why
     return Effect.forEach(run.undos.toReversed(), (undo) =>
       Effect.catchCause(Effect.asVoid(undo(why)), (cause) =>
-        run.leaving && Cause.hasInterruptsOnly(cause)
+        Cause.hasInterruptsOnly(cause) && (why === "failed" ? run.leaving : leaves(run, cause))
           ? Effect.interrupt
           : Effect.logError(`Task ${run.work.tool}: a compensation has failed`, cause)), { discard: true })
   })
+
+/** Whether somebody else goes on with what a cancelled task undoes: otherwise it has interrupted itself, which is a failure. */
+const leaves = ({ instance, released }: Run, cause: Cause.Cause<unknown>): boolean =>
+  released || instance.suspended || instance.abandoned ||
+  cause.reasons.some((reason) => reason.annotations.has(ClusterSchema.Abandon.key))
 
 const failed = (outcome: Outcome): boolean => outcome._tag === "Error" || isError(outcome)
 

@@ -16,12 +16,13 @@ import { WorkflowEngine } from "effect/workflow/WorkflowEngine"
 import { TaskEngine } from "../TaskEngine.ts"
 import { isFinal, type State } from "../TaskState.ts"
 import { body } from "./body.ts"
+import * as executions from "./executions.ts"
 import { type Host, patiently } from "./host.ts"
 import { interrupt, seeThrough } from "./interrupting.ts"
 import { indexMessages } from "./migrations.ts"
 import type { Pools } from "./pools.ts"
 import { TaskStore } from "./store.ts"
-import { sweep } from "./sweep.ts"
+import { forget, sweep } from "./sweep.ts"
 import { Workers } from "./workers.ts"
 import { answered, TaskRun } from "./workflow.ts"
 
@@ -33,6 +34,7 @@ export interface Options {
   readonly progressInterval: number
   readonly pollInterval: number
   readonly sweepInterval: number
+  readonly undoGrace: number
   readonly terminationTimeout: Duration.Input
 }
 
@@ -85,10 +87,12 @@ const make = (options: Options) =>
     yield* engine.register(TaskRun, ({ taskId }, execution) => body(host, taskId, execution))
     // Runs just before the cluster begins to end what runs.
     yield* Effect.addFinalizer(() => closing.open)
+    const { sweepInterval: interval, undoGrace } = options
+    const sweeping = { host, storage, sharding, executions: executions.make(host.sql), interval, undoGrace }
     for (const shardGroup of options.groups) {
-      const sweeping = sweep({ host, storage, interval: options.sweepInterval })
-      yield* sharding.registerSingleton(`skein/tasks/sweep/${shardGroup}`, sweeping, { shardGroup })
+      yield* sharding.registerSingleton(`skein/tasks/sweep/${shardGroup}`, sweep(sweeping, shardGroup), { shardGroup })
     }
+    if (options.groups.length === 0) yield* Effect.forkScoped(forget(sweeping, interval))
 
     /** What is written in a transaction is there when it is committed: then the cluster looks. */
     const soon = host.sql.afterCommit(sharding.pollStorage)

@@ -25,6 +25,11 @@ export interface Options {
   /** How often tasks are compared with their executions, and when for the first time: one minute by default. */
   readonly sweepInterval?: Duration.Input | undefined
   /**
+   * How long after its time (`ttl`) a task may take to undo what it has done: one hour by default. Then it is forgotten, whatever it
+   * has not undone, and the log says so: its pool has no workers, for instance, or no worker has its tool.
+   */
+  readonly undoGrace?: Duration.Input | undefined
+  /**
    * How long a worker that stops, or that hands tasks to another one, waits for a step to end that does not heed its interruption: 2
    * seconds by default. The step runs again then. Its task stands still meanwhile.
    */
@@ -35,6 +40,7 @@ export interface Options {
 export const intervals = (options: Options) => ({
   pollInterval: Duration.toMillis(options.pollInterval ?? 500),
   progressInterval: Duration.toMillis(options.progressInterval ?? 100),
+  undoGrace: Duration.toMillis(options.undoGrace ?? "1 hour"),
   sweepInterval: Duration.toMillis(options.sweepInterval ?? "1 minute"),
   terminationTimeout: Duration.toMillis(options.terminationTimeout ?? "2 seconds")
 })

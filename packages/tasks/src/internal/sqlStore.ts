@@ -43,11 +43,12 @@ export const make = (
     const { finish, insert, remove } = lives.make(table)
     const { list, progress, say, state, waits, work } = telling.make(table)
     const { answer, ask, withdraw } = questions.make(table)
-    const { expired, nextExpiry, settle, unsettled } = sweeps.make(table)
+    const { expired, nextExpiry, settle, undoing, unsettled } = sweeps.make(table)
     return TaskStore.of({
       insert,
       list,
       unsettled,
+      undoing,
       expired,
       nextExpiry,
       state: (id) => isId(id) ? state(id) : Effect.undefined,

@@ -22,6 +22,8 @@ export interface Work {
   readonly status: TaskStatus
   /** The number of the last status message that was said outside of a step. */
   readonly said: number
+  /** Whether nothing is left to do with it. */
+  readonly settled: boolean
   /** Whether it says that it waits for a worker. */
   readonly waits: boolean
 }
@@ -36,6 +38,8 @@ export interface Swept {
   readonly id: string
   readonly pool: string
   readonly status: TaskStatus
+  /** Whether its execution is over, as far as the table knows: `settle`. */
+  readonly settled: boolean
   /** When its time is over, in milliseconds of Unix time; `null`: never. */
   readonly expiresAt: number | null
 }
@@ -99,15 +103,14 @@ export class TaskStore extends Context.Service<TaskStore, {
    * long stay among them: `after` is the last one of the page before.
    */
   readonly unsettled: (quiet: number, limit: number, after?: Swept) => Effect.Effect<ReadonlyArray<Swept>, TaskError>
-  /** The execution of a task, or of many, is over: no sweep looks at it again. */
+  /** Those of them that are cancelled, be it just now: what they have done may not be undone. */
+  readonly undoing: (limit: number, after?: Swept) => Effect.Effect<ReadonlyArray<Swept>, TaskError>
+  /** The execution of a task, or of many, is over, and has undone what it has to: no sweep looks at it again. */
   readonly settle: (ids: string | ReadonlyArray<string>) => Effect.Effect<void, TaskError>
   /** Tasks whose time is over, the longest over first. `after` is the last one of the page before, as in `unsettled`. */
   readonly expired: (limit: number, after?: Swept) => Effect.Effect<ReadonlyArray<Swept>, TaskError>
-  /**
-   * The next time, in milliseconds of Unix time, at which a task's time is over; it is in the past while one whose time is over
-   * was not removed. `undefined` where none is to be.
-   */
-  readonly nextExpiry: Effect.Effect<number | undefined, TaskError>
+  /** The next time after this one, in milliseconds of Unix time, at which a task's time is over; `undefined` where none is to be. */
+  readonly nextExpiry: (after: number) => Effect.Effect<number | undefined, TaskError>
   /** Forgets a task, in one transaction with `then`. */
   readonly remove: <E, R>(id: string, then: Effect.Effect<void, E, R>) => Effect.Effect<void, TaskError | E, R>
   /**

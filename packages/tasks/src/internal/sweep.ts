@@ -1,86 +1,141 @@
 /**
- * What keeps the table and the engine together, and what forgets tasks whose time is over. Of all processes one does it, at a time.
+ * What keeps the table and the engine together, and what forgets tasks whose time is over.
+ *
+ * Of all processes that work for a pool one sweeps, at a time. What forgets tasks runs in those too that do no work: there may be
+ * nobody else.
  */
 import * as McpError from "@skein/protocol/McpError"
 import type { MessageStorage } from "effect/cluster/MessageStorage"
+import type { Sharding } from "effect/cluster/Sharding"
+import { Snowflake } from "effect/cluster/Snowflake"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { TaskError } from "../TaskError.ts"
+import type { Execution, Executions } from "./executions.ts"
 import type { Host } from "./host.ts"
 import { interrupt } from "./interrupting.ts"
 import type { Swept } from "./store.ts"
-import { addresses, TaskRun } from "./workflow.ts"
+import { addresses, groupOf, TaskRun } from "./workflow.ts"
 
 /** How it sweeps. */
 export interface Sweeping {
   readonly host: Host
   readonly storage: MessageStorage["Service"]
+  readonly sharding: Sharding["Service"]
+  readonly executions: Executions
   /** Milliseconds between two looks at what does not change, and until the first one. */
   readonly interval: number
+  /** Milliseconds after which a task whose time is over is forgotten, whatever it has not undone. */
+  readonly undoGrace: number
 }
 
-/** Milliseconds without a change after which a task is looked at; tasks that are looked at together; between two looks at what is late. */
+/** Milliseconds without a change after which a task is looked at; tasks that are looked at together. */
 const quiet = 30_000
-const page = 256
+const page = 1000
+
+/** Milliseconds between two looks at what is late: they grow while nothing happens. */
 const soon = 1000
-const longest = 60_000
+const longest = 10_000
+
+/** Milliseconds between two looks for what was not undone. */
+const undoing = 5000
+
+/** Milliseconds, at most, in which what waits for a worker, and is to be forgotten, can take note of it. */
+const leave = 60_000
 
 type Pages = (after: Swept | undefined) => Effect.Effect<ReadonlyArray<Swept>, TaskError>
+type Visit = (swept: Swept, id: string, execution: Execution | undefined) => Effect.Effect<unknown, TaskError>
 
-/** Every task of a listing that may grow and shrink meanwhile; one that fails is left to the next time. */
-const each = (pages: Pages, visit: (swept: Swept) => Effect.Effect<void, TaskError>): Effect.Effect<void, TaskError> =>
+/** Every task of a listing that may grow and shrink meanwhile, with its execution; one that fails is left to the next time. */
+const each = ({ executions, host: { pools } }: Sweeping, pages: Pages, visit: Visit): Effect.Effect<void, TaskError> =>
   Effect.gen(function*() {
     let after: Swept | undefined
     while (true) {
       const found = yield* pages(after)
-      for (const swept of found) {
-        yield* Effect.catchCause(visit(swept), (cause) => Effect.logWarning("A task could not be swept", cause))
+      const ids = yield* Effect.forEach(found, (swept) => pools.executionOf(swept))
+      const begun = yield* executions(ids)
+      for (const [index, swept] of found.entries()) {
+        const id = ids[index]!
+        yield* Effect.catchCause(
+          visit(swept, id, begun.get(id)),
+          (cause) => Effect.logWarning("A task could not be swept", cause)
+        )
       }
       after = found.at(-1)
       if (found.length < page) return
+      // Nobody has to wait until all are looked at.
+      yield* Effect.yieldNow
     }
   })
 
 const isLive = ({ status }: Swept): boolean => status === "working" || status === "input_required"
 
 /** Brings a task and its execution together again. */
-const reconcile = ({ host }: Sweeping, swept: Swept): Effect.Effect<void, TaskError> =>
+const reconcile = ({ host: { engine, settle, store } }: Sweeping): Visit => (swept, id, execution) =>
   Effect.gen(function*() {
-    const { engine, store } = host
-    const execution = yield* host.pools.executionOf(swept)
-    const run = engine.execute(TaskRun, { executionId: execution, payload: { taskId: swept.id }, discard: true })
-    const result = Option.getOrUndefined(yield* engine.poll(TaskRun, execution))
-    if (!isLive(swept)) {
-      if (swept.status !== "cancelled" || result?._tag === "Complete") return host.settle(swept.id)
-      if (result === undefined) yield* run
-      return void (yield* interrupt(engine, execution))
+    if (swept.status === "completed" || swept.status === "failed") return settle(swept.id)
+    if (execution === undefined) {
+      yield* engine.execute(TaskRun, { executionId: id, payload: { taskId: swept.id }, discard: true })
     }
-    // It runs now, or was never begun: of one that was, there is only one.
-    if (result === undefined) return void (yield* run)
-    if (result._tag === "Suspended") return
+    if (!isLive(swept)) {
+      if (isAsleep(execution)) yield* interrupt(engine, id)
+      return
+    }
+    if (execution?.state !== "complete") return
+    const result = Option.getOrUndefined(yield* engine.poll(TaskRun, id))
+    if (result?._tag !== "Complete") return
     const reference = globalThis.crypto.randomUUID()
     yield* Effect.logError(`A task's execution has ended without a result: ${reference}`, result.exit)
     const error = McpError.toErrorObject(McpError.internal(reference), "2025-11-25")
-    const outcome = { _tag: "Error", error } as const
-    yield* store.finish(swept.id, { status: "failed", outcome, message: error.message })
-    return host.settle(swept.id)
+    yield* store.finish(swept.id, { status: "failed", outcome: { _tag: "Error", error } })
+    return settle(swept.id)
   })
 
-/** Ends what still runs, and forgets it when that is over and has undone what it has to undo. */
-const expire = ({ host, storage }: Sweeping, swept: Swept): Effect.Effect<void, TaskError> =>
-  Effect.gen(function*() {
-    const { engine, store } = host
-    const execution = yield* host.pools.executionOf(swept)
-    if (isLive(swept)) {
-      yield* store.finish(swept.id, { status: "cancelled", message: "Its time is over" })
-      return void (yield* interrupt(engine, execution))
-    }
-    if (swept.status === "cancelled" && !(yield* interrupt(engine, execution))) return
-    const clear = Effect.forEach(addresses(execution), (address) => storage.clearAddress(address), { discard: true })
-    yield* Effect.catchTag(store.remove(swept.id, clear), "PersistenceError", (error) =>
-      Effect.logWarning("A task could not be forgotten", error))
-  })
+/** Whether an execution that is to be interrupted has to be told, or woken. */
+const isAsleep = (execution: Execution | undefined): boolean =>
+  execution?.state !== "complete" && !(execution?.state === "open" && execution.signalled)
+
+/**
+ * Begins an execution again that is over, while nothing says that what it has done is undone: the engine takes one for interrupted
+ * that its worker has abandoned meanwhile, and leaves its compensations out. What is undone is known before the execution is over.
+ */
+const revive = ({ sharding }: Sweeping): Visit => (_swept, _id, execution) =>
+  execution?.state === "complete"
+    ? Effect.andThen(sharding.reset(Snowflake(execution.request)), sharding.pollStorage)
+    : Effect.void
+
+/** Ends what still runs, and forgets it when that is over and has undone what it has to undo; or when that takes too long. */
+const expire =
+  ({ host: { engine, store }, storage, undoGrace }: Sweeping, moved: () => void): Visit => (swept, id, execution) =>
+    Effect.gen(function*() {
+      if (isLive(swept)) {
+        moved()
+        yield* store.finish(swept.id, { status: "cancelled", message: "Its time is over" })
+        return yield* interrupt(engine, id)
+      }
+      const late = (yield* Clock.currentTimeMillis) - (swept.expiresAt ?? Infinity) - undoGrace
+      const undone = swept.status !== "cancelled" || execution === undefined ||
+        (execution.state === "complete" && swept.settled)
+      if (!undone && late < Math.min(leave, undoGrace)) {
+        if (late >= 0 && !swept.settled) {
+          moved()
+          yield* Effect.logWarning(
+            "A task is forgotten before it has undone what it has done: nobody ran it, or not to its end"
+          )
+          return yield* store.settle(swept.id)
+        }
+        if (isAsleep(execution)) yield* interrupt(engine, id)
+        return
+      }
+      moved()
+      const clear = Effect.forEach(addresses(id), (address) => storage.clearAddress(address), { discard: true })
+      yield* Effect.catchTag(
+        store.remove(swept.id, clear),
+        "PersistenceError",
+        (error) => Effect.logWarning("A task could not be forgotten", error)
+      )
+    })
 
 const undying = (effect: Effect.Effect<void, TaskError>): Effect.Effect<void> =>
   Effect.catchCause(
@@ -88,17 +143,38 @@ const undying = (effect: Effect.Effect<void, TaskError>): Effect.Effect<void> =>
     (cause) => Effect.logWarning("The sweep of tasks has failed, and will be tried again", cause)
   )
 
-/** Sweeps for ever. */
-export const sweep = (sweeping: Sweeping): Effect.Effect<never> => {
+/** Forgets tasks, for ever. Any number of processes may. `least` is the time between two looks, in milliseconds. */
+export const forget = (sweeping: Sweeping, least = soon): Effect.Effect<never> => {
+  const { host: { store } } = sweeping
+  return Effect.suspend(() => {
+    let pause = least
+    const visit = expire(sweeping, () => void (pause = least))
+    const look = undying(each(sweeping, (after) => store.expired(page, after), visit))
+    const nap = Effect.flatMap(
+      Clock.currentTimeMillis,
+      (now) =>
+        Effect.flatMap(Effect.orElseSucceed(store.nextExpiry(now), () => undefined), (next = Infinity) => {
+          const sleep = Effect.sleep(Math.max(Math.min(next - now, pause, longest), least))
+          pause *= 2
+          return sleep
+        })
+    )
+    return Effect.forever(Effect.andThen(look, nap))
+  })
+}
+
+/** Sweeps the tasks of a shard group, for ever. */
+export const sweep = (sweeping: Sweeping, shardGroup: string): Effect.Effect<never> => {
   const { host: { store }, interval } = sweeping
-  const settle = undying(each((after) => store.unsettled(quiet, page, after), (swept) => reconcile(sweeping, swept)))
-  const forget = undying(each((after) => store.expired(page, after), (swept) => expire(sweeping, swept)))
-  const nap = Effect.flatMap(
-    Effect.all([Clock.currentTimeMillis, Effect.orElseSucceed(store.nextExpiry, () => undefined)]),
-    ([now, next]) => Effect.sleep(Math.min(Math.max((next ?? Infinity) - now, soon), longest))
-  )
+  const own = (visit: Visit): Visit => (swept, id, execution) =>
+    groupOf(id) === shardGroup ? visit(swept, id, execution) : Effect.void
+  const settle = undying(each(sweeping, (after) => store.unsettled(quiet, page, after), own(reconcile(sweeping))))
+  const undo = undying(each(sweeping, (after) => store.undoing(page, after), own(revive(sweeping))))
   return Effect.raceFirst(
-    Effect.forever(Effect.andThen(Effect.sleep(interval), settle)),
-    Effect.forever(Effect.andThen(forget, nap))
+    Effect.raceFirst(
+      Effect.forever(Effect.andThen(Effect.sleep(interval), settle)),
+      Effect.forever(Effect.andThen(undo, Effect.sleep(undoing)))
+    ),
+    forget(sweeping)
   )
 }

@@ -16,7 +16,7 @@ import { escape } from "./table/stored.ts"
 export const defaultGroup = "0000"
 
 /** An id has no slash: what comes before it is the group. */
-const groupOf = (executionId: string): string => {
+export const groupOf = (executionId: string): string => {
   const at = executionId.indexOf("/")
   return at < 0 ? defaultGroup : executionId.slice(0, at)
 }

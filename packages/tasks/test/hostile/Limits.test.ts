@@ -31,10 +31,10 @@ const full = {
 
 const sqlOf = (context: Context.Context<never>) => Context.get(context as Context.Context<SqlClient>, SqlClient)
 
-/** What is counted is what is there. */
+/** What is counted is what is there, at one moment: both change while the tasks end. */
 const consistent = (context: Context.Context<never>) =>
   Effect.map(
-    counters({ sql: sqlOf(context), store: undefined as never }),
+    sqlOf(context).withTransaction(counters({ sql: sqlOf(context), store: undefined as never })),
     ({ counted, kept }) => expect(kept).toEqual(counted)
   )
 

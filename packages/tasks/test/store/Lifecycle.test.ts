@@ -15,7 +15,7 @@ each(all, (backend) => {
       const { args, caller, owner, pool, tool } = task()
       expect(yield* opened.store.work(state.id)).toEqual({
         ...{ id: state.id, args, caller, owner, pool, tool },
-        ...{ status: "working", said: 0, waits: false }
+        ...{ status: "working", said: 0, waits: false, settled: false }
       })
       expect(state.caller).toEqual(caller)
       expect((yield* insert(opened)).id).not.toBe(state.id)
@@ -230,7 +230,7 @@ each(all, (backend) => {
       const { id } = yield* insert(opened, { ttl: 1000 })
       const forever = yield* insert(opened, { ttl: null })
       yield* store.ask(id, { key: "k", method: "elicitation/create", params: {} })
-      expect(yield* store.nextExpiry).toBe(1000)
+      expect(yield* store.nextExpiry(0)).toBe(1000)
       yield* TestClock.adjust(999)
       expect(yield* store.expired(10)).toEqual([])
       expect((yield* stateOf(opened, id)).questions).toHaveLength(1)
@@ -238,14 +238,17 @@ each(all, (backend) => {
       expect(yield* store.state(id)).toBeUndefined()
       expect((yield* store.list(["ada"], undefined, 10)).map(({ id }) => id)).toEqual([forever.id])
       expect(yield* store.answer(id, "k", {}, () => Effect.void)).toBe(false)
-      expect(yield* store.expired(10)).toEqual([{ id, pool: "default", status: "input_required", expiresAt: 1000 }])
+      expect(yield* store.expired(10)).toEqual([
+        { id, pool: "default", status: "input_required", settled: false, expiresAt: 1000 }
+      ])
       // It is ended and undone before it is forgotten.
       expect(yield* store.work(id)).toMatchObject({ id, status: "input_required" })
       expect(yield* store.finish(id, { status: "cancelled" })).toBe(true)
-      expect(yield* store.nextExpiry).toBe(1000)
+      expect(yield* store.nextExpiry(999)).toBe(1000)
+      expect(yield* store.nextExpiry(1000)).toBeUndefined()
       yield* store.remove(id, Effect.void)
       expect(yield* store.work(id)).toBeUndefined()
-      expect(yield* store.nextExpiry).toBeUndefined()
+      expect(yield* store.nextExpiry(0)).toBeUndefined()
       expect((yield* counters(opened)).kept).toEqual(["0  1 1", "1 report 1 1", "2 =ada 1 1"])
     }))
 
@@ -299,5 +302,14 @@ each(all, (backend) => {
       yield* store.settle([ids[2]!, ids[3]!, "'; --"])
       yield* TestClock.adjust(100)
       expect((yield* store.unsettled(100, 10)).map(({ id }) => id)).toEqual([ids[0]!, ...ids.slice(3)].toSorted())
+      // Of what is cancelled, and may have something to undo, each is seen at once.
+      yield* store.finish(ids[3]!, { status: "cancelled" })
+      yield* store.finish(ids[4]!, { status: "cancelled" })
+      yield* store.finish(ids[0]!, completed({}))
+      const [one] = yield* store.undoing(1)
+      expect([one, ...(yield* store.undoing(10, one))].map((swept) => swept?.id)).toEqual(ids.slice(3).toSorted())
+      yield* store.settle(ids[3]!)
+      expect((yield* store.undoing(10)).map(({ id }) => id)).toEqual([ids[4]])
+      expect((yield* store.work(ids[3]!))?.settled).toBe(true)
     }))
 })

@@ -86,7 +86,14 @@ each(all, (backend) => {
           "skein_tasks_expiry",
           `SELECT id FROM skein_tasks WHERE expires_at < ${never} AND expires_at <= 5 AND (expires_at, id) > (5, 'x') ORDER BY expires_at, id LIMIT 5`
         ],
-        ["skein_tasks_expiry", `SELECT MIN(expires_at) FROM skein_tasks WHERE expires_at < ${never}`]
+        [
+          "skein_tasks_expiry",
+          `SELECT MIN(expires_at) FROM skein_tasks WHERE expires_at < ${never} AND expires_at > 5`
+        ],
+        [
+          "skein_tasks_undoing",
+          "SELECT id FROM skein_tasks WHERE settled = 0 AND status = 'cancelled' AND id > 'x' ORDER BY id LIMIT 5"
+        ]
       ] as const
       for (const [index, query] of plans) {
         const plan = yield* planOf(backend, sql, query)

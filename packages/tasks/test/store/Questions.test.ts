@@ -40,8 +40,8 @@ each(all, (backend) => {
       expect(yield* store.answer(id, "b", { action: "cancel" }, tell)).toBe(true)
       expect(yield* stateOf(opened, id)).toMatchObject({ status: "working", questions: [], version: 5 })
       expect(told).toEqual([
-        { id, pool: "gpu", status: "input_required", expiresAt: 1000 },
-        { id, pool: "gpu", status: "working", expiresAt: 1000 }
+        { id, pool: "gpu", status: "input_required", settled: false, expiresAt: 1000 },
+        { id, pool: "gpu", status: "working", settled: false, expiresAt: 1000 }
       ])
       expect(yield* store.ask(id, question("a"))).toEqual({ action: "accept", content: { n: 1 } })
       expect(yield* store.ask(id, question("b"))).toEqual({ action: "cancel" })

@@ -147,7 +147,7 @@ export const toState = (row: Row, vault: Vault): Effect.Effect<State, TaskError>
       : Effect.flatMap(questionsOf(row, vault), (questions) => read(row, stateWith(questions))))
 
 /** The columns of `toWork`. */
-export const workColumns = "id, tool, pool, owner, status, said, waits, caller, args"
+export const workColumns = "id, tool, pool, owner, status, settled, said, waits, caller, args"
 
 /** What a worker needs. */
 export const toWork = (row: Row, vault: Vault): Effect.Effect<Work, TaskError> =>
@@ -161,11 +161,12 @@ export const toWork = (row: Row, vault: Vault): Effect.Effect<Work, TaskError> =
       caller: callerOf(text(row, "caller")),
       status: text(row, "status") as TaskStatus,
       said: number(row, "said"),
+      settled: number(row, "settled") === 1,
       waits: number(row, "waits") === 1
     })))
 
 /** The columns of `toSwept`. */
-export const sweptColumns = "id, pool, status, expires_at"
+export const sweptColumns = "id, pool, status, settled, expires_at"
 
 /** What a sweep looks at. */
 export const toSwept = (row: Row): Swept => {
@@ -174,6 +175,7 @@ export const toSwept = (row: Row): Swept => {
     id: text(row, "id"),
     pool: unescape(text(row, "pool")),
     status: text(row, "status") as TaskStatus,
+    settled: number(row, "settled") === 1,
     expiresAt: expiresAt >= never ? null : expiresAt
   }
 }

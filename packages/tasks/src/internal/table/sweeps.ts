@@ -15,6 +15,10 @@ export const make = ({ database }: Table) => {
   const rests = database.prepare(
     `SELECT ${sweptColumns} FROM skein_tasks WHERE settled = 0 AND id > ? AND updated_at <= ? ORDER BY id LIMIT ?`
   )
+  // The condition is in the text, as it is in the index.
+  const undoes = database.prepare(
+    `SELECT ${sweptColumns} FROM skein_tasks WHERE settled = 0 AND status = 'cancelled' AND id > ? ORDER BY id LIMIT ?`
+  )
   const ids = database.pg ? "SELECT json_array_elements_text(CAST(? AS JSON))" : "SELECT value FROM json_each(?)"
   const settles = database.prepare(`UPDATE skein_tasks SET settled = 1 WHERE id IN (${ids}) AND NOT (${live})`)
   // The bound is in the text, as it is in the index.
@@ -22,13 +26,18 @@ export const make = ({ database }: Table) => {
     `SELECT ${sweptColumns} FROM skein_tasks
      WHERE expires_at < ${never} AND expires_at <= ? AND (expires_at, id) > (?, ?) ORDER BY expires_at, id LIMIT ?`
   )
-  const next = database.prepare(`SELECT MIN(expires_at) AS next FROM skein_tasks WHERE expires_at < ${never}`)
+  const next = database.prepare(
+    `SELECT MIN(expires_at) AS next FROM skein_tasks WHERE expires_at < ${never} AND expires_at > ?`
+  )
 
   const unsettled = (quiet: number, limit: number, after?: Swept): Page =>
     Effect.flatMap(
       now,
       (time) => Effect.map(rests(after?.id ?? "", time - millis(quiet), limit), (rows) => rows.map(toSwept))
     )
+
+  const undoing = (limit: number, after?: Swept): Page =>
+    Effect.map(undoes(after?.id ?? "", limit), (rows) => rows.map(toSwept))
 
   const settle = (ids: ReadonlyArray<string>): Effect.Effect<void, TaskError> =>
     Effect.asVoid(settles(JSON.stringify(ids)))
@@ -39,10 +48,8 @@ export const make = ({ database }: Table) => {
       (time) => Effect.map(expires(time, after?.expiresAt ?? -1, after?.id ?? "", limit), (rows) => rows.map(toSwept))
     )
 
-  const nextExpiry: Effect.Effect<number | undefined, TaskError> = Effect.map(
-    next(),
-    ([row]) => row?.["next"] == null ? undefined : Number(row["next"])
-  )
+  const nextExpiry = (after: number): Effect.Effect<number | undefined, TaskError> =>
+    Effect.map(next(millis(after)), ([row]) => row?.["next"] == null ? undefined : Number(row["next"]))
 
-  return { unsettled, settle, expired, nextExpiry }
+  return { unsettled, undoing, settle, expired, nextExpiry }
 }

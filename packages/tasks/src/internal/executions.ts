@@ -1,0 +1,55 @@
+/**
+ * Where executions stand, as the tables of the cluster say: of many in one look, since the engine can be asked about one at a time.
+ */
+import * as Effect from "effect/Effect"
+import type * as SqlClient from "effect/sql/SqlClient"
+import type { TaskError } from "../TaskError.ts"
+import { Database } from "./table/database.ts"
+import { interruption, TaskRun } from "./workflow.ts"
+
+/** An execution that was begun. */
+export interface Execution {
+  /** The message that began it. */
+  readonly request: string
+  /** `open`: it runs, or waits for somebody who runs it. */
+  readonly state: "open" | "suspended" | "complete"
+  /** Whether it is to be interrupted. */
+  readonly signalled: boolean
+}
+
+/** Those of these that were begun, by their ids. */
+export type Executions = (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Execution>, TaskError>
+
+const entity = `Workflow/${TaskRun._tag}`
+
+/** `prefix` is that of the cluster's tables. */
+export const make = (sql: SqlClient.SqlClient, prefix = "cluster"): Executions => {
+  const database = new Database(sql)
+  const { pg } = database
+  const ids = pg ? "SELECT json_array_elements_text(CAST(? AS JSON))" : "SELECT value FROM json_each(?)"
+  const result = pg ? "CAST(replies.payload AS JSON) #>> '{value,_tag}'" : "replies.payload ->> '$.value._tag'"
+  const find = database.prepare(
+    `SELECT runs.entity_id AS id, CAST(runs.id AS TEXT) AS request,
+       CASE WHEN replies.id IS NULL THEN 'open' WHEN ${result} = 'Suspended' THEN 'suspended' ELSE 'complete' END AS state,
+       EXISTS (
+         SELECT 1 FROM ${prefix}_messages AS signals
+         WHERE signals.message_id = '${entity}/' || runs.entity_id || '/deferred/${interruption.name}'
+       ) AS signalled
+     FROM ${prefix}_messages AS runs
+     LEFT JOIN ${prefix}_replies AS replies ON replies.request_id = runs.id AND replies.kind = 0
+     WHERE runs.message_id IN (${ids})`
+  )
+  return (ids) =>
+    ids.length === 0
+      ? none
+      : Effect.map(
+        find(JSON.stringify(ids.map((id) => `${entity}/${id}/run/`))),
+        (rows) =>
+          new Map(rows.map(({ id, request, signalled, state }) => [
+            id as string,
+            { request: request as string, state: state as Execution["state"], signalled: Boolean(signalled) }
+          ]))
+      )
+}
+
+const none = Effect.succeed<ReadonlyMap<string, Execution>>(new Map())
