@@ -1,6 +1,6 @@
 /**
- * `limits.md` against the code: each default that it tells is the one that the code fills in, and the one that the doc comment tells;
- * and each option with a bound is in it.
+ * `limits.md` and `limits-tasks.md` against the code: each default that they tell is the one that the code fills in, and the one that
+ * the doc comment tells; and each option with a bound is in them.
  */
 import { describe, expect, it } from "@effect/vitest"
 import * as Limits from "@skein/runtime/Limits"
@@ -20,7 +20,7 @@ import { call, modern } from "./process.ts"
 
 const root = join(import.meta.dirname, "../..")
 const read = (path: string): string => readFileSync(join(root, path), "utf8")
-const page = read("docs/limits.md")
+const page = `${read("docs/limits.md")}\n${read("docs/limits-tasks.md")}`
 
 /** A default as a number: of milliseconds, or of whatever is counted. */
 const units: Readonly<Record<string, number>> = {
