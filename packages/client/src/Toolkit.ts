@@ -13,7 +13,7 @@
  * - **Failures** are {@link ToolFailure}s: what the tool says by `isError` has the reason `Tool`, everything else that of the
  *   `ClientError`, which the failure holds for the host. By default the model sees both (`failureMode`).
  * - **Progress** comes as preliminary results, where the model's answer is a stream: their text is the message, and their
- *   structured content is the notice itself.
+ *   structured content is the notice itself. So does what a server says of the task that a call has become, as text alone.
  *
  * **Gotchas.** A toolkit is what the servers offered when it was made. Make it anew for each conversation, or when something
  * changes: `client.changes({ tools: true })` begins with `Subscribed` and tells of each change, so that

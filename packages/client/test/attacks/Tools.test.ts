@@ -139,6 +139,8 @@ describe("names of hostile tools", () => {
             headers: {},
             env: {},
             timeout: undefined,
+            leave: false,
+            resume: undefined,
             verbose: true,
             json
           } as const
@@ -268,6 +270,8 @@ describe("what reaches a terminal", () => {
         headers: {},
         env: {},
         timeout: undefined,
+        leave: false,
+        resume: undefined,
         verbose: true,
         json: false
       } as const

@@ -77,6 +77,16 @@ describe("the arguments of skein-call", () => {
     assert.strictEqual(target(url, "--help"), "help")
   })
 
+  it("a task that goes on, by its handle or its id", () => {
+    const handle = { taskId: "t1", tool: "cater", server: "tea-house", revision: "2026-07-28" }
+    const { leave, resume, tool } = parsed("--leave", "--resume", JSON.stringify(handle), url)
+    assert.deepStrictEqual({ leave, resume, tool }, { leave: true, resume: handle, tool: undefined })
+    assert.deepStrictEqual(parsed("--resume=t1", "node", "server.js").resume, { taskId: "t1" })
+    assert.deepStrictEqual(parsed(url, "add").resume, undefined)
+    for (const bad of ["{}", "{\"taskId\":1}", "{"]) assert.include(wrong("--resume", bad, url), "the handle of a task")
+    assert.include(wrong("--resume", "t1", url, "add"), "calls no tool: add")
+  })
+
   it("what is wrong is said", () => {
     assert.include(wrong(), "Which server?")
     assert.include(wrong("--", "add"), "Which server?")

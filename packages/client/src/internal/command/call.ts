@@ -5,6 +5,7 @@ import type { Transport } from "@skein/runtime/Connection"
 import type { Progress } from "@skein/runtime/Exchange"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import * as Client from "../../Client.ts"
@@ -81,30 +82,54 @@ const follow = (begun: Deferred.Deferred<RemoteTask>, { tell }: Out) =>
     return Effect.ignore(Stream.runForEach(Stream.changes(lines), (line) => Effect.sync(() => tell(line))))
   })
 
+/** What is called, or gone on with: its name, and its result. `onTask` hears of the task, as soon as there is one. */
+const work = (client: Client.Client, invocation: Invocation, { tell }: Out, onTask: (task: RemoteTask) => void) => {
+  const { args, leave: leaveRunning, resume, timeout, tool, verbose } = invocation
+  // A task may take as long as it lives, but for this.
+  const time = { timeout, maxTimeout: timeout }
+  if (resume !== undefined) {
+    const result = Effect.flatMap(client.resumeTask(resume, { ...time, leaveRunning }), (task) => {
+      onTask(task)
+      return task.result
+    })
+    return { name: "the task", result }
+  }
+  if (tool === undefined) return undefined
+  const onProgress = verbose ? (report: Progress) => tell(progressLine(report)) : undefined
+  return { name: tool, result: client.callTool(tool, args, { ...time, onProgress, task: { leaveRunning, onTask } }) }
+}
+
+/** Says how a task is picked up again that was left. */
+const left = (task: RemoteTask | undefined, exit: Exit.Exit<unknown, ClientError>, { print, tell }: Out) => {
+  if (task === undefined || Exit.isSuccess(exit)) return Effect.void
+  const failure = Exit.findErrorOption(exit)
+  // It has ended, or is not there.
+  if (failure._tag === "Some" && failure.value.task === undefined) return Effect.void
+  tell("The task goes on. --resume takes it up again, with this handle:")
+  return print(JSON.stringify(task.handle))
+}
+
 /** Calls the tool, or lists the tools: the exit code. */
 export const call = (transport: Transport, invocation: Invocation, out: Out) =>
   Effect.scoped(Effect.gen(function*() {
-    const { args, json, timeout, tool, verbose } = invocation
+    const { json, leave, verbose } = invocation
     const client = yield* open(transport, invocation)
     if (verbose) {
       const { name = "a server without a name", version = "" } = client.server ?? {}
       out.tell(tame(`Connected to ${name} ${version} in ${client.revision}`))
     }
     const hearing = verbose ? yield* overhear(client) : undefined
-    if (tool === undefined) return yield* list(client, invocation, out)
     const begun = yield* Deferred.make<RemoteTask>()
-    if (verbose) yield* Effect.forkScoped(follow(begun, out))
-    const result = yield* client.callTool(tool, args, {
-      timeout,
-      ...(verbose
-        ? {
-          onProgress: (report) => out.tell(progressLine(report)),
-          task: { onTask: (task) => void Deferred.doneUnsafe(begun, Effect.succeed(task)) }
-        }
-        : undefined)
+    let task: RemoteTask | undefined
+    const working = work(client, invocation, out, (made) => {
+      task = made
+      Deferred.doneUnsafe(begun, Effect.succeed(made))
     })
+    if (working === undefined) return yield* list(client, invocation, out)
+    if (verbose) yield* Effect.forkScoped(follow(begun, out))
+    const result = yield* Effect.onExit(working.result, (exit) => leave ? left(task, exit, out) : Effect.void)
     if (hearing !== undefined) yield* Effect.andThen(Effect.yieldNow, Fiber.interrupt(hearing))
-    const text = yield* written(tool, () => json ? JSON.stringify(result, undefined, 2) : resultText(result))
+    const text = yield* written(working.name, () => json ? JSON.stringify(result, undefined, 2) : resultText(result))
     if (result.isError === true && !json) out.tell(tame(text))
     else yield* out.print(text)
     return result.isError === true ? 1 : 0

@@ -3,6 +3,7 @@
  */
 import { isObject } from "@skein/protocol/JsonRpc"
 import * as Result from "effect/Result"
+import type { Handle } from "../tasks/handle.ts"
 
 /** The server: an address, or a program to start. */
 export type Target =
@@ -12,13 +13,17 @@ export type Target =
 /** See the module's text. */
 export interface Invocation {
   readonly target: Target
-  /** Without one the tools are listed. */
+  /** Without one, and without a task, the tools are listed. */
   readonly tool: string | undefined
   readonly args: Readonly<Record<string, unknown>> | undefined
   readonly headers: Readonly<Record<string, string>>
   readonly env: Readonly<Record<string, string | undefined>>
   /** In milliseconds. */
   readonly timeout: number | undefined
+  /** Whether a task goes on that is not waited for any more. */
+  readonly leave: boolean
+  /** A task that goes on, in a tool's stead. */
+  readonly resume: Handle | undefined
   readonly verbose: boolean
   readonly json: boolean
 }
@@ -30,10 +35,14 @@ export const usage = `Calls a tool of an MCP server, or lists its tools.
   skein-call [options] "<command and its arguments>" [<tool> [<json>]]
   skein-call [options] <command> <its arguments…> <tool> <json object>
   skein-call [options] <command> <its arguments…> -- [<tool> [<json>]]
+  skein-call [options] --resume <handle> <url or command>
 
   --header 'Name: value'   a header for each request, over HTTP; may be repeated
   --env NAME[=value]       a variable for the server's process; without a value that of this one; may be repeated
   --timeout <seconds>      how long to wait for the connection, and then for the answer
+  --leave                  leave the task of a call running that is interrupted, or not answered in time, and print its handle
+                           to stdout; without it the task is cancelled
+  --resume <handle>        wait for the result of a task that was left, by its handle or its id, and answer its questions
   --json                   print the result as it is, as JSON
   --verbose                tell of progress, logs and the server's stderr, on stderr
   --help                   this text
@@ -46,6 +55,8 @@ interface Options {
   readonly headers: Record<string, string>
   readonly env: Record<string, string | undefined>
   timeout: number | undefined
+  leave: boolean
+  resume: Handle | undefined
   verbose: boolean
   json: boolean
   help: boolean
@@ -60,6 +71,17 @@ export interface Host {
 const maxTimeout = 86_400
 
 const isUrl = (word: string): boolean => /^https?:\/\//i.test(word)
+
+const handleOf = (text: string): Result.Result<Handle, string> => {
+  if (!text.trimStart().startsWith("{")) return Result.succeed({ taskId: text })
+  try {
+    const handle: unknown = JSON.parse(text)
+    if (isObject(handle) && typeof handle["taskId"] === "string") return Result.succeed(handle as unknown as Handle)
+  } catch {
+    // It is none then.
+  }
+  return Result.fail("--resume needs the handle of a task, or its id")
+}
 
 /** Reads the options at the start of the words, or wherever they are, and gives the other words. */
 const takeOptions = (given: ReadonlyArray<string>, options: Options, { env }: Host, anywhere: boolean) =>
@@ -99,6 +121,12 @@ const takeOptions = (given: ReadonlyArray<string>, options: Options, { env }: Ho
           options.timeout = seconds * 1_000
           break
         }
+        case "--leave":
+          options.leave = true
+          break
+        case "--resume":
+          options.resume = yield* handleOf(yield* needed())
+          break
         case "--verbose":
           options.verbose = true
           break
@@ -164,15 +192,27 @@ const argumentsOf = (text: string | undefined): Result.Result<Invocation["args"]
 /** Reads the arguments. `help` where help is asked for; a line that says what is wrong. */
 export const parse = (argv: ReadonlyArray<string>, host: Host): Result.Result<Invocation | "help", string> =>
   Result.gen(function*() {
-    const options: Options = { headers: {}, env: {}, timeout: undefined, verbose: false, json: false, help: false }
+    const options: Options = {
+      headers: {},
+      env: {},
+      timeout: undefined,
+      leave: false,
+      resume: undefined,
+      verbose: false,
+      json: false,
+      help: false
+    }
     const words = yield* takeOptions(argv, options, host, false)
     if (options.help) return "help"
     const { call: [tool, args, ...more], target } = yield* divide(words, options, host)
     if (options.help) return "help"
     if (more.length > 0) return yield* Result.fail(`There is more after the tool and its arguments: ${more.join(" ")}`)
-    const { headers, env, timeout, verbose, json } = options
+    const { headers, env, timeout, leave, resume, verbose, json } = options
+    if (resume !== undefined && tool !== undefined) {
+      return yield* Result.fail(`--resume goes on with a task, and calls no tool: ${tool}`)
+    }
     if (target._tag === "Command" && Object.keys(headers).length > 0) {
       return yield* Result.fail("--header is for an address: a program has no headers")
     }
-    return { target, tool, args: yield* argumentsOf(args), headers, env, timeout, verbose, json }
+    return { target, tool, args: yield* argumentsOf(args), headers, env, timeout, leave, resume, verbose, json }
   })

@@ -78,8 +78,8 @@ const told = (cause: Cause.Cause<ClientError>): readonly [code: number, report: 
 }
 
 /**
- * Runs the command as the whole life of this process. SIGINT, SIGTERM and SIGHUP interrupt it: the call is cancelled on the wire and the
- * server ended, within a grace; a second one exits at once.
+ * Runs the command as the whole life of this process. SIGINT, SIGTERM and SIGHUP interrupt it: the call, or its task,
+ * is cancelled on the wire and the server ended, within a grace; a second one exits at once.
  */
 export const main = (argv: ReadonlyArray<string>): void => {
   const parsed = parse(argv, process)

@@ -10,9 +10,11 @@ import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Queue from "effect/Queue"
+import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import type { ClientError } from "../../ClientError.ts"
-import type { RequestOptions } from "../requestOptions.ts"
+import type { RemoteTask } from "../../RemoteTask.ts"
+import type { CallToolOptions, RequestOptions } from "../requestOptions.ts"
 import { ofArguments, ofError, ofResult, type ToolFailure } from "./failure.ts"
 import type { ToolClient } from "./source.ts"
 
@@ -27,24 +29,46 @@ interface HandlerContext {
   readonly preliminary: (result: CallToolResult) => Effect.Effect<void>
 }
 
+const said = (text: string): CallToolResult => ({ content: [{ type: "text", text }] })
+
 const preliminary = (report: Progress): CallToolResult => {
   const { message, progress, total } = report
   const text = message ?? (total === undefined ? String(progress) : `${progress} of ${total}`)
-  return { content: [{ type: "text", text }], structuredContent: { ...report } }
+  return { ...said(text), structuredContent: { ...report } }
 }
+
+/** What the server says of a task at work, as it changes. */
+const remarks = ({ states }: RemoteTask): Stream.Stream<string> =>
+  states.pipe(
+    Stream.filterMap(({ status, statusMessage }) =>
+      status === "working" && statusMessage !== undefined ? Result.succeed(statusMessage) : Result.failVoid
+    ),
+    Stream.changes,
+    // Why it cannot be followed is told by the call.
+    Stream.catch(() => Stream.empty)
+  )
 
 /** Makes a call, and tells of its progress in the order in which it was reported, all of it before the result. */
 const reported = <A, E>(
   { preliminary: tell }: HandlerContext,
   maxReports: number,
-  call: (options: RequestOptions) => Effect.Effect<A, E>
+  call: (options: CallToolOptions) => Effect.Effect<A, E>
 ): Effect.Effect<A, E> =>
   Effect.scoped(Effect.gen(function*() {
-    const reports = yield* Queue.make<Progress, Cause.Done>({ capacity: maxReports, strategy: "sliding" })
+    const reports = yield* Queue.make<CallToolResult | RemoteTask, Cause.Done>({
+      capacity: maxReports,
+      strategy: "sliding"
+    })
     const telling = yield* Effect.forkScoped(
-      Stream.runForEach(Stream.fromQueue(reports), (report) => tell(preliminary(report)))
+      Stream.runForEach(Stream.fromQueue(reports), (report) =>
+        "states" in report
+          ? Effect.forkScoped(Stream.runForEach(remarks(report), (text) => Queue.offer(reports, said(text))))
+          : tell(report))
     )
-    const result = yield* call({ onProgress: (report) => void Queue.offerUnsafe(reports, report) })
+    const result = yield* call({
+      onProgress: (report) => void Queue.offerUnsafe(reports, preliminary(report)),
+      task: { onTask: (task) => void Queue.offerUnsafe(reports, task) }
+    })
     yield* Queue.end(reports)
     yield* Fiber.join(telling)
     return result
@@ -64,7 +88,7 @@ export const handler = ({ client, server, tool }: Remote, { failureMode, maxRepo
   const named = { server, tool: tool.name }
   return (args: unknown, context: HandlerContext): Effect.Effect<CallToolResult, ToolFailure> => {
     if (!isObject(args)) return Effect.fail(ofArguments(named))
-    const call = (options?: RequestOptions) =>
+    const call = (options?: CallToolOptions) =>
       Effect.flatMap(client, ({ callTool }) => callTool(tool.name, args, { ...request, ...options }))
     return Effect.matchEffect(progress ? reported(context, maxReports, call) : call(), {
       onFailure: (error) => Effect.fail(ofError(named, error)),

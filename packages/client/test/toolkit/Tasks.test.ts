@@ -1,0 +1,66 @@
+/** Tools that a model calls and that become tasks. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Stream from "effect/Stream"
+import * as Client from "../../src/Client.ts"
+import * as Toolkit from "../../src/Toolkit.ts"
+import { type Json, open, pass, result, settle, shapes } from "../tasks/kit.ts"
+
+for (const shape of shapes) {
+  describe(shape, () => {
+    const called = Effect.gen(function*() {
+      const { client, server } = yield* open(shape)
+      const toolkit = yield* Client.toolkit(client)
+      const told: Array<readonly [preliminary: boolean, text: string]> = []
+      const fiber = yield* Effect.forkChild(
+        Effect.flatMap(
+          toolkit.handle("t", {}),
+          (results) =>
+            Stream.runForEach(results, ({ preliminary, result }) =>
+              Effect.sync(() => {
+                const text = result instanceof Toolkit.ToolFailure ? result.message : (result as Json).content[0].text
+                told.push([preliminary, text])
+              }))
+        )
+      )
+      yield* settle
+      return { server, told, fiber }
+    })
+
+    it.effect("what the server says of the task is a preliminary result, once; then comes its result", () =>
+      Effect.gen(function*() {
+        const { fiber, server, told } = yield* called
+        for (const statusMessage of ["Heating", "Heating", "Steeping"]) {
+          server.become({ statusMessage })
+          server.notify()
+          yield* pass("1 second")
+        }
+        server.become({ status: "completed", statusMessage: "Done", result: result("Tea") })
+        server.notify()
+        yield* pass("1 second")
+        yield* Fiber.join(fiber)
+        assert.deepStrictEqual(told, [[true, "Heating"], [true, "Steeping"], [false, "Tea"]])
+      }))
+
+    it.effect("a task that fails is a failure that the model sees", () =>
+      Effect.gen(function*() {
+        const { fiber, server, told } = yield* called
+        server.become({ status: "cancelled", statusMessage: "closed for today" })
+        server.notify()
+        yield* pass("1 second")
+        yield* Fiber.join(fiber)
+        assert.deepStrictEqual(told, [
+          [false, "The task t1 was cancelled, and not by this client: closed for today"]
+        ])
+      }))
+
+    it.effect("a model that is stopped cancels its task", () =>
+      Effect.gen(function*() {
+        const { fiber, server } = yield* called
+        yield* Fiber.interrupt(fiber)
+        yield* settle
+        assert.strictEqual(server.task.status, "cancelled")
+      }))
+  })
+}
