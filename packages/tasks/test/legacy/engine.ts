@@ -161,7 +161,9 @@ export class Fake {
         args: task.args,
         caller: task.caller,
         status: "working",
-        said: 0
+        said: 0,
+        settled: false,
+        waits: false
       },
       {
         current,
