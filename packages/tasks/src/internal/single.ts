@@ -25,7 +25,7 @@ export interface Options {
   /** How often tasks are compared with their executions, and when for the first time: one minute by default. */
   readonly sweepInterval?: Duration.Input | undefined
   /**
-   * How long after its time (`ttl`) a task may take to undo what it has done: one hour by default. Then it is forgotten, whatever it
+   * How long after its time (`ttl`) a task may take to undo what it has done: 1 hour by default. Then it is forgotten, whatever it
    * has not undone, and the log says so: its pool has no workers, for instance, or no worker has its tool.
    */
   readonly undoGrace?: Duration.Input | undefined
