@@ -8,6 +8,12 @@ import { kindOf } from "./orders.ts"
 const finish = "UPDATE skein_tasks SET status = \\?"
 
 const moments: ReadonlyArray<Moment & { readonly says: string }> = [
+  {
+    order: 0,
+    side: "after",
+    commit: "INSERT INTO ledger",
+    says: "what a transactional step has written is there, and with it the memory of the step"
+  },
   { order: 0, side: "before", commit: finish, says: "the engine has all steps, and the row no result" },
   { order: 0, side: "after", commit: finish, says: "the row has the result, and the engine no end" },
   { order: 3, side: "after", commit: finish, says: "the row is cancelled, and the engine was not told" },
