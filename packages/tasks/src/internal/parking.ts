@@ -20,7 +20,8 @@ export interface Parkable {
   readonly instance: WorkflowInstance["Service"]
   readonly context: Context.Context<Within>
   readonly scope: Scope.Scope
-  readonly suspend: Effect.Effect<never>
+  /** Ends it where it is. */
+  readonly leave: Effect.Effect<never>
 }
 
 /** See the module's text. */
@@ -75,10 +76,14 @@ export const makeParking = (run: Parkable): Parking => {
     return come
   })
 
-  /** The fibers are children of the run's root, but for those that nobody waits for. */
+  /**
+   * The fibers are children of the run's root, but for those that nobody waits for. The run is suspended before any of them goes: the
+   * first one may end it, and then the engine may take it for interrupted, which nothing must change any more.
+   */
   const suspend = Effect.suspend(() => {
-    for (const { end } of all) Deferred.doneUnsafe(end, run.suspend)
-    return run.suspend
+    run.instance.suspended = true
+    for (const { end } of all) Deferred.doneUnsafe(end, run.leave)
+    return run.leave
   })
 
   const watch = Effect.gen(function*() {

@@ -8,6 +8,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
@@ -155,6 +156,29 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
       const { id } = yield* worker.in(submit("pay"))
       yield* worker.in(ended(id))
       expect(yield* worker.sql`SELECT amount FROM paid`).toEqual([{ amount: 1 }])
+    }).pipe(Effect.scoped), 30_000)
+
+  it.live("a task that sleeps is cancelled from elsewhere, and is undone at once", () =>
+    Effect.gen(function*() {
+      const start = yield* database
+      const undone = yield* Latch.make()
+      const sleepy = durable(() =>
+        Effect.gen(function*() {
+          yield* Step.run("first", {}, () => Effect.void).pipe(
+            Step.withCompensation(() => Step.run("undo", {}, () => undone.open))
+          )
+          yield* Step.sleep("long", "1 hour")
+          return ""
+        })
+      )
+      const door = yield* start({}, { work: false })
+      const worker = yield* start({ sleepy })
+      const { id } = yield* door.in(submit("sleepy"))
+      const asleep = worker.sql`SELECT 1 FROM cluster_messages WHERE entity_type = 'Workflow/-/DurableClock'`
+      yield* Effect.repeat(Effect.delay(asleep, 50), { until: (rows) => rows.length > 0 })
+      yield* Effect.sleep(200)
+      expect(yield* door.in(Effect.flatMap(TaskEngine, ({ cancel }) => cancel(id)))).toBe(true)
+      yield* Effect.timeout(undone.await, "3 seconds")
     }).pipe(Effect.scoped), 30_000)
 
   it.live("a database that is not there", () =>
