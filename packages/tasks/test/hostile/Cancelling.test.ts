@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import { SqlClient } from "effect/sql/SqlClient"
-import { durable, submit, until, work } from "../engine/kit.ts"
+import { durable, pass, submit, until, work } from "../engine/kit.ts"
 
 const count = 60
 
@@ -71,3 +71,22 @@ it.live(
     }))),
   20_000
 )
+
+it.effect("a task that comes while nothing is to expire for long is ended within ten seconds of its time", () =>
+  Effect.gen(function*() {
+    const log: Array<string> = []
+    yield* work({
+      long: durable(() =>
+        Effect.andThen(
+          Step.compensate((why) => Effect.sync(() => void log.push(why))),
+          Effect.as(Step.sleep("long", "1 day"), "")
+        )
+      )
+    })
+    yield* pass(3)
+    yield* submit("long", { ttl: 5000 })
+    yield* pass(4)
+    expect(log).toEqual([])
+    yield* pass(12)
+    expect(log).toEqual(["cancelled"])
+  }).pipe(Effect.provide(Layer.provideMerge(MemoryTasks.layer(), Logger.layer([])))))
