@@ -70,12 +70,23 @@ export const make = <const Name extends string, Input extends Tool.Shape = {}, O
   name: Name,
   options: Options<Input, Output> = {}
 ): Task<Name, Tool.InputOf<Input>, [Output] extends [never] ? never : Tool.OutputOf<Output>> => {
-  const { decide, extensions, limits, maxTtl, owner, pollInterval, pool, taskSupport = "optional", ttl, ...tool } =
-    options
+  const {
+    asks,
+    decide,
+    extensions,
+    limits,
+    maxTtl,
+    owner,
+    pollInterval,
+    pool,
+    taskSupport = "optional",
+    ttl,
+    ...tool
+  } = options
   return Tool.make<Name, Input, Output>(name, {
     ...tool as Tool.Options<Input, Output>,
     execution: { taskSupport },
-    extensions: terms({ decide, limits, maxTtl, owner, pollInterval, pool, ttl }, extensions)
+    extensions: terms({ asks, decide, limits, maxTtl, owner, pollInterval, pool, ttl }, extensions)
   })
 }
 

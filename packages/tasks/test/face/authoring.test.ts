@@ -173,7 +173,7 @@ describe("a task that is made in one revision, and seen in another", () => {
       const old = yield* connect({ revision: "2025-11-25", principal, can: { elicitation: {} } })
       const { task: { taskId } } = yield* old.result("tools/call", { name: "form", task: {} })
       yield* kit.settle
-      const client = yield* connect({ principal })
+      const client = yield* connect({ principal, can: { ...kit.tasks, elicitation: {} } })
       const { inputRequests } = yield* kit.get(client, taskId)
       expect(inputRequests).toMatchObject({ n: { method: "elicitation/create", params: { mode: "form" } } })
       const inputResponses = { n: { action: "accept", content: { name: "Ann" } } }

@@ -1,8 +1,19 @@
-/** A question of a task, to a client that waits for the task's end. */
+/** Which clients a question of a task may be put to. */
 import * as Capabilities from "@skein/protocol/Capabilities"
 import * as Method from "@skein/protocol/Method"
 import type { Caller } from "@skein/runtime/Exchange"
 import type { Question } from "../../TaskState.ts"
+
+/** A caller whose task may ask whatever some client can be asked: it waits for one that has declared it. */
+export const asIfAny = (caller: Caller): Caller => ({
+  ...caller,
+  capabilities: {
+    ...caller.capabilities,
+    elicitation: { form: {}, url: {} },
+    sampling: { tools: {}, context: {} },
+    roots: {}
+  }
+})
 
 /**
  * Whether a client has declared what a question needs: it may be another one than the one that made the task. Whoever has not

@@ -41,8 +41,7 @@ export const methods = (face: Face): ReadonlyArray<ExtensionMethod> => {
   return [
     Extension.method(
       Method.GetTask,
-      ({ taskId }, exchange) =>
-        Effect.map(find(exchange, taskId), (state) => wire.detailed(state, exchange.caller.revision))
+      ({ taskId }, exchange) => Effect.map(find(exchange, taskId), (state) => wire.detailed(state, exchange.caller))
     ),
     Extension.method(
       UpdateTask,

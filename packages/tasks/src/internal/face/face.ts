@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import type { TaskEngine } from "../../TaskEngine.ts"
 import type { TaskError } from "../../TaskError.ts"
 import type { NewTask, Owner, State } from "../../TaskState.ts"
+import { asIfAny } from "./askable.ts"
 import { prepare, Unbegun, without } from "./prepared.ts"
 import { type Held, held, type OwnerPolicy, type Settings, within } from "./terms.ts"
 
@@ -139,12 +140,16 @@ export class Face {
    * the task: it is cancelled too.
    */
   attempt(call: ToolCall, ttl?: number): Handled<State | Unbegun> {
-    const { exchange } = call
+    const { exchange, tool } = call
+    const asked = this.held(tool)?.asks === "anyone" ? asIfAny(exchange.caller) : exchange.caller
     return Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(restore(this.prepare(call)), (args): Handled<State | Unbegun> =>
         args instanceof Unbegun
           ? Effect.succeed(args)
-          : Effect.tap(this.submit(call, args, ttl), ({ id }) => exchange.cancelled ? abandon(this, id) : Effect.void))
+          : Effect.tap(
+            this.submit(call, args, ttl, asked),
+            ({ id }) => exchange.cancelled ? abandon(this, id) : Effect.void
+          ))
     )
   }
 

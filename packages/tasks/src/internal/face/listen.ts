@@ -4,7 +4,7 @@
 import * as Codec from "@skein/protocol/Codec"
 import * as Method from "@skein/protocol/Method"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import type { Revision } from "@skein/protocol/Revision"
+import type { Caller } from "@skein/runtime/Exchange"
 import type { Extension, Tell } from "@skein/server/Catalog"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -15,18 +15,16 @@ import { type Face, told } from "./face.ts"
 import * as wire from "./wire.ts"
 
 /** "Each notification carries a complete `DetailedTask` …, identical to what `tasks/get` would have returned at that moment." */
-const notice = (state: State, revision: Revision): JsonObject => {
-  const params = Codec.encodeParams(Method.TaskStatus, revision, wire.detailed(state, revision))
+const notice = (state: State, reader: Caller): JsonObject => {
+  const params = Codec.encodeParams(Method.TaskStatus, reader.revision, wire.detailed(state, reader))
   if (Result.isSuccess(params)) return params.success
-  throw new Error(`A task cannot be said in ${revision}: ${params.failure.message}`)
+  throw new Error(`A task cannot be said in ${reader.revision}: ${params.failure.message}`)
 }
 
 /** Tells the state of a task now, and each one after it, until it is over. */
-const follow = (face: Face, tell: Tell, revision: Revision, id: string): Effect.Effect<void> =>
+const follow = (face: Face, tell: Tell, reader: Caller, id: string): Effect.Effect<void> =>
   face.engine.watch(id).pipe(
-    Stream.runForEach((state) =>
-      Effect.sync(() => tell(`task:${id}`, Method.TaskStatus.name, notice(state, revision)))
-    ),
+    Stream.runForEach((state) => Effect.sync(() => tell(`task:${id}`, Method.TaskStatus.name, notice(state, reader)))),
     Effect.catchCause((cause) => Effect.logWarning("The changes of a task are not told any more", cause))
   )
 
@@ -43,6 +41,6 @@ export const listen = (face: Face): NonNullable<Extension["listen"]> => ({ taskI
   return Effect.map(found, (ids) => ({
     agreed: { taskIds: ids },
     run: (tell) =>
-      Effect.forEach(ids, (id) => follow(face, tell, caller.revision, id), { concurrency: "unbounded", discard: true })
+      Effect.forEach(ids, (id) => follow(face, tell, caller, id), { concurrency: "unbounded", discard: true })
   }))
 }

@@ -46,6 +46,13 @@ export interface ToolTerms extends Terms {
    * always by default. `false` lets the call wait for its result. It must be quick. It is not asked where a task is the only way.
    */
   readonly decide?: ((call: { readonly args: JsonObject; readonly caller: Caller }) => boolean) | undefined
+  /**
+   * Whom a task may ask. `caller`, the default: what the client that made the call can be asked, as it has declared; any other question
+   * fails at once with `MissingCapability`, as it does in a call. `anyone`: it waits, for as long as the task lives, for a client that
+   * looks at the task and has declared what it takes. A question is shown to no other in either case. A call that waits for its task
+   * asks its own client alone.
+   */
+  readonly asks?: "caller" | "anyone" | undefined
 }
 
 /** What a tool is annotated with (`Tool.Options.extensions`). */
@@ -89,6 +96,7 @@ export interface Held extends Pick<Settings, "ttl" | "maxTtl" | "pollInterval" |
   readonly prepares: boolean
   readonly pool: string
   readonly decide: ToolTerms["decide"]
+  readonly asks: NonNullable<ToolTerms["asks"]>
 }
 
 const day = 24 * 60 * 60 * 1000
@@ -159,6 +167,7 @@ export const held = (tool: ToolEntry, settings: Settings): Held | undefined => {
       : Math.floor(Duration.toMillis(said.pollInterval)),
     owner: said.owner ?? settings.owner,
     limits: said.limits === undefined ? settings.limits : { ...settings.limits, tool: said.limits },
-    decide: said.decide
+    decide: said.decide,
+    asks: said.asks ?? "caller"
   }
 }

@@ -10,10 +10,12 @@ import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import type { Revision } from "@skein/protocol/Revision"
 import type * as Wire from "@skein/protocol/Task"
+import type { Caller } from "@skein/runtime/Exchange"
 import * as Content from "@skein/server/Content"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Question, State } from "../../TaskState.ts"
+import { can } from "./askable.ts"
 
 /** Clients of the extension hear of progress only so. */
 const messageOf = ({ message, progress, status }: State): string | undefined => {
@@ -39,16 +41,28 @@ export const task = (state: State): Wire.Task => {
 /** In place of the result, since 2026-07-28. */
 export const created = (state: State): Wire.CreateTaskResult => ({ resultType: "task", ...task(state) })
 
-/** What the extension says of a task, with what its status brings along, for a reader of a revision. */
-export const detailed = (state: State, revision: Revision): Wire.DetailedTask => {
+/**
+ * What the extension says of a task, with what its status brings along, to whoever reads it. "Servers MUST NOT send an `inputRequests`
+ * that the client has not declared support for in its capabilities" (2026-07-28, multi round-trip requests): such questions wait for
+ * another client.
+ */
+export const detailed = (state: State, reader: Caller): Wire.DetailedTask => {
+  const { revision } = reader
   const plain = task(state)
   switch (state.status) {
-    case "input_required":
+    case "input_required": {
+      const shown = state.questions.filter((each) => can(reader, each))
+      const hidden = state.questions.find((each) => !shown.includes(each))
+      const waits = plain.statusMessage === undefined && hidden !== undefined && shown.length === 0
+        ? { statusMessage: `Waits for an answer to ${hidden.method}, which this client has not declared` }
+        : undefined
       return {
         ...plain,
+        ...waits,
         status: state.status,
-        inputRequests: Object.fromEntries(state.questions.map((each) => [each.key, question(state, each, revision)]))
+        inputRequests: Object.fromEntries(shown.map((each) => [each.key, question(state, each, revision)]))
       }
+    }
     case "completed":
       return { ...plain, status: state.status, result: result(state, revision) }
     case "failed":
