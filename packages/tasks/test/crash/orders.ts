@@ -75,10 +75,12 @@ export const orders = ({ outside, pace }: Options) =>
         Step.run(step, {}, (key) => Effect.andThen(Effect.andThen(pause, act(step, key)), pause))
       const within = (step: string) =>
         Step.run(step, { transactional: true }, () =>
-          Effect.orDie(Effect.andThen(
-            sql`INSERT INTO ledger (task, step) VALUES (${task}, ${step})`,
-            sql`UPDATE tally SET count = count + 1`
-          )))
+          Effect.orDie(Effect.gen(function*() {
+            yield* sql`INSERT INTO ledger (task, step) VALUES (${task}, ${step})`
+            // A moment to be killed in. On SQLite everybody waits for it.
+            yield* Effect.sleep(Math.random() * pace / 10)
+            yield* sql`UPDATE tally SET count = count + 1`
+          })))
 
       yield* Task.say("Pays")
       yield* out("charge").pipe(Step.withCompensation(() => out("refund")))
