@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import * as AuditLog from "@skein/server/AuditLog"
 import type * as KitClient from "../../../server/test/kit.ts"
 import * as Effect from "effect/Effect"
 import * as kit from "./kit.ts"
@@ -52,6 +53,21 @@ describe("2025-11-25 · notifications of a task", () => {
       expect(about[0]).toBe("handle")
       expect(about.at(-1)).toBe("completed")
       expect(about.filter((each) => each === "completed").length).toBe(1)
+    }))
+
+  it.effect("the handle comes first, also where a middleware holds it up until the task is over", () =>
+    Effect.gen(function*() {
+      const slow = AuditLog.layer({ methods: ["tools/call"], sink: () => Effect.sleep("10 seconds") })
+      const { connect } = yield* kit.set({}, [slow, kit.bake])
+      const client = yield* connect()
+      const call = client.send("tools/call", { name: "bake", task: {}, ...token })
+      yield* seconds(9)
+      expect(client.received.slice(1)).toEqual([])
+      yield* seconds(2)
+      const about = client.received.slice(1).map(({ id, method, params }) =>
+        id === call ? "handle" : params?.status ?? method
+      )
+      expect(about).toEqual(["handle", progress, "completed"])
     }))
 
   it.effect("a task that is over at once: the handle, and its end", () =>
