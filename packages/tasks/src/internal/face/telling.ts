@@ -44,6 +44,9 @@ export const describe = (state: State): string => {
   return lines.join("\n")
 }
 
+/** A client may ask for a time to live beyond all dates, where the host bounds none. */
+const lastDate = 8.64e15
+
 /** The same as data. The members are told by the output schemas of `TaskTools`. */
 export const data = (state: State) => {
   const { createdAt, lastUpdatedAt, status, statusMessage, taskId, ttlMs } = taskOf(state)
@@ -62,7 +65,7 @@ export const data = (state: State) => {
     }),
     createdAt,
     lastUpdatedAt,
-    expiresAt: ttlMs === null ? null : new Date(state.createdAt + ttlMs).toISOString(),
+    expiresAt: ttlMs === null ? null : new Date(Math.min(state.createdAt + ttlMs, lastDate)).toISOString(),
     questions: state.questions.map((question) => ({
       question: question.key,
       message: String(question.params?.["message"] ?? question.method),
