@@ -14,7 +14,7 @@ import { Bakery } from "./tasks.ts"
 /** Ten minutes of the test's clock, and a moment of the machine's: what is kept is kept by real SQL. */
 const tenMinutes = Effect.andThen(TestClock.adjust("10 minutes"), Effect.promise(() => new Promise(setImmediate)))
 
-it.effect("the dough rests for twelve hours", () =>
+it.effect("the dough rests for two hours", () =>
   Effect.gen(function*() {
     const server = yield* McpServer.McpServer
     const user = Elicitation.layer({ form: () => Effect.succeed(Elicitation.accept({ sure: true })) })

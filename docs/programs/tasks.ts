@@ -10,7 +10,7 @@ import * as Schema from "effect/Schema"
 import { bakeOne, orderFlour } from "./mill.ts"
 
 const bake = Task.make("bake", {
-  description: "Bakes cakes for tomorrow. Takes a day, and asks before the oven is lit.",
+  description: "Bakes cakes. Takes half a day, and asks before the oven is lit.",
   input: { cakes: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 20 })) },
   ttl: "3 days"
 })
@@ -19,7 +19,7 @@ const baking = Task.layer(bake, ({ cakes }) =>
   Effect.gen(function*() {
     const flour = yield* Step.run("flour", { success: Schema.String }, (key) => orderFlour(cakes, key))
     yield* Task.say("The dough rests")
-    yield* Step.sleep("rest", "12 hours")
+    yield* Step.sleep("rest", "2 hours")
     const { sure } = yield* Elicitation.accepted(Elicitation.form("Light the oven?", { sure: Schema.Boolean }))
     if (!sure) return "Nothing was baked"
     for (let cake = 1; cake <= cakes; cake++) {

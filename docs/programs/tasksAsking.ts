@@ -19,7 +19,7 @@ const party = Task.layer(Task.make("party", { ttl: "14 days" }), () =>
 
 // #region late
 const confirm = Elicitation.accepted(
-  Elicitation.form("Shall we deliver today?", { sure: Schema.Boolean }, { timeout: "1 day" })
+  Elicitation.form("Shall we deliver today?", { sure: Schema.Boolean }, { timeout: "8 hours" })
 )
 
 const deliver = Task.layer(Task.make("deliver", { ttl: "7 days" }), () =>
@@ -33,7 +33,7 @@ const deliver = Task.layer(Task.make("deliver", { ttl: "7 days" }), () =>
 const fetched = Task.layer(Task.make("fetch", { ttl: "7 days" }), () =>
   Effect.raceFirst(
     Effect.as(Elicitation.accepted(Elicitation.form("Fetched?", { by: Schema.String })), "Fetched"),
-    Effect.as(Step.sleep("patience", "2 days"), "Given away")
+    Effect.as(Step.sleep("patience", "12 hours"), "Given away")
   ))
 // #endregion
 

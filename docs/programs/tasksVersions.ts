@@ -23,7 +23,7 @@ const before = Task.layer(bake, () =>
       { success: Schema.Struct({ order: Schema.String }) },
       (key) => buy("flour", key)
     )
-    yield* Step.sleep("rest", "12 hours")
+    yield* Step.sleep("rest", "2 hours")
     return `Recipe ${recipe}: ${order}`
   }))
 
@@ -39,7 +39,7 @@ const after = Task.layer(bake, () =>
     })
     const { order, price } = yield* Step.run("flour", { success: Flour }, (key) => buy("flour", key))
     if (recipe >= 2) yield* Step.run("butter", {}, (key) => buy("butter", key))
-    yield* Step.sleep("rest", "12 hours")
+    yield* Step.sleep("rest", "2 hours")
     return `Recipe ${recipe}: ${order}, ${price ?? "nobody knows"}`
   }))
 // #endregion
