@@ -31,7 +31,10 @@ export interface Options {
   readonly maxWait?: Duration.Input
   /** What is counted apart: `Middleware.perServer` by default. */
   readonly key?: Middleware.Key
-  /** The methods that count: `["tools/call"]` by default. */
+  /**
+   * The methods that count: `["tools/call"]` by default. `all` leaves out `tasks/result` (2025-11-25) besides, which waits as long as a
+   * task takes.
+   */
   readonly methods?: Middleware.Methods
 }
 
@@ -45,7 +48,9 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
       Duration.fromInputUnsafe(options.maxWait ?? "30 seconds")
     )
     const key = options.key ?? Middleware.perServer
-    const counts = Middleware.includes(options.methods ?? ["tools/call"])
+    const { methods = ["tools/call"] } = options
+    const included = Middleware.includes(methods)
+    const counts = (method: string): boolean => included(method) && !(methods === "all" && method === "tasks/result")
     return catalog.middleware.add((next) => (exchange) =>
       counts(exchange.method)
         ? room.enter(key(exchange, targetOf(catalog, exchange)), exchange, next)

@@ -1,7 +1,8 @@
 /**
  * A time limit: how long the handling of a request may take.
  *
- * It is about every method but `subscriptions/listen`, which has no end. When the time is over the handler is interrupted, and the
+ * It is about every method but `subscriptions/listen`, which has no end, and `tasks/result` (2025-11-25), which "MUST block the response
+ * until the task reaches a terminal status", in days perhaps. When the time is over the handler is interrupted, and the
  * request is answered: a tool's call with a result that has `isError`, so that a model hears of it, everything else with `-32603`;
  * both say how long it was. A handler that ignores its interruption is left behind after `grace`, and the log says so.
  *
@@ -30,7 +31,7 @@ import type * as Middleware from "./Middleware.ts"
 export interface Options {
   /** For what is not named below: 1 minute by default. */
   readonly after?: Duration.Input
-  /** By method. `subscriptions/listen` has a limit only here. */
+  /** By method. `subscriptions/listen` and `tasks/result` have a limit only here. */
   readonly methods?: { readonly [method: string]: Duration.Input }
   /** By the name of the tool. */
   readonly tools?: { readonly [name: string]: Duration.Input }
@@ -51,11 +52,13 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
     })
   })
 
+const endless = ["subscriptions/listen", "tasks/result"]
+
 const limitOf = ({ after, methods, tools }: Options): (exchange: Exchange) => Duration.Duration => {
   const read = (table: { readonly [name: string]: Duration.Input } = {}) =>
     new Map(Object.entries(table).map(([name, input]) => [name, Duration.fromInputUnsafe(input)]))
   const others = Duration.fromInputUnsafe(after ?? "1 minute")
-  const byMethod = new Map([["subscriptions/listen", Duration.infinity], ...read(methods)])
+  const byMethod = new Map([...endless.map((method) => [method, Duration.infinity] as const), ...read(methods)])
   const byTool = read(tools)
   return (exchange) =>
     (exchange.method === "tools/call" ? byTool.get(namedBy(exchange) ?? "") : undefined) ??
