@@ -6,7 +6,8 @@ const races: Readonly<
 > = {
   stdio: () => import("./stdio/main.ts"),
   http: () => import("./http/main.ts"),
-  client: () => import("./client/main.ts")
+  client: () => import("./client/main.ts"),
+  tasks: () => import("./tasks/main.ts")
 }
 
 const [name = "", ...args] = process.argv.slice(2)

@@ -14,6 +14,13 @@ export const spread = (samples: ReadonlyArray<number>): Spread => {
   return { median, min: sorted[0]!, max: sorted[sorted.length - 1]! }
 }
 
+/** The value that a share of at least one sample does not exceed: 0.95 for the 95th percentile. */
+export const quantile = (samples: ReadonlyArray<number>, share: number): number => {
+  if (samples.length === 0) throw new Error("no samples")
+  const sorted = samples.toSorted((a, b) => a - b)
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]!
+}
+
 /** Sample by sample, `samples` over `base`: both were taken in the same round, so that a drift of the machine cancels out. */
 export const ratios = (samples: ReadonlyArray<number>, base: ReadonlyArray<number>): Spread =>
   spread(samples.map((sample, index) => sample / base[index]!))

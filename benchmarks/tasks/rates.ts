@@ -1,0 +1,197 @@
+/**
+ * Tasks per second and processor time per task, from creation to result.
+ */
+import { type Measure, type Row } from "../http/report.ts"
+import { ratios, spread } from "../lib/statistics.ts"
+import type { Databases } from "./database.ts"
+import { Program } from "./processes.ts"
+import type { Burst, Store, Through, Tool } from "./wire.ts"
+
+export interface Plan {
+  /** Rounds of each, and how long a subject is driven in one, in milliseconds. */
+  readonly rounds: number
+  readonly millis: number
+  /** How long a subject is driven before anything counts, in milliseconds. */
+  readonly warmUp: number
+}
+
+/** How many tasks are under way at a time. */
+export const inFlight = 64
+
+/** What is measured in one round. */
+interface Sample extends Burst {
+  /** Processor time of the workers beside the process that is driven, and of the database. */
+  readonly others: number
+  readonly database: number
+}
+
+/** A store with the processes around it. */
+interface Setup {
+  readonly name: string
+  readonly label: string
+  readonly driven: (through: Through) => Program
+  readonly all: ReadonlyArray<Program>
+  readonly database: () => number
+}
+
+const setups = {
+  memory: { label: "memory", store: "memory", workers: 0 },
+  sqlite: { label: "SQLite, one process", store: "sqlite", workers: 0 },
+  postgres: { label: "PostgreSQL, one process", store: "postgres", workers: 0 },
+  "postgres-3": { label: "PostgreSQL, a server and 3 workers", store: "postgres", workers: 3 }
+} as const satisfies Record<string, { readonly label: string; readonly store: Store; readonly workers: number }>
+
+type Name = keyof typeof setups
+
+const start = async (databases: Databases, name: Name): Promise<Setup> => {
+  const { label, store, workers } = setups[name]
+  const at = await databases.create(store)
+  const { program: server, url } = await Program.serving(store, at, { door: true, work: workers === 0 })
+  const others = await Promise.all(Array.from({ length: workers }, () => Program.serving(store, at)))
+  const client = await Program.client(url)
+  return {
+    name,
+    label,
+    driven: (through) => through === "http" ? client : server,
+    all: [server, client, ...others.map(({ program }) => program)],
+    database: () => store === "postgres" ? databases.cpu() : 0
+  }
+}
+
+const cpuOf = async (programs: ReadonlyArray<Program>): Promise<number> =>
+  (await Promise.all(programs.map((program) => program.cpu()))).reduce((sum, cpu) => sum + cpu, 0)
+
+const sample = async (setup: Setup, through: Through, tool: Tool, millis: number): Promise<Sample> => {
+  const driven = setup.driven(through)
+  const rest = setup.all.filter((program) => program !== driven)
+  const before = { others: await cpuOf(rest), database: setup.database() }
+  const burst = await driven.burst({ through, tool, inFlight, millis })
+  return {
+    ...burst,
+    others: await cpuOf(rest) - before.others,
+    database: setup.database() - before.database
+  }
+}
+
+const titles: Record<Tool, string> = {
+  plain: "a plain tool",
+  one: "a durable one of one step",
+  five: "a durable one of five steps"
+}
+
+const ways: Record<Through, string> = {
+  engine: "through the engine",
+  link: "by a client in the same process, 2026-07-28",
+  legacy: "by a client in the same process, 2025-11-25",
+  http: "by a client in another process, over HTTP, 2026-07-28"
+}
+
+const rateOf = ({ tasks, wall }: Burst): number => tasks / wall * 1_000
+
+/** Ours alone: what the database uses is told beside it. */
+const costOf = ({ cpu, others, tasks }: Sample): number => (cpu + others) / tasks
+
+/** Runs all races, with the setups side by side. */
+export const run = async (
+  databases: Databases,
+  names: ReadonlyArray<Name>,
+  plan: Plan,
+  show: (measure: Measure) => void
+): Promise<void> => {
+  const running: Array<Setup> = []
+  try {
+    for (const name of names) running.push(await start(databases, name))
+    for (const through of ["engine", "link", "http"] as const) {
+      for (const tool of ["plain", "one", "five"] as const) show(await race(running, through, tool, plan))
+    }
+  } finally {
+    await Promise.all(running.flatMap(({ all }) => all).map((program) => program.kill()))
+  }
+}
+
+const race = async (setups: ReadonlyArray<Setup>, through: Through, tool: Tool, plan: Plan): Promise<Measure> => {
+  const samples = setups.map((): Array<Sample> => [])
+  for (const setup of setups) await sample(setup, through, tool, plan.warmUp)
+  for (let round = 0; round < plan.rounds; round++) {
+    for (const [index, setup] of setups.entries()) {
+      samples[index]!.push(await sample(setup, through, tool, plan.millis))
+    }
+  }
+  const rows = setups.map(({ label, name }, index): Row => {
+    const taken = samples[index]!
+    const base = samples[0]!
+    return {
+      peer: name,
+      label,
+      figures: {
+        rate: spread(taken.map(rateOf)),
+        cost: spread(taken.map(costOf)),
+        ...(name.startsWith("postgres") && {
+          database: spread(taken.map(({ database, tasks }) => database / tasks))
+        }),
+        ...(index > 0 && { ratio: ratios(taken.map(costOf), base.map(costOf)) })
+      },
+      samples: { rate: taken.map(rateOf), cost: taken.map(costOf) }
+    }
+  })
+  return {
+    name: "rates",
+    era: "request",
+    title: `Tasks to their results, ${titles[tool]}, ${ways[through]}, ${inFlight} at a time`,
+    columns: [
+      { key: "rate", title: "tasks/s", unit: "count" },
+      { key: "cost", title: "CPU ms/task", unit: "decimal" },
+      { key: "database", title: "database's", unit: "decimal" },
+      { key: "ratio", title: `CPU / ${setups[0]!.label}`, unit: "ratio" }
+    ],
+    rows
+  }
+}
+
+/** Skein in memory beside the tasks in memory of SDK v1, each with its own client in the same process, in the shape that both have. */
+export const compare = async (plan: Plan): Promise<Measure> => {
+  const { program: ours } = await Program.serving("memory", "")
+  const theirs = new Program("sdk-v1")
+  await theirs.tell({ do: "open", store: "memory", at: "", work: true, door: false })
+  const peers = [
+    { peer: "sdk-v1", label: "SDK v1 1.32.2, InMemoryTaskStore", program: theirs, samples: [] as Array<Burst> },
+    { peer: "skein", label: "Skein, memory", program: ours, samples: [] as Array<Burst> }
+  ]
+  const drive = (program: Program, millis: number) =>
+    program.burst({ through: "legacy", tool: "plain", inFlight, millis })
+  try {
+    for (const { program } of peers) await drive(program, plan.warmUp)
+    for (let round = 0; round < plan.rounds; round++) {
+      for (const { program, samples } of peers) samples.push(await drive(program, plan.millis))
+    }
+  } finally {
+    await Promise.all(peers.map(({ program }) => program.kill()))
+  }
+  const costs = (samples: ReadonlyArray<Burst>) => samples.map(({ cpu, tasks }) => cpu / tasks)
+  const base = peers[0]!.samples
+  return {
+    name: "peer",
+    era: "session",
+    title: `Tasks in memory, ${titles.plain}, each ${ways.legacy}, ${inFlight} at a time`,
+    columns: [
+      { key: "ratio", title: "tasks/s / SDK v1", unit: "ratio" },
+      { key: "rate", title: "tasks/s", unit: "count" },
+      { key: "costs", title: "CPU / SDK v1", unit: "ratio" },
+      { key: "cost", title: "CPU ms/task", unit: "decimal" }
+    ],
+    rows: peers.map(({ label, peer, samples }) => ({
+      peer,
+      label,
+      figures: {
+        ratio: ratios(samples.map(rateOf), base.map(rateOf)),
+        rate: spread(samples.map(rateOf)),
+        costs: ratios(costs(samples), costs(base)),
+        cost: spread(costs(samples))
+      }
+    }))
+  }
+}
+
+/** The setups of some stores. */
+export const namesOf = (stores: ReadonlyArray<Store>): ReadonlyArray<Name> =>
+  (Object.keys(setups) as ReadonlyArray<Name>).filter((name) => stores.includes(setups[name].store))
