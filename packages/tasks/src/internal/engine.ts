@@ -15,6 +15,7 @@ import * as Stream from "effect/Stream"
 import { WorkflowEngine } from "effect/workflow/WorkflowEngine"
 import { TaskEngine } from "../TaskEngine.ts"
 import { isFinal, type State } from "../TaskState.ts"
+import { Acted } from "./acted.ts"
 import { body } from "./body.ts"
 import * as executions from "./executions.ts"
 import { type Host, patiently } from "./host.ts"
@@ -73,6 +74,7 @@ const make = (options: Options) =>
         (execution) => Effect.asVoid(Effect.forkIn(engine.resume(TaskRun, execution), scope)),
         options.terminationTimeout
       ),
+      acted: new Acted(),
       closing: Effect.andThen(closing.await, abandon(sharding)),
       pools: options.pools,
       settle: (id) => {

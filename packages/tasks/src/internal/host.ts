@@ -8,6 +8,7 @@ import * as Schedule from "effect/Schedule"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
 import type { TaskError } from "../TaskError.ts"
+import type { Acted } from "./acted.ts"
 import type { Pools } from "./pools.ts"
 import type { TaskStore } from "./store.ts"
 import { escape, isUnfit } from "./table/stored.ts"
@@ -20,6 +21,7 @@ export interface Host {
   readonly sql: SqlClient.SqlClient
   readonly digest: Digest["Service"]
   readonly workers: Workers
+  readonly acted: Acted
   readonly pools: Pools
   /** Says that the execution of a task is over: soon, and together with others. */
   readonly settle: (id: string) => void

@@ -2,16 +2,18 @@
  * One run of a task's handler, from its beginning: what it has named, asked and said, and how it is suspended.
  */
 import * as ClusterSchema from "effect/cluster/ClusterSchema"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Activity from "effect/workflow/Activity"
 import * as Workflow from "effect/workflow/Workflow"
-import type { WorkflowEngine, WorkflowInstance } from "effect/workflow/WorkflowEngine"
+import { type WorkflowEngine, WorkflowInstance } from "effect/workflow/WorkflowEngine"
 import type { Undoing } from "../CurrentTask.ts"
 import type { Handlers } from "../TaskEngine.ts"
 import type { Host } from "./host.ts"
@@ -157,28 +159,55 @@ export class Run implements Tenant {
     return within(Workflow.wrapActivityResult(effect, () => false))
   }
 
-  /** Runs what is remembered when it has ended: the text that it ends with. */
+  /**
+   * Runs what is remembered when it has ended: the text that it ends with. It is not interrupted, but for what it restores. Of what
+   * is transactional nothing is left when it is not remembered.
+   */
   remember<R>(
     name: string,
     attempt: number,
     transactional: boolean,
-    execute: Effect.Effect<string, never, R>
+    execute: (restore: Restore) => Effect.Effect<string, never, R>
   ): Effect.Effect<string, never, R> {
+    const { acted, engine } = this.host
+    const key = `${this.executionId} ${attempt} ${name}`
+    const forward = this.undoing === undefined
+    const cancelled = this.work.status === "cancelled"
     const activity = {
       ...template,
       // Names come from arguments, too. The engine keeps each as it is, where it can.
       name: escape(name),
       annotations: transactional ? withTransaction : Context.empty(),
-      executeEncoded: execute
+      executeEncoded: Effect.uninterruptibleMask((restore): Effect.Effect<string, never, R | WorkflowInstance> => {
+        // The engine may not have noticed yet that the task is cancelled, or come to this when the run was cut off.
+        if (forward && (cancelled || this.stopping)) return restore(nothing)
+        const end = acted.begin(key)
+        return Effect.onExit(
+          execute(restore),
+          (exit) =>
+            Effect.map(Clock.currentTimeMillis, (now) => end(Exit.isSuccess(exit) ? exit.value : undefined, now))
+        )
+      })
     } as unknown as Activity.Activity<typeof Schema.String, typeof Schema.Never, never>
-    const executed = Workflow.wrapActivityResult(this.host.engine.activityExecute(activity, attempt), isSuspended)
+    const executed: Remembering = Workflow.wrapActivityResult(engine.activityExecute(activity, attempt), isSuspended)
+    const cutOff = cancelled ? acted.find(key) : undefined
+    const found: Remembering = cutOff === undefined
+      ? executed
+      : Effect.flatMap(cutOff, (text) => {
+        if (text === undefined) return executed
+        // What is transactional is committed together with what it did, or not at all.
+        return transactional
+          ? Effect.repeat(executed, { while: isSuspended, ...committing })
+          : Effect.succeed(new Workflow.Complete({ exit: Exit.succeed(text) }))
+      })
     return within<string, never, R>(Effect.suspend(() => {
       if (this.released) return this.leave
       this.#remembering++
       return Effect.flatMap(
-        Effect.ensuring(executed, Effect.sync(() => this.#remembering--)),
+        Effect.ensuring(found, Effect.sync(() => this.#remembering--)),
         (result): Effect.Effect<string, never, R> => {
           this.known++
+          acted.delete(key)
           if (this.released && !this.busy) return this.leave
           return isSuspended(result) ? this.suspend : result.exit
         }
@@ -186,6 +215,17 @@ export class Run implements Tenant {
     }))
   }
 }
+
+/** A step that does not run: its run is suspended. */
+const nothing = Effect.flatMap(WorkflowInstance, Workflow.suspend)
+
+type Remembering = Effect.Effect<Workflow.Result<string, never>, never, Within>
+
+/** How often, in what time, is looked for what is just being committed. */
+const committing = { schedule: Schedule.spaced(10), times: 50 }
+
+/** Lets an effect be interrupted as what is around it. */
+export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 const isSuspended = (result: Workflow.Result<unknown, unknown>): result is Workflow.Suspended =>
   result._tag === "Suspended"

@@ -60,5 +60,7 @@ export const sleep = (run: Run, name: string, duration: Duration.Input): Effect.
     if (run.undoing !== undefined) return run.hold(Effect.sleep(milliseconds))
     return milliseconds > shortPause
       ? sleepUntil(run, `sleep/${name}`, milliseconds)
-      : Effect.asVoid(run.remember(`sleep/${name}`, 1, false, Effect.as(Effect.sleep(milliseconds), "")))
+      : Effect.asVoid(
+        run.remember(`sleep/${name}`, 1, false, (restore) => restore(Effect.as(Effect.sleep(milliseconds), "")))
+      )
   })

@@ -13,7 +13,7 @@ import * as Schema from "effect/Schema"
 import type { StepOptions } from "../CurrentTask.ts"
 import { fingerprint, patiently, shortPause } from "./host.ts"
 import { misplaced, take } from "./places.ts"
-import { InStep, type Run } from "./run.ts"
+import { InStep, type Restore, type Run } from "./run.ts"
 import { sleepUntil } from "./sleeping.ts"
 
 /** How a try of a step ended, as it is remembered. */
@@ -118,10 +118,11 @@ const tryOnce = <A, E, R>(
     // What it wrote is undone when it fails, while the memory of its failure is committed.
     return transactional ? host.sql.withTransaction(named) as Effect.Effect<A, E, R> : named
   })
-  const executed = Effect.flatMap(exitOf(run, acted), (exit) => {
-    if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) died = exit.cause as Cause.Cause<never>
-    return Effect.flatMap(codec.encode(exit), (json) => patiently(host.store.seal(JSON.stringify(json), about)))
-  })
+  const executed = (restore: Restore) =>
+    Effect.flatMap(exitOf(run, acted, restore), (exit) => {
+      if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) died = exit.cause as Cause.Cause<never>
+      return Effect.flatMap(codec.encode(exit), (json) => patiently(host.store.seal(JSON.stringify(json), about)))
+    })
   const sealed = run.remember(`step/${name}`, number, transactional, executed)
   return Effect.flatMap(sealed, (text) => {
     if (died !== undefined) return Effect.failCause(died)
@@ -132,12 +133,24 @@ const tryOnce = <A, E, R>(
   })
 }
 
-/** How an effect ends, unless it is interrupted from outside. */
-const exitOf = <A, E, R>(run: Run, effect: Effect.Effect<A, E, R>): Effect.Effect<Exit.Exit<A, E>, never, R> =>
-  Effect.flatMap(Effect.forkChild(effect, { startImmediately: true }), (fiber) => {
+/** How an effect ends, unless it is interrupted from outside; one that comes to its end all the same has ended. */
+const exitOf = <A, E, R>(
+  run: Run,
+  effect: Effect.Effect<A, E, R>,
+  restore: Restore
+): Effect.Effect<Exit.Exit<A, E>, never, R> =>
+  Effect.flatMap(Effect.forkChild(restore(effect), { startImmediately: true }), (fiber) => {
     run.executing.add(fiber)
     fiber.addObserver(() => run.executing.delete(fiber))
-    return Effect.onInterrupt(Fiber.await(fiber), () => Fiber.interrupt(fiber))
+    return Effect.catchCause(
+      restore(Fiber.await(fiber)),
+      (cause) =>
+        Effect.flatMap(
+          Effect.andThen(Fiber.interrupt(fiber), Fiber.await(fiber)),
+          (exit) =>
+            Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? Effect.failCause(cause) : Effect.succeed(exit)
+        )
+    )
   })
 
 /** The schedule is told when each failure was, not when it is told of it again: so it goes on where it was. */
@@ -185,11 +198,12 @@ export const once = <E, R>(run: Run, key: string, effect: Effect.Effect<unknown,
       const number = (run.times.get(`once/${key}`) ?? 0) + 1
       let failed: Cause.Cause<E> | undefined
       const named = Effect.provideService(effect, InStep, `once(${JSON.stringify(key)})`)
-      const executed = Effect.flatMap(exitOf(run, named), (exit) => {
-        if (Exit.isFailure(exit)) failed = exit.cause
-        const json = Exit.isSuccess(exit) ? { v: exit.value ?? null } : {}
-        return patiently(host.store.seal(JSON.stringify(json), about))
-      })
+      const executed = (restore: Restore) =>
+        Effect.flatMap(exitOf(run, named, restore), (exit) => {
+          if (Exit.isFailure(exit)) failed = exit.cause
+          const json = Exit.isSuccess(exit) ? { v: exit.value ?? null } : {}
+          return patiently(host.store.seal(JSON.stringify(json), about))
+        })
       return Effect.flatMap(run.remember(`once/${key}`, number, false, executed), (text) => {
         if (failed === undefined) {
           return Effect.flatMap(patiently(host.store.open(text, about)), (text) => {
