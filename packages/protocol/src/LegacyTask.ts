@@ -4,6 +4,7 @@
  */
 import * as Schema from "effect/Schema"
 import { AnyObject, Meta, notificationFields, pageFields } from "./Common.ts"
+import { isObject, type JsonObject } from "./JsonRpc.ts"
 import { Task, taskStateFields } from "./Task.ts"
 
 /** The `_meta` key that ties any message to a task. Its value is a {@link RelatedTaskMetadata}. */
@@ -13,6 +14,15 @@ export const relatedTask = "io.modelcontextprotocol/related-task"
 export class RelatedTaskMetadata extends Schema.Opaque<RelatedTaskMetadata>()(Schema.Struct({
   taskId: Schema.String
 })) {}
+
+/** "All requests, notifications, and responses related to a task MUST include" this in their `_meta`. */
+export const related = (taskId: string): JsonObject => ({ [relatedTask]: { taskId } })
+
+/** The params or the result of such a message, with that beside what its `_meta` says already. */
+export const withRelated = (message: JsonObject | undefined, taskId: string): JsonObject => {
+  const meta = message?.["_meta"]
+  return { ...message, _meta: { ...(isObject(meta) ? meta : undefined), ...related(taskId) } }
+}
 
 /** The answer to a request that was augmented with a task. */
 export class CreateTaskResult extends Schema.Opaque<CreateTaskResult>()(Schema.Struct({

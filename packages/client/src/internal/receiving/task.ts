@@ -1,8 +1,8 @@
 /**
  * One question that is answered as a task: where it stands, and who waits for what becomes of it.
  */
-import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
-import { relatedTask } from "@skein/protocol/LegacyTask"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { withRelated } from "@skein/protocol/LegacyTask"
 import * as McpError from "@skein/protocol/McpError"
 import type { TaskStatus } from "@skein/protocol/Task"
 import type { Answer } from "@skein/runtime/Exchange"
@@ -17,12 +17,6 @@ export type Settled = Effect.Effect<Answer, McpError.McpError>
 
 /** "If context-binding is unavailable, receivers MUST generate cryptographically secure task IDs with enough entropy." */
 const makeId = (): string => Base64Url.encode(globalThis.crypto.getRandomValues(new Uint8Array(24)))
-
-/** Says which task a message belongs to, beside what it says already. */
-export const related = ({ id }: Task, result: JsonObject): JsonObject => {
-  const { _meta } = result
-  return { ...result, _meta: { ...(isObject(_meta) ? _meta : undefined), [relatedTask]: { taskId: id } } }
-}
 
 /** See the module's text. */
 export class Task {
@@ -103,7 +97,7 @@ export class Task {
   end(exit: Exit.Exit<JsonObject, McpError.McpError>, now: number): Effect.Effect<void> {
     if (Exit.isSuccess(exit)) {
       // "The `tasks/result` operation MUST include this metadata in its response."
-      this.#become("completed", undefined, now, Effect.succeed(related(this, exit.value)))
+      this.#become("completed", undefined, now, Effect.succeed(withRelated(exit.value, this.id)))
       return Effect.logDebug(`The task of ${this.method} has completed`)
     }
     const { reasons } = exit.cause

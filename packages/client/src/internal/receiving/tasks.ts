@@ -5,6 +5,7 @@
 import * as Codec from "@skein/protocol/Codec"
 import * as Cursor from "@skein/protocol/Cursor"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { withRelated } from "@skein/protocol/LegacyTask"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import { type Answer, type Exchange, McpRequest } from "@skein/runtime/Exchange"
@@ -17,7 +18,7 @@ import type * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type { Options } from "../../TaskReceiver.ts"
-import { related, type Settled, Task } from "./task.ts"
+import { type Settled, Task } from "./task.ts"
 
 const revision = "2025-11-25"
 const list = "tasks"
@@ -101,7 +102,7 @@ export class Tasks {
       this.#tasks.set(task.id, task)
       this.#live++
       // "Tasks MUST begin in the `working` status when created", also one whose handler has its answer at once.
-      const created = related(task, { task: task.state })
+      const created = withRelated({ task: task.state }, task.id)
       return Effect.as(Effect.andThen(this.#begin(task, answered), Effect.logDebug(`${method} became a task`)), created)
     })
   }

@@ -3,7 +3,7 @@
  * receives them: `tools/call` with `task`, `tasks/get`, `tasks/result`, `tasks/list`, `tasks/cancel`, and what a session hears.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import type { CreateTaskResult, GetTaskResult, ListTasksResult } from "@skein/protocol/LegacyTask"
+import { type CreateTaskResult, type GetTaskResult, type ListTasksResult, related } from "@skein/protocol/LegacyTask"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import type { Caller, Exchange } from "@skein/runtime/Exchange"
@@ -15,7 +15,7 @@ import { isFinal, type Owner, type State } from "../../TaskState.ts"
 import { type Face, told } from "./face.ts"
 import { Desks } from "./legacyDesk.ts"
 import { follow } from "./legacyNotices.ts"
-import { answerOf, related, revision, taskOf } from "./legacyWire.ts"
+import { answerOf, revision, taskOf } from "./legacyWire.ts"
 import { page } from "./pages.ts"
 
 /** What the key means stands in the specification: a text for the model to go on with, while the task runs. */

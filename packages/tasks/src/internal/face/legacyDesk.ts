@@ -7,6 +7,7 @@
  * it was answered elsewhere, timed out, or its task is over. When the call ends that asks a question, the one before it asks.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { withRelated } from "@skein/protocol/LegacyTask"
 import * as McpError from "@skein/protocol/McpError"
 import type { Exchange } from "@skein/runtime/Exchange"
 import type { RequestError } from "@skein/runtime/RequestError"
@@ -20,7 +21,7 @@ import type { TaskEngine } from "../../TaskEngine.ts"
 import type { Question, State } from "../../TaskState.ts"
 import * as refused from "../refused.ts"
 import { can } from "./askable.ts"
-import { revision, withRelated } from "./legacyWire.ts"
+import { revision } from "./legacyWire.ts"
 import * as wire from "./wire.ts"
 
 type Fork = (effect: Effect.Effect<void>) => Fiber.Fiber<void>

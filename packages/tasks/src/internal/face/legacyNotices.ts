@@ -3,6 +3,7 @@
  * is told unasked, as long as the session is open, and nothing is kept after the session's end or the task's.
  */
 import { type Id, isId, isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { related } from "@skein/protocol/LegacyTask"
 import * as Method from "@skein/protocol/Method"
 import { type Caller, type Exchange, McpRequest, type Progress } from "@skein/runtime/Exchange"
 import type { Catalog } from "@skein/server/Catalog"
@@ -14,7 +15,7 @@ import * as Stream from "effect/Stream"
 import type { TaskEngine } from "../../TaskEngine.ts"
 import type { TaskError } from "../../TaskError.ts"
 import { isFinal, type State } from "../../TaskState.ts"
-import { noticeOf, related, taskOf } from "./legacyWire.ts"
+import { noticeOf, taskOf } from "./legacyWire.ts"
 
 const tokenOf = (params: JsonObject | undefined): Id | undefined => {
   const meta = params?.["_meta"]

@@ -1,8 +1,8 @@
 /** How 2025-11-25 sees a task. */
 import * as Codec from "@skein/protocol/Codec"
 import * as Cursor from "@skein/protocol/Cursor"
-import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
-import { relatedTask } from "@skein/protocol/LegacyTask"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { withRelated } from "@skein/protocol/LegacyTask"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import type { Task } from "@skein/protocol/Task"
@@ -13,15 +13,6 @@ import * as wire from "./wire.ts"
 
 /** The one revision that has these tasks. */
 export const revision = "2025-11-25"
-
-/** "All requests, notifications, and responses related to a task MUST include" this in their `_meta`. */
-export const related = (taskId: string): JsonObject => ({ [relatedTask]: { taskId } })
-
-/** The same, beside what is there. */
-export const withRelated = (object: JsonObject | undefined, taskId: string): JsonObject => {
-  const meta = object?.["_meta"]
-  return { ...object, _meta: { ...(isObject(meta) ? meta : undefined), ...related(taskId) } }
-}
 
 /**
  * A task as `tasks/get`, `tasks/list`, `tasks/cancel` and its notifications show it, where a tool's own failure makes it fail: "for

@@ -4,6 +4,7 @@
  */
 import * as Capabilities from "@skein/protocol/Capabilities"
 import type { CallToolResult } from "@skein/protocol/CallTool"
+import { related } from "@skein/protocol/LegacyTask"
 import type * as McpError from "@skein/protocol/McpError"
 import type { Caller } from "@skein/runtime/Exchange"
 import type { Called, ToolCall } from "@skein/server/Catalog"
@@ -13,7 +14,6 @@ import * as Stream from "effect/Stream"
 import { isFinal, type State } from "../../TaskState.ts"
 import { can } from "./askable.ts"
 import { type Face, type ModelTools, told } from "./face.ts"
-import { related } from "./legacyWire.ts"
 import { describe } from "./telling.ts"
 
 /** The tools that the model of a call has; none for a tool of which clients never see a task. */
