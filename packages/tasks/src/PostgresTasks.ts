@@ -69,7 +69,7 @@ export const layer = (options: Options): Layer.Layer<TaskEngine | SqlClient, Tas
     Effect.map(
       pools.make(work ? names : []),
       ({ groups, pools }) =>
-        engine.layer({ groups: groups.own, pools, ...intervals }).pipe(
+        engine.layer({ groups: groups.own, pools, alone: false, ...intervals }).pipe(
           Layer.provide([
             pgStore.layer,
             Layer.unwrap(Effect.succeed(cluster.shared({ ...intervals, groups, lockExpiry })))

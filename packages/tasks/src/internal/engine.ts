@@ -23,7 +23,7 @@ import { interrupt, seeThrough } from "./interrupting.ts"
 import { indexMessages } from "./migrations.ts"
 import type { Pools } from "./pools.ts"
 import { TaskStore } from "./store.ts"
-import { forget, sweep } from "./sweep.ts"
+import { Alarm, forget, sweep } from "./sweep.ts"
 import { Workers } from "./workers.ts"
 import { answered, TaskRun } from "./workflow.ts"
 
@@ -36,6 +36,8 @@ export interface Options {
   readonly pollInterval: number
   readonly sweepInterval: number
   readonly undoGrace: number
+  /** Whether no other process has the store. */
+  readonly alone: boolean
   readonly terminationTimeout: Duration.Input
 }
 
@@ -90,7 +92,10 @@ const make = (options: Options) =>
     // Runs just before the cluster begins to end what runs.
     yield* Effect.addFinalizer(() => closing.open)
     const { sweepInterval: interval, undoGrace } = options
-    const sweeping = { host, storage, sharding, executions: executions.make(host.sql), interval, undoGrace }
+    const longest = options.alone ? 60_000 : 10_000
+    const alarm = new Alarm()
+    const found = executions.make(host.sql)
+    const sweeping = { host, storage, sharding, executions: found, interval, longest, alarm, undoGrace }
     for (const shardGroup of options.groups) {
       yield* sharding.registerSingleton(`skein/tasks/sweep/${shardGroup}`, sweep(sweeping, shardGroup), { shardGroup })
     }
@@ -121,10 +126,15 @@ const make = (options: Options) =>
     return TaskEngine.of({
       // The pool is known before the transaction begins, which would have to wait for another one otherwise.
       submit: (task) =>
-        Effect.andThen(host.pools.executionOf({ id: "", pool: task.pool }), store.insert(task, begin)),
+        Effect.tap(
+          Effect.andThen(host.pools.executionOf({ id: "", pool: task.pool }), store.insert(task, begin)),
+          ({ createdAt, ttl }) =>
+            Effect.sync(() =>
+              ttl === null ? undefined : alarm.expires(createdAt + ttl)
+            )
+        ),
       get: store.state,
-      list: (owners, { after, limit }) =>
-        store.list(owners, after, limit),
+      list: (owners, { after, limit }) => store.list(owners, after, limit),
       cancel: (id, message) =>
         Effect.flatMap(store.finish(id, { status: "cancelled", message }), (done) =>
           done

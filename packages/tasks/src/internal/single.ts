@@ -47,7 +47,7 @@ export const intervals = (options: Options) => ({
 
 /** See the module's text. */
 export const layer = (options: Options): Layer.Layer<TaskEngine, TaskError, SqlClient.SqlClient> =>
-  engine.layer({ groups: [defaultGroup], pools: pools.none, ...intervals(options) }).pipe(
+  engine.layer({ groups: [defaultGroup], pools: pools.none, alone: true, ...intervals(options) }).pipe(
     Layer.provide([sqlStore.layer(), cluster.single(intervals(options))]),
     Layer.provide(NodeCrypto.layerDigest)
   )

@@ -10,6 +10,7 @@ import type { Sharding } from "effect/cluster/Sharding"
 import { Snowflake } from "effect/cluster/Snowflake"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
 import * as Option from "effect/Option"
 import type { TaskError } from "../TaskError.ts"
 import type { Execution, Executions } from "./executions.ts"
@@ -26,6 +27,9 @@ export interface Sweeping {
   readonly executions: Executions
   /** Milliseconds between two looks at what does not change, and until the first one. */
   readonly interval: number
+  /** Milliseconds, at most, between two looks at what other processes may have left. */
+  readonly longest: number
+  readonly alarm: Alarm
   /** Milliseconds after which a task whose time is over is forgotten, whatever it has not undone. */
   readonly undoGrace: number
 }
@@ -34,15 +38,35 @@ export interface Sweeping {
 const quiet = 30_000
 const page = 1000
 
-/** Milliseconds between two looks at what is late: they grow while nothing happens. */
-const soon = 1000
-const longest = 10_000
-
-/** Milliseconds between two looks for what was not undone. */
-const undoing = 5000
+/** Milliseconds between two looks at what is late, or was not undone: they grow while nothing happens. */
+const soon = { late: 1000, undone: 5000 }
 
 /** Milliseconds, at most, in which what waits for a worker, and is to be forgotten, can take note of it. */
 const leave = 60_000
+
+/** Wakes what forgets tasks, where a new one is to expire before that would look. */
+export class Alarm {
+  #at = Infinity
+  readonly #latch = Latch.makeUnsafe()
+
+  /** Sleeps for so long, or until a task comes that is to expire earlier. */
+  nap(milliseconds: number): Effect.Effect<void> {
+    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      this.#at = now + milliseconds
+      const woken = Effect.sync(() => {
+        // Who comes while nobody sleeps wakes the next one.
+        this.#at = Infinity
+        this.#latch.closeUnsafe()
+      })
+      return Effect.ensuring(Effect.raceFirst(Effect.sleep(milliseconds), this.#latch.await), woken)
+    })
+  }
+
+  /** A new task is to expire then. */
+  expires(at: number): void {
+    if (at < this.#at) this.#latch.openUnsafe()
+  }
+}
 
 type Pages = (after: Swept | undefined) => Effect.Effect<ReadonlyArray<Swept>, TaskError>
 type Visit = (swept: Swept, id: string, execution: Execution | undefined) => Effect.Effect<unknown, TaskError>
@@ -144,8 +168,8 @@ const undying = (effect: Effect.Effect<void, TaskError>): Effect.Effect<void> =>
   )
 
 /** Forgets tasks, for ever. Any number of processes may. `least` is the time between two looks, in milliseconds. */
-export const forget = (sweeping: Sweeping, least = soon): Effect.Effect<never> => {
-  const { host: { store } } = sweeping
+export const forget = (sweeping: Sweeping, least = soon.late): Effect.Effect<never> => {
+  const { alarm, host: { store }, longest } = sweeping
   return Effect.suspend(() => {
     let pause = least
     const visit = expire(sweeping, () => void (pause = least))
@@ -154,9 +178,9 @@ export const forget = (sweeping: Sweeping, least = soon): Effect.Effect<never> =
       Clock.currentTimeMillis,
       (now) =>
         Effect.flatMap(Effect.orElseSucceed(store.nextExpiry(now), () => undefined), (next = Infinity) => {
-          const sleep = Effect.sleep(Math.max(Math.min(next - now, pause, longest), least))
+          const nap = alarm.nap(Math.max(Math.min(next - now, pause, longest), least))
           pause *= 2
-          return sleep
+          return nap
         })
     )
     return Effect.forever(Effect.andThen(look, nap))
@@ -165,15 +189,24 @@ export const forget = (sweeping: Sweeping, least = soon): Effect.Effect<never> =
 
 /** Sweeps the tasks of a shard group, for ever. */
 export const sweep = (sweeping: Sweeping, shardGroup: string): Effect.Effect<never> => {
-  const { host: { store }, interval } = sweeping
+  const { host: { store }, interval, longest } = sweeping
   const own = (visit: Visit): Visit => (swept, id, execution) =>
     groupOf(id) === shardGroup ? visit(swept, id, execution) : Effect.void
   const settle = undying(each(sweeping, (after) => store.unsettled(quiet, page, after), own(reconcile(sweeping))))
-  const undo = undying(each(sweeping, (after) => store.undoing(page, after), own(revive(sweeping))))
+  const undo = Effect.suspend(() => {
+    let pause = soon.undone
+    const visit: Visit = (...swept) => {
+      pause = soon.undone
+      return revive(sweeping)(...swept)
+    }
+    const look = undying(each(sweeping, (after) => store.undoing(page, after), own(visit)))
+    const nap = Effect.suspend(() => Effect.sleep(Math.min(pause, longest)))
+    return Effect.forever(Effect.andThen(Effect.andThen(look, nap), Effect.sync(() => void (pause *= 2))))
+  })
   return Effect.raceFirst(
     Effect.raceFirst(
       Effect.forever(Effect.andThen(Effect.sleep(interval), settle)),
-      Effect.forever(Effect.andThen(undo, Effect.sleep(undoing)))
+      undo
     ),
     forget(sweeping)
   )

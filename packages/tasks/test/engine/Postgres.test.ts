@@ -181,6 +181,17 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
       yield* Effect.timeout(undone.await, "3 seconds")
     }).pipe(Effect.scoped), 30_000)
 
+  it.live("what no worker is there for is forgotten by a server that does no work", () =>
+    Effect.gen(function*() {
+      const start = yield* database
+      const door = yield* start({}, { work: false, sweepInterval: 200, undoGrace: 0 })
+      yield* door.in(submit("rare", { ttl: 300, pool: "nobody" }))
+      const rows = Effect.flatMap(Effect.sleep(50), () => door.sql`SELECT id FROM skein_tasks`)
+      expect(yield* rows).toHaveLength(1)
+      yield* Effect.repeat(rows, { until: (rows) => rows.length === 0 })
+      expect(yield* door.sql`SELECT id FROM cluster_messages`).toEqual([])
+    }).pipe(Effect.scoped), 30_000)
+
   it.live("a database that is not there", () =>
     Effect.gen(function*() {
       const layer = PostgresTasks.layer({ url: "postgres://127.0.0.1:1/none" })
