@@ -40,11 +40,6 @@ export class Legacy implements Pick<Extension, "capabilities" | "methods"> {
     ]
   }
 
-  /** How many tasks are waited for by `tasks/result`. */
-  get waiting(): number {
-    return this.#desks.size
-  }
-
   capabilities = (caller: Caller): JsonObject | undefined =>
     caller.revision === revision
       ? { tasks: { ...(this.#owners(caller).length > 0 ? { list: {} } : undefined), ...declared } }

@@ -171,11 +171,6 @@ export class Desks {
     this.#engine = engine
   }
 
-  /** How many tasks are waited for. */
-  get size(): number {
-    return this.#desks.size
-  }
-
   /** Lets a call ask the questions of a task until the scope closes. It shows what it sees of the task. */
   join(state: State, exchange: Exchange): Effect.Effect<(state: State) => void, never, Scope.Scope> {
     return Effect.flatMap(FiberSet.makeRuntime<never, void, never>(), (fork) =>
