@@ -50,7 +50,7 @@ export const id: Effect.Effect<string, never, CurrentTask> = /* @__PURE__ */ Eff
 
 /**
  * Says where the task stands, for people and models: its status message. It is not a promise of the protocol that anybody sees
- * each one: the last one counts. What was said before a restart is not said again.
+ * each one: the last one counts. What was said before a restart is not said again. Of more than 4,096 characters the first are said.
  */
 export const say = (message: string): Effect.Effect<void, never, CurrentTask> =>
   Effect.flatMap(CurrentTask, (task) => task.say(message))

@@ -7,6 +7,7 @@ import type { CurrentTask, Undoing } from "../CurrentTask.ts"
 import { ask } from "./asking.ts"
 import { TaskExchange } from "./exchange.ts"
 import { patiently } from "./host.ts"
+import { line } from "./lines.ts"
 import { misplaced } from "./places.ts"
 import { InStep, type Run } from "./run.ts"
 import { sleep } from "./sleeping.ts"
@@ -37,8 +38,9 @@ export const exchangeOf = (run: Run, current: CurrentTask["Service"]): TaskExcha
  * What stands between steps is said again in each run: so these are counted, and only those beyond the last one are written. In a
  * step they need no count. There, what cannot be written must not spoil the step, which may be a transaction.
  */
-const say = (run: Run, message: string): Effect.Effect<void> =>
+const say = (run: Run, said: string): Effect.Effect<void> =>
   Effect.withFiber((fiber) => {
+    const message = line(said)
     const { host: { store }, work } = run
     if (fiber.getRef(InStep) !== undefined) {
       return Effect.catch(store.say(work.id, message), (error) =>

@@ -3,6 +3,7 @@
  */
 import { isObject } from "@skein/protocol/JsonRpc"
 import type { Outcome } from "../TaskState.ts"
+import { line } from "./lines.ts"
 
 // A line, not a page: the whole of it is in the result.
 const longest = 500
@@ -12,7 +13,7 @@ export const isError = (outcome: Outcome): boolean => outcome._tag === "Result" 
 
 /** What went wrong, in one line; `undefined` where nothing did, or nothing was said. */
 export const diagnosis = (outcome: Outcome): string | undefined => {
-  if (outcome._tag === "Error") return outcome.error.message
+  if (outcome._tag === "Error") return line(outcome.error.message)
   if (!isError(outcome)) return undefined
   const { content } = outcome.result
   const text: unknown = Array.isArray(content) && isObject(content[0]) ? content[0]["text"] : undefined

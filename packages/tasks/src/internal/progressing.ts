@@ -6,6 +6,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { type Host, patiently } from "./host.ts"
+import { line } from "./lines.ts"
 
 /** What gets on: a run. */
 export interface Progressive {
@@ -31,7 +32,8 @@ export class Progressing {
     return Effect.suspend(() => {
       if (!(Number.isFinite(progress.progress) && progress.progress > this.#last)) return Effect.void
       this.#last = progress.progress
-      this.#pending = progress
+      const { message } = progress
+      this.#pending = message === undefined ? progress : { ...progress, message: line(message) }
       if (this.#writing) return Effect.void
       this.#writing = true
       const { context, scope } = this.#run

@@ -3,6 +3,7 @@ import { expect, it } from "@effect/vitest"
 import { McpRequest } from "@skein/runtime/Exchange"
 import * as Middleware from "@skein/server/Middleware"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
+import { CurrentTask } from "@skein/tasks/CurrentTask"
 import * as Step from "@skein/tasks/Step"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
 import * as Effect from "effect/Effect"
@@ -11,7 +12,7 @@ import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"
 import { SqlClient } from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
-import { durable, pass, plain, settled, submit, work } from "../engine/kit.ts"
+import { durable, get, pass, plain, settled, submit, work } from "../engine/kit.ts"
 import * as kit from "../face/kit.ts"
 import * as tools from "../face/tools.ts"
 
@@ -96,3 +97,34 @@ it.effect("tasks of all kinds leave no fiber, no row and no message, when their 
     Effect.provideService(Metric.FiberRuntimeMetrics, metrics)
   )
 }, 60_000)
+
+it.effect("what a task says of itself is a line: of 10 MB the first 4,096 characters are kept", () =>
+  Effect.gen(function*() {
+    const yarn = "🧶".repeat(5_000_000)
+    yield* work({
+      talks: durable(() =>
+        Effect.gen(function*() {
+          const exchange = yield* McpRequest
+          const { say } = yield* CurrentTask
+          yield* say(`x${yarn}`)
+          yield* Step.run("in a step", {}, () => say(yarn))
+          yield* exchange.progress({ progress: 1, message: yarn })
+          return ""
+        })
+      ),
+      refuses: {
+        durable: false,
+        run: () => Effect.succeed({ _tag: "Error", error: { code: 1, message: `x${yarn}` } } as const)
+      }
+    })
+    const { id } = yield* submit("talks")
+    yield* pass(2)
+    const kept = `${"🧶".repeat(2048)}…`
+    expect(yield* get(id)).toMatchObject({ message: kept, progress: { message: kept } })
+    const refused = yield* submit("refuses")
+    yield* pass(2)
+    const state = yield* get(refused.id)
+    expect(state?.message).toBe(`x${"🧶".repeat(2047)}…`)
+    // The error itself is the whole of it.
+    expect(state?.outcome?._tag === "Error" && state.outcome.error.message.length).toBe(yarn.length + 1)
+  }).pipe(Effect.provide(Layer.provideMerge(MemoryTasks.layer(), Logger.layer([])))))

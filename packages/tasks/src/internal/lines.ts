@@ -1,0 +1,14 @@
+/**
+ * What is said of a task, in a line: it is read, written and told again with each change, and with each listing.
+ */
+
+/** Characters of a status message, or of one about progress. */
+export const maxLine = 4096
+
+/** A line, cut with a "…" where it is none. */
+export const line = (text: string): string => {
+  if (text.length <= maxLine) return text
+  // Not in the middle of a character.
+  const whole = text.codePointAt(maxLine - 1)! > 0xffff ? maxLine - 1 : maxLine
+  return `${text.slice(0, whole)}…`
+}
