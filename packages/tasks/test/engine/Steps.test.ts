@@ -44,18 +44,22 @@ it.effect("a step is tried again by its schedule, with the same key; long pauses
   Effect.gen(function*() {
     const keys: Array<string> = []
     const times: Array<number> = []
+    let runs = 0
     yield* work({
       pay: durable(() =>
         Effect.as(
-          Step.run("pay", {
-            error: Broken,
-            retry: Schedule.exponential("1 second", 10).pipe(Schedule.upTo({ times: 4 }))
-          }, (key) =>
-            Effect.gen(function*() {
-              keys.push(key)
-              times.push((yield* Clock.currentTimeMillis) / 1000)
-              return yield* new Broken({ message: "no", code: 1 })
-            })),
+          Effect.andThen(
+            Effect.sync(() => void runs++),
+            Step.run("pay", {
+              error: Broken,
+              retry: Schedule.exponential("1 second", 10).pipe(Schedule.upTo({ times: 4 }))
+            }, (key) =>
+              Effect.gen(function*() {
+                keys.push(key)
+                times.push((yield* Clock.currentTimeMillis) / 1000)
+                return yield* new Broken({ message: "no", code: 1 })
+              }))
+          ),
           ""
         )
       )
@@ -73,6 +77,8 @@ it.effect("a step is tried again by its schedule, with the same key; long pauses
     expect(times).toHaveLength(5)
     expect(times[2]! - times[1]!).toBeGreaterThanOrEqual(10)
     expect(times[3]! - times[2]!).toBeGreaterThanOrEqual(100)
+    // It was not in memory in the pauses of 10, 100 and 1,000 seconds.
+    expect(runs).toBe(4)
     expect(times[4]! - times[3]!).toBeGreaterThanOrEqual(1000)
     expect(new Set(keys).size).toBe(1)
     expect(keys[0]).not.toContain(id)
