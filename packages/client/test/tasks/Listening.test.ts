@@ -102,12 +102,12 @@ const open = (options?: Client.Options) =>
   })
 
 describe("2026-07-28 · one subscriptions/listen", () => {
-  it.effect("all tasks are in it; those that come together are subscribed to together, 200 ms after the last time", () =>
+  it.effect("all tasks are in it; those that come within 20 ms of the last time are subscribed to together", () =>
     Effect.gen(function*() {
       const { calls, server } = yield* open()
       yield* calls(4)
       assert.deepStrictEqual(server.asked, [["t1"]])
-      yield* pass("199 millis")
+      yield* pass("19 millis")
       assert.strictEqual(server.asked.length, 1)
       yield* pass("1 millis")
       assert.deepStrictEqual(server.asked, [["t1"], ["t1", "t2", "t3", "t4"]])
@@ -118,13 +118,26 @@ describe("2026-07-28 · one subscriptions/listen", () => {
       for (const id of server.tasks.keys()) assert.isAtMost(server.looks(id), 2, id)
     }))
 
+  it.effect("the more tasks are in it the longer it stays: a millisecond for each", () =>
+    Effect.gen(function*() {
+      const { calls, server } = yield* open()
+      yield* calls(60)
+      yield* pass("20 millis")
+      assert.deepStrictEqual(server.asked.map(({ length }) => length), [1, 60])
+      yield* calls(1)
+      yield* pass("59 millis")
+      assert.strictEqual(server.asked.length, 2)
+      yield* pass("1 millis")
+      assert.deepStrictEqual(server.asked.map(({ length }) => length), [1, 60, 61])
+    }))
+
   it.effect("what is told on the way from one to the next is heard: the first ends when the second is agreed to", () =>
     Effect.gen(function*() {
       const { call, server } = yield* open()
       const first = yield* call
       server.slow = true
       const second = yield* call
-      yield* pass("200 millis")
+      yield* pass("20 millis")
       assert.strictEqual(server.asked.length, 2)
       assert.deepStrictEqual(server.left, [])
       const looks = server.looks("t1")
@@ -201,7 +214,7 @@ describe("2026-07-28 · one subscriptions/listen", () => {
       const first = yield* call
       server.slow = true
       yield* call
-      yield* pass("200 millis")
+      yield* pass("20 millis")
       const { id } = server.script.requests("subscriptions/listen")[1]!
       server.script.send({ _tag: "Failure", id, error: { code: -32603, message: "Too many" } })
       yield* pass("5 seconds")

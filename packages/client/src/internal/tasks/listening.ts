@@ -34,8 +34,11 @@ export interface Subscriber {
   readonly scope: Scope.Scope
 }
 
-// No option: tasks that come within so many milliseconds are subscribed to together. They are looked at meanwhile.
-const spacing = 200
+/**
+ * How many milliseconds are waited between one and the next, of so many tasks: those that come meanwhile are subscribed to together. No
+ * option: a server is not asked for more than a thousand tasks a second so, and a task that is over at once is heard of soon.
+ */
+const spacing = (tasks: number): number => Math.max(20, tasks)
 
 /** See the module's text. */
 export class Listening {
@@ -97,7 +100,7 @@ export class Listening {
         const begun = yield* Deferred.make<void>()
         yield* Effect.forkScoped(this.#subscription(taskIds, begun))
         yield* Deferred.await(begun)
-        yield* Effect.sleep(spacing)
+        yield* Effect.sleep(spacing(taskIds.length))
       }
     }))
   }
