@@ -4,7 +4,7 @@
  *
  * AES-256-GCM, with keys derived by HKDF-SHA256. Each text is bound to what it is and whose: one that was moved to another task, or
  * from a result to an argument, does not open. What tasks are found by stays readable: their ids, tools, pools, owners, callers'
- * capabilities, statuses, numbers of progress and times.
+ * capabilities, statuses, numbers of progress and times; and so do the names of steps and sleeps, and the keys of questions.
  *
  * Who looks at a task whose texts cannot be opened fails with a `TaskError` whose reason is `Key`. A worker that is to run it leaves it
  * as it is, says so in its log, and tries again: a process with the wrong key spoils nothing.

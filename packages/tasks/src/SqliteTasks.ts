@@ -15,13 +15,14 @@ import * as Layer from "effect/Layer"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
+import { open } from "node:fs/promises"
 import * as single from "./internal/single.ts"
 import type { TaskEngine } from "./TaskEngine.ts"
 import { TaskError } from "./TaskError.ts"
 
 /** Where tasks are kept, and how the engine runs. */
 export interface Options extends single.Options {
-  /** The file. It is made when it does not exist; its folder is not. */
+  /** The file. It is made when it does not exist, for its owner alone to read (mode 600); its folder is not. */
   readonly filename: string
   /**
    * `"normal"` (default): what was said to be durable survives the end of the process, however rude; a power failure may take back
@@ -37,6 +38,12 @@ const refused = (error: SqlError): TaskError =>
     cause: error
   })
 
+/** What callers have said is in it: by the default of most systems everybody on the machine could read it. */
+const create = (filename: string): Effect.Effect<void> =>
+  filename === ":memory:" || filename.startsWith("file:")
+    ? Effect.void
+    : Effect.promise(() => open(filename, "ax", 0o600).then((file) => file.close(), () => {}))
+
 /**
  * The engine. Its `SqlClient` is for what transactional steps write: tables beside the engine's own in the same file.
  *
@@ -46,7 +53,13 @@ const refused = (error: SqlError): TaskError =>
 export const layer = ({ filename, synchronous, ...options }: Options): Layer.Layer<TaskEngine | SqlClient, TaskError> =>
   single.layer(options).pipe(
     Layer.provideMerge(
-      Layer.effect(SqlClient, Effect.mapError(SqliteClient.make({ filename, synchronous, exclusive: true }), refused))
+      Layer.effect(
+        SqlClient,
+        Effect.andThen(
+          create(filename),
+          Effect.mapError(SqliteClient.make({ filename, synchronous, exclusive: true }), refused)
+        )
+      )
     ),
     Layer.provide(Reactivity.layer)
   )

@@ -83,7 +83,7 @@ describe("2026-07-28 · Streamable HTTP", () => {
           Effect.map(send("tasks/update", { taskId, inputResponses }, taskId), ({ json }) => json)
         const refused = [null, 5, "x", [], true, undefined, { form: null }, { form: [] }, { form: { action: "nope" } }]
         for (const bad of [...refused, { form: model }, { model: accept("x") }, { form: accept("x"), model: 5 }]) {
-          expect((yield* update(bad)).error?.code, JSON.stringify(bad)).toBe(-32602)
+          expect([bad, (yield* update(bad)).error?.code]).toEqual([bad, -32602])
         }
         const many = Object.fromEntries(Array.from({ length: 100_000 }, (_, n) => [`k${n}`, accept(n)]))
         for (const ignored of [{}, { FORM: accept("x"), "form ": 5 }, many]) {

@@ -16,7 +16,7 @@ import * as References from "effect/References"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { execFileSync } from "node:child_process"
-import { existsSync, mkdtempSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as http from "../../../server/test/http/kit.ts"
@@ -97,6 +97,9 @@ const run = (keys: ReadonlyArray<string>) =>
       .map((file) => execFileSync("cat", [file], { maxBuffer: 2 ** 28 }).toString("latin1"))
       .join("")
     expect(bytes).toContain(taskId)
+    // Nobody else on the machine can read them.
+    const modes = [filename, `${filename}-wal`].filter(existsSync).map((file) => statSync(file).mode & 0o777)
+    expect(new Set(modes)).toEqual(new Set([0o600]))
     return bytes
   })
 
