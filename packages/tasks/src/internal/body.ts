@@ -47,8 +47,17 @@ export const body = (host: Host, taskId: string, executionId: string): Body<void
   Effect.flatMap(patiently(host.store.work(taskId)), (work) => {
     if (work === undefined || isOver(work)) return Effect.void
     const begun = Effect.flatMap(WorkflowInstance, (instance) => attempt(host, work, executionId, instance))
-    return work.status === "cancelled" ? Effect.andThen(DurableDeferred.await(interruption), begun) : begun
+    return Effect.annotateLogs(
+      work.status === "cancelled" ? Effect.andThen(DurableDeferred.await(interruption), begun) : begun,
+      about(work)
+    )
   })
+
+/**
+ * What each line of the log says that comes of a task, those of its handler too. Eight characters of the id tell tasks apart; who has
+ * all of them may be able to use it.
+ */
+const about = ({ id, tool }: Work): Record<string, unknown> => ({ task: `${id.slice(0, 8)}…`, tool })
 
 const attempt = (
   host: Host,

@@ -5,6 +5,8 @@ import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
 import * as Effect from "effect/Effect"
+import * as Logger from "effect/Logger"
+import * as References from "effect/References"
 import * as Schema from "effect/Schema"
 import { TestClock } from "effect/testing"
 import { expect } from "vitest"
@@ -109,12 +111,19 @@ it.effect("a task that is cancelled before it began does nothing", () =>
     expect(log).toEqual([])
   }).pipe(memory))
 
-it.effect("a compensation that fails is logged, and does not stop the others", () =>
-  Effect.gen(function*() {
+it.effect("a compensation that fails is logged, with its task, and does not stop the others", () => {
+  const lines: Array<unknown> = []
+  const logger = Logger.make(({ fiber, message }) => {
+    const { task, tool } = fiber.getRef(References.CurrentLogAnnotations)
+    if (tool !== undefined) lines.push([task, tool, String(message)])
+  })
+  return Effect.gen(function*() {
     const log: Array<string> = []
     yield* work({
       three: durable(() =>
         Effect.gen(function*() {
+          yield* Effect.log("begins")
+          yield* Step.run("step", {}, () => Effect.log("acts"))
           yield* Step.compensate(() => Effect.sync(() => void log.push("first")))
           yield* Step.compensate(() => Effect.fail("no"))
           yield* Step.compensate(() => Effect.die("no"))
@@ -132,7 +141,12 @@ it.effect("a compensation that fails is logged, and does not stop the others", (
     yield* TestClock.adjust("1 day")
     expect(textOf(yield* ended(id))).toBe("over")
     expect(log).toEqual(["last", "The task undoes what it has done: elicitation/create was not sent", "first"])
-  }).pipe(Effect.provide(MemoryTasks.layer({ pollInterval: "1 hour" }))))
+    // Eight characters are enough to find it, and not to use it.
+    const about = [`${id.slice(0, 8)}…`, "three"]
+    const failed = [...about, "Task three: a compensation has failed"]
+    expect(lines).toEqual([[...about, "begins"], [...about, "acts"], failed, failed])
+  }).pipe(Effect.provide(MemoryTasks.layer({ pollInterval: "1 hour" })), Effect.provide(Logger.layer([logger])))
+})
 
 it.effect("a plain handler that is cancelled is interrupted, and does not run again", () =>
   Effect.gen(function*() {
