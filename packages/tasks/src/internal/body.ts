@@ -57,7 +57,11 @@ export const body = (host: Host, taskId: string, executionId: string): Body<void
  * What each line of the log says that comes of a task, those of its handler too. Eight characters of the id tell tasks apart; who has
  * all of them may be able to use it.
  */
-const about = ({ id, tool }: Work): Record<string, unknown> => ({ task: `${id.slice(0, 8)}…`, tool })
+const about = ({ id, owner, tool }: Work): Record<string, unknown> => ({
+  task: `${id.slice(0, 8)}…`,
+  tool,
+  ...(owner === null ? undefined : { owner })
+})
 
 const attempt = (
   host: Host,
@@ -161,6 +165,8 @@ const conclude = (run: Run, handler: Found["handler"], outcome: Outcome): Body<b
     }
     if (finished) {
       host.settle(work.id)
+      // "Log task creation, completion, and retrieval events": the other two are requests, for an audit log.
+      yield* Effect.logDebug("The task is over:", outcome._tag === "Error" ? "failed" : "completed")
       return false
     }
     const now = yield* patiently(host.store.work(work.id))

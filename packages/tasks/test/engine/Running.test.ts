@@ -2,9 +2,11 @@ import { it } from "@effect/vitest"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
 import * as Effect from "effect/Effect"
+import * as Logger from "effect/Logger"
+import * as References from "effect/References"
 import * as Schema from "effect/Schema"
 import { expect } from "vitest"
-import { durable, ended, plain, submit, textOf, work } from "./kit.ts"
+import { durable, ended, plain, settled, submit, textOf, work } from "./kit.ts"
 
 const memory = Effect.provide(MemoryTasks.layer())
 
@@ -17,6 +19,30 @@ it.effect("a plain handler runs as a task", () =>
     expect(state.status).toBe("completed")
     expect(textOf(state)).toBe("Hello, Ada")
   }).pipe(memory))
+
+it.effect("2025-11-25 · SHOULD log the completion of tasks, and include the auth context: at the level Debug", () => {
+  const lines: Array<unknown> = []
+  const logger = Logger.make(({ fiber, message }) => {
+    const { owner, task, tool } = fiber.getRef(References.CurrentLogAnnotations)
+    if (String(message).startsWith("The task is over")) lines.push([task, tool, owner, message])
+  })
+  return Effect.gen(function*() {
+    yield* work({ well: plain(() => Effect.succeed("")), dies: plain(() => Effect.die("no")) })
+    const well = yield* submit("well", { owner: "ada" })
+    yield* ended(well.id)
+    const dies = yield* submit("dies")
+    yield* ended(dies.id)
+    yield* settled
+    expect(lines).toEqual([
+      [`${well.id.slice(0, 8)}…`, "well", "ada", ["The task is over:", "completed"]],
+      [`${dies.id.slice(0, 8)}…`, "dies", undefined, ["The task is over:", "failed"]]
+    ])
+  }).pipe(
+    memory,
+    Effect.provide(Logger.layer([logger])),
+    Effect.provideService(References.MinimumLogLevel, "Debug")
+  )
+})
 
 it.effect("a durable handler runs its steps", () =>
   Effect.gen(function*() {

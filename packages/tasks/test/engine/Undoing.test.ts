@@ -145,7 +145,7 @@ it.effect("a compensation that fails is logged, with its task, and does not stop
     const about = [`${id.slice(0, 8)}…`, "three"]
     const failed = [...about, "Task three: a compensation has failed"]
     expect(lines).toEqual([[...about, "begins"], [...about, "acts"], failed, failed])
-  }).pipe(Effect.provide(MemoryTasks.layer({ pollInterval: "1 hour" })), Effect.provide(Logger.layer([logger])))
+  }).pipe(Effect.provide([MemoryTasks.layer({ pollInterval: "1 hour" }), Logger.layer([logger])]))
 })
 
 it.effect("a plain handler that is cancelled is interrupted, and does not run again", () =>
