@@ -5,6 +5,7 @@ import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as References from "effect/References"
 import * as Schema from "effect/Schema"
@@ -145,7 +146,9 @@ it.effect("a compensation that fails is logged, with its task, and does not stop
     const about = [`${id.slice(0, 8)}…`, "three"]
     const failed = [...about, "Task three: a compensation has failed"]
     expect(lines).toEqual([[...about, "begins"], [...about, "acts"], failed, failed])
-  }).pipe(Effect.provide([MemoryTasks.layer({ pollInterval: "1 hour" }), Logger.layer([logger])]))
+  }).pipe(
+    Effect.provide(Layer.provideMerge(MemoryTasks.layer({ pollInterval: "1 hour" }), Logger.layer([logger])))
+  )
 })
 
 it.effect("a plain handler that is cancelled is interrupted, and does not run again", () =>
