@@ -34,9 +34,12 @@ export interface Sweeping {
   readonly undoGrace: number
 }
 
-/** Milliseconds without a change after which a task is looked at; tasks that are looked at together. */
+/** Milliseconds without a change after which a task is looked at. */
 const quiet = 30_000
-const page = 1000
+
+/** Tasks that are looked at together, and milliseconds for all else between two of such looks. */
+const page = 500
+const breath = 10
 
 /** Milliseconds between two looks at what is late, or was not undone: they grow while nothing happens. */
 const soon = { late: 1000, undone: 5000 }
@@ -88,8 +91,7 @@ const each = ({ executions, host: { pools } }: Sweeping, pages: Pages, visit: Vi
       }
       after = found.at(-1)
       if (found.length < page) return
-      // Nobody has to wait until all are looked at.
-      yield* Effect.yieldNow
+      yield* Effect.sleep(breath)
     }
   })
 
