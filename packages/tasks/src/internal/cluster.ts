@@ -139,6 +139,28 @@ const persistent: Layer.Layer<MessageStorage, never, MessageStorage> = Layer.eff
   })
 )
 
+/**
+ * A runner that goes takes itself off the list, and looks at it once more: where nobody else is on it, the cluster warns that there are
+ * "no healthy runners". It is nothing that anybody could mend; so who has gone sees the list that was there before.
+ */
+const quiet: Layer.Layer<RunnerStorage.RunnerStorage, never, RunnerStorage.RunnerStorage> = Layer.effect(
+  RunnerStorage.RunnerStorage,
+  Effect.map(RunnerStorage.RunnerStorage, (storage) => {
+    let gone = false
+    let last: Effect.Success<typeof storage.getRunners> = []
+    const look = Effect.tap(storage.getRunners, (runners) => Effect.sync(() => void (last = runners)))
+    return RunnerStorage.RunnerStorage.of({
+      ...storage,
+      getRunners: Effect.suspend(() => gone ? Effect.succeed(last) : look),
+      unregister: (address) =>
+        Effect.suspend(() => {
+          gone = true
+          return storage.unregister(address)
+        })
+    })
+  })
+)
+
 /** A runner among others, or, without groups of its own, one that only writes messages. */
 export const shared = (
   options: Shared
@@ -160,7 +182,7 @@ export const shared = (
     Layer.provideMerge(Sharding.layer),
     Layer.provide(runners),
     Layer.provideMerge(Layer.provide(persistent, SqlMessageStorage.layer)),
-    Layer.provide([Layer.orDie(SqlRunnerStorage.layer), RunnerHealth.layerNoop]),
+    Layer.provide([Layer.provide(quiet, Layer.orDie(SqlRunnerStorage.layer)), RunnerHealth.layerNoop]),
     Layer.provide(config)
   )
 }

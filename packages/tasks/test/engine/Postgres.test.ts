@@ -10,6 +10,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import { SqlClient } from "effect/sql/SqlClient"
@@ -191,6 +192,24 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
       yield* Effect.repeat(rows, { until: (rows) => rows.length === 0 })
       expect(yield* door.sql`SELECT id FROM cluster_messages`).toEqual([])
     }).pipe(Effect.scoped), 30_000)
+
+  it.live("the last worker leaves without a word in the log", () => {
+    const lines: Array<string> = []
+    const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel} ${String(message)}`))
+    return Effect.gen(function*() {
+      const start = yield* database
+      // It looks at who is there once a second, also while it waits for a step that does not heed its interruption.
+      for (const wait of [300, 700]) {
+        const worker = yield* start({
+          slow: durable(() => Effect.as(Step.run("slow", {}, () => Effect.sleep(1500)), ""))
+        })
+        yield* worker.in(submit("slow"))
+        yield* Effect.sleep(wait)
+        yield* worker.stop
+      }
+      expect(lines).toEqual([])
+    }).pipe(Effect.scoped, Effect.provide(Logger.layer([logger])))
+  }, 30_000)
 
   it.live("a database that is not there", () =>
     Effect.gen(function*() {
