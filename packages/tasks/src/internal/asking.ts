@@ -68,13 +68,40 @@ export const ask = (
       const message = `The task undoes what it has done: ${method} was not sent`
       return Effect.fail(new RequestError({ reason: "Closed", method, message }))
     }
-    return Effect.flatMap(
+    const put = Effect.flatMap(
       keyOf(run, method, params, options?.key),
-      (key) => put(run, { key, method, params }, options?.timeout)
+      (key) => waited(run, { key, method, params }, options?.timeout)
     )
+    return options?.key === undefined ? put : alone(run, options.key, canonical([method, asked(params)]), put)
   })
 
-const put = (
+/**
+ * Lets nothing else be asked under a key that was given while this waits. Which of two is the first one would be another one in
+ * another run, and the answer to one would be taken for the other's.
+ */
+const alone = <A, E>(run: Run, key: string, what: string, put: Effect.Effect<A, E>): Effect.Effect<A, E> => {
+  const { names, times } = run
+  const open = `open/${key}`
+  const mine = `${open}/${what}`
+  const count = times.get(open) ?? 0
+  if (count > 0 && !names.has(mine)) {
+    return Effect.die(
+      new Error(`Two questions of this task wait for their answers under the key "${key}": give each its own`)
+    )
+  }
+  times.set(open, count + 1)
+  names.add(mine)
+  return Effect.ensuring(
+    put,
+    Effect.sync(() => {
+      const left = times.get(open)! - 1
+      times.set(open, left)
+      if (left === 0) names.delete(mine)
+    })
+  )
+}
+
+const waited = (
   run: Run,
   question: { readonly key: string; readonly method: string; readonly params: JsonObject | undefined },
   timeout: Duration.Input | undefined

@@ -136,6 +136,43 @@ for (const [engine, make, absent] of engines) {
         })
       ), 20_000)
 
+    // What the rest is about does not depend on the database.
+    if (engine === "PostgreSQL") return
+
+    it.live("two questions that wait under one key are a defect: in another run they would change places", () =>
+      run(
+        {
+          pay: durable(() =>
+            Effect.flatMap(McpRequest, (exchange) => {
+              const ask = (message: string) =>
+                Effect.orDie(exchange.request("elicitation/create", { message }, { key: "sure" }))
+              return Effect.as(Effect.all([ask("Pay 1?"), ask("Pay 1000?")], { concurrency: 2 }), "")
+            })
+          ),
+          turns: durable(() =>
+            Effect.flatMap(McpRequest, (exchange) => {
+              const ask = (message: string) =>
+                Effect.orDie(exchange.request("elicitation/create", { message }, { key: "sure" }))
+              // The same one twice is no matter; and one after the other is.
+              const first = Effect.all([ask("Pay 1?"), ask("Pay 1?")], { concurrency: 2 })
+              return Effect.map(Effect.all([first, ask("Pay 2?")]), (all) => JSON.stringify(all.flat()))
+            })
+          )
+        },
+        Effect.gen(function*() {
+          const { id } = yield* submit("pay")
+          expect((yield* ended(id)).status).toBe("failed")
+          const turns = yield* submit("turns")
+          const { answer } = yield* TaskEngine
+          for (const key of ["sure", "sure.1", "sure.2"]) {
+            yield* until(turns.id, ({ questions }) => questions.some((question) => question.key === key))
+            yield* answer(turns.id, key, { key })
+          }
+          const keys = JSON.parse(textOf(yield* ended(turns.id)) as string).map(({ key }: { key: string }) => key)
+          expect(keys).toEqual(["sure", "sure.1", "sure.2"])
+        })
+      ))
+
     it.live("a key that is too long to be kept fails its task at once", () =>
       run(
         {
