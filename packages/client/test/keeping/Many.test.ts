@@ -5,33 +5,11 @@ import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import { readFileSync } from "node:fs"
-import { queryObjects } from "node:v8"
 import * as Client from "../../src/Client.ts"
 import * as Stdio from "../../src/Stdio.ts"
+import { census } from "../support/census.ts"
 import { ok, speaks } from "../support/scripted.ts"
-import { turn, unsteady, until } from "./support.ts"
-
-/** The class of fibers, which nobody exports. */
-const FiberClass = (() => {
-  const fiber = Effect.runFork(Effect.never)
-  Effect.runFork(Fiber.interrupt(fiber))
-  return fiber.constructor
-})()
-
-/** The fibers that the heap has, once nothing more goes, and what keeps the process alive. */
-const census = Effect.gen(function*() {
-  let fibers = Infinity
-  // Each look collects the garbage of the whole heap, and takes long.
-  for (let round = 0; round < 8; round++) {
-    for (let turns = 0; turns < 5; turns++) yield* turn
-    const found = queryObjects(FiberClass, { format: "count" })
-    if (found >= fibers) break
-    fibers = found
-  }
-  const resources = process.getActiveResourcesInfo().filter((name) => /Process|Pipe|Socket|TCP|Timeout/.test(name))
-  const listeners = process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0)
-  return { fibers, resources: resources.toSorted(), listeners }
-})
+import { unsteady, until } from "./support.ts"
 
 describe("a host that loses its server 1,000 times", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
