@@ -75,9 +75,10 @@ const attempt = (
     const cancelled = work.status === "cancelled"
     while (true) {
       const found = host.workers.find(work.tool) ?? (yield* handlerOf(host, work, executionId, instance, cancelled))
+      const waited = host.workers.leave(executionId)
       if (found === undefined) return
       if (cancelled && !found.handler.durable) return yield* patiently(host.store.settle(work.id))
-      if (host.workers.waiting.delete(executionId) || work.waits) yield* patiently(host.store.waits(work.id, false))
+      if (waited || work.waits) yield* patiently(host.store.waits(work.id, false))
       const { handler: { durable }, owner } = found
       const run = new Run({ host, work, executionId, instance, context, scope, owner, durable })
       host.workers.tenants.add(run)
@@ -102,7 +103,6 @@ const handlerOf = (
   cancelled: boolean
 ): Body<Found | undefined> =>
   Effect.gen(function*() {
-    const { waiting } = host.workers
     while (true) {
       const milliseconds = cancelled ? patience.longest : host.workers.idle ? starting.idle : starting.busy
       const changed = yield* Effect.raceFirst(
@@ -117,8 +117,7 @@ const handlerOf = (
         if (now === undefined || isOver(now)) return undefined
         continue
       }
-      const looks = waiting.get(executionId) ?? 0
-      waiting.set(executionId, looks + 1)
+      const looks = host.workers.inVain(executionId)
       if (looks === 0) yield* patiently(host.store.waits(work.id, true))
       const now = yield* Clock.currentTimeMillis
       const pause = Math.min(patience.longest, patience.first * 2 ** looks)

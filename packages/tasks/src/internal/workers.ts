@@ -21,10 +21,13 @@ export interface Tenant {
   readonly evict: Effect.Effect<void>
 }
 
+/** How many executions are woken when handlers come: others look by their clocks, within 15 seconds. */
+const maxWaiting = 10_000
+
 /** See the module's text. */
 export class Workers {
-  /** Executions that wait, durably, for a handler: how often they have looked. */
-  readonly waiting = new Map<string, number>()
+  /** Executions that wait, durably, for a handler: how often they have looked. The longest silent first. */
+  readonly #waiting = new Map<string, number>()
   readonly tenants = new Set<Tenant>()
   #all: ReadonlyArray<Handlers> = []
   #listeners = new Set<() => void>()
@@ -50,13 +53,34 @@ export class Workers {
     return undefined
   }
 
+  /** An execution has looked for a handler in vain: how often it has before. One that is not known any more looks by its clock. */
+  inVain(executionId: string): number {
+    const looks = this.#waiting.get(executionId) ?? 0
+    this.#waiting.delete(executionId)
+    this.#waiting.set(executionId, looks + 1)
+    // Those that others have taken over, or that are forgotten, are not told of here.
+    const [silent] = this.#waiting.keys()
+    if (this.#waiting.size > maxWaiting) this.#waiting.delete(silent!)
+    return looks
+  }
+
+  /** It waits no longer. Gives whether it did. */
+  leave(executionId: string): boolean {
+    return this.#waiting.delete(executionId)
+  }
+
+  /** How many wait. */
+  get waiting(): number {
+    return this.#waiting.size
+  }
+
   /** Adds handlers until the scope closes; then what they run is ended, and waits for others. */
   add(handlers: Handlers): Effect.Effect<void, never, Scope.Scope> {
     return Effect.acquireRelease(
       Effect.suspend(() => {
         this.#all = [...this.#all, handlers]
         for (const listener of [...this.#listeners]) listener()
-        return Effect.forEach([...this.waiting.keys()], this.#wake, { discard: true })
+        return Effect.forEach([...this.#waiting.keys()], this.#wake, { discard: true })
       }),
       () =>
         Effect.suspend(() => {
