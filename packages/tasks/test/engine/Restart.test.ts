@@ -6,6 +6,7 @@ import * as Step from "@skein/tasks/Step"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
@@ -113,11 +114,14 @@ it.effect("a step that does not end in time is interrupted by a gentle stop, and
     }
     const stopping = process(tools, Effect.tap(submit("slow"), settled))
     const fiber = yield* Effect.forkChild(stopping)
+    // The file is opened, and closed, by the machine's clock.
+    yield* Effect.repeat(settled, { until: () => log.length > 0 })
     yield* settled
     yield* TestClock.adjust("2 seconds")
     yield* settled
     yield* TestClock.adjust("2 seconds")
-    const { id } = yield* Effect.suspend(() => fiber.pollUnsafe() ?? Effect.die("it does not stop"))
+    yield* Effect.repeat(settled, { until: () => fiber.pollUnsafe() !== undefined })
+    const { id } = yield* Fiber.join(fiber)
     expect(log.splice(0)).toEqual(["begun", "interrupted"])
     fast = true
     expect(textOf(yield* process(tools, ended(id)))).toBe("done")
