@@ -56,6 +56,11 @@ export interface ServerInfo {
   readonly requests: ReadonlyArray<RequestInfo>
   /** How many streams are open over HTTP that last as long as their client wants. */
   readonly streams: number
+  /**
+   * What runs here for the sake of an extension, whoever asked for it and wherever: tasks, by their ids, as the calls that they were
+   * made by. One that sleeps, or waits for an answer, does not run.
+   */
+  readonly tasks: ReadonlyArray<RequestInfo>
 }
 
 const requestAt = (exchange: Exchange, now: number): RequestInfo => ({
@@ -88,6 +93,7 @@ export const server = (options: {
   readonly version: string
   readonly peers: Iterable<Peer>
   readonly endpoints?: Iterable<{ readonly exchanges: Iterable<Exchange>; readonly streams: number }> | undefined
+  readonly tasks?: Iterable<Exchange> | undefined
 }): Effect.Effect<ServerInfo> =>
   Effect.map(now, (now) => ({
     name: options.name,
@@ -96,5 +102,6 @@ export const server = (options: {
     requests: Array.from(options.endpoints ?? []).flatMap(({ exchanges }) =>
       Array.from(exchanges, (exchange) => requestAt(exchange, now))
     ),
-    streams: Array.from(options.endpoints ?? []).reduce((sum, { streams }) => sum + streams, 0)
+    streams: Array.from(options.endpoints ?? []).reduce((sum, { streams }) => sum + streams, 0),
+    tasks: Array.from(options.tasks ?? [], (exchange) => requestAt(exchange, now))
   }))

@@ -25,6 +25,7 @@ describe("Inspect", () => {
         version: "1.2.3",
         requests: [],
         streams: 0,
+        tasks: [],
         sessions: [
           {
             revision: "2025-06-18",

@@ -162,6 +162,8 @@ export interface Extension {
       exchange: Exchange
     ) => Effect.Effect<Listening | undefined, McpError.McpError, McpRequest>)
     | undefined
+  /** What it runs now beside the requests of clients, for `McpServer.inspect`. */
+  readonly running?: Iterable<Exchange> | undefined
   /** Runs when all definitions of the server are there. What it forks into the scope lives as long as the server. */
   readonly ready?: Effect.Effect<void, never, Scope.Scope> | undefined
 }

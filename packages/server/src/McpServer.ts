@@ -91,7 +91,7 @@ export class McpServer extends Context.Service<McpServer, {
    * `Link.transport(server.serve)` is the transport of a client in the same process.
    */
   readonly serve: (connection: Connection) => Effect.Effect<Peer.Peer, never, Scope.Scope>
-  /** The server, its connections and what runs on them, now. */
+  /** The server, its connections and what runs on them, now, and its tasks that run in this process. */
   readonly inspect: Effect.Effect<Inspect.ServerInfo>
   /** The inside of the server, for its transports. */
   readonly host: Host
@@ -182,7 +182,15 @@ const make = (
         serve(connection),
         (current: Context.Context<Scope.Scope>) => enter(current, catalog.base)
       ),
-    inspect: Inspect.server({ name, version, peers: hub.peers, endpoints: host.endpoints }),
+    inspect: Effect.suspend(() =>
+      Inspect.server({
+        name,
+        version,
+        peers: hub.peers,
+        endpoints: host.endpoints,
+        tasks: catalog.extensions.all.flatMap(({ running }) => [...running ?? []])
+      })
+    ),
     host
   })
 }

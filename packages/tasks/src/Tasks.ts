@@ -75,6 +75,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, Catalog 
       methods: [...extension.methods(face), ...legacy.methods ?? []],
       call: calls.answer(face, legacy),
       listen: listen(face),
+      running: face.running,
       ready: work(face)
     }
   }))

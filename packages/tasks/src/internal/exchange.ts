@@ -70,6 +70,9 @@ export class TaskExchange extends Exchange {
   }
 
   override progress(progress: Progress): Effect.Effect<void> {
-    return this.#running.progress(progress)
+    return Effect.suspend(() => {
+      if (progress.progress > (this.reported?.progress ?? -Infinity)) this.reported = progress
+      return this.#running.progress(progress)
+    })
   }
 }

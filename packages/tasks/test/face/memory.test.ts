@@ -166,6 +166,34 @@ describe("the faces of tasks, on the engine in memory", () => {
       expect([ones, runs >= 1]).toEqual([1, true])
     })))
 
+  it.live("`McpServer.inspect` shows the tasks that run here, as long as they do: not those that wait", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { definition, next } = tools.reporting()
+      const { connect, server: { inspect } } = yield* server([definition, tools.asking])
+      const running = Effect.map(inspect, ({ tasks }) => tasks)
+      const client = yield* connect({ can })
+      expect(yield* running).toEqual([])
+      const { taskId } = yield* client.call("reporting")
+      const waits = yield* client.call("asking")
+      yield* until(client, waits.taskId, asks(2))
+      yield* Effect.repeat(Effect.andThen(Effect.sleep(2), running), {
+        until: ([task, ...others]) => task?.progress?.progress === 1 && others.length === 0
+      })
+      expect(yield* running).toEqual([{
+        id: taskId,
+        method: "tools/call",
+        target: "reporting",
+        revision: "2026-07-28",
+        age: expect.any(Number),
+        progress: { progress: 1, total: 2, message: "half" },
+        cancelled: false
+      }])
+      yield* next(0)
+      yield* next(1)
+      yield* until(client, taskId, over)
+      expect(yield* running).toEqual([])
+    })))
+
   it.live("2026-07-28 · a task whose tool is not there waits, with a message", () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect, context } = yield* server([])

@@ -4,7 +4,7 @@
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as McpError from "@skein/protocol/McpError"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import type { Caller } from "@skein/runtime/Exchange"
+import type { Caller, Exchange } from "@skein/runtime/Exchange"
 import type { Catalog, Extension, Handled, ToolCall, ToolEntry } from "@skein/server/Catalog"
 import type { Visible } from "@skein/server/Registry"
 import * as Effect from "effect/Effect"
@@ -55,6 +55,8 @@ export class Face {
   readonly engine: TaskEngine["Service"]
   readonly catalog: Catalog["Service"]
   readonly settings: Settings
+  /** The tasks that run now, in this process. */
+  readonly running = new Set<Exchange>()
   /** What holds for a tool is found out once. */
   readonly #held = new WeakMap<ToolEntry, { readonly held: Held | undefined }>()
   /** The owner policies that tools have of their own, by name: a tool that is not offered for a while has tasks all the same. */

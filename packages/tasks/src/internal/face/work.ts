@@ -24,12 +24,22 @@ export const handlers = (face: Face): Handlers => {
   return (name) => {
     const tool = face.catalog.tools.get(name)
     if (tool === undefined) return undefined
-    return { durable: face.held(tool)?.durable === true, run: (exchange) => run(tool, exchange, base) }
+    return { durable: face.held(tool)?.durable === true, run: (exchange) => run(face, tool, exchange, base) }
   }
 }
 
-const run = (tool: ToolEntry, exchange: TaskExchange, base: Context.Context<never>): Effect.Effect<Outcome> =>
-  Effect.suspend(() => tool.call(given(exchange), exchange)).pipe(
+const run = (
+  { running }: Face,
+  tool: ToolEntry,
+  exchange: TaskExchange,
+  base: Context.Context<never>
+): Effect.Effect<Outcome> =>
+  Effect.clockWith((clock) => {
+    exchange.startedAt = Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
+    running.add(exchange)
+    return tool.call(given(exchange), exchange)
+  }).pipe(
+    Effect.ensuring(Effect.sync(() => running.delete(exchange))),
     Effect.matchCauseEffect({
       onSuccess: (result) => Effect.succeed<Outcome>({ _tag: "Result", result: { ...result } }),
       onFailure: (cause) => outcome(exchange, cause)
