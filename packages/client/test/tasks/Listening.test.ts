@@ -89,9 +89,11 @@ describe("2026-07-28 · one subscriptions/listen", () => {
 
   it.effect("no more than maxSubscriptions tasks are in it; the others are looked at, until there is room", () =>
     Effect.gen(function*() {
-      const { calls, server } = yield* open({ tasks: { maxSubscriptions: 2 } })
+      const { call, calls, server } = yield* open({ tasks: { maxSubscriptions: 2 } })
       const [first] = yield* calls(3)
-      yield* pass("5 seconds")
+      yield* pass("1 second")
+      yield* call
+      yield* pass("4 seconds")
       assert.deepStrictEqual(server.asked, [["t1"], ["t1", "t2"]])
       assert.isAtLeast(server.looks("t3"), 4)
       server.finish("t1")

@@ -121,8 +121,6 @@ export class Listening {
       return Effect.catch(changes, (error) =>
         Effect.sync(() => {
           if (error.reason === "Unsupported") this.#deaf = this.#desk.keeper.last
-          // The one before goes on.
-          if (this.#standing === subscription) this.#missed()
           Deferred.doneUnsafe(begun, Effect.void)
         }))
     })
@@ -139,14 +137,8 @@ export class Listening {
         return
       }
       case "Gap":
-        this.#missed()
-        // No other one follows then.
-        if (change.reason === "Overflow") this.#come.tell()
+        this.#each((listener) => listener.deafened())
     }
-  }
-
-  #missed(): void {
-    this.#each((listener) => listener.deafened())
   }
 
   #each(tell: (listener: Listener) => void): void {
