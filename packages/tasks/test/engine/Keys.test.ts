@@ -14,7 +14,7 @@ import { readFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect } from "vitest"
-import { durable, ended, get, pass, settled, submit, textOf, work } from "./kit.ts"
+import { durable, ended, get, pass, submit, textOf, until, work } from "./kit.ts"
 
 const oldKey = "the old key, of 32 characters or more"
 const newKey = "the new key, of 32 characters or more"
@@ -93,11 +93,14 @@ it.effect("keys change between processes while a task asks: its answer, its step
     )
 
     const { id } = yield* Effect.provide(
-      Effect.tap(submit("count", { args: { vault: "golden" } }), settled),
+      Effect.flatMap(
+        submit("count", { args: { vault: "golden" } }),
+        ({ id }) => until(id, ({ questions }) => questions.length > 0)
+      ),
       worker(oldKey)
     )
     // As `Encryption` says: the new key stands in the second place in every process, before it seals.
-    const asked = yield* Effect.provide(Effect.andThen(settled, get(id)), worker(oldKey, newKey))
+    const asked = yield* Effect.provide(get(id), worker(oldKey, newKey))
     expect(asked?.questions).toMatchObject([{ key: "much", params: { message: question } }])
     expect(yield* found).toEqual([])
     const done = yield* Effect.gen(function*() {
