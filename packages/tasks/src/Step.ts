@@ -26,6 +26,7 @@
  */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
 import { CurrentTask, type StepOptions, type Undoing } from "./CurrentTask.ts"
 
 export type { StepOptions, Undoing } from "./CurrentTask.ts"
@@ -33,12 +34,22 @@ export type { StepOptions, Undoing } from "./CurrentTask.ts"
 /**
  * Runs a step, unless it is remembered: then it ends as it did. Fails with the step's own failure, once its `retry` gives up. A
  * defect of a step is remembered as well, and what is left of it when it is told again is its message.
+ *
+ * Without a `success` nothing is remembered of what it gives, and so it gives nothing. One that can fail has to say with what: `error`.
  */
 export const run = <A = void, E = never, R = never>(
   name: string,
-  options: StepOptions<A, E>,
-  execute: (key: string) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R | CurrentTask> => Effect.flatMap(CurrentTask, (task) => task.step(name, options, execute))
+  options: StepOptions<A, E> & Fails<E>,
+  execute: (key: string) => Effect.Effect<Gives<NoInfer<A>>, E, R>
+): Effect.Effect<A, E, R | CurrentTask> =>
+  // What is not remembered is dropped there, whatever it is.
+  Effect.flatMap(CurrentTask, (task) => task.step(name, options, execute as (key: string) => Effect.Effect<A, E, R>))
+
+/** What a step may give: what its `success` writes; anything, where it has none. */
+export type Gives<A> = [A] extends [void] ? unknown : A
+
+/** What a step that can fail needs among its options. */
+export type Fails<E> = [E] extends [never] ? unknown : { readonly error: Schema.ConstraintCodec<E, unknown> }
 
 /**
  * Sleeps, across restarts: until its time has come by the clock of the machine, within the engine's `pollInterval`. The task costs

@@ -16,7 +16,7 @@
  *
  * const baking = Task.layer(bake, ({ cakes }) =>
  *   Effect.gen(function*() {
- *     yield* Step.run("flour", { retry: Schedule.exponential("1 second") }, (key) => orderFlour(cakes, key))
+ *     yield* Step.run("flour", { error: NoFlour, retry: eightTimes }, (key) => orderFlour(cakes, key))
  *     yield* Task.say("The dough rests")
  *     yield* Step.sleep("rest", "12 hours")
  *     const { sure } = yield* Elicitation.accepted(Elicitation.form("Bake now?", { sure: Schema.Boolean }))

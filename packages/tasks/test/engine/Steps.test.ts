@@ -11,12 +11,50 @@ import * as Schema from "effect/Schema"
 import * as SqlClient from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
 import { TestClock } from "effect/testing"
-import { expect } from "vitest"
+import { expect, expectTypeOf } from "vitest"
 import { durable, ended, get, pass, plain, settled, submit, textOf, until, work } from "./kit.ts"
 
 const memory = Effect.provide(MemoryTasks.layer({ pollInterval: "1 minute" }))
 
 class Broken extends Schema.TaggedError<Broken>()("Broken", { message: Schema.String, code: Schema.Int }) {}
+
+it("what a step gives, and fails with, is what it remembers: by its types", () => {
+  const five = Effect.succeed(5)
+  const broken = Effect.fail(new Broken({ message: "no", code: 1 }))
+  const forgotten = Step.run("a", {}, () => five)
+  const remembered = Step.run("a", { success: Schema.Finite }, () => five)
+  const failing = Step.run("a", { error: Broken }, () => broken)
+  expectTypeOf<Effect.Success<typeof forgotten>>().toEqualTypeOf<void>()
+  expectTypeOf<Effect.Success<typeof remembered>>().toEqualTypeOf<number>()
+  expectTypeOf<Effect.Error<typeof failing>>().toEqualTypeOf<Broken>()
+  const wrong = [
+    // @ts-expect-error -- a failure that is not remembered would be a defect
+    Step.run("a", {}, () => broken),
+    // @ts-expect-error -- and it would not be tried again
+    Step.run("a", { retry: Schedule.recurs(3) }, () => broken),
+    // @ts-expect-error -- it gives no text
+    Step.run("a", { success: Schema.String }, () => five)
+  ]
+  expect(wrong).toHaveLength(3)
+})
+
+it.effect("what a step without a schema gives is nothing, in the first run as in each later one", () =>
+  Effect.gen(function*() {
+    const seen: Array<unknown> = []
+    yield* work({
+      five: durable(() =>
+        Effect.gen(function*() {
+          seen.push(yield* Step.run("five", {}, () => Effect.succeed(5)))
+          yield* Step.sleep("a while", "1 hour")
+          return ""
+        })
+      )
+    })
+    const { id } = yield* submit("five")
+    yield* pass(7200, 3600)
+    yield* ended(id)
+    expect(seen).toEqual([undefined, undefined])
+  }).pipe(memory))
 
 it.effect("a step's failure is remembered by its schema", () =>
   Effect.gen(function*() {
@@ -28,7 +66,7 @@ it.effect("a step's failure is remembered by its schema", () =>
           runs++
           const pay = Step.run("pay", { error: Broken }, () =>
             Effect.suspend(() => Effect.fail(new Broken({ message: "no money", code: ++tries }))))
-          const error = yield* Effect.flip(pay)
+          const error = yield* Effect.orDie(Effect.flip(pay))
           yield* Step.sleep("a while", "1 hour")
           return `${error instanceof Broken} ${error.code} ${error.message}`
         })

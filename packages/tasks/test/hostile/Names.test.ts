@@ -65,7 +65,7 @@ const named = durable(() =>
     const retried = yield* Effect.forEach(names, (name, index) => {
       let tries = 0
       return Step.run(`retried ${name}`, { error: Schema.Finite, retry: Schedule.recurs(1) }, () =>
-        Effect.fail(++tries * 1000 + index)).pipe(Effect.flip)
+        Effect.fail(++tries * 1000 + index)).pipe(Effect.flip, Effect.orDie)
     })
     const onces = yield* Effect.forEach(names, (name, index) =>
       exchange.round!.once(name, Effect.succeed(index)))

@@ -41,7 +41,7 @@ const work = Task.layerPrepared(
       yield* Progress.report({ progress: 1, message: secret("progress") })
       yield* Step.run("value", { success: Schema.String }, () => Effect.succeed(secret("value")))
       const retry = Schedule.recurs(1)
-      yield* Effect.flip(
+      yield* Effect.ignore(
         Step.run("failure", { error: Schema.String, retry }, () => Effect.fail(secret("failure")))
       )
       yield* Step.run("defect", {}, () => Effect.die(secret("defect"))).pipe(Effect.catchDefect(() => Effect.void))
