@@ -5,7 +5,8 @@
  * Node says on stderr that `node:sqlite` is experimental; `node --disable-warning=ExperimentalWarning` keeps it from that.
  *
  * @example
- * McpServer.layer(report, Tasks.layer()).pipe(Layer.provide(MemoryTasks.layer()))
+ * McpServer.layer({ name: "bakery", version: "1.0.0" }, report, Tasks.layer()).pipe(
+ *   Layer.provide(MemoryTasks.layer()))
  */
 import * as SqliteClient from "@skein/sql/SqliteClient"
 import * as Effect from "effect/Effect"

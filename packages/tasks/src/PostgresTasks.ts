@@ -5,7 +5,8 @@
  * on with it: at once after a gentle stop, and after `lockExpiry` when it went without a word.
  *
  * @example
- * const Engine = PostgresTasks.layer({ url: Config.redacted("DATABASE_URL"), work: false })
+ * const Engine = Layer.unwrap(
+ *   Effect.map(Config.Redacted("DATABASE_URL"), (url) => PostgresTasks.layer({ url, work: false })))
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import * as PgClient from "@skein/sql/PgClient"

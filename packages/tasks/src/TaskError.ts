@@ -4,7 +4,7 @@
 import * as Schema from "effect/Schema"
 
 /**
- * - `Limit`: a bound on tasks is reached (`Tasks.Limits`); nothing was begun.
+ * - `Limit`: a bound on tasks is reached (`Tasks.Options`, `limits`); nothing was begun.
  * - `Store`: the store cannot be reached, or does not do what it should.
  * - `Locked`: another process has the SQLite file (`SqliteTasks`).
  * - `Key`: what is stored is sealed with a key that is not given, or was tampered with (`Encryption`).
