@@ -16,6 +16,7 @@ import { WorkflowEngine } from "effect/workflow/WorkflowEngine"
 import { TaskEngine } from "../TaskEngine.ts"
 import { isFinal, type State } from "../TaskState.ts"
 import { Acted } from "./acted.ts"
+import * as activities from "./activities.ts"
 import { body } from "./body.ts"
 import * as executions from "./executions.ts"
 import { type Host, patiently } from "./host.ts"
@@ -70,6 +71,7 @@ const make = (options: Options) =>
     const host: Host = {
       store,
       engine,
+      execute: activities.make(engine, storage, sharding),
       sql: yield* SqlClient.SqlClient,
       digest: yield* Digest,
       workers: new Workers(

@@ -9,6 +9,7 @@ import type * as SqlClient from "effect/sql/SqlClient"
 import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
 import type { TaskError } from "../TaskError.ts"
 import type { Acted } from "./acted.ts"
+import type { Execute } from "./activities.ts"
 import type { Pools } from "./pools.ts"
 import type { TaskStore } from "./store.ts"
 import { escape, isUnfit } from "./table/stored.ts"
@@ -18,6 +19,7 @@ import type { Workers } from "./workers.ts"
 export interface Host {
   readonly store: TaskStore["Service"]
   readonly engine: WorkflowEngine["Service"]
+  readonly execute: Execute
   readonly sql: SqlClient.SqlClient
   readonly digest: Digest["Service"]
   readonly workers: Workers

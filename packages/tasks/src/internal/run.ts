@@ -147,6 +147,11 @@ export class Run implements Tenant {
     return this.#remembering > 0 || (!this.durable && !this.parking.waiting)
   }
 
+  /** Whether it was cancelled since it began. */
+  get #cancelled(): Effect.Effect<boolean> {
+    return Effect.map(Effect.orDie(this.host.store.work(this.work.id)), (now) => now?.status === "cancelled")
+  }
+
   /** What runs under one key runs one after the other. */
   lock(key: string): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R> {
     const lock = this.#locks.get(key) ?? Semaphore.makeUnsafe(1)
@@ -169,7 +174,7 @@ export class Run implements Tenant {
     transactional: boolean,
     execute: (restore: Restore) => Effect.Effect<string, never, R>
   ): Effect.Effect<string, never, R> {
-    const { acted, engine } = this.host
+    const { acted, execute: executes } = this.host
     const key = `${this.executionId} ${attempt} ${name}`
     const forward = this.undoing === undefined
     const cancelled = this.work.status === "cancelled"
@@ -179,17 +184,25 @@ export class Run implements Tenant {
       name: escape(name),
       annotations: transactional ? withTransaction : Context.empty(),
       executeEncoded: Effect.uninterruptibleMask((restore): Effect.Effect<string, never, R | WorkflowInstance> => {
+        const act = Effect.suspend(() => {
+          const end = acted.begin(key)
+          return Effect.onExit(
+            execute(restore),
+            (exit) =>
+              Effect.map(Clock.currentTimeMillis, (now) => end(Exit.isSuccess(exit) ? exit.value : undefined, now))
+          )
+        })
         // The engine may not have noticed yet that the task is cancelled, or come to this when the run was cut off.
-        if (forward && (cancelled || this.stopping)) return restore(nothing)
-        const end = acted.begin(key)
-        return Effect.onExit(
-          execute(restore),
-          (exit) =>
-            Effect.map(Clock.currentTimeMillis, (now) => end(Exit.isSuccess(exit) ? exit.value : undefined, now))
+        if (forward && cancelled) return restore(nothing)
+        if (!forward || !this.stopping) return act
+        // Cut off for another reason, the next run waits for the step that this one has begun.
+        return Effect.flatMap(
+          this.#cancelled,
+          (cancelled): Effect.Effect<string, never, R | WorkflowInstance> => cancelled ? restore(nothing) : act
         )
       })
     } as unknown as Activity.Activity<typeof Schema.String, typeof Schema.Never, never>
-    const executed: Remembering = Workflow.wrapActivityResult(engine.activityExecute(activity, attempt), isSuspended)
+    const executed: Remembering = Workflow.wrapActivityResult(executes(activity, attempt), isSuspended)
     const cutOff = cancelled ? acted.find(key) : undefined
     const found: Remembering = cutOff === undefined
       ? executed

@@ -60,6 +60,44 @@ describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind
     30_000
   )
 
+  it.live(
+    "a transactional step that a worker cuts off when it stops is run by the next one, and nothing is undone",
+    () =>
+      Effect.gen(function*() {
+        const url = yield* Effect.promise(() => server!.createDatabase())
+        const log: Array<string> = []
+        const start = (body: Effect.Effect<void>) =>
+          Effect.gen(function*() {
+            const scope = yield* Scope.fork(yield* Effect.scope)
+            const layer = PostgresTasks.layer({ url, lockExpiry: "1 second", terminationTimeout: 1000 })
+            const engine = yield* Layer.buildWithScope(layer, scope)
+            const slow = durable(() =>
+              Effect.gen(function*() {
+                yield* Step.compensate(() => Effect.sync(() => log.push("undone")))
+                yield* Step.run("slow", { transactional: true }, () => body)
+                return "Done"
+              })
+            )
+            const inner = yield* Scope.fork(scope)
+            yield* Scope.provide(Context.get(engine, TaskEngine).work(handlers({ slow })), inner)
+            const stop = Effect.andThen(Scope.close(inner, Exit.void), Scope.close(scope, Exit.void))
+            return { engine, stop }
+          })
+
+        const begun = { number: 0 }
+        const first = yield* start(Effect.andThen(Effect.sync(() => begun.number++), Effect.never))
+        const tasks = yield* Effect.provideContext(Effect.forEach([1, 2, 3, 4, 5], () => submit("slow")), first.engine)
+        yield* Effect.repeat(Effect.sleep(20), { until: () => begun.number === 5 })
+        const second = yield* start(Effect.void)
+        yield* first.stop
+        for (const { id } of tasks) {
+          expect(textOf(yield* Effect.provideContext(ended(id), second.engine))).toBe("Done")
+        }
+        expect(log).toEqual([])
+      }).pipe(Effect.scoped),
+    30_000
+  )
+
   it.live("a transaction that is left open is ended before others take over, unless another time is given", () =>
     Effect.gen(function*() {
       const url = yield* Effect.promise(() => server!.createDatabase())
