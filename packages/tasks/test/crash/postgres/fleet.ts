@@ -122,18 +122,33 @@ export class Fleet {
     return () => client.end()
   }
 
-  /** Waits until a statement of a process waits for a lock. */
-  async stuck(pid: number | undefined, statement: RegExp): Promise<void> {
-    const end = performance.now() + 30_000
+  /** Looks until something is so. */
+  async eventually(what: string, look: () => Promise<boolean>, patience = 30_000): Promise<void> {
+    const end = performance.now() + patience
     while (performance.now() < end) {
+      if (await look()) return
+      await sleep(30)
+    }
+    throw new Error(`Never in ${patience} ms: ${what}\n${this.said}`)
+  }
+
+  /** Waits until a statement of a process waits for a lock. */
+  stuck(pid: number | undefined, statement: RegExp): Promise<void> {
+    return this.eventually(`a statement of ${pid} that waits, like ${statement}`, async () => {
       const stuck = await this.query<{ query: string }>(
         "SELECT query FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'",
         [`skein ${pid}`]
       )
-      if (stuck.some(({ query }) => statement.test(query))) return
-      await sleep(20)
-    }
-    throw new Error(`No statement of ${pid} waits that is like ${statement}`)
+      return stuck.some(({ query }) => statement.test(query))
+    })
+  }
+
+  /** Waits until the table knows that the engine has nothing left to do for a task. */
+  settled(task: string, what: string): Promise<void> {
+    return this.eventually(`${what}: settled`, async () => {
+      const [row] = await this.query<{ settled: number }>("SELECT settled FROM skein_tasks WHERE id = $1", [task])
+      return row === undefined || Number(row.settled) === 1
+    })
   }
 
   /** Notes a problem where something is not as it should be. */

@@ -65,6 +65,11 @@ export class Outside {
     return this.#waiting.filter((waiting) => waiting.gate === gate).map(({ worker }) => worker)
   }
 
+  /** The gates that somebody waits at. */
+  get gates(): ReadonlyArray<string> {
+    return this.#waiting.map(({ gate }) => gate)
+  }
+
   /** Lets those pass who wait at a gate, or the one of them. */
   open(gate: string, worker?: number): void {
     for (const waiting of this.#waiting) {

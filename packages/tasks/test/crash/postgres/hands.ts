@@ -1,0 +1,93 @@
+/**
+ * From hand to hand: tasks whose worker leaves gently or is killed while it undoes, questions that one front server has asked and another
+ * one hears the answer of, calls whose front server is killed.
+ */
+import { Caller, cancel, endOf } from "./caller.ts"
+import type { Fleet } from "./fleet.ts"
+import { whole } from "./zombies.ts"
+
+/** A worker is told to end in the middle of a step, and does not wait for it for ever. Nothing is undone. */
+export const gently = async (fleet: Fleet, where: "outside" | "between" | "inside"): Promise<void> => {
+  const { outside } = fleet
+  const what = `told to end ${where}`
+  const caller = await Caller.open(fleet.door)
+  const task = await caller.start("held", { gates: [where] })
+  const gate = `${task.id} ${where}`
+  const old = await outside.until(() => outside.at(gate)[0], what)
+  const left = fleet.leave(fleet.workerOf(old), "SIGTERM")
+  await outside.until(() => outside.at(gate).find((pid) => pid !== old), `${what}: an heir`)
+  outside.open(gate)
+  fleet.same(`${what}: its end`, await endOf(task), "Let go")
+  fleet.same(`${what}: its traces`, await fleet.traces(task.id), whole)
+  await left
+  await fleet.join()
+  await caller.close()
+}
+
+/** A worker is killed while it undoes what a cancelled task has done: another one goes on with that. */
+export const whileUndoing = async (fleet: Fleet): Promise<void> => {
+  const { outside } = fleet
+  const what = "killed while it undoes"
+  const caller = await Caller.open(fleet.door)
+  const task = await caller.start("held", { gates: ["sleep", "undo"] })
+  await fleet.eventually(`${what}: asleep`, async () => "inside" in await fleet.traces(task.id))
+  await cancel(task)
+  const gate = `${task.id} undo`
+  const old = await outside.until(() => outside.at(gate)[0], what)
+  await fleet.leave(fleet.workerOf(old), "SIGKILL")
+  await outside.until(() => outside.at(gate).find((pid) => pid !== old), `${what}: an heir`)
+  outside.open(gate)
+  fleet.same(`${what}: its end`, await endOf(task), "Cancelled")
+  await fleet.eventually(`${what}: undone`, async () => "inside out" in await fleet.traces(task.id))
+  fleet.same(`${what}: its traces`, await fleet.traces(task.id), {
+    outside: "one effect",
+    "inside out": "one effect",
+    inside: "committed once",
+    undo: "committed once"
+  })
+  await fleet.join()
+  await caller.close()
+}
+
+/** Asked; then all that had to do with it is killed; another front server, elsewhere, hears the answer from another client. */
+export const questions = async (fleet: Fleet): Promise<void> => {
+  const what = "asked before the kill, answered after it"
+  const silent = await Caller.open(fleet.door, { answers: false })
+  const task = await silent.start("held", { gates: ["question"] })
+  await fleet.eventually(`${what}: asked`, async () => {
+    const rows = await fleet.query("SELECT 1 FROM skein_tasks WHERE id = $1 AND status = 'input_required'", [task.id])
+    return rows.length === 1
+  })
+  await silent.close()
+  const old = [...fleet.workers]
+  await Promise.all([fleet.front!.kill("SIGKILL"), ...old.map((worker) => fleet.leave(worker, "SIGKILL"))])
+  const [door] = await Promise.all([fleet.openOtherDoor(), ...old.map(() => fleet.join())])
+  const other = await Caller.open(door)
+  fleet.same(`${what}: its end`, await other.take(task.handle), "Let go")
+  fleet.same(`${what}: its traces`, await fleet.traces(task.id), whole)
+  await other.close()
+  await fleet.openDoor()
+}
+
+/** Calls that wait when their front server is killed: what knows its task sees its end, and the others' tasks end as well. */
+export const waiting = async (fleet: Fleet): Promise<void> => {
+  const { outside } = fleet
+  const what = "the front server killed"
+  const [patient, plain] = [await Caller.open(fleet.door), await Caller.open(fleet.door, { tasks: false })]
+  const known = await patient.start("held", { gates: ["between"] })
+  const end = endOf(known)
+  const lost = plain.call("held", { gates: ["between"] })
+  const gates = await outside.until(() => outside.gates.length === 2 && outside.gates, what)
+  await fleet.front!.kill("SIGKILL")
+  fleet.same(`${what}: what is heard without tasks`, await lost, "Closed")
+  for (const gate of gates) outside.open(gate)
+  await fleet.openDoor()
+  fleet.same(`${what}: what is heard with tasks`, await end, "Let go")
+  for (const gate of gates) {
+    const task = gate.split(" ")[0]!
+    await fleet.eventually(`${what}: both end`, async () => "last" in await fleet.traces(task))
+    fleet.same(`${what}: its traces`, await fleet.traces(task), whole)
+  }
+  await patient.close()
+  await plain.close()
+}
