@@ -40,6 +40,11 @@ export class TaskEngine extends Context.Service<TaskEngine, {
   readonly cancel: (id: string, message?: string) => Effect.Effect<boolean, TaskError>
   /** Answers an open question. The first answer wins; `false` for any other, and for what nobody asked. */
   readonly answer: (id: string, key: string, answer: JsonObject) => Effect.Effect<boolean, TaskError>
+  /**
+   * Forgets a task that is over, ten seconds from now instead of at the end of its `ttl`, and once it has undone what it has to. It
+   * counts as retained until then. Does nothing to one that is not over.
+   */
+  readonly forget: (id: string) => Effect.Effect<void, TaskError>
   /** The task now, and after changes, the last one of those that came quickly; it ends after a final one, or when it is gone. */
   readonly watch: (id: string) => Stream.Stream<State, TaskError>
   /**

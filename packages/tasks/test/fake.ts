@@ -211,6 +211,13 @@ const make = Effect.gen(function*() {
         Deferred.doneUnsafe(waiting, Effect.succeed(answer))
         return true
       }),
+    forget: (id) =>
+      look("forget", (now) => {
+        const row = alive(id, now)
+        if (row !== undefined && isFinal(row.state)) {
+          row.state = { ...row.state, ttl: now + 10_000 - row.state.createdAt }
+        }
+      }),
     watch: (id) =>
       Stream.unwrap(Effect.gen(function*() {
         const now = yield* Clock.currentTimeMillis

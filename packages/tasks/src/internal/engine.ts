@@ -42,6 +42,9 @@ export interface Options {
   readonly terminationTimeout: Duration.Input
 }
 
+/** Milliseconds that a task is kept that is to be forgotten. */
+const lapsing = 10_000
+
 /** Milliseconds for which ends are gathered that the sweep is told of together. */
 const gathering = 200
 
@@ -143,6 +146,7 @@ const make = (options: Options) =>
             ? Effect.as(Effect.flatMap(store.work(id), interrupted), true)
             : Effect.succeed(false)),
       answer: (id, key, answer) => store.answer(id, key, answer, (task) => tell(task, key)),
+      forget: (id) => Effect.flatMap(store.lapse(id, lapsing), (at) => Effect.sync(() => alarm.expires(at))),
       watch: (id) => watch(store, id),
       work: (handlers) => options.groups.length > 0 ? host.workers.add(handlers) : Effect.void
     })

@@ -43,7 +43,7 @@ export const make = (
     const { finish, insert, remove } = lives.make(table)
     const { list, progress, say, state, waits, work } = telling.make(table)
     const { answer, ask, withdraw } = questions.make(table)
-    const { expired, nextExpiry, settle, undoing, unsettled } = sweeps.make(table)
+    const { expired, lapse, nextExpiry, settle, undoing, unsettled } = sweeps.make(table)
     return TaskStore.of({
       insert,
       list,
@@ -61,6 +61,7 @@ export const make = (
       withdraw: (id, key) => isId(id) ? withdraw(id, key) : Effect.void,
       answer: (id, key, given, then) => isId(id) ? answer(id, key, given, then) : Effect.succeed(false),
       settle: (ids) => settle((typeof ids === "string" ? [ids] : ids).filter(isId)),
+      lapse: (id, after) => isId(id) ? lapse(id, after) : Effect.succeed(Infinity),
       remove: (id, then) => isId(id) ? remove(id, then) : database.transaction(then),
       listen: (id, listener) => changes.listen(id, listener),
       seal: (text, what) => vault.seal(text, about.other(escape(what))),

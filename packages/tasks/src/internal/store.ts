@@ -107,6 +107,8 @@ export class TaskStore extends Context.Service<TaskStore, {
   readonly undoing: (limit: number, after?: Swept) => Effect.Effect<ReadonlyArray<Swept>, TaskError>
   /** The execution of a task, or of many, is over, and has undone what it has to: no sweep looks at it again. */
   readonly settle: (ids: string | ReadonlyArray<string>) => Effect.Effect<void, TaskError>
+  /** Lets the time of a task that is over end so many milliseconds from now, where it would end later. Gives when that is. */
+  readonly lapse: (id: string, after: number) => Effect.Effect<number, TaskError>
   /** Tasks whose time is over, the longest over first. `after` is the last one of the page before, as in `unsettled`. */
   readonly expired: (limit: number, after?: Swept) => Effect.Effect<ReadonlyArray<Swept>, TaskError>
   /** The next time after this one, in milliseconds of Unix time, at which a task's time is over; `undefined` where none is to be. */

@@ -226,6 +226,8 @@ export class Fake {
           return done
         }),
       answer: (id, key, answer) => Effect.map(this.slow, () => this.answer(id, key, answer)),
+      // What was waited for is looked at by none of these tests afterwards.
+      forget: () => Effect.void,
       watch: (id) => this.watch(id),
       work: (handlers) => Effect.sync(() => void (this.handlers = handlers))
     }

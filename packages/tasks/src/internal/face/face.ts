@@ -36,7 +36,10 @@ export const told = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.Effec
 /** Ends a task that nobody wants any more. A store that does not answer holds up nobody who leaves: then it goes on. */
 export const abandon = ({ engine }: Face, id: string): Effect.Effect<void> =>
   Effect.catchCause(
-    Effect.asVoid(Effect.timeout(engine.cancel(id, "The call that it was made for was cancelled"), "5 seconds")),
+    Effect.timeout(
+      Effect.andThen(engine.cancel(id, "The call that it was made for was cancelled"), engine.forget(id)),
+      "5 seconds"
+    ),
     (cause) => Effect.logWarning("A task whose call was cancelled could not be, and goes on", cause)
   )
 

@@ -2,7 +2,8 @@
  * A call that waits for the result of its task: for clients that know nothing of tasks, or are not to get one.
  *
  * It says how far the task has come, and asks the task's questions as its own. A client that ends the call ends the task; a server
- * that stops does not. In the request era the call comes again with the answers: it keeps the task's id.
+ * that stops does not. In the request era the call comes again with the answers: it keeps the task's id. Nobody else knows the task:
+ * with its result it is forgotten.
  */
 import type { ErrorObject, JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
@@ -51,7 +52,8 @@ export const wait = (face: Face, call: ToolCall): Called => {
       if (args instanceof Unbegun) return Effect.succeed(args.result)
       // Once it may have begun, nothing but its id lets go of it.
       return Effect.flatMap(begin(face, call, args, tools), (id) => {
-        const ended = Effect.flatMap(watch(face, exchange, id, tools), wire.ended)
+        const last = Effect.tap(watch(face, exchange, id, tools), () => told(face.engine.forget(id)))
+        const ended = Effect.flatMap(last, wire.ended)
         const answer = tools === undefined ? ended : patience.within(face, tools, call, id, ended)
         return Effect.onInterrupt(restore(answer), () => left(face, exchange, id))
       })

@@ -30,6 +30,10 @@ export const make = ({ database }: Table) => {
     `SELECT MIN(expires_at) AS next FROM skein_tasks WHERE expires_at < ${never} AND expires_at > ?`
   )
 
+  const lapses = database.prepare(
+    `UPDATE skein_tasks SET expires_at = ? WHERE id = ? AND expires_at > ? AND NOT (${live})`
+  )
+
   const unsettled = (quiet: number, limit: number, after?: Swept): Page =>
     Effect.flatMap(
       now,
@@ -42,6 +46,12 @@ export const make = ({ database }: Table) => {
   const settle = (ids: ReadonlyArray<string>): Effect.Effect<void, TaskError> =>
     Effect.asVoid(settles(JSON.stringify(ids)))
 
+  const lapse = (id: string, after: number): Effect.Effect<number, TaskError> =>
+    Effect.flatMap(now, (time) => {
+      const at = millis(time + after)
+      return Effect.as(lapses(at, id, at), at)
+    })
+
   const expired = (limit: number, after?: Swept): Page =>
     Effect.flatMap(
       now,
@@ -51,5 +61,5 @@ export const make = ({ database }: Table) => {
   const nextExpiry = (after: number): Effect.Effect<number | undefined, TaskError> =>
     Effect.map(next(millis(after)), ([row]) => row?.["next"] == null ? undefined : Number(row["next"]))
 
-  return { unsettled, undoing, settle, expired, nextExpiry }
+  return { unsettled, undoing, settle, lapse, expired, nextExpiry }
 }
