@@ -110,7 +110,7 @@ const tryOnce = <A, E, R>(
 ): Effect.Effect<Ended<A, E>, never, R> => {
   const { host, work } = run
   const { transactional = false } = options
-  const about = `${work.id}/step/${name}`
+  const about = `${work.id}/step/${number}/${name}`
   /** Why it died, where it died just now. */
   let died: Cause.Cause<never> | undefined
   const acted = Effect.flatMap(fingerprint(host, `${work.id}/${name}`), (key) => {
