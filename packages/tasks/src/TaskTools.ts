@@ -26,8 +26,8 @@ import * as modelTools from "./internal/face/modelTools.ts"
 /** How models use tasks. */
 export interface Options {
   /**
-   * For how long a call of a task waits for the result, and `task_status` at most for a change: 20 seconds by default. It should be
-   * less than what clients give a call, which is a minute for most.
+   * For how long a call of a task waits for the result, and `task_status` at most for a change (an hour at most): 20 seconds by
+   * default. It should be less than what clients give a call, which is a minute for most.
    */
   readonly patience?: Duration.Input
   /**

@@ -60,6 +60,9 @@ const whole = {
   }))
 }
 
+/** Milliseconds that a look at a task may wait, however long calls do. */
+const longest = 3_600_000
+
 const idempotent = { destructiveHint: false, idempotentHint: true, openWorldHint: false }
 
 /** The tools, for whom they are offered. The tasks are there when the first of them is called. */
@@ -67,7 +70,7 @@ export const layer = (
   faceNow: () => Face,
   { offered, patience }: ModelTools
 ): Layer.Layer<never, DefinitionError, Catalog> => {
-  const seconds = Math.floor(patience / 1000)
+  const seconds = Math.floor(Math.min(patience, longest) / 1000)
 
   const status = Tool.make("task_status", {
     title: "Look at a task",
