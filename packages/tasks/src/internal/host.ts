@@ -45,7 +45,8 @@ export const fingerprint = (host: Host, text: string): Effect.Effect<string> =>
   // Bytes know no lone surrogates: escaped, different texts stay different.
   Effect.map(host.digest.digestHex(sha256, encoder.encode(escape(text))), (hex) => hex.slice(0, 32))
 
-const schedule = Schedule.min([Schedule.exponential(200, 1.5), Schedule.spaced("10 seconds")])
+const first = 200
+const schedule = Schedule.min([Schedule.exponential(first, 1.5), Schedule.spaced("10 seconds")])
 
 const isKey = ({ reason }: TaskError): boolean => reason === "Key"
 const isStore = (error: TaskError): boolean => error.reason === "Store" && !isUnfit(error)
@@ -55,11 +56,17 @@ const waits = (error: TaskError): boolean => isStore(error) || isKey(error)
  * A run has time: it waits while the store cannot be reached, and while it lacks a key, for that comes with the next configuration of
  * its worker, or another worker has it. What else is wrong with it is a defect; what cannot be kept at all, for instance.
  */
-export const patiently = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.Effect<A, never, R> => {
-  const again = Effect.retry(effect, { schedule, while: waits })
-  return Effect.orDie(Effect.catchIf(
-    Effect.retry(effect, { schedule, while: isStore }),
-    isKey,
-    (error) => Effect.andThen(Effect.logError("A task waits for the key that it was sealed with", error), again)
-  ))
+export const patiently = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.Effect<A, never, R> =>
+  // A schedule costs more than most of what is done: it is begun where there is something to wait for, which is hardly ever.
+  Effect.catch(effect, (error) => waits(error) ? later(effect, error) : Effect.die(error))
+
+const later = <A, R>(effect: Effect.Effect<A, TaskError, R>, error: TaskError): Effect.Effect<A, never, R> => {
+  const again = (awaited: (error: TaskError) => boolean) =>
+    Effect.delay(Effect.retry(effect, { schedule, while: awaited }), first)
+  return isKey(error)
+    ? Effect.andThen(
+      Effect.logError("A task waits for the key that it was sealed with", error),
+      Effect.orDie(again(waits))
+    )
+    : Effect.catch(again(isStore), (error) => isKey(error) ? later(effect, error) : Effect.die(error))
 }

@@ -61,7 +61,16 @@ const first: Step = (pg) => {
       live BIGINT NOT NULL,
       retained BIGINT NOT NULL,
       PRIMARY KEY (kind, name)
-    ) ${pg ? "WITH (fillfactor = 30)" : "WITHOUT ROWID"}`
+    ) ${pg ? "WITH (fillfactor = 30)" : "WITHOUT ROWID"}`,
+    ...pg ? [] : [
+      // What PostgreSQL does in the statement that ends a task.
+      `CREATE TRIGGER IF NOT EXISTS skein_tasks_ended AFTER UPDATE OF status ON skein_tasks
+      WHEN OLD.status IN ('working', 'input_required') AND NEW.status NOT IN ('working', 'input_required')
+      BEGIN
+        UPDATE skein_task_counts SET live = live - 1
+        WHERE (kind, name) IN (VALUES (0, ''), (1, NEW.tool), (2, NEW.owner));
+      END`
+    ]
   ]
 }
 

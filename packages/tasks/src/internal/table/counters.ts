@@ -43,7 +43,7 @@ export const full = `EXISTS (
 const added = `ON CONFLICT (kind, name) DO UPDATE SET
   live = skein_task_counts.live + excluded.live, retained = skein_task_counts.retained + excluded.retained`
 
-/** Counts the end of the task in the row `changed`; for PostgreSQL. */
+/** Counts the end of the task in the row `changed`; for PostgreSQL. On SQLite, whose statements change one table, a trigger does. */
 export const ended = `INSERT INTO skein_task_counts (kind, name, live, retained)
   SELECT kinds.kind, CASE kinds.kind WHEN 0 THEN '' WHEN 1 THEN changed.tool ELSE changed.owner END, -1, 0
   FROM changed CROSS JOIN (VALUES (0), (1), (2)) AS kinds(kind) ORDER BY kinds.kind ${added}`
@@ -92,8 +92,6 @@ export const make = (database: Database) => {
         const error = over(rows, counts, limits, 0)
         return error === undefined ? Effect.void : Effect.fail(error)
       }),
-    /** Counts one less that is live. */
-    end: (counts: Counts): Effect.Effect<void, TaskError> => Effect.asVoid(change(counts, -1, 0)),
     /** Counts one less, live or not. What nothing is counted in any more is forgotten. */
     leave: (counts: Counts, live: boolean): Effect.Effect<void, TaskError> =>
       Effect.flatMap(change(counts, live ? -1 : 0, -1), (rows) => {

@@ -105,14 +105,9 @@ export const make = ({ changes, database, vault }: Table) => {
     const message = said === undefined ? Effect.succeed(null) : vault.seal(escape(said), about.message(id))
     const failed = Number(end.status !== "cancelled" && isError(end.outcome))
     return Effect.flatMap(Effect.all([now, outcome, message]), ([time, outcome, message]) => {
+      // The same statement counts, in either database.
       const changed = finishes(end.status, outcome, failed, message, time, id)
-      // PostgreSQL has counted in the same statement.
-      return database.pg ? Effect.map(changed, (row) => row !== undefined) : database.transaction(
-        Effect.flatMap(
-          changed,
-          (row) => row === undefined ? Effect.succeed(false) : Effect.as(counted.end(countsOf(row)), true)
-        )
-      )
+      return Effect.map(changed, (row) => row !== undefined)
     })
   }
 
