@@ -1,9 +1,7 @@
 /**
- * Steps, as activities of the engine.
- *
- * A run that is cut off lets the engine know what it waited for, by a message; and that may find the activity where the task goes on, in
- * another process. There one that is transactional ends as interrupted before it has begun. The engine remembers that; nobody else does:
- * it is begun anew.
+ * What runs ask of the engine, which does not answer for its store: what it says of that is a defect, also to a run whose worker is cut
+ * off, or has been stopped for a while, and has lost the task to another one. A run must not take it for its own, and fail: it waits
+ * until the store is back, or until the engine notices, and ends it.
  */
 import * as ClusterSchema from "effect/cluster/ClusterSchema"
 import type { MessageStorage } from "effect/cluster/MessageStorage"
@@ -11,6 +9,9 @@ import type { Sharding } from "effect/cluster/Sharding"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Schedule from "effect/Schedule"
+import { isSqlError } from "effect/sql/SqlError"
 import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
 import { WorkflowInstance } from "effect/workflow/WorkflowEngine"
 import { addresses } from "./workflow.ts"
@@ -18,11 +19,34 @@ import { addresses } from "./workflow.ts"
 /** Runs an activity, or finds how it has ended. */
 export type Execute = WorkflowEngine["Service"]["activityExecute"]
 
-/** Whether that is what the engine remembers: who is interrupted itself does not come to ask. */
+const ofStore = (defect: unknown): boolean => isSqlError(defect) || Predicate.isTagged(defect, "PersistenceError")
+
+const isOfStore = (cause: Cause.Cause<unknown>): boolean =>
+  cause.reasons.some((reason) => Cause.isDieReason(reason) && ofStore(reason.defect)) &&
+  cause.reasons.every((reason) =>
+    Cause.isInterruptReason(reason) || (Cause.isDieReason(reason) && ofStore(reason.defect))
+  )
+
+const schedule = Schedule.min([Schedule.exponential(200, 1.5), Schedule.spaced("10 seconds")])
+
+/** Tries again what the store did not let be. */
+export const steadily = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.catch(
+    Effect.retry(Effect.sandbox(effect), { schedule, while: isOfStore }),
+    (cause) => Effect.failCause(cause)
+  )
+
+/** Whether a step ends as cut off: who is interrupted itself does not come to ask. */
 const isCutOff = (cause: Cause.Cause<never>): boolean =>
   Cause.hasInterruptsOnly(cause) && !cause.reasons.some((reason) => reason.annotations.has(ClusterSchema.Abandon.key))
 
-/** See the module's text. */
+/**
+ * Steps, as activities of the engine.
+ *
+ * A run that is cut off lets the engine know what it waited for, by a message; and that may find the activity where the task goes on, in
+ * another process. There one that is transactional ends as interrupted before it has begun. The engine remembers that; nobody else does:
+ * it is begun anew.
+ */
 export const make = (
   engine: WorkflowEngine["Service"],
   storage: MessageStorage["Service"],
@@ -30,11 +54,13 @@ export const make = (
 ): Execute => {
   const forget = (execution: string, id: string) =>
     Effect.flatMap(
-      Effect.orDie(storage.requestIdForPrimaryKey({ address: addresses(execution)[0]!, tag: "activity", id })),
+      steadily(
+        Effect.orDie(storage.requestIdForPrimaryKey({ address: addresses(execution)[0]!, tag: "activity", id }))
+      ),
       Option.match({ onNone: () => Effect.void, onSome: (request) => Effect.asVoid(sharding.reset(request)) })
     )
   const execute: Execute = (activity, attempt) =>
-    Effect.catchCause(engine.activityExecute(activity, attempt), (cause) =>
+    Effect.catchCause(steadily(engine.activityExecute(activity, attempt)), (cause) =>
       isCutOff(cause)
         ? Effect.flatMap(WorkflowInstance, ({ executionId }) =>
           Effect.andThen(forget(executionId, `${activity.name}/${attempt}`), execute(activity, attempt)))

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as DurableClock from "effect/workflow/DurableClock"
 import { WorkflowInstance } from "effect/workflow/WorkflowEngine"
+import { steadily } from "./activities.ts"
 import { shortPause } from "./host.ts"
 import { misplaced, take } from "./places.ts"
 import type { Run } from "./run.ts"
@@ -33,10 +34,10 @@ export const clockOf = (
   return {
     name: clock.deferred.name,
     rang: Effect.map(
-      Effect.provideService(engine.deferredResult(clock.deferred), WorkflowInstance, run.instance),
+      Effect.provideService(steadily(engine.deferredResult(clock.deferred)), WorkflowInstance, run.instance),
       Option.isSome
     ),
-    set: engine.scheduleClock(TaskRun, { executionId: run.executionId, clock })
+    set: steadily(engine.scheduleClock(TaskRun, { executionId: run.executionId, clock }))
   }
 }
 

@@ -124,13 +124,12 @@ const tryOnce = <A, E, R>(
       return Effect.flatMap(codec.encode(exit), (json) => patiently(host.store.seal(JSON.stringify(json), about)))
     })
   const sealed = run.remember(`step/${name}`, number, transactional, executed)
-  return Effect.flatMap(sealed, (text) => {
-    if (died !== undefined) return Effect.failCause(died)
-    return Effect.flatMap(
-      patiently(host.store.open(text, about)),
-      (text) => codec.decode(JSON.parse(text) as Remembered)
-    )
-  })
+  return Effect.flatMap(sealed, (text) =>
+    Effect.flatMap(patiently(host.store.open(text, about)), (text) => {
+      const remembered = JSON.parse(text) as Remembered
+      // What it died of may not have been remembered: its database was gone. Then it has run again, here or elsewhere.
+      return died !== undefined && "d" in remembered ? Effect.failCause(died) : codec.decode(remembered)
+    }))
 }
 
 /** How an effect ends, unless it is interrupted from outside; one that comes to its end all the same has ended. */
@@ -204,18 +203,16 @@ export const once = <E, R>(run: Run, key: string, effect: Effect.Effect<unknown,
           const json = Exit.isSuccess(exit) ? { v: exit.value ?? null } : {}
           return patiently(host.store.seal(JSON.stringify(json), about))
         })
-      return Effect.flatMap(run.remember(`once/${key}`, number, false, executed), (text) => {
-        if (failed === undefined) {
-          return Effect.flatMap(patiently(host.store.open(text, about)), (text) => {
+      return Effect.flatMap(
+        run.remember(`once/${key}`, number, false, executed),
+        (text) =>
+          Effect.flatMap(patiently(host.store.open(text, about)), (text) => {
             const remembered = JSON.parse(text) as { readonly v?: unknown }
             if ("v" in remembered) return Effect.succeed(remembered.v)
             run.times.set(`once/${key}`, number)
-            return from
+            return failed === undefined ? from : Effect.failCause(failed)
           })
-        }
-        run.times.set(`once/${key}`, number)
-        return Effect.failCause(failed)
-      })
+      )
     })
     // Of two that run at the same time, the second one waits, and finds what the first one left.
     return run.lock(key)(from)

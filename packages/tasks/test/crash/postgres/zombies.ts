@@ -30,7 +30,8 @@ export const zombie = async (fleet: Fleet, where: Where, first: "zombie" | "heir
   }
   if (first === "zombie") {
     wake()
-    await sleep(300)
+    // It finds out by itself that it is one.
+    await sleep(1200)
     outside.open(gate, heir)
   } else {
     outside.open(gate, heir)
@@ -73,4 +74,24 @@ export const frozen = async (fleet: Fleet, wakes: boolean): Promise<number> => {
   fleet.same(`${what}: its traces`, await fleet.traces(task.id), whole)
   await caller.close()
   return took
+}
+
+/** A worker loses its connection in the middle of a transactional step, and nothing else: the step runs again. */
+export const severed = async (fleet: Fleet): Promise<void> => {
+  const { outside } = fleet
+  const what = "its connection severed"
+  const caller = await Caller.open(fleet.door)
+  const task = await caller.start("held", { gates: ["inside"] })
+  const gate = `${task.id} inside`
+  const [worker] = await outside.until(() => outside.at(gate).length === 1 && outside.at(gate), what)
+  await fleet.query(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 AND state = 'idle in transaction'",
+    [`skein ${worker}`]
+  )
+  const end = endOf(task)
+  const opened = setInterval(() => outside.open(gate), 100)
+  fleet.same(`${what}: its end`, await end, "Let go")
+  clearInterval(opened)
+  fleet.same(`${what}: its traces`, await fleet.traces(task.id), whole)
+  await caller.close()
 }

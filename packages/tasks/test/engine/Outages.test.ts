@@ -1,0 +1,85 @@
+import { describe, it } from "@effect/vitest"
+import type { CurrentTask } from "@skein/tasks/CurrentTask"
+import * as PostgresTasks from "@skein/tasks/PostgresTasks"
+import * as Step from "@skein/tasks/Step"
+import { TaskEngine } from "@skein/tasks/TaskEngine"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { SqlClient } from "effect/sql/SqlClient"
+import { afterAll, expect } from "vitest"
+import { required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
+import { durable, ended, handlers, submit, textOf } from "./kit.ts"
+
+const server = unavailable === undefined || required ? await startPostgres() : undefined
+afterAll(() => server?.stop())
+
+/** A worker with one tool, which waits where it is told to: until `go`, once it has said `begun`. */
+const worker = (
+  body: (sql: SqlClient, wait: Effect.Effect<void>) => Effect.Effect<string, never, CurrentTask>
+) =>
+  Effect.gen(function*() {
+    const url = yield* Effect.promise(() => server!.createDatabase())
+    const begun = yield* Latch.make()
+    const go = yield* Latch.make()
+    // It does not notice by itself that something is wrong.
+    const engine = yield* Layer.build(PostgresTasks.layer({ url, lockExpiry: "1 minute", applicationName: "worker" }))
+    const sql = Context.get(engine, SqlClient)
+    yield* sql`CREATE TABLE paid (amount INTEGER)`
+    const pay = durable(() => body(sql, Effect.andThen(begun.open, go.await)))
+    yield* Context.get(engine, TaskEngine).work(handlers({ pay }))
+    const { id } = yield* Effect.provideContext(submit("pay"), engine)
+    yield* begun.await
+    return { id, go, sql, end: Effect.map(Effect.provideContext(ended(id), engine), textOf) }
+  })
+
+describe.skipIf(server === undefined)("PostgreSQL · connections that are lost", () => {
+  it.live(
+    "a transactional step that loses its connection runs again",
+    () =>
+      Effect.gen(function*() {
+        let first = true
+        const { end, go, sql } = yield* worker((sql, wait) =>
+          Step.run("pay", { transactional: true, success: Schema.String }, () =>
+            Effect.gen(function*() {
+              if (first) {
+                first = false
+                yield* wait
+              }
+              yield* Effect.orDie(sql`INSERT INTO paid VALUES (1)`)
+              return "Paid"
+            }))
+        )
+        const lost = yield* sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE application_name = 'worker' AND state = 'idle in transaction' AND datname = current_database()`
+        expect(lost.length).toBe(1)
+        yield* go.open
+        expect(yield* Effect.timeout(end, "10 seconds")).toBe("Paid")
+        expect(yield* sql`SELECT amount FROM paid`).toEqual([{ amount: 1 }])
+      }).pipe(Effect.scoped),
+    30_000
+  )
+
+  it.live(
+    "before a step, a database that is gone is waited for",
+    () =>
+      Effect.gen(function*() {
+        const { end, go } = yield* worker((_, wait) =>
+          Effect.gen(function*() {
+            yield* wait
+            yield* Step.run("step", {}, () => Effect.void)
+            return "Paid"
+          })
+        )
+        yield* Effect.promise(() => server!.kill())
+        yield* go.open
+        // Longer than the engine itself has patience.
+        yield* Effect.sleep("2500 millis")
+        yield* Effect.promise(() => server!.start())
+        expect(yield* Effect.timeout(end, "20 seconds")).toBe("Paid")
+      }).pipe(Effect.scoped),
+    40_000
+  )
+})
