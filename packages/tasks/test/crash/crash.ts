@@ -141,7 +141,7 @@ const run = async (
 }
 
 /** Waits until nothing is left to do: also for those whose submission was lost with its answer, and nobody waits for. */
-const settled = (clients: Clients.Clients): Effect.Effect<ReadonlyArray<string>, ClientError> =>
+export const settled = (clients: Clients.Clients): Effect.Effect<ReadonlyArray<string>, ClientError> =>
   Effect.gen(function*() {
     const adopted = new Set<string>()
     const end = Date.now() + patience

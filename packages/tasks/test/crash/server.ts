@@ -3,14 +3,12 @@
  */
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
-import * as Tool from "@skein/server/Tool"
 import * as SqliteTasks from "@skein/tasks/SqliteTasks"
 import * as Tasks from "@skein/tasks/Tasks"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Schema from "effect/Schema"
-import { SqlClient } from "effect/sql/SqlClient"
 import { parseArgs } from "node:util"
+import { census } from "./census.ts"
 import { passAMinute } from "./later.ts"
 import { orders, tables } from "./orders.ts"
 import { inFile } from "./outside.ts"
@@ -27,21 +25,6 @@ const { values } = parseArgs({
 })
 
 if (values.later) passAMinute(values.file)
-
-/**
- * What its parent does not know of: tasks that are not over, whose client may never have heard of them, and those that were cancelled
- * and may have something to undo.
- */
-const census = Tool.layer(
-  Tool.make("census", { output: { live: Schema.Array(Schema.Struct({ id: Schema.String, status: Schema.String })) } }),
-  () =>
-    Effect.gen(function*() {
-      const sql = yield* SqlClient
-      const live = yield* Effect.orDie(sql<{ readonly id: string; readonly status: string }>`
-        SELECT id, status FROM skein_tasks WHERE settled = 0 AND status NOT IN ('completed', 'failed')`)
-      return { live }
-    })
-)
 
 const server = McpServer.layer(
   { name: "orders", version: "1.0.0" },

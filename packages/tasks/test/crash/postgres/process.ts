@@ -10,6 +10,7 @@ import * as Tasks from "@skein/tasks/Tasks"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import { census } from "../census.ts"
 import { orders } from "../orders.ts"
 import { world } from "./outside.ts"
 import { tools } from "./tools.ts"
@@ -34,6 +35,7 @@ const server = McpServer.layer(
   { name: "orders", version: "1.0.0" },
   orders({ outside: world(outside), pace }),
   tools(outside),
+  census,
   Tasks.layer()
 ).pipe(
   Layer.provide(PostgresTasks.layer({ ...engine, applicationName: `skein ${process.pid}`, work: role === "worker" }))

@@ -1,0 +1,22 @@
+/**
+ * A tool that tells what the clients cannot know.
+ */
+import * as Tool from "@skein/server/Tool"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { SqlClient } from "effect/sql/SqlClient"
+
+/**
+ * Tasks that are not over, whose client may never have heard of them, and those that were cancelled
+ * and may have something to undo.
+ */
+export const census = Tool.layer(
+  Tool.make("census", { output: { live: Schema.Array(Schema.Struct({ id: Schema.String, status: Schema.String })) } }),
+  () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient
+      const live = yield* Effect.orDie(sql<{ readonly id: string; readonly status: string }>`
+        SELECT id, status FROM skein_tasks WHERE settled = 0 AND status NOT IN ('completed', 'failed')`)
+      return { live }
+    })
+)
