@@ -2,11 +2,11 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import * as Link from "@skein/server/Link"
 import * as McpServer from "@skein/server/McpServer"
+import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import { execFile } from "node:child_process"
 import { madeUp } from "./everything-client/madeUp.ts"
 import { programs } from "./everything-client/programs.ts"
-import { Everything } from "./everything/server.ts"
 import * as kit from "./kit.ts"
 
 interface Ended {
@@ -108,8 +108,13 @@ describe("everything-client", () => {
       const { serve } = yield* McpServer.McpServer
       const client = yield* Client.make(Link.transport(serve))
       const error = yield* Effect.flip(programs["http-invalid-tool-headers"]!(client))
-      expect(error.message).toMatch(/^json_schema_2020_12_tool: .*Invalid arguments/)
-    }).pipe(Effect.provide(Everything)))
+      expect(error.message).toMatch(/^fails: .*It always does/)
+    }).pipe(Effect.provide(
+      McpServer.layer(
+        { name: "test", version: "1.0.0" },
+        Tool.layer(Tool.make("fails"), () => Effect.succeed(Tool.result({ isError: true, content: "It always does" })))
+      )
+    )))
 
   it("makes up what a schema requires, and nothing else", () => {
     const properties = {

@@ -74,14 +74,15 @@ describe("hello", () => {
 describe("README", () => {
   it("shows no program that is not run: each is an example, or part of one, or the newcomer's own", async () => {
     const plain = (text: string): string => text.replaceAll(/^ +/gm, "").trim()
-    const files = ["hello/server.ts", "hello/client.ts", "hello/http-client.ts", "memory/greet.test.ts"]
+    const guides = ["../docs/programs/tasks.ts", "../docs/programs/tasksServed.ts"]
+    const files = ["hello/server.ts", "hello/client.ts", "hello/http-client.ts", "memory/greet.test.ts", ...guides]
     const examples = plain((await Promise.all(files.map(source))).join("\n"))
     const blocks = Array.from(
       (await source("../README.md")).matchAll(/```ts\n([^]*?)```/g),
       ([, block]) => plain(block!)
     )
     const own = (block: string): boolean => block.includes("name: \"dice\"") || block.includes("callTool(\"roll\"")
-    expect(blocks.length).toBe(7)
+    expect(blocks.length).toBe(9)
     expect(blocks.filter((block) => !own(block) && !examples.includes(block))).toEqual([])
   })
 

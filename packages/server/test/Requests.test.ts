@@ -191,7 +191,14 @@ describe("the server's view", () => {
     Effect.gen(function*() {
       const context = yield* Layer.build(kit.server(parked))
       const { inspect } = Context.get(context, McpServer.McpServer)
-      expect(yield* inspect).toEqual({ name: "test", version: "1.0.0", sessions: [], requests: [], streams: 0 })
+      expect(yield* inspect).toEqual({
+        name: "test",
+        version: "1.0.0",
+        sessions: [],
+        requests: [],
+        streams: 0,
+        tasks: []
+      })
       const legacy = yield* Effect.provide(kit.connect("2025-06-18"), context)
       const modern = yield* Effect.provide(kit.connect(), context)
       const id = legacy.send("tools/call", { name: "parked", _meta: { progressToken: "p" } })
