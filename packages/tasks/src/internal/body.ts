@@ -25,7 +25,7 @@ import { clockOf } from "./sleeping.ts"
 import type { End, Work } from "./store.ts"
 import { isUnfit } from "./table/stored.ts"
 import type { Found } from "./workers.ts"
-import { interruption } from "./workflow.ts"
+import { abandoned, interruption } from "./workflow.ts"
 
 type Body<A> = Effect.Effect<A, never, Within | Scope.Scope>
 
@@ -141,8 +141,10 @@ const forward = (run: Run, { handler }: Found): Body<boolean> =>
     yield* undoWhenCancelled(run)
     const exit = yield* run.supervise(handled(run, handler))
     if (instance.suspended && Exit.isFailure(exit)) return yield* suspend(instance)
+    if (Exit.isSuccess(exit)) return yield* conclude(run, handler, exit.value)
+    if (run.moved) return yield* abandoned
     if (run.released) return true
-    return yield* conclude(run, handler, Exit.isSuccess(exit) ? exit.value : yield* defect(run, exit.cause))
+    return yield* conclude(run, handler, yield* defect(run, exit.cause))
   })
 
 /** Undoes what has failed, and says in the row how the task has ended. */

@@ -1,7 +1,7 @@
 /**
  * The engine: the table, and beside it the executions of the one workflow.
  */
-import * as ClusterSchema from "effect/cluster/ClusterSchema"
+import * as EntityId from "effect/cluster/EntityId"
 import { MessageStorage } from "effect/cluster/MessageStorage"
 import { Sharding } from "effect/cluster/Sharding"
 import { Digest } from "effect/crypto/Digest"
@@ -26,7 +26,7 @@ import type { Pools } from "./pools.ts"
 import { TaskStore } from "./store.ts"
 import { Alarm, forget, sweep } from "./sweep.ts"
 import { Workers } from "./workers.ts"
-import { answered, TaskRun } from "./workflow.ts"
+import { abandoned, answered, groupOf, TaskRun } from "./workflow.ts"
 
 /** How an engine is made. */
 export interface Options {
@@ -44,6 +44,9 @@ export interface Options {
 
 /** Milliseconds that a task is kept that is to be forgotten. */
 const lapsing = 10_000
+
+/** Milliseconds between two looks for runs that others are to go on with. */
+const moving = 200
 
 /** Milliseconds for which ends are gathered that the sweep is told of together. */
 const gathering = 200
@@ -83,6 +86,7 @@ const make = (options: Options) =>
       ),
       acted: new Acted(),
       closing: Effect.andThen(closing.await, abandon(sharding)),
+      holds: (execution) => sharding.hasShardId(sharding.getShardId(EntityId.make(execution), groupOf(execution))),
       pools: options.pools,
       settle: (id) => {
         over.push(id)
@@ -91,6 +95,12 @@ const make = (options: Options) =>
       progressInterval: options.progressInterval,
       pollInterval: options.pollInterval
     }
+
+    // The cluster tells nobody what it gives to others.
+    const move = Effect.sync(() => {
+      for (const tenant of host.workers.tenants) tenant.move()
+    })
+    if (!options.alone) yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(moving), move)))
 
     // A process that does no work knows the workflow as well: else it could not say where its messages go.
     yield* engine.register(TaskRun, ({ taskId }, execution) => body(host, taskId, execution))
@@ -156,13 +166,8 @@ const make = (options: Options) =>
 const abandon = (sharding: Sharding["Service"]): Effect.Effect<never> =>
   Effect.flatMap(
     sharding.isShutdown,
-    (gone) => gone ? interrupted : Effect.andThen(Effect.yieldNow, abandon(sharding))
+    (gone) => gone ? abandoned : Effect.andThen(Effect.yieldNow, abandon(sharding))
   )
-
-const interrupted: Effect.Effect<never> = Effect.withFiber((fiber) => {
-  fiber.interruptUnsafe(fiber.id, ClusterSchema.Abandon.annotation)
-  return Effect.never
-})
 
 /** The engine on a store and a cluster. */
 export const layer = (options: Options) => Layer.effect(TaskEngine, make(options))

@@ -29,6 +29,8 @@ export interface Host {
   readonly settle: (id: string) => void
   /** Ends a run, to go on elsewhere or later, once this process goes: who waits for its help in vain must not hold it up. */
   readonly closing: Effect.Effect<never>
+  /** Whether an execution is this process's still: the cluster gives some to a worker that joins. */
+  readonly holds: (executionId: string) => boolean
   /** Milliseconds between two writes of progress. */
   readonly progressInterval: number
   /** Milliseconds between two looks at what a run waits for while other parts of it are busy. */

@@ -59,6 +59,8 @@ export class Run implements Tenant {
   stopping = false
   /** Its handler goes away. */
   released = false
+  /** Another process is to go on with it. */
+  moved = false
   /** The number of its last message. */
   said = 0
   readonly #locks = new Map<string, Semaphore.Semaphore>()
@@ -88,7 +90,7 @@ export class Run implements Tenant {
 
   /** Whether an interruption comes from without: not from a race that was lost. */
   get leaving(): boolean {
-    return this.stopping || this.released || this.instance.suspended || this.instance.interrupted
+    return this.stopping || this.released || this.moved || this.instance.suspended || this.instance.interrupted
   }
 
   /** Runs a part of the task, of which everything below can be suspended. */
@@ -134,6 +136,21 @@ export class Run implements Tenant {
     this.#root?.interruptUnsafe()
     return this.#over
   })
+
+  move(): void {
+    if (!this.#lost) return
+    this.moved = true
+    const acts = this.durable ? this.executing.size > 0 : !this.parking.waiting
+    if (!acts) this.#root?.interruptUnsafe()
+  }
+
+  /**
+   * The engine begins no step of an execution that another process is to go on with, and that one waits until this one has left. What
+   * undoes is left to the engine.
+   */
+  get #lost(): boolean {
+    return this.undoing === undefined && this.work.status !== "cancelled" && !this.host.holds(this.executionId)
+  }
 
   readonly #over: Effect.Effect<void> = Effect.suspend(() => {
     const root = this.#root
@@ -214,7 +231,8 @@ export class Run implements Tenant {
           : Effect.succeed(new Workflow.Complete({ exit: Exit.succeed(text) }))
       })
     return within<string, never, R>(Effect.suspend(() => {
-      if (this.released) return this.leave
+      if (this.#lost) this.moved = true
+      if (this.released || this.moved) return this.leave
       this.#remembering++
       return Effect.flatMap(
         Effect.ensuring(found, Effect.sync(() => this.#remembering--)),

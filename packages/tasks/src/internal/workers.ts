@@ -19,6 +19,8 @@ export interface Tenant {
   readonly release: Effect.Effect<void>
   /** Ends now. */
   readonly evict: Effect.Effect<void>
+  /** Ends as soon as no step of it runs, if another process is to go on with it. */
+  readonly move: () => void
 }
 
 /** How many executions are woken when handlers come: others look by their clocks, within 15 seconds. */

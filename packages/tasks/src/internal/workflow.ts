@@ -7,6 +7,7 @@ import * as EntityAddress from "effect/cluster/EntityAddress"
 import * as EntityId from "effect/cluster/EntityId"
 import * as EntityType from "effect/cluster/EntityType"
 import * as ShardId from "effect/cluster/ShardId"
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as DurableDeferred from "effect/workflow/DurableDeferred"
 import * as Workflow from "effect/workflow/Workflow"
@@ -39,6 +40,12 @@ export const addresses = (executionId: string): ReadonlyArray<EntityAddress.Enti
       shardId: ShardId.make(groupOf(executionId), 1)
     })
   )
+
+/** Ends a run that is no longer this process's to end: another one goes on with it. */
+export const abandoned: Effect.Effect<never> = Effect.withFiber((fiber) => {
+  fiber.interruptUnsafe(fiber.id, ClusterSchema.Abandon.annotation)
+  return Effect.never
+})
 
 /** Told when a question is answered; the answer is in its row. */
 export const answered = (key: string): DurableDeferred.DurableDeferred<typeof Schema.Void> =>

@@ -2,11 +2,14 @@ import { it } from "@effect/vitest"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
 import * as References from "effect/References"
 import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
 import { expect } from "vitest"
-import { durable, ended, plain, settled, submit, textOf, work } from "./kit.ts"
+import { durable, ended, pass, plain, settled, submit, textOf, work } from "./kit.ts"
 
 const memory = Effect.provide(MemoryTasks.layer())
 
@@ -18,6 +21,23 @@ it.effect("a plain handler runs as a task", () =>
     const state = yield* ended(id)
     expect(state.status).toBe("completed")
     expect(textOf(state)).toBe("Hello, Ada")
+  }).pipe(memory))
+
+it.effect("a plain handler that ends while its worker stops has ended: it is not run again", () =>
+  Effect.gen(function*() {
+    let runs = 0
+    const slow = plain(() => Effect.as(Effect.andThen(Effect.sync(() => runs++), Effect.sleep(1000)), "Done"))
+    const worker = yield* Scope.make()
+    yield* Scope.provide(work({ slow }), worker)
+    const { id } = yield* submit("slow")
+    yield* settled
+    const stopping = yield* Effect.forkChild(Scope.close(worker, Exit.void), { startImmediately: true })
+    yield* pass(1)
+    yield* Fiber.join(stopping)
+    yield* work({ slow })
+    yield* pass(2)
+    expect(textOf(yield* ended(id))).toBe("Done")
+    expect(runs).toBe(1)
   }).pipe(memory))
 
 it.effect("2025-11-25 · SHOULD log the completion of tasks, and include the auth context: at the level Debug", () => {

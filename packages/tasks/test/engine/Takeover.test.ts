@@ -1,4 +1,5 @@
 import { describe, it } from "@effect/vitest"
+import * as CurrentTask from "@skein/tasks/CurrentTask"
 import * as PostgresTasks from "@skein/tasks/PostgresTasks"
 import * as Step from "@skein/tasks/Step"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
@@ -96,6 +97,52 @@ describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind
         expect(log).toEqual([])
       }).pipe(Effect.scoped),
     30_000
+  )
+
+  it.live(
+    "a worker that joins gets its share at once: nobody waits for the patience with steps that do not end",
+    () =>
+      Effect.gen(function*() {
+        const url = yield* Effect.promise(() => server!.createDatabase())
+        const steps: Array<{ readonly task: string; readonly worker: number; readonly at: number }> = []
+        const start = (worker: number) =>
+          Effect.gen(function*() {
+            const engine = yield* Layer.build(PostgresTasks.layer({ url, terminationTimeout: "20 seconds" }))
+            const many = durable(() =>
+              Effect.gen(function*() {
+                const task = yield* CurrentTask.id
+                for (let step = 0; step < 40; step++) {
+                  yield* Step.run(`${step}`, {}, () =>
+                    Effect.andThen(
+                      Effect.sleep(50),
+                      Effect.sync(() => steps.push({ task, worker, at: performance.now() }))
+                    ))
+                }
+                return "Done"
+              })
+            )
+            yield* Context.get(engine, TaskEngine).work(handlers({ many }))
+            return engine
+          })
+
+        const first = yield* start(1)
+        const tasks = yield* Effect.provideContext(
+          Effect.forEach(Array.from({ length: 24 }), () => submit("many")),
+          first
+        )
+        yield* Effect.repeat(Effect.sleep(20), { until: () => steps.length > 24 })
+        yield* start(2)
+        for (const { id } of tasks) expect(textOf(yield* Effect.provideContext(ended(id), first))).toBe("Done")
+        expect(steps).toHaveLength(24 * 40)
+        const moved = tasks.flatMap(({ id }) => {
+          const own = steps.filter(({ task }) => task === id)
+          const at = own.findIndex(({ worker }) => worker === 2)
+          return at < 1 ? [] : [own[at]!.at - own[at - 1]!.at]
+        })
+        expect(moved.length).toBeGreaterThan(0)
+        expect(Math.max(...moved)).toBeLessThan(10_000)
+      }).pipe(Effect.scoped),
+    60_000
   )
 
   it.live("a transaction that is left open is ended before others take over, unless another time is given", () =>
