@@ -4,17 +4,28 @@ import { defineConfig } from "vitest/config"
 // Not "import", which is there for imports anyway, and would hold for the `require` of packages outside as well.
 const conditions = ["@skein/source", "node", "module", "default"]
 
-export default defineConfig({
+// What takes minutes all in all, for it starts, stops and kills processes and databases: `npm run test:long`, which is
+// `--mode long`. `npm test` leaves it out, so that it stays below five minutes on two cores.
+const long = [
+  "packages/tasks/test/crash/**/*.test.ts",
+  "packages/tasks/test/engine/{Postgres,Takeover}.test.ts",
+  "docs/test/tasksMachines.test.ts",
+  "examples/tour.tasks.test.ts",
+  "scripts/soak/soak.test.ts"
+]
+
+export default defineConfig(({ mode }) => ({
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: ["@skein/source"] } },
   test: {
-    include: [
+    include: mode === "long" ? long : [
       "packages/*/test/**/*.test.ts",
       "interop/**/*.test.ts",
       "docs/**/*.test.ts",
       "examples/**/*.test.ts",
       "scripts/**/*.test.ts"
     ],
+    exclude: ["**/node_modules/**", ...(mode === "long" ? [] : long)],
     globalSetup: ["./scripts/setup.ts"],
     reporters: ["default", "./scripts/reporter.ts"],
     // Processes, not threads: the tests of stdio and of leaks look at the process. Two at a time suit two cores.
@@ -25,4 +36,4 @@ export default defineConfig({
     hookTimeout: 30_000,
     teardownTimeout: 10_000
   }
-})
+}))
