@@ -23,13 +23,13 @@ interface Plan {
 const thorough: Plan = {
   rates: { rounds: 5, millis: 1_500, warmUp: 2_500 },
   notices: { rounds: 5, tasks: 8, ticks: 60, every: 40 },
-  waiting: { tasks: 10_000, rest: 20_000, watch: 10_000, millis: 1_500, rounds: 3 },
+  waiting: { tasks: 10_000, rest: 20_000, watch: 5_000, millis: 1_500, rounds: 3 },
   leaving: { rounds: 5, tasks: 48, step: 100, settle: 6_000, patience: 12_000 }
 }
 const quick: Plan = {
   rates: { rounds: 3, millis: 400, warmUp: 700 },
   notices: { rounds: 2, tasks: 8, ticks: 20, every: 40 },
-  waiting: { tasks: 1_000, rest: 13_000, watch: 3_000, millis: 500, rounds: 3 },
+  waiting: { tasks: 1_000, rest: 15_000, watch: 2_000, millis: 500, rounds: 3 },
   leaving: { rounds: 1, tasks: 48, step: 100, settle: 5_000, patience: 12_000 }
 }
 

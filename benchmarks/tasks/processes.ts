@@ -53,12 +53,12 @@ export class Program {
   /** Hears of the steps that end in it. */
   onStride: (stride: Stride) => void = () => {}
 
-  constructor(subject: Subject) {
+  /** `steady`: V8 shrinks no heap of a process that idles while others have their turn; what it does next is dearer otherwise. */
+  constructor(subject: Subject, steady = true) {
     this.#child = launch("load", [
       process.execPath,
       "--expose-gc",
-      // V8 shrinks the heap of a process that idles while the others have their turn, and what it does next is dearer.
-      "--no-memory-reducer",
+      ...(steady ? ["--no-memory-reducer"] : []),
       "--disable-warning=ExperimentalWarning",
       ...conditions,
       join(out, `${subject}.mjs`)
@@ -80,9 +80,13 @@ export class Program {
   static async serving(
     store: Store,
     at: string,
-    { door = false, work = true }: { readonly door?: boolean; readonly work?: boolean } = {}
+    { door = false, steady = true, work = true }: {
+      readonly door?: boolean
+      readonly steady?: boolean
+      readonly work?: boolean
+    } = {}
   ): Promise<{ readonly program: Program; readonly url: string }> {
-    const program = new Program("skein")
+    const program = new Program("skein", steady)
     return { program, url: await program.tell({ do: "open", store, at, work, door }) as string }
   }
 

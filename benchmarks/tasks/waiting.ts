@@ -11,7 +11,7 @@ import type { Store } from "./wire.ts"
 export interface Plan {
   /** How many tasks wait. */
   readonly tasks: number
-  /** How long they wait before they are measured, and how long they are watched, in milliseconds. */
+  /** How long they wait before they are measured, once all of them do, and how long they are watched, in milliseconds. */
   readonly rest: number
   readonly watch: number
   /** Rounds of other tasks meanwhile, and how long each is, in milliseconds. */
@@ -32,6 +32,12 @@ const rateOf = async (program: Program, { millis, rounds }: Plan): Promise<numbe
   return spread(rates).median
 }
 
+/** Waits until nothing is done any more, and then until what is kept for what might come has been let go. */
+const settled = async (program: Program, { rest, watch }: Plan): Promise<void> => {
+  while (await busy(program, watch) > 5) await sleep(500)
+  await sleep(rest)
+}
+
 /** The share of a core that it takes to do nothing. */
 const busy = async (program: Program, watch: number): Promise<number> => {
   const before = await program.cpu()
@@ -41,16 +47,16 @@ const busy = async (program: Program, watch: number): Promise<number> => {
 
 const rowOf = async (databases: Databases, store: Store, tool: "asks" | "sleeps", plan: Plan): Promise<Row> => {
   const label = `${names[store]}, ${tool === "asks" ? "for an answer" : "for a day to pass"}`
-  const { program } = await Program.serving(store, await databases.create(store))
+  const { program } = await Program.serving(store, await databases.create(store), { steady: false })
   try {
     const alone = await rateOf(program, plan)
-    await sleep(plan.rest)
+    await settled(program, plan)
     const empty = await program.memory()
     const idle = await busy(program, plan.watch)
     const begin = performance.now()
     await program.tell({ do: "begin", tool, count: plan.tasks })
     const seconds = (performance.now() - begin) / 1_000
-    await sleep(plan.rest)
+    await settled(program, plan)
     const held = await program.memory()
     const taken = await busy(program, plan.watch)
     const beside = await rateOf(program, plan)
