@@ -66,7 +66,8 @@ const rowOf = async (databases: Databases, store: Store, tool: "asks" | "sleeps"
       label,
       figures: {
         heap: kilobytes((usage) => usage.heapUsed),
-        rss: kilobytes((usage) => usage.rss),
+        // The system takes back what the heap has let go when it needs it, and not before.
+        resident: held.rss / 1_000_000,
         idle,
         busy: taken,
         begun: plan.tasks / seconds,
@@ -90,10 +91,10 @@ export const measure = async (databases: Databases, stores: ReadonlyArray<Store>
   return {
     name: "waiting",
     era: "request",
-    title: `A task that waits, of ${tasks} in one process`,
+    title: `${tasks} tasks that wait, in one process`,
     columns: [
-      { key: "heap", title: "heap KB", unit: "decimal" },
-      { key: "rss", title: "resident KB", unit: "decimal" },
+      { key: "heap", title: "heap KB each", unit: "decimal" },
+      { key: "resident", title: "resident MB in all", unit: "count" },
       { key: "idle", title: "core % without", unit: "decimal" },
       { key: "busy", title: "core % with all", unit: "decimal" },
       { key: "begun", title: "begun/s", unit: "count" },
