@@ -8,7 +8,7 @@ const conditions = ["@skein/source", "node", "module", "default"]
 // `--mode long`. `npm test` leaves it out, so that it stays below five minutes on two cores.
 const long = [
   "packages/tasks/test/crash/**/*.test.ts",
-  "packages/tasks/test/engine/{Outages,Postgres,Takeover}.test.ts",
+  "packages/tasks/test/engine/{CutOff,Outages,Postgres,Takeover}.test.ts",
   "docs/test/tasksMachines.test.ts",
   "examples/tour.tasks.test.ts",
   "scripts/soak/soak.test.ts"

@@ -134,13 +134,19 @@ const suspend = (instance: WorkflowInstance["Service"]): Effect.Effect<never> =>
     return Effect.interrupt
   })
 
+/** Suspends a run that has come to where it waits. */
+const rest = (run: Run): Effect.Effect<never> => {
+  run.whole = true
+  return suspend(run.instance)
+}
+
 /** Runs the handler to its end, and says so in the row; `true` when it has to be run again, by another worker. */
 const forward = (run: Run, { handler }: Found): Body<boolean> =>
   Effect.gen(function*() {
     const { instance } = run
     yield* undoWhenCancelled(run)
     const exit = yield* run.supervise(handled(run, handler))
-    if (instance.suspended && Exit.isFailure(exit)) return yield* suspend(instance)
+    if (instance.suspended && Exit.isFailure(exit)) return yield* rest(run)
     if (Exit.isSuccess(exit)) return yield* conclude(run, handler, exit.value)
     if (run.moved) return yield* abandoned
     if (run.released) return true
@@ -178,7 +184,7 @@ const conclude = (run: Run, handler: Found["handler"], outcome: Outcome): Body<b
     }
     // It was cancelled at the last moment: all is undone.
     yield* DurableDeferred.await(interruption)
-    return yield* suspend(instance)
+    return yield* rest(run)
   })
 
 /**
@@ -189,13 +195,14 @@ const rebuild = (run: Run, { handler }: Found): Body<boolean> =>
   Effect.gen(function*() {
     yield* undoWhenCancelled(run)
     const stalled = Effect.gen(function*() {
-      for (let known = -1; known !== run.known;) {
+      // A step may take its time, to be found.
+      for (let known = -1; known !== run.known || run.busy;) {
         known = run.known
         yield* Effect.sleep(between)
       }
     })
     yield* Effect.raceFirst(run.supervise(handled(run, handler)), stalled)
-    return run.released ? true : yield* suspend(run.instance)
+    return run.released ? true : yield* rest(run)
   })
 
 const handled = (run: Run, handler: Found["handler"]): Effect.Effect<Outcome> =>
@@ -203,15 +210,30 @@ const handled = (run: Run, handler: Found["handler"]): Effect.Effect<Outcome> =>
 
 /**
  * The engine runs it when the execution is over. It is really cancelled only when the engine says so: it is interrupted as well
- * when a worker stops, and then goes on elsewhere.
+ * when a worker stops, and then goes on elsewhere. Stopped and cancelled, it may not know yet all that there is to undo: that is left
+ * to the sweep, which begins it again.
  */
 const undoWhenCancelled = (run: Run): Effect.Effect<void, never, Within> =>
   Workflow.addFinalizer((exit) =>
-    Exit.isFailure(exit) && run.instance.interrupted
+    Exit.isFailure(exit) && run.instance.interrupted && run.whole
       // Before the execution is over: of one that is, and is not settled, the sweep knows that nothing was undone.
-      ? Effect.andThen(undo(run, "cancelled"), patiently(run.host.store.settle(run.work.id)))
+      ? Effect.andThen(whileHeld(run, undo(run, "cancelled")), patiently(run.host.store.settle(run.work.id)))
       : Effect.void
   )
+
+/** Milliseconds between two looks whether what undoes is to go on elsewhere. */
+const moving = 200
+
+/**
+ * What the engine runs in the end it does not interrupt: it would wait for a step that another process is to run, and that one would
+ * wait for its end. The sweep begins the rest anew.
+ */
+const whileHeld = ({ executionId, host }: Run, effect: Effect.Effect<void>): Effect.Effect<void> => {
+  const held: Effect.Effect<never> = Effect.suspend(() =>
+    host.holds(executionId) ? Effect.andThen(Effect.sleep(moving), held) : Effect.interrupt
+  )
+  return Effect.raceFirst(Effect.interruptible(held), Effect.interruptible(effect))
+}
 
 const undo = (run: Run, why: Undoing): Effect.Effect<void> =>
   Effect.suspend(() => {

@@ -59,6 +59,8 @@ export class Run implements Tenant {
   stopping = false
   /** Its handler goes away. */
   released = false
+  /** It has come to where it waits, or to its end: it knows all that it has done. */
+  whole = false
   /** Another process is to go on with it. */
   moved = false
   /** The number of its last message. */

@@ -123,13 +123,35 @@ const tryOnce = <A, E, R>(
       if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) died = exit.cause as Cause.Cause<never>
       return Effect.flatMap(codec.encode(exit), (json) => patiently(host.store.seal(JSON.stringify(json), about)))
     })
-  const sealed = run.remember(`step/${name}`, number, transactional, executed)
+  const whole = (restore: Restore) => transactional ? wholly(run, executed(restore), restore) : executed(restore)
+  const sealed = run.remember(`step/${name}`, number, transactional, whole)
   return Effect.flatMap(sealed, (text) =>
     Effect.flatMap(patiently(host.store.open(text, about)), (text) => {
       const remembered = JSON.parse(text) as Remembered
       // What it died of may not have been remembered: its database was gone. Then it has run again, here or elsewhere.
       return died !== undefined && "d" in remembered ? Effect.failCause(died) : codec.decode(remembered)
     }))
+}
+
+/**
+ * Takes back what was written where that will not be remembered: the engine does not remember what it has cut off, also when it came
+ * to its end, and commits what is written nevertheless.
+ */
+const wholly = <A, E, R>(
+  { host: { sql } }: Run,
+  effect: Effect.Effect<A, E, R>,
+  restore: Restore
+): Effect.Effect<A, E, R> => {
+  const say = (statement: string) => Effect.orDie(Effect.withTracerEnabled(sql.unsafe(statement), false))
+  // Fails where it is interrupted meanwhile, and takes no time: nothing can come in between.
+  const unlessInterrupted = restore(Effect.void)
+  return Effect.andThen(
+    say("SAVEPOINT skein_step"),
+    Effect.catchCause(
+      Effect.tap(effect, () => unlessInterrupted),
+      (cause) => Effect.andThen(say("ROLLBACK TO SAVEPOINT skein_step"), Effect.failCause(cause))
+    )
+  )
 }
 
 /** How an effect ends, unless it is interrupted from outside; one that comes to its end all the same has ended. */

@@ -145,6 +145,104 @@ describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind
     60_000
   )
 
+  it.live(
+    "a transactional step that ends although its worker has cut it off is committed once: here or there",
+    () =>
+      Effect.gen(function*() {
+        const url = yield* Effect.promise(() => server!.createDatabase())
+        let begun = 0
+        const start = (milliseconds: number) =>
+          Effect.gen(function*() {
+            const scope = yield* Scope.fork(yield* Effect.scope)
+            const layer = PostgresTasks.layer({ url, lockExpiry: "2 seconds", terminationTimeout: 200 })
+            const engine = yield* Layer.buildWithScope(layer, scope)
+            const sql = Context.get(engine, SqlClient)
+            yield* sql`CREATE TABLE IF NOT EXISTS paid (task TEXT)`
+            const slow = durable(() =>
+              Effect.flatMap(CurrentTask.id, (task) =>
+                Effect.as(
+                  Step.run("pay", { transactional: true }, () =>
+                    Effect.uninterruptible(Effect.gen(function*() {
+                      yield* Effect.orDie(sql`INSERT INTO paid VALUES (${task})`)
+                      begun++
+                      yield* Effect.sleep(milliseconds)
+                    }))),
+                  "Done"
+                ))
+            )
+            const inner = yield* Scope.fork(scope)
+            yield* Scope.provide(Context.get(engine, TaskEngine).work(handlers({ slow })), inner)
+            const stop = Effect.andThen(Scope.close(inner, Exit.void), Scope.close(scope, Exit.void))
+            return { engine, sql, stop }
+          })
+
+        const first = yield* start(700)
+        const tasks = yield* Effect.provideContext(Effect.forEach([1, 2, 3, 4, 5], () => submit("slow")), first.engine)
+        yield* Effect.repeat(Effect.sleep(20), { until: () => begun === 5 })
+        const second = yield* start(0)
+        yield* first.stop
+        for (const { id } of tasks) yield* Effect.provideContext(ended(id), second.engine)
+        expect(yield* second.sql`SELECT task FROM paid GROUP BY task HAVING count(*) > 1`).toEqual([])
+        expect(yield* second.sql`SELECT task FROM paid`).toHaveLength(5)
+      }).pipe(Effect.scoped),
+    30_000
+  )
+
+  it.live(
+    "what cancelled tasks undo is undone once, also when a worker that joins is given them meanwhile",
+    () =>
+      Effect.gen(function*() {
+        const url = yield* Effect.promise(() => server!.createDatabase())
+        const asleep = new Set<string>()
+        const undone: Array<string> = []
+        const start = Effect.gen(function*() {
+          const engine = yield* Layer.build(PostgresTasks.layer({ url, lockExpiry: "2 seconds" }))
+          const sql = Context.get(engine, SqlClient)
+          yield* sql`CREATE TABLE IF NOT EXISTS undone (task TEXT, step TEXT)`
+          const sleepy = durable(() =>
+            Effect.gen(function*() {
+              const task = yield* CurrentTask.id
+              const undo = (step: string) =>
+                Step.run(
+                  step,
+                  { transactional: true },
+                  () =>
+                    Effect.orDie(Effect.andThen(sql`INSERT INTO undone VALUES (${task}, ${step})`, Effect.sleep(300)))
+                )
+              for (let step = 0; step < 6; step++) {
+                yield* Step.compensate(() => undo(`${step}`))
+              }
+              asleep.add(task)
+              yield* Step.sleep("long", "1 hour")
+              return ""
+            })
+          )
+          yield* Context.get(engine, TaskEngine).work(handlers({ sleepy }))
+          return engine
+        })
+
+        const first = yield* start
+        const one = yield* Effect.provideContext(submit("sleepy"), first)
+        const more = Array.from({ length: 23 })
+        const tasks = [one, ...yield* Effect.provideContext(Effect.forEach(more, () => submit("sleepy")), first)]
+        yield* Effect.repeat(Effect.sleep(20), { until: () => asleep.size === 24 })
+        yield* Effect.forkScoped(start)
+        yield* Effect.sleep(500)
+        for (const { id } of tasks) yield* Context.get(first, TaskEngine).cancel(id)
+        const rows = Effect.map(Context.get(first, SqlClient)`SELECT task, step FROM undone`, (rows) => {
+          undone.splice(0, Infinity, ...rows.map(({ step, task }) => `${task} ${step}`))
+          return undone.length
+        })
+        yield* Effect.timeout(
+          Effect.repeat(Effect.delay(rows, 100), { until: (number) => number >= 24 * 6 }),
+          "25 seconds"
+        )
+        expect(new Set(undone).size).toBe(24 * 6)
+        expect(undone).toHaveLength(24 * 6)
+      }).pipe(Effect.scoped),
+    60_000
+  )
+
   it.live("a transaction that is left open is ended before others take over, unless another time is given", () =>
     Effect.gen(function*() {
       const url = yield* Effect.promise(() => server!.createDatabase())
