@@ -24,19 +24,20 @@ export const gently = async (fleet: Fleet, where: "outside" | "between" | "insid
   await caller.close()
 }
 
-/** A worker is killed while it undoes what a cancelled task has done: another one goes on with that. */
-export const whileUndoing = async (fleet: Fleet): Promise<void> => {
+/** A worker goes while it undoes what a cancelled task has done: another one goes on with that. */
+export const whileUndoing = async (fleet: Fleet, signal: "SIGTERM" | "SIGKILL"): Promise<void> => {
   const { outside } = fleet
-  const what = "killed while it undoes"
+  const what = `${signal} while it undoes`
   const caller = await Caller.open(fleet.door)
   const task = await caller.start("held", { gates: ["sleep", "undo"] })
   await fleet.eventually(`${what}: asleep`, async () => "inside" in await fleet.traces(task.id))
   await cancel(task)
   const gate = `${task.id} undo`
   const old = await outside.until(() => outside.at(gate)[0], what)
-  await fleet.leave(fleet.workerOf(old), "SIGKILL")
+  const left = fleet.leave(fleet.workerOf(old), signal)
   await outside.until(() => outside.at(gate).find((pid) => pid !== old), `${what}: an heir`)
   outside.open(gate)
+  await left
   fleet.same(`${what}: its end`, await endOf(task), "Cancelled")
   await fleet.eventually(`${what}: undone`, async () => "inside out" in await fleet.traces(task.id))
   fleet.same(`${what}: its traces`, await fleet.traces(task.id), {

@@ -1,0 +1,155 @@
+/**
+ * Orders, and what happens to their workers, their front server and their database until all of them are over.
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import { setTimeout as sleep } from "node:timers/promises"
+import { check, type Found, type Summary } from "../checks.ts"
+import * as Clients from "../clients.ts"
+import { settled } from "../crash.ts"
+import type { Fleet } from "./fleet.ts"
+
+/** What can happen. It ends when everything is there again. */
+export type Mishap = (fleet: Fleet, random: () => number) => Promise<void>
+
+const one = <A>(all: Iterable<A>, random: () => number): A => {
+  const array = [...all]
+  return array[Math.floor(random() * array.length)]!
+}
+
+/** A worker is killed, and another one started. */
+export const killed: Mishap = async (fleet, random) => {
+  await fleet.leave(one(fleet.workers, random), "SIGKILL")
+  await fleet.join()
+}
+
+/** A worker is told to end, and another one started meanwhile. */
+export const told: Mishap = async (fleet, random) => {
+  await Promise.all([fleet.leave(one(fleet.workers, random), "SIGTERM"), fleet.join()])
+}
+
+/** A worker is stopped for longer than its tasks are kept for it, and goes on as if nothing had been. */
+export const stopped = (milliseconds: number): Mishap => async (fleet, random) => {
+  const worker = one(fleet.workers, random)
+  worker.process.kill("SIGSTOP")
+  await sleep(milliseconds)
+  worker.process.kill("SIGCONT")
+}
+
+/** Workers join, and others leave, gently or not: there is no moment at which all is quiet. */
+export const churned: Mishap = async (fleet, random) => {
+  await Promise.all([
+    fleet.join(),
+    sleep(random() * 500).then(() => fleet.leave(one(fleet.workers, random), random() < 0.5 ? "SIGTERM" : "SIGKILL"))
+  ])
+}
+
+/** The database is restarted, without a word to anybody. */
+export const restarted: Mishap = ({ postgres }) => postgres.restartImmediate()
+
+/** The database is killed, and comes back after a while. */
+export const gone = (milliseconds: number): Mishap => async ({ postgres }) => {
+  await postgres.kill()
+  await sleep(milliseconds)
+  await postgres.start()
+}
+
+/** Some connections of some processes break. */
+export const cut: Mishap = async (fleet) => {
+  await fleet.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE application_name LIKE 'skein %' AND random() < 0.4`
+  )
+}
+
+/** The front server is killed, with whoever waits for it. */
+export const shut: Mishap = async (fleet) => {
+  await fleet.front?.kill("SIGKILL")
+  await fleet.openDoor()
+}
+
+/** What is done, and how much of it. */
+export interface Plan {
+  readonly orders: number
+  readonly concurrency: number
+  /** What happens, one after the other, again and again. */
+  readonly mishaps: ReadonlyArray<Mishap>
+  /** How many of them, at most, and the milliseconds between two. */
+  readonly most: number
+  readonly pause: number
+  readonly random: () => number
+  /** Half a minute without a change is not waited for at the end. */
+  readonly later: boolean
+}
+
+export interface Report extends Summary {
+  readonly mishaps: number
+  /** Questions that were put before one of them and answered after it. */
+  readonly survived: number
+}
+
+const read = async (fleet: Fleet, before: ReadonlySet<string>): Promise<Found> => {
+  const tasks = await fleet.query<Found["tasks"][number]>(
+    "SELECT id, status, args, outcome FROM skein_tasks WHERE tool = 'order' ORDER BY created_at"
+  )
+  const [count] = await fleet.query<{ live: string; retained: string }>(
+    "SELECT live, retained FROM skein_task_counts WHERE kind = 1 AND name = 'order'"
+  )
+  return {
+    tasks: tasks.filter(({ id }) => !before.has(id)),
+    ledger: (await fleet.query<Found["ledger"][number]>(
+      "SELECT task, step FROM ledger WHERE task IN (SELECT id FROM skein_tasks WHERE tool = 'order')"
+    )).filter(({ task }) => !before.has(task)),
+    tally: 0,
+    counted: { live: Number(count!.live), retained: Number(count!.retained) - before.size },
+    questions: await fleet.query("SELECT task_id AS task, state FROM skein_task_questions")
+  }
+}
+
+/** Runs it, and looks at what was left. */
+export const chaos = async (
+  fleet: Fleet,
+  { concurrency, most, orders, pause, random, ...plan }: Plan
+): Promise<Report> => {
+  const before = new Set(
+    (await fleet.query<{ id: string }>("SELECT id FROM skein_tasks WHERE tool = 'order'")).map(({ id }) => id)
+  )
+  const tally = async () => Number((await fleet.query<{ count: number }>("SELECT count FROM tally"))[0]!.count)
+  const counted = await tally()
+  const scope = Scope.makeUnsafe()
+  let mishaps = 0
+  const clients = await Effect.runPromise(
+    Scope.provide(Clients.make({ url: fleet.door, random, life: () => mishaps }), scope)
+  )
+  const numbers = Array.from({ length: orders }, (_, order) => order)
+  const customers = Effect.runFork(Effect.forEach(numbers, clients.order, { concurrency, discard: true }))
+  let over = false
+  customers.addObserver(() => void (over = true))
+  while (!over && mishaps < most) {
+    await sleep(random() * pause)
+    if (over) break
+    await plan.mishaps[mishaps++ % plan.mishaps.length]!(fleet, random)
+  }
+  const ended = await Effect.runPromise(Fiber.await(customers))
+  if (Exit.isFailure(ended)) throw new Error(`The clients failed: ${ended.cause}\n${fleet.said}`)
+  if (plan.later) await fleet.query("UPDATE skein_tasks SET updated_at = updated_at - 60000 WHERE settled = 0")
+  const left = await Effect.runPromise(settled(clients))
+  await Effect.runPromise(Scope.close(scope, Exit.void))
+  const { acknowledged, cancelled, survived } = clients.told
+  const found = { ...await read(fleet, before), tally: await tally() - counted }
+  const calls = fleet.outside.done.filter(({ task }) => !before.has(task) && found.tasks.some(({ id }) => id === task))
+  const { problems, ...summary } = check(found, calls, acknowledged, cancelled)
+  const missing = acknowledged.size === orders ? [] : [`${acknowledged.size} orders of ${orders} were acknowledged`]
+  return { ...summary, mishaps, survived, problems: [...missing, ...left, ...problems, ...fleet.problems.splice(0)] }
+}
+
+/** A report as a line. */
+export const line = (report: Report): string =>
+  [
+    `${report.completed} completed, ${report.failed} failed, ${report.cancelled} cancelled`,
+    `${report.mishaps} mishaps`,
+    `${report.repeated} steps acted more than once`,
+    `${report.survived} questions answered in a later life`
+  ].join("; ")
