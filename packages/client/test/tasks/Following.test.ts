@@ -259,11 +259,24 @@ describe("2026-07-28 · subscriptions", () => {
       const { client, server } = yield* open(shape)
       const call = yield* run(client.callTool("t"))
       assert.deepStrictEqual([...server.listening.values()], [["t1"]])
+      yield* pass("20 millis")
       assert.strictEqual(server.count("tasks/get"), 1)
       yield* pass("9 seconds")
       assert.strictEqual(server.count("tasks/get"), 1)
       yield* pass("51 seconds")
       assert.strictEqual(server.count("tasks/get"), 7)
+      yield* call.stop
+    }))
+
+  it.effect("it is not looked at where the server begins with how it stands", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* open(shape)
+      const call = yield* run(client.callTool("t"))
+      server.notify()
+      yield* pass("9 seconds")
+      assert.strictEqual(server.count("tasks/get"), 0)
+      yield* pass("2 seconds")
+      assert.strictEqual(server.count("tasks/get"), 1)
       yield* call.stop
     }))
 
@@ -301,6 +314,7 @@ describe("2026-07-28 · subscriptions", () => {
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
       const call = yield* run(client.callTool("t"))
+      yield* pass("20 millis")
       server.become({ status: "input_required", inputRequests: {} })
       yield* pass("10 seconds")
       const before = server.count("tasks/get")

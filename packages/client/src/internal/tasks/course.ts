@@ -21,6 +21,12 @@ import type { End, Followed } from "./terms.ts"
 /** Whether its changes are told: they are, they are not; or one was kept from this side, and what is told is not trusted. */
 type Telling = "in force" | "none" | "mistrusted"
 
+/**
+ * Milliseconds after which a task is looked at whose changes are told from now on. Many servers begin with how it stands; then there is
+ * no look, and none that is cut off when that comes, together with its connection.
+ */
+const greeting = 20
+
 /** See the module's text. */
 export class Course implements Listener {
   readonly #task: Followed
@@ -242,7 +248,8 @@ export class Course implements Listener {
     if (this.#telling !== "none") return
     this.#telling = "in force"
     this.#caughtUp = false
-    this.hurry()
+    this.#due = Math.min(this.#due, this.#now + greeting)
+    this.#signal.tell()
   }
 
   /** Hears that they are not, or that some may have been missed. */
