@@ -24,17 +24,19 @@
  *   }))
  */
 import { McpRequest } from "@skein/runtime/Exchange"
-import type { Catalog } from "@skein/server/Catalog"
+import { Catalog } from "@skein/server/Catalog"
 import type { DefinitionError } from "@skein/server/DefinitionError"
 import type { HandlerError } from "@skein/server/HandlerError"
+import * as Extension from "@skein/server/Extension"
 import * as Tool from "@skein/server/Tool"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as Layer from "effect/Layer"
+import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { CurrentTask } from "./CurrentTask.ts"
 import { TaskExchange } from "./internal/exchange.ts"
+import { faceOf } from "./internal/face/face.ts"
 import { type Cell, preparedFor, Preparing } from "./internal/face/prepared.ts"
 import { Durable, Prepares, TaskTerms, type ToolTerms } from "./internal/face/terms.ts"
 
@@ -108,7 +110,8 @@ type Body<Input, Output, E, R> = (input: Input) => Effect.Effect<Tool.Answer<Out
 type Needed<R> = Tool.Needed<Exclude<R, CurrentTask>>
 
 /**
- * Offers a task with its body. `Tasks.layer` has to be among the definitions of the server: without it a call is a defect.
+ * Offers a task with its body. `Tasks.layer` has to be among the definitions of the server: without it the server does not start,
+ * by a defect.
  *
  * - What the body answers is the result of the call, as it is of a tool; what it fails with becomes a result with `isError`,
  *   whose text is the error's `message`. Either way the task is `completed`; in 2025-11-25 it is `failed` with `isError`.
@@ -121,9 +124,13 @@ type Needed<R> = Tool.Needed<Exclude<R, CurrentTask>>
 export const layer = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
   task: Tool.Tool<Name, Input, Output>,
   body: Body<Input, NoInfer<Output>, E, R>
-): Layer.Layer<never, DefinitionError, Catalog | Needed<R>> => Tool.layer(durable(task), running(body))
+): Layer.Layer<never, DefinitionError, Catalog | Needed<R>> =>
+  Layer.merge(Tool.layer(durable(task), running(body)), looked)
 
-/** Offers a task with its body until the scope closes, while the server runs. Fails as `layer` does. */
+/**
+ * Offers a task with its body until the scope closes, while the server runs. Fails as `layer` does; in a server without `Tasks.layer`
+ * a call is a defect.
+ */
 export const add = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
   task: Tool.Tool<Name, Input, Output>,
   body: Body<Input, NoInfer<Output>, E, R>
@@ -187,7 +194,7 @@ export const layerPrepared = <
         // Nobody is answered with this: the task begins.
         return Tool.result({ isError: true }) as Tool.Answer<Output>
       }))
-  return Tool.layer(
+  const tool = Tool.layer(
     { name, options: { ...options, extensions }, ...shapes },
     (input): Answered =>
       Effect.withFiber((fiber): Answered => {
@@ -195,7 +202,18 @@ export const layerPrepared = <
         return cell === undefined ? run(input) : prepared(input, cell)
       })
   )
+  return Layer.merge(tool, looked)
 }
+
+const unkept = new Error("A server has a task, and no `Tasks.layer` among its definitions: add it")
+
+/** Looks, when all definitions of a server are there, that its tasks are kept by something: once, for it is one layer. */
+const looked: Layer.Layer<never, never, Catalog> = Extension.effect(
+  Effect.map(Catalog, (catalog) => ({
+    name: "tasks that need `Tasks.layer`",
+    ready: Effect.suspend(() => faceOf(catalog) === undefined ? Effect.die(unkept) : Effect.void)
+  }))
+)
 
 const durable = <Name extends string, Input, Output>(
   task: Tool.Tool<Name, Input, Output>
@@ -218,4 +236,4 @@ const running = <Input, A, E, R>(
   Effect.flatMap(McpRequest, (exchange) =>
     exchange instanceof TaskExchange
       ? Effect.provideService(body(input), CurrentTask, exchange.task)
-      : Effect.die(new Error("A task is called without `Tasks.layer` among the definitions of its server")))
+      : Effect.die(unkept))

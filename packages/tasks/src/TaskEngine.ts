@@ -3,13 +3,19 @@
  * `PostgresTasks`). A host can look at tasks with it, cancel them and answer their questions, past all owners.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type { Exchange } from "@skein/runtime/Exchange"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
-import type { TaskExchange } from "./internal/exchange.ts"
+import type { CurrentTask } from "./CurrentTask.ts"
 import type { TaskError } from "./TaskError.ts"
 import type { NewTask, Outcome, Owner, Position, State } from "./TaskState.ts"
+
+/** The request that a handler runs on. It is the task's own: what is asked through it is asked through the task. */
+export interface TaskRequest extends Exchange {
+  readonly task: CurrentTask["Service"]
+}
 
 /**
  * What runs calls. Given the name of a tool, it gives what runs it; `undefined` where it has no such tool: the task waits, with a
@@ -18,7 +24,7 @@ import type { NewTask, Outcome, Owner, Position, State } from "./TaskState.ts"
 export type Handlers = (tool: string) =>
   | {
     readonly durable: boolean
-    readonly run: (exchange: TaskExchange) => Effect.Effect<Outcome>
+    readonly run: (request: TaskRequest) => Effect.Effect<Outcome>
   }
   | undefined
 

@@ -3,6 +3,8 @@ import * as Revision from "@skein/protocol/Revision"
 import * as Tool from "@skein/server/Tool"
 import * as Task from "@skein/tasks/Task"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import * as kit from "./kit.ts"
 import * as tools from "./tools.ts"
 
@@ -125,10 +127,25 @@ describe("what becomes of a call", () => {
       yield* kit.begin(yield* connect({ principal: { id: "root" } }), "secret")
     }))
 
-  it.effect("a task that is called in a server without `Tasks.layer` is a defect, and says so in the log", () =>
+  it.effect("a server with a task, and without `Tasks.layer`, does not start, and says why", () =>
     Effect.gen(function*() {
-      const server = yield* kit.bare([tools.quick])
-      const error = yield* server.error("tools/call", { name: "quick", arguments: { n: 1 } })
+      const prepared = Task.layerPrepared(
+        Task.make("prepared"),
+        Schema.Void,
+        () => Effect.void,
+        () => Effect.succeed("")
+      )
+      for (const task of [tools.quick, prepared]) {
+        const exit = yield* Effect.exit(kit.bare([task]))
+        expect(String(exit)).toContain("A server has a task, and no `Tasks.layer` among its definitions")
+      }
+    }))
+
+  it.effect("a task that is added to a running server without `Tasks.layer` is a defect when it is called", () =>
+    Effect.gen(function*() {
+      const added = Layer.effectDiscard(Task.add(Task.make("added"), () => Effect.succeed("")))
+      const server = yield* kit.bare([added])
+      const error = yield* server.error("tools/call", { name: "added" })
       expect([error.code, error.message]).toEqual([-32603, "Internal error"])
     }))
 })

@@ -2,7 +2,7 @@
  * What a worker runs: the handlers of the catalog, with what every request of the server starts with.
  */
 import * as McpError from "@skein/protocol/McpError"
-import { McpRequest } from "@skein/runtime/Exchange"
+import { type Exchange, McpRequest } from "@skein/runtime/Exchange"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -11,7 +11,6 @@ import * as Tracer from "effect/Tracer"
 import type { ToolEntry } from "@skein/server/Catalog"
 import type { Handlers } from "../../TaskEngine.ts"
 import type { Outcome } from "../../TaskState.ts"
-import type { TaskExchange } from "../exchange.ts"
 import type { Face } from "./face.ts"
 import { given } from "./prepared.ts"
 
@@ -31,7 +30,7 @@ export const handlers = (face: Face): Handlers => {
 const run = (
   { running }: Face,
   tool: ToolEntry,
-  exchange: TaskExchange,
+  exchange: Exchange,
   base: Context.Context<never>
 ): Effect.Effect<Outcome> =>
   Effect.clockWith((clock) => {
@@ -48,7 +47,7 @@ const run = (
   )
 
 /** An error of the protocol is the answer. A defect is one that says nothing but a reference, under which it is in the log. */
-const outcome = (exchange: TaskExchange, cause: Cause.Cause<McpError.McpError>): Effect.Effect<Outcome> => {
+const outcome = (exchange: Exchange, cause: Cause.Cause<McpError.McpError>): Effect.Effect<Outcome> => {
   const { caller: { revision } } = exchange
   // The engine's: the task sleeps, is cancelled, or goes on elsewhere.
   if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)

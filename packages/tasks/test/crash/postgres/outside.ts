@@ -26,12 +26,15 @@ export class Outside {
   readonly done: Array<Done> = []
   #keys = new Set<string>()
   #waiting: Array<Waiting> = []
+  readonly #open = new Set<string>()
   #watchers = new Set<() => void>()
   readonly #server = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url!, "http://outside")
     const worker = Number(searchParams.get("worker"))
-    if (pathname === "/gate") {
-      const waiting = { gate: searchParams.get("gate")!, worker, response }
+    const gate = searchParams.get("gate")
+    if (gate !== null && this.#open.has(gate)) response.end()
+    else if (gate !== null) {
+      const waiting = { gate, worker, response }
       this.#waiting.push(waiting)
       // Gone: killed, or interrupted.
       response.on("close", () => this.#waiting = this.#waiting.filter((other) => other !== waiting))
@@ -75,6 +78,12 @@ export class Outside {
     for (const waiting of this.#waiting) {
       if (waiting.gate === gate && (worker ?? waiting.worker) === waiting.worker) waiting.response.end()
     }
+  }
+
+  /** Lets all pass who come to a gate, now and from now on: a task may have moved on to yet another process. */
+  openForGood(gate: string): void {
+    this.#open.add(gate)
+    this.open(gate)
   }
 
   /** Waits until something is so: it is looked at with each call. */

@@ -10,8 +10,11 @@ import { scenes } from "./scenes.ts"
 /** Milliseconds for which a worker that is stopped keeps its tasks here: the run need not take as long as life. */
 const lockExpiry = 2000
 
-/** What happens to orders, each by itself. */
-const mishaps: ReadonlyArray<readonly [string, chaos.Mishap]> = [
+/** The processes, with times that are shorter than by default. */
+export const short = { workers: 3, lockExpiry, sweepInterval: 1000, pace: 100 }
+
+/** What happens to orders. */
+export const mishaps: ReadonlyArray<readonly [string, chaos.Mishap]> = [
   ["SIGKILL, and another worker", chaos.killed],
   ["SIGTERM, and another worker", chaos.told],
   ["SIGSTOP for longer than the locks last, and SIGCONT", chaos.stopped(lockExpiry * 1.6)],
@@ -51,7 +54,7 @@ export const run = async (
     )
   }
 
-  const fleet = await Fleet.open({ workers: 3, lockExpiry, sweepInterval: 1000, pace: 100 })
+  const fleet = await Fleet.open(short)
   try {
     for (const { run, says } of scenes) {
       await timed(says, async () => {

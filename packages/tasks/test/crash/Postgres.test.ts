@@ -1,0 +1,41 @@
+/** The short form of `npm run crash -- postgres`. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { required, unavailable } from "../../../sql/test/postgres.ts"
+import { chaos } from "./postgres/chaos.ts"
+import { Fleet } from "./postgres/fleet.ts"
+import { mishaps, short } from "./postgres/run.ts"
+import { scenes } from "./postgres/scenes.ts"
+import { randomFrom } from "./random.ts"
+
+describe.skipIf(unavailable !== undefined && !required)("PostgreSQL, three workers and a front server", () => {
+  let fleet: Fleet
+  beforeAll(async () => {
+    fleet = await Fleet.open(short)
+  }, 60_000)
+  afterAll(() => fleet.close(), 60_000)
+
+  for (const { run, says } of scenes.filter(({ short }) => short)) {
+    it(says, async () => {
+      await run(fleet)
+      expect(fleet.problems.splice(0)).toEqual([])
+    }, 120_000)
+  }
+
+  it("orders, while all that can happen does: every task ends, and has acted once", async () => {
+    const seed = Math.floor(Math.random() * 2 ** 31)
+    const all = mishaps.map(([, mishap]) => mishap)
+    const { problems, ...report } = await chaos(fleet, {
+      orders: 30,
+      concurrency: 10,
+      mishaps: all,
+      most: all.length,
+      pause: 300,
+      random: randomFrom(seed),
+      later: true
+    })
+    expect({ seed, problems }).toEqual({ seed, problems: [] })
+    expect(report.mishaps).toBeGreaterThan(0)
+    expect(report.completed + report.failed + report.cancelled).toBeGreaterThanOrEqual(30)
+    expect(report.failed).toBeGreaterThanOrEqual(2)
+  }, 180_000)
+})
