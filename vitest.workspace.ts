@@ -4,13 +4,14 @@ import { defineConfig } from "vitest/config"
 // Not "import", which is there for imports anyway, and would hold for the `require` of packages outside as well.
 const conditions = ["@skein/source", "node", "module", "default"]
 
-// What takes minutes all in all, for it starts, stops and kills processes and databases: `npm run test:long`, which is
-// `--mode long`. `npm test` leaves it out, so that it stays below five minutes on two cores.
+// What takes minutes all in all, for it starts, stops and kills processes and databases, and programs of others: `npm run
+// test:long`, which is `--mode long`. `npm test` leaves it out, so that it stays below five minutes on two cores.
 const long = [
   "packages/tasks/test/crash/**/*.test.ts",
   "packages/tasks/test/engine/{CutOff,Outages,Postgres,Takeover}.test.ts",
   "docs/test/tasksMachines.test.ts",
   "examples/tour.tasks.test.ts",
+  "interop/test/{command,crowd,inspector,stdio,theirsStdio}.test.ts",
   "scripts/soak/soak.test.ts"
 ]
 
