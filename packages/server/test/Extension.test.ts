@@ -24,6 +24,23 @@ const greet: Method.RequestMethod<{ readonly name: string }, JsonObject> = {
 const greeting = Extension.method(greet, ({ name }) => Effect.succeed({ text: `Good day, ${name}` }))
 const echo = Tool.layer(Tool.make("echo", { input: { text: Schema.String } }), ({ text }) => Effect.succeed(text))
 
+/** A tool that was called in both eras, and who has called it. */
+const calledInBothEras = Effect.gen(function*() {
+  const callers: Array<Caller> = []
+  const extension = Extension.layer({
+    name: "example",
+    call: (call, next) => {
+      callers.push(call.exchange.caller)
+      return next(call)
+    }
+  })
+  const { connect, run } = yield* set({}, [extension, echo])
+  const old = yield* connect("2025-11-25")
+  yield* old.call("echo", { text: "x" })
+  yield* (yield* connect("2026-07-28")).call("echo", { text: "x" })
+  return { callers, old, run }
+})
+
 describe("an extension", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
     it.effect(`${revision} · adds methods, whose params are read and whose results are complete`, () =>
@@ -131,18 +148,7 @@ describe("an extension", () => {
 
   it.effect("2025-11-25 · tells a session unasked, while it is open; 2026-07-28 · there is nobody to tell", () =>
     Effect.gen(function*() {
-      let callers: ReadonlyArray<Caller> = []
-      const extension = Extension.layer({
-        name: "example",
-        call: (call, next) => {
-          callers = [...callers, call.exchange.caller]
-          return next(call)
-        }
-      })
-      const { connect, run } = yield* set({}, [extension, echo])
-      const old = yield* connect("2025-11-25")
-      yield* old.call("echo", { text: "x" })
-      yield* (yield* connect("2026-07-28")).call("echo", { text: "x" })
+      const { callers, old, run } = yield* calledInBothEras
       const notification = { method: "notifications/resources/updated", params: { uri: "r://r" } }
       const told = callers.map((caller) => run(Extension.tell(caller, "k", notification)))
       expect([yield* told[0]!, yield* told[1]!]).toEqual([true, false])
@@ -152,18 +158,7 @@ describe("an extension", () => {
 
   it.effect("2025-11-25 · knows a session's end; 2026-07-28 · there is none", () =>
     Effect.gen(function*() {
-      let callers: ReadonlyArray<Caller> = []
-      const extension = Extension.layer({
-        name: "example",
-        call: (call, next) => {
-          callers = [...callers, call.exchange.caller]
-          return next(call)
-        }
-      })
-      const { connect, run } = yield* set({}, [extension, echo])
-      const old = yield* connect("2025-11-25")
-      yield* old.call("echo", { text: "x" })
-      yield* (yield* connect("2026-07-28")).call("echo", { text: "x" })
+      const { callers, old, run } = yield* calledInBothEras
       const scope = (yield* run(Extension.session(callers[0]!)))!
       let closed = false
       yield* Scope.addFinalizer(scope, Effect.sync(() => void (closed = true)))
