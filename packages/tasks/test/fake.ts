@@ -1,247 +1,287 @@
 /**
- * An engine of tasks in memory, for the tests of what stands before it: one process, nothing durable, and every rule of the
- * `TaskEngine`'s contract that a client can see. A durable body runs once here; a plain one that asks too.
+ * An engine of tasks in memory, for the tests of what stands before it: every rule of the `TaskEngine`'s contract that a client can
+ * see, and nothing durable. It runs a handler once and undoes nothing; a test can end, ask and change tasks by hand.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
-import { diagnosis, isError } from "../src/internal/diagnosis.ts"
-import { TaskExchange } from "../src/internal/exchange.ts"
-import type { Handlers } from "@skein/tasks/TaskEngine"
-import { TaskEngine } from "@skein/tasks/TaskEngine"
+import { type Handlers, TaskEngine } from "@skein/tasks/TaskEngine"
 import { TaskError } from "@skein/tasks/TaskError"
-import { isFinal, type NewTask, type Outcome, type Question, type State } from "@skein/tasks/TaskState"
+import { isFinal, type Limits, type NewTask, type Outcome, type Question, type State } from "@skein/tasks/TaskState"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
-import * as PubSub from "effect/PubSub"
+import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
+import { diagnosis, isError } from "../src/internal/diagnosis.ts"
+import { TaskExchange } from "../src/internal/exchange.ts"
 
 interface Row {
   state: State
   readonly args: JsonObject
   readonly limits: NewTask["limits"]
-  readonly answers: Map<string, JsonObject>
+  /** Every status that it ever had, in order. */
+  readonly history: Array<State["status"]>
   readonly waiting: Map<string, Deferred.Deferred<JsonObject>>
-  readonly changes: PubSub.PubSub<State>
+  readonly watchers: Set<() => void>
   fiber: Fiber.Fiber<void> | undefined
 }
 
-/** What a test may look at, and do, past the engine's interface. */
-export interface Fake {
-  readonly rows: ReadonlyMap<string, Row>
-  /** How often the store was looked into, by the name of what did. */
-  readonly looks: Array<string>
+/** The engine behind the tests' hands. */
+export class Fake {
+  readonly rows = new Map<string, Row>()
+  /** How often it was looked into, by the name of what did. */
+  readonly looks: Array<string> = []
+  /** The answers that were kept. */
+  readonly answered: Array<readonly [key: string, answer: JsonObject]> = []
+  /** How many watch a task now. */
+  watching = 0
+  /** Runs no handlers: the test does what they would. */
+  manual = false
   /** Everything fails until it is taken back. */
-  broken: TaskError | undefined
+  broken: TaskError | undefined = undefined
   /** What a submission waits for before it is known to be done. */
-  slow: Effect.Effect<void> | undefined
-  /** Forgets a task. */
-  readonly forget: (id: string) => void
+  submitting: Effect.Effect<void> = Effect.void
+  /** What an answer waits for before it is kept. */
+  answering: Effect.Effect<void, TaskError> = Effect.void
+
+  #handlers: Handlers | undefined = undefined
+  readonly #fibers: FiberSet.FiberSet<void>
+  readonly #clock: Clock.Clock
+  readonly #services: Context.Context<never>
+
+  constructor(fibers: FiberSet.FiberSet<void>, clock: Clock.Clock, services: Context.Context<never>) {
+    this.#fibers = fibers
+    this.#clock = clock
+    this.#services = services
+  }
+
+  get #now(): number {
+    return this.#clock.currentTimeMillisUnsafe()
+  }
+
+  /** A task, if its time is not over. */
+  find(id: string): Row | undefined {
+    const row = this.rows.get(id)
+    if (row === undefined || row.state.ttl === null || this.#now < row.state.createdAt + row.state.ttl) return row
+    this.forget(id)
+    return undefined
+  }
+
+  /** Forgets a task, over or not. Whoever watches it is told; what runs of it goes on for nobody. */
+  forget(id: string): void {
+    const row = this.rows.get(id)
+    this.rows.delete(id)
+    for (const watcher of row?.watchers ?? []) watcher()
+  }
+
+  /** Terminal is final. */
+  change(id: string, to: Partial<State>): boolean {
+    const row = this.find(id)
+    if (row === undefined || isFinal(row.state)) return false
+    const state = { ...row.state, ...to, version: row.state.version + 1, updatedAt: this.#now }
+    row.state = isFinal(state) ? { ...state, questions: [] } : state
+    row.history.push(state.status)
+    for (const watcher of row.watchers) watcher()
+    return true
+  }
+
+  end(id: string, outcome: Outcome): boolean {
+    const message = diagnosis(outcome)
+    return this.change(id, {
+      status: outcome._tag === "Result" ? "completed" : "failed",
+      isError: isError(outcome),
+      outcome,
+      ...(message === undefined ? undefined : { message })
+    })
+  }
+
+  ask(id: string, question: Question): Deferred.Deferred<JsonObject> {
+    const { state, waiting } = this.find(id)!
+    const answer = Deferred.makeUnsafe<JsonObject>()
+    waiting.set(question.key, answer)
+    this.change(id, { status: "input_required", questions: [...state.questions, question] })
+    return answer
+  }
+
+  withdraw(id: string, key: string): boolean {
+    const open = this.find(id)?.state.questions ?? []
+    const questions = open.filter((question) => question.key !== key)
+    if (questions.length === open.length) return false
+    return this.change(id, { questions, status: questions.length === 0 ? "working" : "input_required" })
+  }
+
+  /** The first answer wins. */
+  answer(id: string, key: string, answer: JsonObject): boolean {
+    if (!isObject(answer) || !this.withdraw(id, key)) return false
+    this.answered.push([key, answer])
+    Deferred.doneUnsafe(this.find(id)!.waiting.get(key)!, Effect.succeed(answer))
+    return true
+  }
+
+  #submit(task: NewTask): Effect.Effect<State, TaskError> {
+    if (!this.#fits(task)) return Effect.fail(new TaskError({ reason: "Limit", message: "There are too many" }))
+    const { args, limits, ...rest } = task
+    const id = Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString("base64url")
+    const state: State = {
+      ...rest,
+      id,
+      status: "working",
+      message: undefined,
+      progress: undefined,
+      createdAt: this.#now,
+      updatedAt: this.#now,
+      version: 0,
+      questions: [],
+      isError: false,
+      outcome: undefined
+    }
+    const row: Row = {
+      state,
+      // What is kept is JSON.
+      args: JSON.parse(JSON.stringify(args)),
+      limits,
+      history: ["working"],
+      waiting: new Map(),
+      watchers: new Set(),
+      fiber: undefined
+    }
+    this.rows.set(id, row)
+    this.#start(row)
+    return Effect.as(this.submitting, state)
+  }
+
+  #fits({ limits, owner, tool }: NewTask): boolean {
+    const all = this.#alive()
+    const fits = (of: ReadonlyArray<State>, { live = Infinity, retained = Infinity }: Limits): boolean =>
+      of.length < retained && of.filter((state) => !isFinal(state)).length < live
+    return fits(all, limits.all) && fits(all.filter((state) => state.tool === tool), limits.tool) &&
+      fits(all.filter((state) => state.owner === owner), limits.owner)
+  }
+
+  #alive(): ReadonlyArray<State> {
+    return [...this.rows.keys()].flatMap((id) => this.find(id)?.state ?? [])
+  }
+
+  #start(row: Row): void {
+    const handler = this.manual || row.fiber !== undefined || isFinal(row.state)
+      ? undefined
+      : this.#handlers?.(row.state.tool)
+    if (handler === undefined) return
+    const { id } = row.state
+    const run = Effect.flatMap(Effect.yieldNow, () => handler.run(this.#exchange(row)))
+    // In a context of its own: whoever submits it is gone when it goes on.
+    row.fiber = Effect.runForkWith(this.#services)(Effect.map(run, (outcome) => void this.end(id, outcome)))
+    FiberSet.addUnsafe(this.#fibers, row.fiber)
+  }
+
+  #exchange({ args, state }: Row): TaskExchange {
+    const { id } = state
+    let asked = 0
+    return new TaskExchange({ ...state, args, said: 0, settled: false, waits: false }, {
+      current: {
+        id,
+        say: (message) => Effect.sync(() => void this.change(id, { message })),
+        step: (name, _options, execute) => execute(`${id}/${name}`),
+        sleep: (_name, duration) => Effect.sleep(duration),
+        compensate: () => Effect.void
+      },
+      ask: (method, params, options) =>
+        Effect.suspend(() => {
+          const key = options?.key ?? `q${++asked}`
+          return Effect.onInterrupt(
+            Deferred.await(this.ask(id, { key, method, params })),
+            () => Effect.sync(() => this.withdraw(id, key))
+          )
+        }),
+      progress: (progress) => Effect.sync(() => void this.change(id, { progress }))
+    })
+  }
+
+  /** A task now, and the last of its changes whenever it is looked at, to its end. */
+  #watch(id: string): Stream.Stream<State, TaskError> {
+    return Stream.unwrap(Effect.gen({ self: this }, function*() {
+      const row = yield* this.#look("watch", () => this.find(id))
+      if (row === undefined) return Stream.empty
+      const changes = yield* Queue.sliding<void>(1)
+      const watcher = (): void => void Queue.offerUnsafe(changes, undefined)
+      yield* Effect.acquireRelease(
+        Effect.sync(() => {
+          this.watching++
+          row.watchers.add(watcher)
+        }),
+        () =>
+          Effect.sync(() => {
+            this.watching--
+            row.watchers.delete(watcher)
+          })
+      )
+      watcher()
+      return Stream.fromQueue(changes).pipe(
+        Stream.map(() => this.find(id)?.state),
+        Stream.takeUntil((state) => state === undefined || isFinal(state)),
+        Stream.filter((state) => state !== undefined)
+      )
+    }))
+  }
+
+  #look<A>(name: string, f: () => A): Effect.Effect<A, TaskError> {
+    return Effect.suspend(() => {
+      this.looks.push(name)
+      return this.broken === undefined ? Effect.sync(f) : Effect.fail(this.broken)
+    })
+  }
+
+  readonly service: TaskEngine["Service"] = {
+    submit: (task) => Effect.flatten(this.#look("submit", () => this.#submit(task))),
+    get: (id) => this.#look("get", () => this.find(id)?.state),
+    list: (owners, { after, limit }) =>
+      this.#look("list", () =>
+        this.#alive().filter(({ owner }) => owners.includes(owner))
+          .toSorted((one, other) => other.createdAt - one.createdAt || (one.id < other.id ? 1 : -1))
+          .filter(({ createdAt, id }) =>
+            after === undefined || createdAt < after.createdAt || (createdAt === after.createdAt && id < after.id)
+          )
+          .slice(0, limit)
+          .map((state) => ({ ...state, questions: [], outcome: undefined }))),
+    cancel: (id, message) =>
+      this.#look("cancel", () => {
+        const done = this.change(id, { status: "cancelled", message })
+        if (done) this.find(id)?.fiber?.interruptUnsafe()
+        return done
+      }),
+    answer: (id, key, answer) =>
+      Effect.andThen(
+        Effect.suspend(() => this.answering),
+        this.#look("answer", () => this.answer(id, key, answer))
+      ),
+    forget: (id) =>
+      this.#look("forget", () => {
+        const row = this.find(id)
+        if (row === undefined || !isFinal(row.state)) return
+        row.state = { ...row.state, ttl: this.#now + 10_000 - row.state.createdAt }
+      }),
+    watch: (id) => this.#watch(id),
+    work: (handlers) =>
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          this.#handlers = handlers
+          for (const row of this.rows.values()) this.#start(row)
+        }),
+        () => {
+          this.#handlers = undefined
+          return FiberSet.clear(this.#fibers)
+        }
+      )
+  }
 }
 
 export class FakeTasks extends Context.Service<FakeTasks, Fake>()("test/FakeTasks") {}
 
-const make = Effect.gen(function*() {
-  const rows = new Map<string, Row>()
-  const fibers = yield* FiberSet.make<void>()
-  const services = yield* Effect.context<never>()
-  let handlers: Handlers | undefined
-  const fake = {
-    rows,
-    looks: [] as Array<string>,
-    broken: undefined as TaskError | undefined,
-    slow: undefined as Effect.Effect<void> | undefined,
-    forget: (id: string) => void rows.delete(id)
-  }
-
-  const look = <A>(name: string, f: (now: number) => A): Effect.Effect<A, TaskError> =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      fake.looks.push(name)
-      return fake.broken === undefined ? Effect.sync(() => f(now)) : Effect.fail(fake.broken)
-    })
-
-  const alive = (id: string, now: number): Row | undefined => {
-    const row = rows.get(id)
-    return row === undefined || (row.state.ttl !== null && now >= row.state.createdAt + row.state.ttl) ? undefined : row
-  }
-
-  /** Terminal is final. */
-  const change = (row: Row, now: number, to: Partial<State>): boolean => {
-    if (isFinal(row.state)) return false
-    row.state = { ...row.state, ...to, updatedAt: now, version: row.state.version + 1 }
-    PubSub.publishUnsafe(row.changes, row.state)
-    return true
-  }
-  const changing = (row: Row, to: (state: State) => Partial<State>): Effect.Effect<boolean> =>
-    Effect.map(Clock.currentTimeMillis, (now) => change(row, now, to(row.state)))
-
-  const ask = (row: Row, asked: { n: number }) => (method: string, params: JsonObject | undefined, key?: string) =>
-    Effect.gen(function*() {
-      const question: Question = { key: key ?? `q${asked.n++}`, method, params }
-      const answered = row.answers.get(question.key)
-      if (answered !== undefined) return answered
-      const deferred = yield* Deferred.make<JsonObject>()
-      row.waiting.set(question.key, deferred)
-      yield* changing(row, ({ questions }) => ({ status: "input_required", questions: [...questions, question] }))
-      return yield* Effect.onInterrupt(Deferred.await(deferred), () => withdraw(row, question.key))
-    })
-
-  const withdraw = (row: Row, key: string) =>
-    changing(row, ({ questions }) => {
-      const left = questions.filter((question) => question.key !== key)
-      return { questions: left, status: left.length === 0 ? "working" : "input_required" }
-    })
-
-  const start = (row: Row): void => {
-    const handler = handlers?.(row.state.tool)
-    if (handler === undefined || row.fiber !== undefined || isFinal(row.state)) return
-    const { caller, id, owner, pool, tool } = row.state
-    const asking = ask(row, { n: 0 })
-    const undos: Array<() => Effect.Effect<unknown>> = []
-    const steps = new Map<string, unknown>()
-    const current = {
-      id,
-      say: (message: string) => Effect.asVoid(changing(row, () => ({ message }))),
-      step: (name: string, _options: unknown, execute: (key: string) => Effect.Effect<unknown>) =>
-        steps.has(name)
-          ? Effect.succeed(steps.get(name))
-          : Effect.tap(execute(`${id}/${name}`), (value) => Effect.sync(() => steps.set(name, value))),
-      sleep: (_name: string, duration: Parameters<typeof Effect.sleep>[0]) => Effect.sleep(duration),
-      compensate: (undo: () => Effect.Effect<unknown>) => Effect.sync(() => void undos.push(undo))
-    }
-    const exchange = new TaskExchange(
-      { id, tool, pool, owner, args: row.args, caller, status: "working", said: 0 } as never,
-      {
-        current: current as never,
-        ask: (method, params, options) => asking(method, params, options?.key),
-        progress: (progress) => Effect.asVoid(changing(row, () => ({ progress })))
-      }
-    )
-    const end = (exit: Exit.Exit<Outcome>): Effect.Effect<unknown> =>
-      Exit.isSuccess(exit)
-        ? changing(row, () => ({
-          status: exit.value._tag === "Result" ? "completed" : "failed",
-          message: diagnosis(exit.value) ?? row.state.message,
-          isError: isError(exit.value),
-          outcome: exit.value,
-          questions: []
-        }))
-        : Effect.forEach(row.state.status === "cancelled" ? undos.toReversed() : [], (undo) => undo())
-    row.fiber = Effect.runForkWith(services)(Effect.asVoid(Effect.onExit(handler.run(exchange), end)))
-    FiberSet.addUnsafe(fibers, row.fiber)
-  }
-  const counted = (task: NewTask, now: number): boolean => {
-    const all = [...rows.keys()].map((id) => alive(id, now)?.state).filter((state) => state !== undefined)
-    const fits = (of: ReadonlyArray<State>, { live, retained }: NewTask["limits"]["all"]): boolean =>
-      of.length < (retained ?? Infinity) && of.filter((state) => !isFinal(state)).length < (live ?? Infinity)
-    return fits(all, task.limits.all) && fits(all.filter(({ tool }) => tool === task.tool), task.limits.tool) &&
-      fits(all.filter(({ owner }) => owner === task.owner), task.limits.owner)
-  }
-
-  const engine = TaskEngine.of({
-    submit: (task) =>
-      Effect.gen(function*() {
-        const now = yield* Clock.currentTimeMillis
-        const fits = yield* look("submit", () => counted(task, now))
-        if (!fits) return yield* new TaskError({ reason: "Limit", message: "There are too many" })
-        const { args, limits, ...rest } = task
-        const id = Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString("base64url")
-        const state: State = {
-          ...rest,
-          id,
-          status: "working",
-          message: undefined,
-          progress: undefined,
-          createdAt: now,
-          updatedAt: now,
-          version: 0,
-          questions: [],
-          isError: false,
-          outcome: undefined
-        }
-        const row: Row = {
-          state,
-          // What is kept is JSON.
-          args: JSON.parse(JSON.stringify(args)),
-          limits,
-          answers: new Map(),
-          waiting: new Map(),
-          changes: yield* PubSub.unbounded<State>(),
-          fiber: undefined
-        }
-        rows.set(id, row)
-        start(row)
-        yield* fake.slow ?? Effect.void
-        return state
-      }),
-    get: (id) => look("get", (now) => alive(id, now)?.state),
-    list: (owners, { after, limit }) =>
-      look("list", (now) =>
-        [...rows.keys()].map((id) => alive(id, now)?.state)
-          .filter((state) => state !== undefined && owners.includes(state.owner))
-          .sort((a, b) => b!.createdAt - a!.createdAt || (a!.id < b!.id ? 1 : -1))
-          .filter((state) =>
-            after === undefined || state!.createdAt < after.createdAt ||
-            (state!.createdAt === after.createdAt && state!.id < after.id)
-          )
-          .slice(0, limit)
-          .map((state) => ({ ...state!, questions: [], outcome: undefined }))),
-    cancel: (id, message) =>
-      look("cancel", (now) => {
-        const row = alive(id, now)
-        if (row === undefined || !change(row, now, { status: "cancelled", message, questions: [] })) return false
-        row.fiber?.interruptUnsafe()
-        return true
-      }),
-    answer: (id, key, answer) =>
-      look("answer", (now) => {
-        const row = alive(id, now)
-        const waiting = row?.waiting.get(key)
-        if (row === undefined || waiting === undefined || !isObject(answer)) return false
-        row.waiting.delete(key)
-        row.answers.set(key, answer)
-        const questions = row.state.questions.filter((question) => question.key !== key)
-        if (!change(row, now, { questions, status: questions.length === 0 ? "working" : "input_required" })) {
-          return false
-        }
-        Deferred.doneUnsafe(waiting, Effect.succeed(answer))
-        return true
-      }),
-    forget: (id) =>
-      look("forget", (now) => {
-        const row = alive(id, now)
-        if (row !== undefined && isFinal(row.state)) {
-          row.state = { ...row.state, ttl: now + 10_000 - row.state.createdAt }
-        }
-      }),
-    watch: (id) =>
-      Stream.unwrap(Effect.gen(function*() {
-        const now = yield* Clock.currentTimeMillis
-        const row = yield* look("watch", () => alive(id, now))
-        if (row === undefined) return Stream.empty
-        const changes = yield* PubSub.subscribe(row.changes)
-        return Stream.concat(Stream.succeed(row.state), Stream.fromSubscription(changes)).pipe(
-          Stream.takeUntil(isFinal)
-        )
-      })),
-    work: (given) =>
-      Effect.acquireRelease(
-        Effect.sync(() => {
-          handlers = given
-          for (const row of rows.values()) start(row)
-        }),
-        () => {
-          handlers = undefined
-          return FiberSet.clear(fibers)
-        }
-      )
-  })
-  return Context.add(Context.make(TaskEngine, engine), FakeTasks, fake)
-})
-
 /** The engine, and what a test may do with it. */
-export const layer: Layer.Layer<TaskEngine | FakeTasks> = Layer.effectContext(make)
+export const layer: Layer.Layer<TaskEngine | FakeTasks> = Layer.effectContext(Effect.gen(function*() {
+  const fake = new Fake(yield* FiberSet.make<void>(), yield* Clock.Clock, yield* Effect.context<never>())
+  return Context.make(TaskEngine, fake.service).pipe(Context.add(FakeTasks, fake))
+}))

@@ -169,7 +169,7 @@ describe("a call that waits for its task", () => {
         const { connect, fake } = yield* kit.server([definition])
         const client = yield* connect({ revision, can })
         const gate = Deferred.makeUnsafe<void>()
-        fake.slow = Deferred.await(gate)
+        fake.submitting = Deferred.await(gate)
         const requestId = client.send("tools/call", { name: "bake" })
         yield* kit.settle
         client.notify("notifications/cancelled", { requestId })

@@ -10,7 +10,7 @@ describe("2025-11-25 · tasks/cancel", () => {
       const taskId = yield* kit.make(client, "sleep")
       const task = yield* client.result("tasks/cancel", { taskId })
       expect(task).toMatchObject({ taskId, status: "cancelled", statusMessage: "The task was cancelled by request" })
-      expect(fake.history.get(taskId)).toEqual(["working", "cancelled"])
+      expect(fake.find(taskId)!.history).toEqual(["working", "cancelled"])
       expect((yield* client.result("tasks/get", { taskId })).status).toBe("cancelled")
     }))
 

@@ -35,7 +35,7 @@ describe("2025-11-25 · declaring tasks", () => {
         expect(result.content[0].text).toBe("at once")
         const other = yield* client.result("tools/call", { name: "required", task: { ttl: 1000 } })
         expect(other.content[0].text).toBe("done")
-        expect(fake.kept.size).toBe(0)
+        expect(fake.rows.size).toBe(0)
       }))
   }
 
@@ -124,7 +124,7 @@ describe("2025-11-25 · creating a task", () => {
         const client = yield* connect()
         const { code, message } = yield* client.error("tools/call", { name, task: {} })
         expect([code, message]).toEqual([-32601, `Method not found: ${name} cannot be called as a task`])
-        expect(fake.kept.size).toBe(0)
+        expect(fake.rows.size).toBe(0)
         expect((yield* client.call(name)).content[0].text).toBe("at once")
       }))
   }
@@ -134,9 +134,9 @@ describe("2025-11-25 · creating a task", () => {
       const { connect, fake } = yield* kit.set()
       const client = yield* connect()
       expect((yield* client.error("tools/call", { name: "required" })).code).toBe(-32601)
-      expect(fake.kept.size).toBe(0)
+      expect(fake.rows.size).toBe(0)
       yield* kit.make(client, "required")
-      expect(fake.kept.size).toBe(1)
+      expect(fake.rows.size).toBe(1)
     }))
 
   it.effect("an optional one: clients MAY invoke the tool as a task or as a normal request", () =>
@@ -144,7 +144,7 @@ describe("2025-11-25 · creating a task", () => {
       const { connect, fake } = yield* kit.set()
       const client = yield* connect()
       expect((yield* client.call("sum", { a: 1, b: 2 })).structuredContent).toEqual({ sum: 3 })
-      expect(fake.kept.size).toBe(0)
+      expect(fake.rows.size).toBe(0)
     }))
 
   it.effect("a text for the model MAY come with it, as `model-immediate-response`", () =>
@@ -161,14 +161,13 @@ describe("2025-11-25 · creating a task", () => {
 
   it.effect("at a limit nothing is begun, and the client is told", () =>
     Effect.gen(function*() {
-      const { connect, fake } = yield* kit.set()
+      const { connect, fake } = yield* kit.set({ limits: { all: { live: 1 } } })
       const client = yield* connect()
-      fake.limit = 1
       yield* kit.make(client, "sleep")
       const { code, message } = yield* client.error("tools/call", { name: "sleep", task: {} })
       expect(code).toBe(-32603)
       expect(message).toContain("too many tasks")
-      expect(fake.kept.size).toBe(1)
+      expect(fake.rows.size).toBe(1)
     }))
 
   it.effect("a server without `Tasks.layer` declares nothing, and MUST process the request normally", () =>

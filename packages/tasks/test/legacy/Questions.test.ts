@@ -62,7 +62,7 @@ describe("2025-11-25 · input_required", () => {
       expect(messages(kit.asked(client))).toEqual(["How many?", "Whose name?"])
       yield* kit.reply(client, kit.asked(client)[1], kit.accept({ name: "Ann" }))
       expect((yield* client.answer(waiting)).result.content[0].text).toBe("4 for Ann")
-      expect(fake.history.get(taskId)).toEqual([
+      expect(fake.find(taskId)!.history).toEqual([
         "working",
         "input_required",
         "working",
@@ -183,7 +183,7 @@ describe("2025-11-25 · input_required", () => {
       const call = one.send("tasks/result", { taskId })
       yield* kit.settle
       const gate = Latch.makeUnsafe(false)
-      fake.slow = gate.await
+      fake.answering = gate.await
       yield* kit.reply(one, kit.asked(one)[0], kit.accept({ people: 1 }))
       other.send("tasks/result", { taskId })
       one.notify("notifications/cancelled", { requestId: call })
@@ -206,9 +206,9 @@ describe("2025-11-25 · input_required", () => {
       other.send("tasks/result", { taskId })
       yield* kit.settle
       const before = kit.asked(one).length
-      fake.slow = Effect.fail(new TaskError({ reason: "Store", message: "away" }))
+      fake.answering = Effect.fail(new TaskError({ reason: "Store", message: "away" }))
       yield* kit.reply(other, kit.asked(other).at(-1), kit.accept({ people: 1 }))
-      fake.slow = Effect.void
+      fake.answering = Effect.void
       expect(kit.asked(one).length).toBe(before + 1)
       yield* kit.reply(one, kit.asked(one).at(-1), kit.accept({ people: 2 }))
       expect(fake.answered.map(([, answer]) => answer)).toEqual([kit.accept({ people: 2 })])
@@ -327,7 +327,7 @@ describe("2025-11-25 · input_required", () => {
             extensions: { "io.modelcontextprotocol/tasks": {} }
           }
         }
-      }).pipe(Effect.catchDefect(() => Effect.succeed({ taskId: [...fake.kept.keys()][0] })))
+      }).pipe(Effect.catchDefect(() => Effect.succeed({ taskId: [...fake.rows.keys()][0] })))
       const client = yield* connect({ ...form.as, principal })
       const waiting = client.send("tasks/result", { taskId })
       yield* kit.settle

@@ -120,7 +120,7 @@ const play = (acts: ReadonlyArray<typeof Act.Type>, how: typeof How.Type) =>
     yield* kit.settle
 
     const last = yield* clients[0]!.result("tasks/get", { taskId })
-    const history = fake.history.get(taskId)!
+    const history = fake.find(taskId)!.history
     legal(history)
     // What clients see goes the same ways, with `failed` for a result with `isError`.
     legal([...seen, last.status])

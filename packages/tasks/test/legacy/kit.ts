@@ -20,7 +20,7 @@ import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import * as kit from "../../../server/test/kit.ts"
-import { FakeEngine, layer as engine } from "./engine.ts"
+import { FakeTasks, layer as engine } from "../fake.ts"
 
 export { settle } from "../../../server/test/kit.ts"
 export type { Json } from "../../../server/test/kit.ts"
@@ -144,7 +144,7 @@ export const set = (
     return {
       context,
       server: made,
-      fake: Context.get(context, FakeEngine),
+      fake: Context.get(context, FakeTasks),
       connect,
       close: Scope.close(scope, Exit.void)
     }

@@ -132,7 +132,7 @@ describe("a call of a task by a client without tasks", () => {
         expect(client.answers(slow)).toEqual([])
         yield* kit.pass("1 second")
         const { result } = yield* client.answer(slow)
-        const [taskId] = fake.kept.keys()
+        const [taskId] = fake.rows.keys()
         expect(result.content[0].text).toContain(`Task ${taskId} of the tool measured: working`)
         expect(result.content[0].text).toContain("task_status")
         yield* kit.pass("40 seconds")
@@ -208,7 +208,7 @@ describe("a call of a task by a client without tasks", () => {
       yield* kit.pass("5 seconds")
       client.notify("notifications/cancelled", { requestId: call })
       yield* kit.settle
-      const [first] = fake.kept.keys()
+      const [first] = fake.rows.keys()
       expect(fake.find(first!)!.state.status).toBe("cancelled")
       const { taskId } = yield* begin(client, "measured")
       expect(fake.find(taskId)!.state.status).toBe("working")
@@ -375,7 +375,7 @@ describe("task_cancel", () => {
       for (let time = 0; time < 2; time++) {
         expect((yield* client.call("task_cancel", { taskId })).structuredContent.status).toBe("cancelled")
       }
-      expect(fake.history.get(taskId)).toEqual(["working", "cancelled"])
+      expect(fake.find(taskId)!.history).toEqual(["working", "cancelled"])
     }))
 })
 
