@@ -23,13 +23,16 @@ export interface Clock {
   readonly set: Effect.Effect<void>
 }
 
+/** Milliseconds that a clock is set to at most, where it is to ring later, or never: its time has to be a date. */
+const longest = 8e15
+
 /** The clock of this name: it rings once. */
 export const clockOf = (
   run: Pick<Run, "host" | "instance" | "executionId">,
   name: string,
   milliseconds: number
 ): Clock => {
-  const clock = DurableClock.make({ name: escape(name), duration: milliseconds })
+  const clock = DurableClock.make({ name: escape(name), duration: Math.min(milliseconds, longest) })
   const { engine } = run.host
   return {
     name: clock.deferred.name,
