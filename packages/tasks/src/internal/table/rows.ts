@@ -7,6 +7,7 @@ import type { Progress } from "@skein/runtime/Exchange"
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
 import type { KeptCaller, Outcome, Owner, Question, State } from "../../TaskState.ts"
+import { curt } from "../lines.ts"
 import type { Swept, Work } from "../store.ts"
 import { never, type Row } from "./database.ts"
 import { escape, unescape, unfit, type Vault } from "./stored.ts"
@@ -51,7 +52,7 @@ const maybe = (row: Row, column: string): string | undefined => row[column] == n
 const number = (row: Row, column: string): number => Number(row[column])
 
 const broken = (row: Row, cause: unknown) =>
-  unfit(`The row of the task "${row["id"]}" is broken: ${String(cause)}`, cause)
+  unfit(`The row of the task "${curt(text(row, "id"))}" is broken: ${String(cause)}`, cause)
 
 const read = <A>(row: Row, make: (row: Row) => A): Effect.Effect<A, TaskError> =>
   Effect.try({ try: () => make(row), catch: (cause) => broken(row, cause) })

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Base64Url from "effect/encoding/Base64Url"
 import * as Result from "effect/Result"
 import { TaskError } from "../../TaskError.ts"
+import { curt } from "../lines.ts"
 
 /** What seals and opens texts: that of `Encryption.layer`, or one of your own (a key service). */
 export interface Sealer {
@@ -72,7 +73,7 @@ const open = async (keys: ReadonlyArray<Derived>, sealed: string, about: string)
 const failure = (about: string) =>
   new TaskError({
     reason: "Key",
-    message: `What is kept as "${about}" cannot be opened: sealed with a key that is not given, or tampered with`
+    message: `What is kept as "${curt(about)}" cannot be opened: sealed with a key that is not given, or tampered with`
   })
 
 /** The first secret seals, all of them open. */

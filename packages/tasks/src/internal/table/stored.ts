@@ -3,6 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import { TaskError } from "../../TaskError.ts"
+import { curt } from "../lines.ts"
 import type { Sealer } from "./sealer.ts"
 
 const sealedMark = "sealed:"
@@ -50,9 +51,9 @@ export const parse = <A>(text: string): Effect.Effect<A, TaskError> =>
   })
 
 const noKey = (about: string) =>
-  new TaskError({ reason: "Key", message: `What is kept as "${about}" is sealed, and no key is given` })
+  new TaskError({ reason: "Key", message: `What is kept as "${curt(about)}" is sealed, and no key is given` })
 const notSealed = (about: string) =>
-  new TaskError({ reason: "Key", message: `What is kept as "${about}" is not sealed, though a key is given` })
+  new TaskError({ reason: "Key", message: `What is kept as "${curt(about)}" is not sealed, though a key is given` })
 
 /** A vault: seals what is stored, and opens it. */
 export interface Vault {
