@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { TaskError } from "@skein/tasks/TaskError"
 import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
 import * as TestClock from "effect/testing/TestClock"
 import * as kit from "./kit.ts"
 import * as tools from "./tools.ts"
@@ -241,6 +242,24 @@ describe("io.modelcontextprotocol/tasks · tasks/update", () => {
       yield* update({ third: yes("c") })
       expect((yield* kit.get(client, taskId)).result.content[0].text).toBe("a b c")
       expect((yield* update({ third: yes("late") })).result.resultType).toBe("complete")
+    }))
+
+  it.effect("2026-07-28 · of two answers that come at once the first counts, and both are acknowledged", () =>
+    Effect.gen(function*() {
+      const { client, fake, taskId } = yield* asked
+      const gate = Latch.makeUnsafe(false)
+      fake.answering = gate.await
+      const send = (name: string) =>
+        client.send("tasks/update", { taskId, inputResponses: { first: yes(name), second: yes(name) } })
+      const updates = [send("a"), send("b")]
+      yield* kit.settle
+      yield* gate.open
+      for (const id of updates) expect((yield* client.answer(id)).result.resultType).toBe("complete")
+      yield* kit.settle
+      expect(fake.answered).toEqual([["first", yes("a")], ["second", yes("a")]])
+      yield* client.result("tasks/update", { taskId, inputResponses: { third: yes("c") } })
+      yield* kit.settle
+      expect((yield* kit.get(client, taskId)).result.content[0].text).toBe("a a c")
     }))
 
   it.effect("2026-07-28 · an answer that is none is -32602 with its path, and of that request nothing was done", () =>

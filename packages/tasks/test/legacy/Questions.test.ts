@@ -196,6 +196,24 @@ describe("2025-11-25 · input_required", () => {
       expect(messages(kit.asked(other))).toEqual(["Whose name?"])
     }))
 
+  it.effect("of two answers that come at once the first that is kept counts: the other is nothing", () =>
+    Effect.gen(function*() {
+      const { connect, fake } = yield* set
+      const client = yield* connect(form.as)
+      const taskId = yield* kit.make(client, "book")
+      const waiting = client.send("tasks/result", { taskId })
+      yield* kit.settle
+      const gate = Latch.makeUnsafe(false)
+      fake.answering = gate.await
+      yield* kit.reply(client, kit.asked(client)[0], kit.accept({ people: 1 }))
+      expect(fake.answer(taskId, "q1", kit.accept({ people: 7 }))).toBe(true)
+      yield* gate.open
+      yield* kit.settle
+      expect(fake.answered).toEqual([["q1", kit.accept({ people: 7 })]])
+      yield* kit.reply(client, kit.asked(client)[1], kit.accept({ name: "Ann" }))
+      expect((yield* client.answer(waiting)).result.content[0].text).toBe("7 for Ann")
+    }))
+
   it.effect("an answer that cannot be kept leaves the question open: the call before it asks", () =>
     Effect.gen(function*() {
       const { connect, fake } = yield* set
