@@ -1,6 +1,7 @@
 import { it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { McpRequest } from "@skein/runtime/Exchange"
+import * as Roots from "@skein/server/Roots"
 import * as SqliteTasks from "@skein/tasks/SqliteTasks"
 import * as Step from "@skein/tasks/Step"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
@@ -163,6 +164,65 @@ it.effect("a question is answered in another process than the one that asked", (
     expect(answered.map(textOf)).toEqual(["Tea, yes", "Sugar: yes"])
     expect(log).toEqual(["boiled"])
   }))
+
+for (const revision of ["2025-11-25", "2026-07-28"] as const) {
+  it.effect(`${revision} · the roots that the client gave are remembered across a restart, and not asked for again`, () =>
+    Effect.gen(function*() {
+      const process = yield* processes
+      let runs = 0
+      const uris = Effect.map(Roots.list(), (roots) => roots.map(({ uri }) => uri).join())
+      const tools = {
+        scan: durable(() =>
+          Effect.gen(function*() {
+            runs++
+            return `${yield* uris}, then ${yield* uris}`
+          })
+        )
+      }
+      const roots = (uri: string): JsonObject => ({ roots: [{ uri }] })
+      const answer = (id: string, key: string, uri: string) =>
+        Effect.flatMap(TaskEngine, ({ answer }) => answer(id, key, roots(uri)))
+      const open = (id: string, before?: string) =>
+        until(id, ({ questions }) => questions.some(({ key }) => key !== before))
+
+      const { first, id } = yield* process(
+        tools,
+        Effect.gen(function*() {
+          const caller = { revision, capabilities: { roots: {} }, info: undefined, principal: undefined }
+          const { id } = yield* submit("scan", { caller })
+          const { questions, status } = yield* open(id)
+          expect(status).toBe("input_required")
+          expect(questions).toEqual([{ key: expect.any(String), method: "roots/list", params: undefined }])
+          return { id, first: questions[0]!.key }
+        })
+      )
+      // Another process asks the same, under the same key, and goes on with the answer.
+      const second = yield* process(
+        tools,
+        Effect.gen(function*() {
+          yield* settled
+          expect((yield* get(id))?.questions.map(({ key }) => key)).toEqual([first])
+          expect(yield* answer(id, first, "file:///a")).toBe(true)
+          const { questions } = yield* open(id, first)
+          expect(questions).toMatchObject([{ method: "roots/list" }])
+          return questions[0]!.key
+        })
+      )
+      const before = runs
+      const state = yield* process(
+        tools,
+        Effect.gen(function*() {
+          yield* settled
+          expect((yield* get(id))?.questions.map(({ key }) => key)).toEqual([second])
+          expect(yield* answer(id, first, "file:///late")).toBe(false)
+          expect(yield* answer(id, second, "file:///b")).toBe(true)
+          return yield* ended(id)
+        })
+      )
+      expect(textOf(state)).toBe("file:///a, then file:///b")
+      expect(runs).toBeGreaterThan(before)
+    }))
+}
 
 it.effect("a task sleeps across a restart", () =>
   Effect.gen(function*() {
