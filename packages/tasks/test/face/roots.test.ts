@@ -155,17 +155,24 @@ describe("a task that asks for the client's roots", () => {
       expect(textOf(yield* legacy.result("tasks/result", { taskId: task.taskId }))).toBe(twice)
     })))
 
-  it.live("2026-07-28 · a client without `roots` is not shown it: \"MUST NOT\"; it waits for another one of its owner", () =>
+  it.live("a client without `roots` is not asked, nor shown the question, \"MUST NOT\": it waits for another one of its owner", () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect } = yield* scene
       const able = yield* connect({ principal, can: tasks })
       const unable = yield* connect({ principal })
+      const legacy = yield* connect({ principal, revision: "2025-11-25", can: { elicitation: {}, sampling: {} } })
       const { taskId } = yield* able.call("scan")
-      const [[key]] = (yield* open(able, taskId)) as [[string, kit.Json]]
-      const shown = yield* kit.get(unable, taskId)
-      expect([shown.status, shown.inputRequests]).toEqual(["input_required", {}])
-      expect(shown.statusMessage).toContain("roots/list")
-      yield* able.result("tasks/update", { taskId, inputResponses: { [key]: roots("file:///a") } })
-      yield* open(able, taskId, key)
+      const waiting = legacy.send("tasks/result", { taskId })
+      let before = ""
+      for (const uri of ["file:///a", "file:///b"]) {
+        const [[key]] = (yield* open(able, taskId, before)) as [[string, kit.Json]]
+        const shown = yield* kit.get(unable, taskId)
+        expect([shown.status, shown.inputRequests]).toEqual(["input_required", {}])
+        expect(shown.statusMessage).toContain("roots/list")
+        yield* able.result("tasks/update", { taskId, inputResponses: { [key]: roots(uri) } })
+        before = key
+      }
+      expect(textOf((yield* legacy.answer(waiting)).result)).toBe(twice)
+      expect(yield* asked(legacy, 0)).toEqual([])
     })))
 })
