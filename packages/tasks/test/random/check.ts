@@ -1,0 +1,122 @@
+/** What is compared in the end: what has come of a task, and what must. */
+import { textOf } from "../engine/kit.ts"
+import type { Past } from "./drive.ts"
+import type { Part, Program, Step } from "./generate.ts"
+import { model } from "./model.ts"
+import type { World } from "./world.ts"
+
+/** All steps and races of a program, by their names. */
+const named = (program: Program) => {
+  const steps = new Map<string, Step>()
+  const races = new Set<string>()
+  const walk = (name: string, parts: ReadonlyArray<Part>): void => {
+    for (const [index, part] of parts.entries()) {
+      const own = `${name}.${index}`
+      if (part._tag === "Step") steps.set(own, part)
+      if (part._tag === "Race") races.add(own)
+      if (part._tag === "Catch") walk(own, part.parts)
+      if (part._tag === "All") part.parts.forEach((parts, index) => walk(`${own}/${index}`, parts))
+    }
+  }
+  walk("p", program.parts)
+  return { steps, races }
+}
+
+const sorted = (names: Iterable<string>): string => [...names].toSorted().join(" ")
+
+/** What is wrong. */
+export const check = (program: Program, world: World, past: Past): ReadonlyArray<string> => {
+  const { acts, registered, seen, undone } = world
+  const problems = [...world.problems]
+  const expect = (right: boolean, problem: () => string): void => void (right || problems.push(problem()))
+  const { answers, asked, cancelled, expired, kills, ledger, state } = past
+  const { races, steps } = named(program)
+  const rude = cancelled || expired
+  const good = (name: string): boolean => (acts.get(name)?.good ?? 0) > 0
+
+  const owners = new Map<string, string>()
+  for (const [name, { keys }] of acts) {
+    expect(keys.size === 1, () => `${name} has ${keys.size} keys`)
+    for (const key of keys) {
+      expect((owners.get(key) ?? name) === name, () => `${name} has the key of ${owners.get(key)}`)
+      owners.set(key, name)
+    }
+  }
+  const commits = (name: string): number => ledger.filter((row) => row.name === name).length
+  for (const { key, name } of ledger) {
+    expect(commits(name) === 1, () => `${name} is committed ${commits(name)} times`)
+    expect(acts.get(name)?.keys.has(key) === true, () => `${name} is committed with a key that it does not have`)
+  }
+
+  for (const [name, text] of answers) {
+    const gave = seen.get(name)
+    expect(gave === undefined || gave === text || races.has(name), () => `${name} gave ${gave}, and was told ${text}`)
+  }
+  for (const [name, gave] of seen) {
+    const told = answers.get(name)
+    expect(
+      !gave.startsWith("answer") && gave !== "decline" || gave === told,
+      () => `${name} gave ${gave}, and was told ${told}`
+    )
+  }
+
+  // What was done, and said to be undone, is undone; and nothing else.
+  const undoes = rude || state.status === "failed" || state.isError
+  for (const [name, { ends, transactional, undo }] of steps) {
+    const did = transactional ? commits(name) > 0 : good(name)
+    const undid = undone.includes(name)
+    const whole = !undid || (transactional ? commits(`undo ${name}`) === 1 : good(`undo ${name}`))
+    expect(whole, () => `${name} is not wholly undone`)
+    if (undo === "not" || !undoes) expect(!undid, () => `${name} is undone`)
+    else if (registered.has(name)) expect(undid, () => `${name} is not undone`)
+    else if (undo === "after") {
+      expect(did || !undid, () => `${name} is undone, and was not done`)
+      // What was cut off by a kill may have acted, and nobody knows.
+      if (did && (kills === 0 || transactional) && ends !== "dies") {
+        expect(undid, () => `${name} is done, and not undone`)
+      }
+    }
+    if (kills === 0 && undid) {
+      expect(acts.get(`undo ${name}`)!.good === 1, () => `${name} is undone ${acts.get(`undo ${name}`)!.good} times`)
+    }
+  }
+
+  const expected = model(program, (name) => seen.get(name))
+  for (const [name, { ended }] of acts) {
+    const step = steps.get(name)
+    const most = step === undefined || step.ends === "well" || step.ends === "dies" ? 1 : step.tries + 1
+    if (kills === 0) expect(ended <= most, () => `${name} has ended ${ended} times`)
+  }
+  if (rude) {
+    expect(expired || state.status === "cancelled", () => `It is ${state.status}`)
+    return problems
+  }
+  if (expected.torn) return problems
+
+  // Nothing came in between: it is as in the model.
+  const end = state.status === "failed" ? "defect" : state.isError ? "error" : "value"
+  expect(end === expected.end, () => `It ends with ${end} (${state.status}) instead of ${expected.end}`)
+  if (end !== "defect") expect(textOf(state) === expected.text, () => `It says ${textOf(state)}, not ${expected.text}`)
+  expect(sorted(asked) === sorted(expected.asked), () => `It has asked ${asked}, not ${expected.asked}`)
+  for (const [name, { good, times, transactional }] of expected.steps) {
+    const { begun = 0, ended = 0 } = acts.get(name) ?? {}
+    expect(kills > 0 ? begun > 0 : ended === times, () => `${name} has ended ${ended} times instead of ${times}`)
+    if (transactional) expect(commits(name) === (good ? 1 : 0), () => `${name} is committed ${commits(name)} times`)
+  }
+  for (const name of acts.keys()) {
+    expect(name.startsWith("undo ") || expected.steps.has(name), () => `${name} was run`)
+  }
+  const undos = end === "value" ? [] : expected.undos.toReversed()
+  expect(sorted(undone) === sorted(undos), () => `It has undone ${undone}, not ${undos}`)
+  if (expected.sequential) {
+    expect(undone.join() === undos.join(), () => `It has undone ${undone} in this order, not ${undos}`)
+    if (end === "value") {
+      expect(state.message === expected.said, () => `It said ${state.message} last, and not ${expected.said}`)
+    }
+  }
+  if (end === "value") {
+    const { progress = 0 } = state.progress ?? {}
+    expect(progress === expected.reported, () => `It has come to ${progress}, not ${expected.reported}`)
+  }
+  return problems
+}

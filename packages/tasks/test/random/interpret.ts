@@ -1,0 +1,144 @@
+/** A program as the durable body that it stands for. What it gives is a text that says how each of its parts has ended. */
+import { McpRequest } from "@skein/runtime/Exchange"
+import type { AskError } from "@skein/server/AskError"
+import * as Elicitation from "@skein/server/Elicitation"
+import type { CurrentTask } from "@skein/tasks/CurrentTask"
+import * as Step from "@skein/tasks/Step"
+import * as Task from "@skein/tasks/Task"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import type { SqlClient } from "effect/sql/SqlClient"
+import type * as generate from "./generate.ts"
+import type { Life } from "./world.ts"
+
+/** The failure of a part. */
+export class Failed extends Schema.TaggedError<Failed>()("Failed", { message: Schema.String }) {}
+
+type Body<E = never> = Effect.Effect<string, E, CurrentTask | McpRequest>
+
+/** The body of a program, in the life of a process. */
+export const interpret = ({ end, parts }: generate.Program, life: Life, sql: SqlClient): Body<Failed> =>
+  Effect.suspend(() => {
+    let reported = 0
+
+    const turns = (count: number) => Effect.forEach(Array.from({ length: count }), () => Effect.yieldNow)
+    /** Who was killed does not hold up who comes after. */
+    const lasts = (seconds: number) =>
+      seconds === 0 ? Effect.void : Effect.raceFirst(Effect.sleep(seconds * 1000), life.died.await)
+
+    const act = (name: string, key: string, step: generate.Step, good: (ended: number) => boolean, pause = 0) =>
+      Effect.gen(function*() {
+        life.begins(name, key, yield* Clock.currentTimeMillis, pause)
+        yield* turns(step.turns)
+        yield* lasts(step.seconds)
+        if (step.transactional) yield* Effect.orDie(sql`INSERT INTO ledger VALUES (${name}, ${key})`)
+        yield* turns(step.turns)
+        const now = yield* Clock.currentTimeMillis
+        const well = good(life.ended(name))
+        life.ends(name, well, now)
+        return well
+      })
+
+    const undo = (name: string, step: generate.Step) =>
+      Effect.gen(function*() {
+        if (step.undoing === "slow") yield* Step.sleep(`breath ${name}`, 7000)
+        yield* Step.run(`undo ${name}`, { transactional: step.transactional }, (key) =>
+          Effect.suspend(() => {
+            life.undoes(name)
+            return act(`undo ${name}`, key, { ...step, seconds: Math.min(step.seconds, 1) }, () => true)
+          }))
+        if (step.undoing === "fails") return yield* new Failed({ message: "It cannot be undone" })
+      })
+
+    const step = (name: string, part: generate.Step): Body<Failed> => {
+      const { ends, pause, transactional, tries } = part
+      const good = (ended: number) => ends === "well" || (ends === "late" && ended >= tries)
+      const retry = Schedule.upTo(Schedule.spaced(pause * 1000), { times: tries })
+      const executed = Step.run(
+        name,
+        { success: Schema.String, error: Failed, transactional, retry },
+        (key) =>
+          Effect.flatMap(act(name, key, part, good, pause), (well): Effect.Effect<string, Failed> => {
+            if (well) return Effect.succeed(`${name} by try ${life.ended(name)}`)
+            return ends === "dies" ? Effect.die(new Error(`${name} dies`)) : Effect.fail(new Failed({ message: name }))
+          })
+      )
+      const registered = Effect.sync(() => life.registers(name))
+      const value = part.undo === "after"
+        ? Effect.tap(executed.pipe(Step.withCompensation(() => undo(name, part))), () => registered)
+        : part.undo === "before"
+        ? Effect.andThen(Effect.andThen(Step.compensate(() => undo(name, part)), registered), executed)
+        : executed
+      return Effect.map(value, (value) => {
+        life.saw(name, value)
+        return "done"
+      })
+    }
+
+    const sleep = (name: string, seconds: number): Body =>
+      Effect.gen(function*() {
+        life.sleeps(name, yield* Clock.currentTimeMillis)
+        yield* Step.sleep(name, seconds * 1000)
+        life.wakes(name, yield* Clock.currentTimeMillis, seconds)
+        return "slept"
+      })
+
+    const ask = (name: string, { key, timeout }: generate.Ask): Body => {
+      const form = Elicitation.form(name, { text: Schema.String }, {
+        ...(key ? { key: `key ${name}` } : undefined),
+        ...(timeout === undefined ? undefined : { timeout: timeout * 1000 })
+      })
+      const asked = Effect.map(form, (answer) => answer.action === "accept" ? answer.content.text : answer.action)
+      return Effect.catch(
+        asked,
+        (error: AskError) => error.reason === "TimedOut" ? Effect.succeed("late") : Effect.die(error)
+      )
+    }
+
+    const one = (name: string, part: generate.Part): Body<Failed> => {
+      switch (part._tag) {
+        case "Step":
+          return step(name, part)
+        case "Sleep":
+          return sleep(name, part.seconds)
+        case "Ask":
+          return ask(name, part)
+        case "Race":
+          return Effect.raceFirst(ask(name, part.ask), sleep(name, part.seconds))
+        case "All": {
+          const { concurrency, parts } = part
+          const branches = parts.map((parts, index) => sequence(`${name}/${index}`, parts))
+          return Effect.map(Effect.all(branches, { concurrency }), (values) => `[${values.join(" | ")}]`)
+        }
+        case "Catch":
+          return Effect.catch(sequence(name, part.parts), ({ message }) => Effect.succeed(`caught ${message}`))
+        case "Say":
+          return Effect.gen(function*() {
+            yield* Task.say(name)
+            yield* (yield* McpRequest).progress({ progress: ++reported })
+            return "said"
+          })
+        case "Fail":
+          return Effect.fail(new Failed({ message: name }))
+      }
+    }
+
+    const seen = (name: string, part: generate.Part) =>
+      Effect.map(one(name, part), (value) => {
+        if (part._tag !== "Step") life.saw(name, value)
+        return value
+      })
+
+    const sequence = (name: string, parts: ReadonlyArray<generate.Part>): Body<Failed> =>
+      Effect.map(
+        Effect.forEach(parts, (part, index) => seen(`${name}.${index}`, part)),
+        (values) => values.join(", ")
+      )
+
+    return Effect.flatMap(sequence("p", parts), (value): Effect.Effect<string, Failed> => {
+      if (end === "defect") return Effect.die(new Error("The end is a defect"))
+      return end === "value" ? Effect.succeed(value) : Effect.fail(new Failed({ message: "The end" }))
+    })
+  })

@@ -1,0 +1,109 @@
+/**
+ * What must come of a program in a world without accidents. What is up to chance it is told: how questions were answered, and which
+ * races were lost.
+ */
+import type { Part, Program } from "./generate.ts"
+
+/** How it must end. */
+export interface Expected {
+  readonly end: "value" | "error" | "defect"
+  readonly text: string
+  /** The steps that are run, and how often; `good`: whether they end well. */
+  readonly steps: ReadonlyMap<
+    string,
+    { readonly times: number; readonly good: boolean; readonly transactional: boolean }
+  >
+  /** What there is to undo, in the order in which it was said. */
+  readonly undos: ReadonlyArray<string>
+  readonly asked: ReadonlyArray<string>
+  /** The name under which something was last said, and how often that was. */
+  readonly said: string | undefined
+  readonly reported: number
+  /** Whether all of it is one after the other. */
+  readonly sequential: boolean
+  /** Whether a part has failed beside others: where those were then is up to chance. */
+  readonly torn: boolean
+}
+
+class Failure {
+  readonly message: string
+
+  constructor(message: string) {
+    this.message = message
+  }
+}
+
+class Defect {}
+
+/** Runs the program. `gave`: what a question gave to the body. */
+export const model = ({ end, parts }: Program, gave: (name: string) => string | undefined): Expected => {
+  const steps = new Map<string, { times: number; good: boolean; transactional: boolean }>()
+  const undos: Array<string> = []
+  const asked: Array<string> = []
+  let said: string | undefined
+  let reported = 0
+  let sequential = true
+  let torn = false
+
+  const one = (name: string, part: Part): string => {
+    switch (part._tag) {
+      case "Step": {
+        const { ends, transactional, tries } = part
+        const good = ends === "well" || ends === "late"
+        const times = ends === "late" || ends === "never" ? tries + 1 : 1
+        if (part.undo === "before") undos.push(name)
+        steps.set(name, { times, good, transactional })
+        if (ends === "dies") throw new Defect()
+        if (!good) throw new Failure(name)
+        if (part.undo === "after") undos.push(name)
+        return "done"
+      }
+      case "Sleep":
+        return "slept"
+      case "Ask":
+      case "Race":
+        asked.push(name)
+        return gave(name) ?? "?"
+      case "All": {
+        if (part.parts.length > 1) sequential = false
+        const ends = part.parts.map((parts, index) => {
+          try {
+            return sequence(`${name}/${index}`, parts)
+          } catch (failure) {
+            if (part.parts.length > 1) torn = true
+            return failure
+          }
+        })
+        for (const end of ends) if (typeof end !== "string") throw end
+        return `[${ends.join(" | ")}]`
+      }
+      case "Catch":
+        try {
+          return sequence(name, part.parts)
+        } catch (failure) {
+          if (failure instanceof Failure) return `caught ${failure.message}`
+          throw failure
+        }
+      case "Say":
+        said = name
+        reported++
+        return "said"
+      case "Fail":
+        throw new Failure(name)
+    }
+  }
+
+  const sequence = (name: string, parts: ReadonlyArray<Part>): string =>
+    parts.map((part, index) => one(`${name}.${index}`, part)).join(", ")
+
+  const ended = (): { readonly end: Expected["end"]; readonly text: string } => {
+    try {
+      const text = sequence("p", parts)
+      return { end, text: end === "value" ? text : "The end" }
+    } catch (failure) {
+      return failure instanceof Failure ? { end: "error", text: failure.message } : { end: "defect", text: "" }
+    }
+  }
+  const { end: ends, text } = ended()
+  return { end: ends, text, steps, undos, asked, said, reported, sequential, torn }
+}
