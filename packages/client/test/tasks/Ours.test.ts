@@ -5,6 +5,8 @@ import * as ServerElicitation from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeServer from "@skein/server/NodeHttp"
 import * as ServerProgress from "@skein/server/Progress"
+import * as ServerRoots from "@skein/server/Roots"
+import * as ServerSampling from "@skein/server/Sampling"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
 import * as Task from "@skein/tasks/Task"
@@ -24,6 +26,8 @@ import * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Http from "../../src/Http.ts"
 import type { RemoteTask, State } from "../../src/RemoteTask.ts"
+import * as Roots from "../../src/Roots.ts"
+import * as Sampling from "../../src/Sampling.ts"
 import * as Stdio from "../../src/Stdio.ts"
 import { type Json, shapes } from "./kit.ts"
 
@@ -38,6 +42,13 @@ const definitions = [
         ServerElicitation.accepted(ServerElicitation.form("How many?", { answer: Schema.String }))
       ], { concurrency: "unbounded" })
       return `A table for ${people.answer} on ${day.answer}`
+    })),
+  Task.layer(Task.make("describe"), () =>
+    Effect.gen(function*() {
+      const [root] = yield* ServerRoots.list()
+      yield* Step.run("look", {}, () => Effect.void)
+      const answer = yield* ServerSampling.createMessage({ messages: `What is ${root?.uri}?`, maxTokens: 50 })
+      return ServerSampling.text(answer)
     })),
   Task.layer(
     Task.make("sum", { input: { a: Schema.Int, b: Schema.Int }, output: { sum: Schema.Int } }),
@@ -72,6 +83,18 @@ const user = (asked: Array<string>) =>
       return Effect.succeed(Elicitation.accept({ answer: message === "Which day?" ? "Friday" : "three" }))
     }
   })
+
+/** A host with a folder and a model. */
+const host = Layer.mergeAll(
+  Roots.layer([{ uri: "file:///recipes", name: "Recipes" }]),
+  Sampling.layer(({ messages: [message] }) =>
+    Effect.succeed({
+      role: "assistant",
+      model: "parrot",
+      content: { type: "text", text: `You ask: ${(message!.content as Json).text}` }
+    })
+  )
+)
 
 const text = ({ content }: { readonly content: ReadonlyArray<unknown> }) => (content[0] as Json).text as string
 
@@ -120,6 +143,14 @@ for (const shape of shapes) {
           assert.deepStrictEqual(yield* client.callTool("sum", { a: 1, b: 2 }, { ...augmented, output }), { sum: 3 })
           const failed = yield* client.callTool("fail", {}, augmented)
           assert.deepStrictEqual([failed.isError, text(failed)], [true, "No flour"])
+        })))
+
+      it.live("a task asks for the host's roots and its model", () =>
+        Effect.scoped(Effect.gen(function*() {
+          const transport = yield* Effect.orDie(opened as typeof doors.memory)
+          const client = yield* Effect.provide(Client.make(transport, { revisions: [shape] }), host)
+          const described = yield* client.callTool("describe", {}, augmented)
+          assert.strictEqual(text(described), "You ask: What is file:///recipes?")
         })))
 
       it.live("a call that is interrupted cancels the task, which undoes what it has done", () =>
