@@ -10,6 +10,7 @@ import { fingerprint, patiently } from "./host.ts"
 import { misplaced } from "./places.ts"
 import type { Run } from "./run.ts"
 import { clockOf } from "./sleeping.ts"
+import type { Lost } from "./store.ts"
 import { answered } from "./workflow.ts"
 
 /** JSON in one form: the same text for the same value, whatever order its members came in. */
@@ -53,7 +54,8 @@ const keyOf = (
 
 /**
  * Asks, and gives the answer. Fails with `TimedOut` after the call's `timeout`, if it has one, and with `Closed` when the task
- * undoes what it has done. A question that loses a race is withdrawn.
+ * undoes what it has done. A question that loses a race is withdrawn, and loses it in each run: it is not answered any more, and
+ * its time is not over either.
  */
 export const ask = (
   run: Run,
@@ -69,7 +71,7 @@ export const ask = (
       return Effect.fail(new RequestError({ reason: "Closed", method, message }))
     }
     const put = Effect.flatMap(
-      keyOf(run, method, params, options?.key),
+      run.hold(keyOf(run, method, params, options?.key)),
       (key) => waited(run, { key, method, params }, options?.timeout)
     )
     return options?.key === undefined ? put : alone(run, options.key, canonical([method, asked(params)]), put)
@@ -116,10 +118,10 @@ const waited = (
   /** Nobody can answer any more; but somebody may have, just now. */
   const expired = Effect.andThen(
     patiently(store.withdraw(id, key)),
-    Effect.map(look, (answer) => answer === undefined ? late : Effect.succeed(answer))
+    Effect.map(look, (answer) => answer === undefined ? late : known(answer))
   )
   const ended: Effect.Effect<Effect.Effect<JsonObject, RequestError> | undefined> = Effect.flatMap(look, (answer) => {
-    if (answer !== undefined) return Effect.succeed(Effect.succeed(answer))
+    if (answer !== undefined) return Effect.succeed(known(answer))
     if (clock === undefined) return Effect.undefined
     return Effect.flatMap(clock.rang, (rang) => rang ? expired : Effect.undefined)
   })
@@ -127,8 +129,11 @@ const waited = (
     ? ended
     : Effect.tap(ended, (end) => end === undefined ? clock.set : Effect.void)
   const names = [answered(key).name, ...(clock === undefined ? [] : [clock.name])]
-  return Effect.onInterrupt(
-    Effect.flatMap(run.hold(first), (end) => end ?? run.parking.wait(names, ended)),
-    () => run.leaving ? Effect.void : patiently(store.withdraw(id, key))
-  )
+  const lost = (answered: boolean) => () => run.leaving ? Effect.void : patiently(store.lose(id, key, answered))
+  // What has come while it waited is known to nobody yet. What it finds when it is put again may have won before.
+  const wait = Effect.onInterrupt(run.parking.wait(names, ended), lost(true))
+  return Effect.flatMap(Effect.onInterrupt(run.hold(first), lost(false)), (end) => end ?? wait)
 }
+
+const known = (answer: JsonObject | Lost): Effect.Effect<JsonObject> =>
+  answer === "lost" ? Effect.never : Effect.succeed(answer)

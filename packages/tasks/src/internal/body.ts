@@ -35,6 +35,9 @@ const starting = { idle: 30_000, busy: 500 }
 /** Milliseconds that the code between two steps may take, when it is run to find out what there is to undo. */
 const between = 2000
 
+/** Milliseconds between two looks whether it has taken that long. */
+const glance = 100
+
 /** Milliseconds between two looks for a handler that nobody has: they grow, up to this. */
 const patience = { first: 1000, longest: 15_000 }
 
@@ -195,10 +198,12 @@ const rebuild = (run: Run, { handler }: Found): Body<boolean> =>
   Effect.gen(function*() {
     yield* undoWhenCancelled(run)
     const stalled = Effect.gen(function*() {
-      // A step may take its time, to be found.
-      for (let known = -1; known !== run.known || run.busy;) {
+      let known = -1
+      for (let still = 0; still < between; still += glance) {
+        // A step may take its time, to be found.
+        if (run.busy || run.known !== known) still = 0
         known = run.known
-        yield* Effect.sleep(between)
+        yield* Effect.sleep(glance)
       }
     })
     yield* Effect.raceFirst(run.supervise(handled(run, handler)), stalled)

@@ -47,7 +47,7 @@ const say = (run: Run, said: string): Effect.Effect<void> =>
         Effect.logWarning(`Task ${work.tool}: a status message was lost`, error))
     }
     run.said++
-    return run.said <= work.said ? Effect.void : patiently(store.say(work.id, message, run.said))
+    return run.said <= work.said ? Effect.void : run.hold(patiently(store.say(work.id, message, run.said)))
   })
 
 const compensate = <E, R>(

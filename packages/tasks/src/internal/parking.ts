@@ -8,6 +8,7 @@
 import type * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import * as Workflow from "effect/workflow/Workflow"
 import type { WorkflowEngine, WorkflowInstance } from "effect/workflow/WorkflowEngine"
@@ -20,6 +21,10 @@ export interface Parkable {
   readonly instance: WorkflowInstance["Service"]
   readonly context: Context.Context<Within>
   readonly scope: Scope.Scope
+  /** Whether somebody else says when it ends, though all of it waits. */
+  readonly lingers: boolean
+  /** Takes notice of who waits. */
+  readonly meet: (fiber: Fiber.Fiber<unknown, unknown>) => void
   /** Ends it where it is. */
   readonly leave: Effect.Effect<never>
 }
@@ -94,7 +99,11 @@ export const makeParking = (run: Parkable): Parking => {
       )
       const names = quiet ? tell() : []
       const come = yield* look
-      if (quiet && !come && all.size > 0) return yield* suspend
+      if (quiet && !come && all.size > 0) {
+        if (!run.lingers) return yield* suspend
+        untell(names)
+        break
+      }
       untell(names)
     }
     attended = false
@@ -111,7 +120,8 @@ export const makeParking = (run: Parkable): Parking => {
       return all.size > 0
     },
     wait: <A, E>(names: ReadonlyArray<string>, look: Effect.Effect<Effect.Effect<A, E> | undefined>) =>
-      Effect.suspend(() => {
+      Effect.withFiber((fiber) => {
+        run.meet(fiber)
         const end = Deferred.makeUnsafe<A, E>()
         const parked: Parked = { names, look, end: end as Parked["end"] }
         all.add(parked)

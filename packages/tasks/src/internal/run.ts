@@ -63,6 +63,8 @@ export class Run implements Tenant {
   whole = false
   /** Another process is to go on with it. */
   moved = false
+  /** Something of it runs beside its root: a branch that nobody knows of may still be on its way to its next step. */
+  forked = false
   /** The number of its last message. */
   said = 0
   readonly #locks = new Map<string, Semaphore.Semaphore>()
@@ -93,6 +95,24 @@ export class Run implements Tenant {
   /** Whether an interruption comes from without: not from a race that was lost. */
   get leaving(): boolean {
     return this.stopping || this.released || this.moved || this.instance.suspended || this.instance.interrupted
+  }
+
+  /** Whether it ends where it is: what begins now, in a finalizer, is for the run that comes to it when it does not. */
+  get #away(): boolean {
+    return this.undoing === undefined && (this.stopping || this.instance.suspended)
+  }
+
+  /**
+   * Whether it is not left as soon as all that is known of it waits: one that finds out what there is to undo must come to the end of
+   * each branch.
+   */
+  get lingers(): boolean {
+    return this.work.status === "cancelled" && this.forked
+  }
+
+  /** Takes notice of who comes to a part of the task. */
+  meet(fiber: Fiber.Fiber<unknown, unknown>): void {
+    if (fiber !== this.#root) this.forked = true
   }
 
   /** Runs a part of the task, of which everything below can be suspended. */
@@ -180,7 +200,8 @@ export class Run implements Tenant {
 
   /** While this runs, nothing else suspends the run. */
   hold<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    return within(Workflow.wrapActivityResult(effect, () => false))
+    const held = Workflow.wrapActivityResult(effect, () => false)
+    return within<A, E, R>(Effect.suspend((): Effect.Effect<A, E, R | Within> => this.#away ? this.leave : held))
   }
 
   /**
@@ -232,9 +253,10 @@ export class Run implements Tenant {
           ? Effect.repeat(executed, { while: isSuspended, ...committing })
           : Effect.succeed(new Workflow.Complete({ exit: Exit.succeed(text) }))
       })
-    return within<string, never, R>(Effect.suspend(() => {
+    return within<string, never, R>(Effect.withFiber((fiber) => {
+      this.meet(fiber)
       if (this.#lost) this.moved = true
-      if (this.released || this.moved) return this.leave
+      if (this.released || this.moved || this.#away) return this.leave
       this.#remembering++
       return Effect.flatMap(
         Effect.ensuring(found, Effect.sync(() => this.#remembering--)),
@@ -242,7 +264,9 @@ export class Run implements Tenant {
           this.known++
           acted.delete(key)
           if (this.released && !this.busy) return this.leave
-          return isSuspended(result) ? this.suspend : result.exit
+          if (!isSuspended(result)) return result.exit
+          // What has not run yet does not run; but there may be something to undo in what stands beside it.
+          return cancelled && forward ? this.parking.wait([], Effect.undefined) : this.suspend
         }
       )
     }))

@@ -126,7 +126,7 @@ const tryOnce = <A, E, R>(
   const whole = (restore: Restore) => transactional ? wholly(run, executed(restore), restore) : executed(restore)
   const sealed = run.remember(`step/${name}`, number, transactional, whole)
   return Effect.flatMap(sealed, (text) =>
-    Effect.flatMap(patiently(host.store.open(text, about)), (text) => {
+    Effect.flatMap(run.hold(patiently(host.store.open(text, about))), (text) => {
       const remembered = JSON.parse(text) as Remembered
       // What it died of may not have been remembered: its database was gone. Then it has run again, here or elsewhere.
       return died !== undefined && "d" in remembered ? Effect.failCause(died) : codec.decode(remembered)
@@ -228,7 +228,7 @@ export const once = <E, R>(run: Run, key: string, effect: Effect.Effect<unknown,
       return Effect.flatMap(
         run.remember(`once/${key}`, number, false, executed),
         (text) =>
-          Effect.flatMap(patiently(host.store.open(text, about)), (text) => {
+          Effect.flatMap(run.hold(patiently(host.store.open(text, about))), (text) => {
             const remembered = JSON.parse(text) as { readonly v?: unknown }
             if ("v" in remembered) return Effect.succeed(remembered.v)
             run.times.set(`once/${key}`, number)

@@ -1,0 +1,104 @@
+import { expect, it } from "@effect/vitest"
+import type { CurrentTask } from "@skein/tasks/CurrentTask"
+import * as Encryption from "@skein/tasks/Encryption"
+import * as MemoryTasks from "@skein/tasks/MemoryTasks"
+import * as Step from "@skein/tasks/Step"
+import { TaskEngine } from "@skein/tasks/TaskEngine"
+import { McpRequest } from "@skein/runtime/Exchange"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as kit from "../engine/kit.ts"
+
+const engine = MemoryTasks.layer()
+const sealing = Layer.provide(engine, Encryption.layer({ keys: ["a key of thirty-two characters, or more"] }))
+
+const names = ["one", "two", "three", "four", "five"]
+const patience = Step.run("patience", {}, () => Effect.never)
+
+/** Steps one after the other, each of which is undone, with something between them. */
+const done = (done: Array<string>, between: Effect.Effect<void>) =>
+  Effect.forEach(names, (name) =>
+    Effect.andThen(
+      between,
+      Step.run(name, {}, () => Effect.sync(() => void done.push(name))).pipe(
+        Step.withCompensation(() => Effect.sync(() => void done.push(`not ${name}`)))
+      )
+    ), { discard: true })
+
+for (const [how, layer] of [["as they are", engine], ["sealed", sealing]] as const) {
+  for (
+    const [what, other, between] of [
+      ["a step", patience, Effect.void],
+      ["a step, with pauses between the others", patience, Effect.sleep("1 second")],
+      ["a sleep", Step.sleep("patience", "1 day"), Effect.void],
+      [
+        "a step that comes after another",
+        Effect.andThen(Step.run("first", {}, () => Effect.void), patience),
+        Effect.void
+      ]
+    ] as ReadonlyArray<[string, Effect.Effect<void, never, CurrentTask>, Effect.Effect<void>]>
+  ) {
+    it.effect(`texts ${how}: what was done beside ${what} is undone, all of it, when the task is cancelled`, () =>
+      Effect.gen(function*() {
+        const said: Array<string> = []
+        const branches = Effect.all([other, done(said, between)], { concurrency: "unbounded" })
+        yield* kit.work({ order: kit.durable(() => Effect.as(branches, "Done")) })
+        const { id } = yield* kit.submit("order")
+        yield* kit.pass(10)
+        expect(said).toEqual(names)
+        yield* Effect.flatMap(TaskEngine, (engine) => engine.cancel(id))
+        yield* kit.pass(15)
+        expect(said.slice(names.length)).toEqual(names.toReversed().map((name) => `not ${name}`))
+      }).pipe(Effect.provide(layer)))
+  }
+}
+
+const ask = Effect.flatMap(McpRequest, (request) =>
+  Effect.orDie(request.request("elicitation/create", {
+    message: "Sure?",
+    requestedSchema: { type: "object", properties: {} }
+  })))
+
+it.effect("texts sealed: steps go on to their end beside a question and a sleep", () =>
+  Effect.gen(function*() {
+    const said: Array<string> = []
+    // What is large takes its time to be opened.
+    const large = "x".repeat(1_000_000)
+    const steps = Effect.forEach(
+      names,
+      (name) => Step.run(name, { success: Schema.String }, () => Effect.sync(() => (said.push(name), large)))
+    )
+    const branches = Effect.all([ask, Step.sleep("rest", "1 day"), steps], { concurrency: "unbounded" })
+    yield* kit.work({
+      order: kit.durable(() => Effect.as(branches, "Done"))
+    })
+    const { id } = yield* kit.submit("order")
+    for (let second = 0; second < 100 && said.length < names.length; second++) yield* kit.pass(1)
+    expect(said).toEqual(names)
+    expect(yield* kit.get(id)).toMatchObject({ status: "input_required" })
+  }).pipe(Effect.provide(sealing)))
+
+it.effect("what stands in a finalizer is not begun when the body is only put away: neither a step, nor a sleep, nor a question", () =>
+  Effect.gen(function*() {
+    const said: Array<string> = []
+    const leave = Step.run("leave", {}, () => Effect.sync(() => void said.push("left")))
+    const rest = Effect.as(Step.sleep("rest", "1 hour"), "Done")
+    yield* kit.work({
+      step: kit.durable(() => Effect.ensuring(rest, leave)),
+      sleep: kit.durable(() => Effect.ensuring(rest, Effect.andThen(Step.sleep("late", "1 hour"), leave))),
+      question: kit.durable(() => Effect.ensuring(rest, Effect.andThen(ask, leave)))
+    })
+    const [step, sleep, question] = yield* Effect.forEach(["step", "sleep", "question"], (tool) => kit.submit(tool))
+    yield* kit.pass(60, 5)
+    expect(said).toEqual([])
+    expect(yield* kit.get(question!.id)).toMatchObject({ status: "working" })
+    yield* kit.pass(3600, 60)
+    // The sleep in the finalizer has begun with the end of the other.
+    expect(said).toEqual(["left"])
+    expect(yield* kit.get(step!.id)).toMatchObject({ status: "completed" })
+    expect(yield* kit.get(sleep!.id)).toMatchObject({ status: "working" })
+    expect(yield* kit.get(question!.id)).toMatchObject({ status: "input_required" })
+    yield* kit.pass(3600, 60)
+    expect(yield* kit.get(sleep!.id)).toMatchObject({ status: "completed" })
+  }).pipe(Effect.provide(engine)))
