@@ -43,7 +43,7 @@ const first: Step = (pg) => {
     `CREATE INDEX IF NOT EXISTS skein_tasks_expiry ON skein_tasks (expires_at, id) WHERE expires_at < ${never}`,
     "CREATE INDEX IF NOT EXISTS skein_tasks_unsettled ON skein_tasks (id) WHERE settled = 0",
     "CREATE INDEX IF NOT EXISTS skein_tasks_undoing ON skein_tasks (id) WHERE settled = 0 AND status = 'cancelled'",
-    // State: 0 open, 1 answered, 2 withdrawn.
+    // State: 0 open, 1 answered, 2 withdrawn, 3 lost in a race.
     `CREATE TABLE IF NOT EXISTS skein_task_questions (
       task_id ${id} NOT NULL,
       name TEXT NOT NULL,

@@ -44,11 +44,17 @@ export const clockOf = (
   }
 }
 
-/** Sleeps durably, under a name that is not used twice. */
+/** How a wait ends that is over. */
+const over = Effect.succeed(Effect.void)
+
+/**
+ * Sleeps durably, under a name that is not used twice. One that was over before waits until all is known of what stands beside it: it
+ * may have lost a race, and has to lose it again.
+ */
 export const sleepUntil = (run: Run, name: string, milliseconds: number): Effect.Effect<void> => {
   const clock = clockOf(run, name, milliseconds)
   return Effect.flatMap(run.hold(clock.rang), (rang) =>
-    rang ? Effect.void : Effect.andThen(
+    rang ? run.parking.wait([], over) : Effect.andThen(
       run.hold(clock.set),
       run.parking.wait([clock.name], Effect.map(clock.rang, (rang) => rang ? Effect.void : undefined))
     ))

@@ -42,7 +42,7 @@ export const make = (
     const table = { database, changes, vault }
     const { finish, insert, remove } = lives.make(table)
     const { list, progress, say, state, waits, work } = telling.make(table)
-    const { answer, ask, withdraw } = questions.make(table)
+    const { answer, ask, lose, withdraw } = questions.make(table)
     const { expired, lapse, nextExpiry, settle, undoing, unsettled } = sweeps.make(table)
     return TaskStore.of({
       insert,
@@ -59,6 +59,7 @@ export const make = (
       progress: (id, told) => isId(id) ? progress(id, told) : Effect.void,
       ask: (id, question) => isId(id) ? ask(id, question) : Effect.undefined,
       withdraw: (id, key) => isId(id) ? withdraw(id, key) : Effect.void,
+      lose: (id, key, answered) => isId(id) ? lose(id, key, answered) : Effect.void,
       answer: (id, key, given, then) => isId(id) ? answer(id, key, given, then) : Effect.succeed(false),
       settle: (ids) => settle((typeof ids === "string" ? [ids] : ids).filter(isId)),
       lapse: (id, after) => isId(id) ? lapse(id, after) : Effect.succeed(Infinity),

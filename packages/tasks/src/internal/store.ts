@@ -33,6 +33,9 @@ export type End =
   | { readonly status: "completed" | "failed"; readonly outcome: Outcome; readonly message?: string | undefined }
   | { readonly status: "cancelled"; readonly message?: string | undefined }
 
+/** Of a question that has lost a race: the task goes on as if it were never answered. */
+export type Lost = "lost"
+
 /** A task that a sweep looks at. */
 export interface Swept {
   readonly id: string
@@ -80,9 +83,14 @@ export class TaskStore extends Context.Service<TaskStore, {
    * Asks, if it was not asked yet: the task is `input_required` then. Gives the answer, where there is one. Of a task that is over
    * nothing is asked, but the answers are there.
    */
-  readonly ask: (id: string, question: Question) => Effect.Effect<JsonObject | undefined, TaskError>
+  readonly ask: (id: string, question: Question) => Effect.Effect<JsonObject | Lost | undefined, TaskError>
   /** Nobody wants the answer to an open question any more. Its key stays taken. */
   readonly withdraw: (id: string, key: string) => Effect.Effect<void, TaskError>
+  /**
+   * An open question has lost a race; or one that is answered as well, where nobody has heard of that yet. It has neither an answer any
+   * more nor a time.
+   */
+  readonly lose: (id: string, key: string, answered: boolean) => Effect.Effect<void, TaskError>
   /**
    * Answers an open question, in one transaction with `then`; `working` again with the last one. `false`, and nothing done, for
    * what is not open.

@@ -79,6 +79,27 @@ each(all, (backend) => {
       expect(yield* stateOf(opened, id)).toMatchObject({ status: "working", version: 5 })
     }))
 
+  it.effect("a question that is lost is not answered any more, also where it was answered before anybody knew", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const { store } = opened
+      const { id } = yield* insert(opened)
+      for (const key of ["a", "b", "c"]) yield* store.ask(id, question(key))
+      yield* store.lose(id, "a", false)
+      expect(yield* stateOf(opened, id)).toMatchObject({ questions: [question("b"), question("c")], version: 5 })
+      expect(yield* store.answer(id, "a", {}, nothing)).toBe(false)
+      expect(yield* store.ask(id, question("a"))).toBe("lost")
+      for (const key of ["b", "c"]) expect(yield* store.answer(id, key, { key }, nothing)).toBe(true)
+      yield* store.lose(id, "b", false)
+      expect(yield* store.ask(id, question("b"))).toEqual({ key: "b" })
+      yield* store.lose(id, "b", true)
+      expect(yield* store.ask(id, question("b"))).toBe("lost")
+      expect(yield* store.ask(id, question("c"))).toEqual({ key: "c" })
+      yield* store.withdraw(id, "c")
+      yield* store.lose(id, "z", true)
+      expect(yield* stateOf(opened, id)).toMatchObject({ status: "working", version: 7 })
+    }))
+
   it.effect("a question can be withdrawn when the task's time is over", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)

@@ -6,7 +6,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
 import type { Question } from "../../TaskState.ts"
-import type { Swept } from "../store.ts"
+import type { Lost, Swept } from "../store.ts"
 import { longest, now, type Table } from "./context.ts"
 import type { Row } from "./database.ts"
 import { about, live, sweptColumns, toSwept } from "./rows.ts"
@@ -20,9 +20,9 @@ const outrun = { _tag: "Outrun" } as const
 type Outrun = typeof outrun
 const isOutrun = (error: unknown): error is Outrun => error === outrun
 
-/** How a question is closed: answered (1) or withdrawn (2), and whether of a task whose time is over too. */
+/** How a question is closed: answered (1), withdrawn (2) or lost (3), and whether of a task whose time is over too. */
 interface Closing {
-  readonly state: 1 | 2
+  readonly state: 1 | 2 | 3
   readonly answer: string | null
   readonly evenExpired: boolean
 }
@@ -51,13 +51,21 @@ export const make = ({ changes, database, vault }: Table) => {
     `UPDATE skein_task_questions SET state = ?, answer = ? WHERE task_id = ? AND name = ? AND state = 0 RETURNING name`
   )
 
+  const loses = database.prepare(
+    "UPDATE skein_task_questions SET state = 3, answer = NULL WHERE task_id = ? AND name = ? AND state = 1"
+  )
+
   /** What is known of a question: `undefined` where it was not asked. */
   const find = (id: string, name: string) => Effect.map(known(id, name), (rows) => rows[0])
 
-  const answerOf = (id: string, name: string, answer: unknown): Effect.Effect<JsonObject | undefined, TaskError> =>
-    answer == null
-      ? Effect.undefined
-      : Effect.flatMap(vault.open(answer as string, about.answer(id, name)), parse<JsonObject>)
+  const answerOf = (
+    id: string,
+    name: string,
+    { answer, state }: Row
+  ): Effect.Effect<JsonObject | Lost | undefined, TaskError> => {
+    if (answer != null) return Effect.flatMap(vault.open(answer as string, about.answer(id, name)), parse<JsonObject>)
+    return Number(state) === 3 ? Effect.succeed("lost") : Effect.undefined
+  }
 
   const insert = (
     id: string,
@@ -76,11 +84,14 @@ export const make = ({ changes, database, vault }: Table) => {
             ))
       ))
 
-  const ask = (id: string, { key, method, params }: Question): Effect.Effect<JsonObject | undefined, TaskError> => {
+  const ask = (
+    id: string,
+    { key, method, params }: Question
+  ): Effect.Effect<JsonObject | Lost | undefined, TaskError> => {
     const name = escape(key)
     if (name.length > longest) return Effect.fail(tooLong(key))
     return Effect.flatMap(find(id, name), (row) => {
-      if (row !== undefined) return answerOf(id, name, row["answer"])
+      if (row !== undefined) return answerOf(id, name, row)
       const sealed = params === undefined
         ? Effect.succeed(null)
         : Effect.flatMap(json(params), (text) => vault.seal(text, about.question(id, name)))
@@ -88,7 +99,7 @@ export const make = ({ changes, database, vault }: Table) => {
         Effect.catchIf(
           Effect.as(insert(id, name, method, params), undefined),
           isOutrun,
-          () => Effect.flatMap(find(id, name), (row) => answerOf(id, name, row?.["answer"]))
+          () => Effect.flatMap(find(id, name), (row) => row === undefined ? Effect.undefined : answerOf(id, name, row))
         ))
     })
   }
@@ -118,6 +129,12 @@ export const make = ({ changes, database, vault }: Table) => {
   const withdraw = (id: string, key: string): Effect.Effect<void, TaskError> =>
     Effect.asVoid(close(id, escape(key), { state: 2, answer: null, evenExpired: true }, () => Effect.void))
 
+  const lose = (id: string, key: string, answered: boolean): Effect.Effect<void, TaskError> => {
+    const name = escape(key)
+    const closed = close(id, name, { state: 3, answer: null, evenExpired: true }, () => Effect.void)
+    return Effect.flatMap(closed, (done) => done || !answered ? Effect.void : Effect.asVoid(loses(id, name)))
+  }
+
   const answer = <E, R>(
     id: string,
     key: string,
@@ -130,5 +147,5 @@ export const make = ({ changes, database, vault }: Table) => {
     return Effect.flatMap(sealed, (answer) => close(id, name, { state: 1, answer, evenExpired: false }, then))
   }
 
-  return { ask, withdraw, answer }
+  return { ask, withdraw, lose, answer }
 }

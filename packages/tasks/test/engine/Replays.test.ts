@@ -1,0 +1,91 @@
+/** A race of a question with a sleep has one winner, in each run of the body. */
+import { expect, it } from "@effect/vitest"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { McpRequest } from "@skein/runtime/Exchange"
+import * as MemoryTasks from "@skein/tasks/MemoryTasks"
+import * as Step from "@skein/tasks/Step"
+import { TaskEngine } from "@skein/tasks/TaskEngine"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { durable, ended, pass, settled, submit, textOf, until, work } from "./kit.ts"
+
+const memory = Effect.provide(MemoryTasks.layer({ pollInterval: "1 minute" }))
+
+const ask = (timeout?: Duration.Input) =>
+  Effect.flatMap(
+    McpRequest,
+    (exchange) =>
+      exchange.request("elicitation/create", {}, { key: "k", ...(timeout === undefined ? {} : { timeout }) })
+  ).pipe(Effect.match({
+    onFailure: () => "late",
+    onSuccess: (answer) => String((answer as JsonObject)["said"])
+  }))
+
+const patience = (duration: Duration.Input) => Effect.as(Step.sleep("patience", duration), "nobody")
+
+/** Who has won, in each of the runs of a body that waits once more, and in its end. */
+const racing = (race: ReturnType<typeof ask>) => {
+  const winners: Array<string> = []
+  const body = durable(() =>
+    Effect.gen(function*() {
+      const winner = yield* race
+      winners.push(winner)
+      yield* Step.sleep("a while", "1 hour")
+      return winner
+    })
+  )
+  return { winners, body }
+}
+
+const answered = (id: string) =>
+  Effect.gen(function*() {
+    yield* until(id, ({ questions }) => questions.length === 1)
+    yield* settled
+    const { answer } = yield* TaskEngine
+    expect(yield* answer(id, "k", { said: "somebody" })).toBe(true)
+  })
+
+it.effect("an answer that comes while a short sleep that wins is not over does not count later", () =>
+  Effect.gen(function*() {
+    const { body, winners } = racing(Effect.raceFirst(ask(), patience("2 seconds")))
+    yield* work({ race: body })
+    const { id } = yield* submit("race")
+    yield* answered(id)
+    yield* pass(4)
+    const [winner] = winners
+    yield* pass(3700, 100)
+    expect(textOf(yield* ended(id))).toBe(winner)
+    expect(new Set(winners)).toEqual(new Set([winner]))
+  }).pipe(memory))
+
+for (const first of ["the question", "the sleep"]) {
+  it.effect(`an answer that has won wins again when the sleep is over as well, where ${first} comes first`, () =>
+    Effect.gen(function*() {
+      const sleep = patience("10 minutes")
+      const { body, winners } = racing(
+        first === "the sleep" ? Effect.raceFirst(sleep, ask()) : Effect.raceFirst(ask(), sleep)
+      )
+      yield* work({ race: body })
+      const { id } = yield* submit("race")
+      yield* answered(id)
+      yield* settled
+      expect(winners).toEqual(["somebody"])
+      yield* pass(3700, 100)
+      expect(textOf(yield* ended(id))).toBe("somebody")
+      expect(new Set(winners)).toEqual(new Set(["somebody"]))
+    }).pipe(memory))
+
+  it.effect(`a question that has lost has no time to be over, where ${first} comes first`, () =>
+    Effect.gen(function*() {
+      const sleep = patience("10 minutes")
+      const { body, winners } = racing(
+        first === "the sleep" ? Effect.raceFirst(sleep, ask("20 minutes")) : Effect.raceFirst(ask("20 minutes"), sleep)
+      )
+      yield* work({ race: body })
+      const { id } = yield* submit("race")
+      yield* settled
+      yield* pass(4400, 100)
+      expect(textOf(yield* ended(id))).toBe("nobody")
+      expect(new Set(winners)).toEqual(new Set(["nobody"]))
+    }).pipe(memory))
+}
