@@ -2,6 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { McpRequest } from "@skein/runtime/Exchange"
+import type { CurrentTask } from "@skein/tasks/CurrentTask"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
@@ -24,7 +25,7 @@ const ask = (timeout?: Duration.Input) =>
 const patience = (duration: Duration.Input) => Effect.as(Step.sleep("patience", duration), "nobody")
 
 /** Who has won, in each of the runs of a body that waits once more, and in its end. */
-const racing = (race: ReturnType<typeof ask>) => {
+const racing = (race: Effect.Effect<string, never, CurrentTask | McpRequest>) => {
   const winners: Array<string> = []
   const body = durable(() =>
     Effect.gen(function*() {

@@ -13,7 +13,7 @@ it.effect.prop(
   ([program, history]) =>
     Effect.flatMap(
       problems(program, history),
-      (problems) => problems.length === 0 ? Effect.void : Effect.fail(new Error(problems.join("\n")))
+      (problems) => problems.length === 0 ? Effect.void : Effect.die(new Error(problems.join("\n")))
     ),
   { timeout: runs * 5000, arbitrary: { runs, seed, size: 30, maxShrinks: 300 } }
 )

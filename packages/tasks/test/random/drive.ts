@@ -3,6 +3,7 @@
  * meanwhile is said to the world.
  */
 import { isFinal, type State } from "@skein/tasks/TaskState"
+import type { TaskError } from "@skein/tasks/TaskError"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
@@ -13,9 +14,10 @@ import type { World } from "./world.ts"
 
 /** What is known of a task in the end. */
 export interface Past {
-  /** Its last state; that of one whose time was over may be none of its ends. */
+  /** The last one that was seen. */
   readonly state: State
   readonly cancelled: boolean
+  /** Its time was over before it was seen to end. */
   readonly expired: boolean
   /** How questions were answered. */
   readonly answers: ReadonlyMap<string, string>
@@ -23,7 +25,7 @@ export interface Past {
   readonly stops: number
   /** What the tables say when it is over, unless its time was over too. */
   readonly ledger: ReadonlyArray<{ readonly name: string; readonly key: string }>
-  readonly asked: ReadonlyArray<string>
+  readonly asked: ReadonlyArray<string> | undefined
 }
 
 const caller = {
@@ -85,7 +87,7 @@ export const drive = (program: Program, history: ReadonlyArray<Event>, world: Wo
     })
 
     /** Time passes: slowly where the time of the task is over, and it has to undo what it has done. */
-    const pass = (seconds: number) =>
+    const pass: (seconds: number) => Effect.Effect<void, TaskError> = (seconds) =>
       Effect.gen(function*() {
         let left = seconds * 1000
         while (left > 0) {
@@ -95,6 +97,7 @@ export const drive = (program: Program, history: ReadonlyArray<Event>, world: Wo
           const step = slow ? Math.min(left, 1000) : Math.min(left, before)
           yield* TestClock.adjust(step)
           yield* settled
+          yield* look
           left -= step
         }
       })
@@ -171,11 +174,12 @@ export const drive = (program: Program, history: ReadonlyArray<Event>, world: Wo
       yield* pass(isFinal(state) ? 1 : pause)
       pause = Math.min(pause * 2, 20_000)
     }
-    const expired = (yield* Clock.currentTimeMillis) >= expiry
+    const expired = (yield* Clock.currentTimeMillis) >= expiry && !(last !== undefined && isFinal(last))
+    const forgotten = (yield* look) === undefined
     if (last === undefined) return yield* Effect.die(new Error("It was never there"))
 
     const asked: Array<string> = []
-    if (!expired) {
+    if (!forgotten) {
       for (const { params } of yield* rows("SELECT params FROM skein_task_questions")) {
         asked.push(String((JSON.parse(String(params)) as { readonly message: string }).message))
       }
@@ -204,5 +208,14 @@ export const drive = (program: Program, history: ReadonlyArray<Event>, world: Wo
     }
     for (const table of yield* left) problem(`Something is left in ${table}`)
     yield* stop(process)
-    return { state: last, cancelled, expired, answers, kills, stops, ledger, asked } satisfies Past as Past
+    return {
+      state: last,
+      cancelled,
+      expired,
+      answers,
+      kills,
+      stops,
+      ledger,
+      asked: forgotten ? undefined : asked
+    } satisfies Past as Past
   }).pipe(Effect.scoped)

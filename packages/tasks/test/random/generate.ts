@@ -10,8 +10,8 @@ export type Part =
   | Step
   | { readonly _tag: "Sleep"; readonly seconds: number }
   | Ask
-  /** A question against a sleep. */
-  | { readonly _tag: "Race"; readonly ask: Ask; readonly seconds: number }
+  /** A question against a sleep, or the other way around. */
+  | { readonly _tag: "Race"; readonly ask: Ask; readonly seconds: number; readonly first: "ask" | "sleep" }
   /** Says where it stands, and reports progress. */
   | { readonly _tag: "Say" }
   | { readonly _tag: "All"; readonly concurrency: number; readonly parts: ReadonlyArray<ReadonlyArray<Part>> }
@@ -103,9 +103,10 @@ const part = (depth: number): Arbitrary.Arbitrary<Part> => {
       parts,
       branches: Arbitrary.array(parts, { minLength: 1, maxLength: 3 }),
       seconds: pick(1, 4, 60, 900, 7200, 100_000),
-      concurrency: pick(2, Infinity)
+      concurrency: pick(2, Infinity),
+      first: pick("ask", "sleep")
     }),
-    ({ _tag, ask, branches, concurrency, parts, seconds, step }): Part => {
+    ({ _tag, ask, branches, concurrency, first, parts, seconds, step }): Part => {
       switch (_tag) {
         case "Step":
           return step
@@ -114,7 +115,7 @@ const part = (depth: number): Arbitrary.Arbitrary<Part> => {
         case "Sleep":
           return { _tag, seconds }
         case "Race":
-          return { _tag, ask: { ...ask, timeout: undefined }, seconds }
+          return { _tag, ask, seconds, first }
         case "All":
           return { _tag, concurrency, parts: branches }
         case "Catch":

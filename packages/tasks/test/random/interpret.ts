@@ -106,7 +106,9 @@ export const interpret = ({ end, parts }: generate.Program, life: Life, sql: Sql
         case "Ask":
           return ask(name, part)
         case "Race":
-          return Effect.raceFirst(ask(name, part.ask), sleep(name, part.seconds))
+          return part.first === "ask"
+            ? Effect.raceFirst(ask(name, part.ask), sleep(name, part.seconds))
+            : Effect.raceFirst(sleep(name, part.seconds), ask(name, part.ask))
         case "All": {
           const { concurrency, parts } = part
           const branches = parts.map((parts, index) => sequence(`${name}/${index}`, parts))

@@ -25,15 +25,9 @@ export interface Expected {
   readonly torn: boolean
 }
 
-class Failure {
-  readonly message: string
+class Failure extends Error {}
 
-  constructor(message: string) {
-    this.message = message
-  }
-}
-
-class Defect {}
+const defect = Symbol("A defect")
 
 /** Runs the program. `gave`: what a question gave to the body. */
 export const model = ({ end, parts }: Program, gave: (name: string) => string | undefined): Expected => {
@@ -53,7 +47,7 @@ export const model = ({ end, parts }: Program, gave: (name: string) => string | 
         const times = ends === "late" || ends === "never" ? tries + 1 : 1
         if (part.undo === "before") undos.push(name)
         steps.set(name, { times, good, transactional })
-        if (ends === "dies") throw new Defect()
+        if (ends === "dies") throw defect
         if (!good) throw new Failure(name)
         if (part.undo === "after") undos.push(name)
         return "done"
