@@ -36,6 +36,13 @@ export const steadily = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect
     (cause) => Effect.failCause(cause)
   )
 
+/** When deferreds were told, as a number that grows from one to the next. */
+export const rank = (storage: MessageStorage["Service"]) => (execution: string, id: string): Effect.Effect<bigint> =>
+  Effect.map(
+    steadily(Effect.orDie(storage.requestIdForPrimaryKey({ address: addresses(execution)[0]!, tag: "deferred", id }))),
+    Option.getOrElse(() => BigInt(Number.MAX_SAFE_INTEGER) ** 2n)
+  )
+
 /** Whether a step ends as cut off: who is interrupted itself does not come to ask. */
 const isCutOff = (cause: Cause.Cause<never>): boolean =>
   Cause.hasInterruptsOnly(cause) && !cause.reasons.some((reason) => reason.annotations.has(ClusterSchema.Abandon.key))

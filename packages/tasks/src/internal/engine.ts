@@ -87,6 +87,7 @@ const make = (options: Options) =>
       acted: new Acted(),
       closing: Effect.andThen(closing.await, abandon(sharding)),
       holds: (execution) => sharding.hasShardId(sharding.getShardId(EntityId.make(execution), groupOf(execution))),
+      rank: activities.rank(storage),
       pools: options.pools,
       settle: (id) => {
         over.push(id)

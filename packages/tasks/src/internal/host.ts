@@ -31,6 +31,8 @@ export interface Host {
   readonly closing: Effect.Effect<never>
   /** Whether an execution is this process's still: the cluster gives some to a worker that joins. */
   readonly holds: (executionId: string) => boolean
+  /** Which of the deferreds of an execution was told before which other one: the smaller one. The last, what was not told. */
+  readonly rank: (executionId: string, deferred: string) => Effect.Effect<bigint>
   /** Milliseconds between two writes of progress. */
   readonly progressInterval: number
   /** Milliseconds between two looks at what a run waits for while other parts of it are busy. */

@@ -33,10 +33,15 @@ export interface Parkable {
 export interface Parking {
   /** Whether something waits. */
   readonly waiting: boolean
-  /** Waits until a look gives how the wait ends. `names` are the deferreds that tell when there is something to look at. */
+  /**
+   * Waits until a look gives how the wait ends. `names` are the deferreds that tell when there is something to look at. `rank`: what
+   * has come of several is told in this order, and the next one when what the one before has led to waits as well. So what has lost a
+   * race to it, and has come meanwhile, loses in each later run.
+   */
   readonly wait: <A, E>(
     names: ReadonlyArray<string>,
-    look: Effect.Effect<Effect.Effect<A, E> | undefined>
+    look: Effect.Effect<Effect.Effect<A, E> | undefined>,
+    rank?: Effect.Effect<bigint>
   ) => Effect.Effect<A, E>
 }
 
@@ -44,8 +49,15 @@ export interface Parking {
 interface Parked {
   readonly names: ReadonlyArray<string>
   readonly look: Effect.Effect<Effect.Effect<unknown, unknown> | undefined>
+  readonly rank: Effect.Effect<bigint> | undefined
   readonly end: Deferred.Deferred<unknown, unknown>
 }
+
+const inOrder = <A extends readonly [Parked, ...ReadonlyArray<unknown>]>(ranked: ReadonlyArray<A>) =>
+  Effect.map(
+    Effect.forEach(ranked, (each) => Effect.map(each[0].rank!, (rank) => ({ each, rank }))),
+    (all) => all.toSorted((a, b) => a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0).map(({ each }) => each)
+  )
 
 /** The parking of a run. */
 export const makeParking = (run: Parkable): Parking => {
@@ -68,18 +80,28 @@ export const makeParking = (run: Parkable): Parking => {
     }
   }
 
+  const tellEnd = (parked: Parked, end: Effect.Effect<unknown, unknown>): void => {
+    all.delete(parked)
+    Deferred.doneUnsafe(parked.end, end)
+  }
+
   /** Whether something has come. */
-  const look = Effect.gen(function*() {
-    let come = false
-    for (const parked of all) {
-      const end = yield* parked.look
-      if (end === undefined) continue
-      come = true
-      all.delete(parked)
-      Deferred.doneUnsafe(parked.end, end)
-    }
-    return come
-  })
+  const look = (quiet: boolean) =>
+    Effect.gen(function*() {
+      let come = false
+      let ranked: Array<readonly [parked: Parked, end: Effect.Effect<unknown, unknown>]> = []
+      for (const parked of all) {
+        const end = yield* parked.look
+        if (end === undefined) continue
+        if (parked.rank === undefined) tellEnd(parked, end)
+        else ranked.push([parked, end])
+        come = true
+      }
+      if (ranked.length > 1) ranked = yield* inOrder(ranked)
+      // While something else is busy nobody knows when it waits: then they are told all at once.
+      for (const [parked, end] of quiet ? ranked.slice(0, 1) : ranked) tellEnd(parked, end)
+      return come
+    })
 
   /**
    * The fibers are children of the run's root, but for those that nobody waits for. The run is suspended before any of them goes: the
@@ -98,7 +120,7 @@ export const makeParking = (run: Parkable): Parking => {
         Effect.as(Effect.sleep(run.host.pollInterval), false)
       )
       const names = quiet ? tell() : []
-      const come = yield* look
+      const come = yield* look(quiet)
       if (quiet && !come && all.size > 0) {
         if (!run.lingers) return yield* suspend
         untell(names)
@@ -119,11 +141,15 @@ export const makeParking = (run: Parkable): Parking => {
     get waiting() {
       return all.size > 0
     },
-    wait: <A, E>(names: ReadonlyArray<string>, look: Effect.Effect<Effect.Effect<A, E> | undefined>) =>
+    wait: <A, E>(
+      names: ReadonlyArray<string>,
+      look: Effect.Effect<Effect.Effect<A, E> | undefined>,
+      rank?: Effect.Effect<bigint>
+    ) =>
       Effect.withFiber((fiber) => {
         run.meet(fiber)
         const end = Deferred.makeUnsafe<A, E>()
-        const parked: Parked = { names, look, end: end as Parked["end"] }
+        const parked: Parked = { names, look, rank, end: end as Parked["end"] }
         all.add(parked)
         return Effect.ensuring(Effect.andThen(attend, Deferred.await(end)), Effect.sync(() => all.delete(parked)))
       })

@@ -19,6 +19,8 @@ export interface Clock {
   readonly name: string
   /** Whether its time has come. */
   readonly rang: Effect.Effect<boolean>
+  /** Where it stands among those that rang. */
+  readonly rank: Effect.Effect<bigint>
   /** Sets it, unless it is set. */
   readonly set: Effect.Effect<void>
 }
@@ -33,13 +35,14 @@ export const clockOf = (
   milliseconds: number
 ): Clock => {
   const clock = DurableClock.make({ name: escape(name), duration: Math.min(milliseconds, longest) })
-  const { engine } = run.host
+  const { engine, rank } = run.host
   return {
     name: clock.deferred.name,
     rang: Effect.map(
       Effect.provideService(steadily(engine.deferredResult(clock.deferred)), WorkflowInstance, run.instance),
       Option.isSome
     ),
+    rank: rank(run.executionId, clock.deferred.name),
     set: steadily(engine.scheduleClock(TaskRun, { executionId: run.executionId, clock }))
   }
 }
@@ -54,9 +57,9 @@ const over = Effect.succeed(Effect.void)
 export const sleepUntil = (run: Run, name: string, milliseconds: number): Effect.Effect<void> => {
   const clock = clockOf(run, name, milliseconds)
   return Effect.flatMap(run.hold(clock.rang), (rang) =>
-    rang ? run.parking.wait([], over) : Effect.andThen(
+    rang ? run.parking.wait([], over, clock.rank) : Effect.andThen(
       run.hold(clock.set),
-      run.parking.wait([clock.name], Effect.map(clock.rang, (rang) => rang ? Effect.void : undefined))
+      run.parking.wait([clock.name], Effect.map(clock.rang, (rang) => rang ? Effect.void : undefined), clock.rank)
     ))
 }
 
