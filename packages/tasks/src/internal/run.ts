@@ -1,6 +1,7 @@
 /**
  * One run of a task's handler, from its beginning: what it has named, asked and said, and how it is suspended.
  */
+import * as Cause from "effect/Cause"
 import * as ClusterSchema from "effect/cluster/ClusterSchema"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -65,6 +66,8 @@ export class Run implements Tenant {
   moved = false
   /** Something of it runs beside its root: a branch that nobody knows of may still be on its way to its next step. */
   forked = false
+  /** It has found something that an earlier run has done. */
+  replays = false
   /** The number of its last message. */
   said = 0
   readonly #locks = new Map<string, Semaphore.Semaphore>()
@@ -198,6 +201,16 @@ export class Run implements Tenant {
     return lock.withPermits(1)
   }
 
+  /**
+   * Fails, but no earlier than what stands beside it has come to what it did before: that is cut off by the failure now, and has to be
+   * known when it is undone.
+   */
+  fail<E>(cause: Cause.Cause<E>): Effect.Effect<never, E> {
+    const failed = Effect.failCause(cause)
+    const alone = !this.forked || !this.replays || this.undoing !== undefined || Cause.hasInterruptsOnly(cause)
+    return alone ? failed : this.parking.wait([], Effect.succeed(failed))
+  }
+
   /** While this runs, nothing else suspends the run. */
   hold<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     const held = Workflow.wrapActivityResult(effect, () => false)
@@ -218,6 +231,7 @@ export class Run implements Tenant {
     const key = `${this.executionId} ${attempt} ${name}`
     const forward = this.undoing === undefined
     const cancelled = this.work.status === "cancelled"
+    let acts = false
     const activity = {
       ...template,
       // Names come from arguments, too. The engine keeps each as it is, where it can.
@@ -225,6 +239,7 @@ export class Run implements Tenant {
       annotations: transactional ? withTransaction : Context.empty(),
       executeEncoded: Effect.uninterruptibleMask((restore): Effect.Effect<string, never, R | WorkflowInstance> => {
         const act = Effect.suspend(() => {
+          acts = true
           const end = acted.begin(key)
           return Effect.onExit(
             execute(restore),
@@ -262,6 +277,7 @@ export class Run implements Tenant {
         Effect.ensuring(found, Effect.sync(() => this.#remembering--)),
         (result): Effect.Effect<string, never, R> => {
           this.known++
+          if (!acts) this.replays = true
           acted.delete(key)
           if (this.released && !this.busy) return this.leave
           if (!isSuspended(result)) return result.exit

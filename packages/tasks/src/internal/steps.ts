@@ -92,9 +92,10 @@ export const step = <A, E, R>(
     if (problem !== undefined) return problem
     const codec = codecOf(name, options)
     const attempt = (number: number) => tryOnce(run, name, number, options, codec, execute)
-    return options.retry === undefined
+    const ended = options.retry === undefined
       ? Effect.flatMap(attempt(1), settle)
       : retried(run, name, options.retry, attempt)
+    return Effect.catchCause(ended, (cause) => run.fail(cause))
   })
 
 const settle = <A, E>(ended: Ended<A, E>): Effect.Effect<A, E> =>

@@ -6,8 +6,11 @@ import * as Step from "@skein/tasks/Step"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
 import { McpRequest } from "@skein/runtime/Exchange"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
 import * as kit from "../engine/kit.ts"
 
 const engine = MemoryTasks.layer()
@@ -52,6 +55,45 @@ for (const [how, layer] of [["as they are", engine], ["sealed", sealing]] as con
         expect(said.slice(names.length)).toEqual(names.toReversed().map((name) => `not ${name}`))
       }).pipe(Effect.provide(layer)))
   }
+}
+
+class NoMoney extends Schema.TaggedError<NoMoney>()("NoMoney", { message: Schema.String }) {}
+const broke = Effect.fail(new NoMoney({ message: "No money" }))
+
+for (const [how, layer] of [["as they are", engine], ["sealed", sealing]] as const) {
+  it.effect(`texts ${how}: what was done beside a step that fails in a later run is undone, all of it`, () =>
+    Effect.gen(function*() {
+      const said: Array<string> = []
+      const retry = Schedule.spaced("1 minute").pipe(Schedule.upTo({ times: 2 }))
+      const charge = Step.run("charge", { error: NoMoney, retry }, () => broke)
+      const branches = Effect.all([charge, done(said, Effect.void)], { concurrency: "unbounded" })
+      yield* kit.work({ order: kit.durable(() => Effect.as(branches, "Done")) })
+      const { id } = yield* kit.submit("order")
+      for (let time = 0; time < 200 && kit.textOf(yield* kit.get(id)) === undefined; time++) yield* kit.pass(1)
+      expect(kit.textOf(yield* kit.get(id))).toBe("No money")
+      expect(said).toEqual([...names, ...names.toReversed().map((name) => `not ${name}`)])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect(`texts ${how}: what another worker goes on to undo, of a task that has failed, is all of it`, () =>
+    Effect.gen(function*() {
+      const said: Array<string> = []
+      const charge = Step.run("charge", { error: NoMoney }, () => Effect.andThen(Effect.sleep("3 seconds"), broke))
+      const slow = Step.compensate(() => Step.run("slow", {}, () => Effect.sleep("20 seconds")))
+      const beside = Effect.andThen(done(said, Effect.void), slow)
+      const branches = Effect.all([charge, beside], { concurrency: "unbounded" })
+      const order = kit.durable(() => Effect.as(branches, "Done"))
+      const first = yield* Scope.make()
+      yield* Scope.provide(kit.work({ order }), first)
+      const { id } = yield* kit.submit("order")
+      yield* kit.pass(6)
+      yield* Effect.forkChild(Scope.close(first, Exit.void))
+      yield* kit.pass(5)
+      expect(said).toEqual(names)
+      yield* kit.work({ order })
+      for (let time = 0; time < 100 && kit.textOf(yield* kit.get(id)) === undefined; time++) yield* kit.pass(1)
+      expect(kit.textOf(yield* kit.get(id))).toBe("No money")
+      expect(said.slice(names.length)).toEqual(names.toReversed().map((name) => `not ${name}`))
+    }).pipe(Effect.provide(layer)))
 }
 
 const ask = Effect.flatMap(McpRequest, (request) =>
