@@ -130,9 +130,17 @@ const waited = (
     : Effect.tap(ended, (end) => end === undefined ? clock.set : Effect.void)
   const names = [answered(key).name, ...(clock === undefined ? [] : [clock.name])]
   const lost = (answered: boolean) => () => run.leaving ? Effect.void : patiently(store.lose(id, key, answered))
+  // Of several that have come, the first one goes on first, as it did when it came.
+  const rank = Effect.map(
+    Effect.forEach(names, (name) => run.host.rank(run.executionId, name)),
+    (ranks) => ranks.reduce((a, b) => a < b ? a : b)
+  )
   // What has come while it waited is known to nobody yet. What it finds when it is put again may have won before.
-  const wait = Effect.onInterrupt(run.parking.wait(names, ended), lost(true))
-  return Effect.flatMap(Effect.onInterrupt(run.hold(first), lost(false)), (end) => end ?? wait)
+  const wait = Effect.onInterrupt(run.parking.wait(names, ended, rank), lost(true))
+  return Effect.flatMap(
+    Effect.onInterrupt(run.hold(first), lost(false)),
+    (end) => end === undefined ? wait : run.parking.wait([], Effect.succeed(end), rank)
+  )
 }
 
 const known = (answer: JsonObject | Lost): Effect.Effect<JsonObject> =>

@@ -1,4 +1,4 @@
-/** A race of a question with a sleep has one winner, in each run of the body. */
+/** What has come in one order comes in the same order in each run of the body, whatever stands in its branches. */
 import { expect, it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { McpRequest } from "@skein/runtime/Exchange"
@@ -90,3 +90,23 @@ for (const first of ["the question", "the sleep"]) {
       expect(new Set(winners)).toEqual(new Set(["nobody"]))
     }).pipe(memory))
 }
+
+it.effect("a branch that fails after an answer does so when all that was done beside it is known, and undoes it", () =>
+  Effect.gen(function*() {
+    const log: Array<string> = []
+    const step = (name: string) =>
+      Step.run(name, {}, () => Effect.void).pipe(
+        Step.withCompensation(() => Step.run(`undo ${name}`, {}, () => Effect.sync(() => void log.push(name))))
+      )
+    yield* work({
+      travel: durable(() => {
+        const asks = Effect.andThen(ask(), Effect.fail({ message: "no" }))
+        const books = Effect.andThen(Effect.andThen(step("flight"), step("hotel")), step("taxi"))
+        return Effect.as(Effect.all([asks, books], { concurrency: 2 }), "")
+      })
+    })
+    const { id } = yield* submit("travel")
+    yield* answered(id)
+    expect(textOf(yield* ended(id))).toBe("no")
+    expect(log).toEqual(["taxi", "hotel", "flight"])
+  }).pipe(memory))

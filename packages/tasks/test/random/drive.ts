@@ -191,7 +191,6 @@ export const drive = (program: Program, history: ReadonlyArray<Event>, world: Wo
       }
       yield* process.engine.forget(id)
     }
-    const ledger = (yield* rows("SELECT name, key FROM ledger")) as unknown as Past["ledger"]
     const left = Effect.gen(function*() {
       const found: Array<string> = []
       for (const table of ["skein_tasks", "skein_task_questions", "cluster_messages", "cluster_replies"]) {
@@ -207,6 +206,7 @@ export const drive = (program: Program, history: ReadonlyArray<Event>, world: Wo
       yield* settled
     }
     for (const table of yield* left) problem(`Something is left in ${table}`)
+    const ledger = (yield* rows("SELECT name, key FROM ledger")) as unknown as Past["ledger"]
     yield* stop(process)
     return {
       state: last,
