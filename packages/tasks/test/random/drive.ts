@@ -35,6 +35,14 @@ const caller = {
   principal: undefined
 } as const
 
+/** Where something of a task may be left, and what says of what. */
+const tables = {
+  skein_tasks: "id",
+  skein_task_questions: "name",
+  cluster_messages: "message_id",
+  cluster_replies: "payload"
+}
+
 /** The name of the part that asks. */
 const nameOf = ({ params }: State["questions"][number]): string => String(params?.["message"])
 
@@ -193,8 +201,9 @@ export const drive = (program: Program, history: ReadonlyArray<Event>, world: Wo
     }
     const left = Effect.gen(function*() {
       const found: Array<string> = []
-      for (const table of ["skein_tasks", "skein_task_questions", "cluster_messages", "cluster_replies"]) {
-        if ((yield* rows(`SELECT 1 FROM ${table} LIMIT 1`)).length > 0) found.push(table)
+      for (const [table, column] of Object.entries(tables)) {
+        const [row] = yield* rows(`SELECT ${column} AS text FROM ${table} LIMIT 1`)
+        if (row !== undefined) found.push(`${table}: ${row["text"]}`)
       }
       for (const row of yield* rows("SELECT kind FROM skein_task_counts WHERE live <> 0 OR retained <> 0")) {
         found.push(`the count of ${row["kind"]}`)
@@ -205,7 +214,7 @@ export const drive = (program: Program, history: ReadonlyArray<Event>, world: Wo
       yield* TestClock.adjust("1 second")
       yield* settled
     }
-    for (const table of yield* left) problem(`Something is left in ${table}`)
+    for (const what of yield* left) problem(`It is forgotten, and this is left: ${what}`)
     const ledger = (yield* rows("SELECT name, key FROM ledger")) as unknown as Past["ledger"]
     yield* stop(process)
     return {
