@@ -20,6 +20,7 @@ import type { Outcome } from "../TaskState.ts"
 import { currentOf, exchangeOf } from "./current.ts"
 import { isError } from "./diagnosis.ts"
 import { type Host, patiently } from "./host.ts"
+import { between } from "./parking.ts"
 import { Run, type Within } from "./run.ts"
 import { clockOf } from "./sleeping.ts"
 import type { End, Work } from "./store.ts"
@@ -31,9 +32,6 @@ type Body<A> = Effect.Effect<A, never, Within | Scope.Scope>
 
 /** Milliseconds that a task waits in memory for a handler: those of a program that starts are not there at once. */
 const starting = { idle: 30_000, busy: 500 }
-
-/** Milliseconds that the code between two steps may take, when it is run to find out what there is to undo. */
-const between = 2000
 
 /** Milliseconds between two looks whether it has taken that long. */
 const glance = 100
@@ -201,7 +199,7 @@ const rebuild = (run: Run, { handler }: Found): Body<boolean> =>
       let known = -1
       for (let still = 0; still < between; still += glance) {
         // A step may take its time, to be found.
-        if (run.busy || run.known !== known) still = 0
+        if (run.busy || run.instance.activityState.count > 0 || run.known !== known) still = 0
         known = run.known
         yield* Effect.sleep(glance)
       }

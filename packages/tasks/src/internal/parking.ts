@@ -9,6 +9,7 @@ import type * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
+import * as Latch from "effect/Latch"
 import type * as Scope from "effect/Scope"
 import * as Workflow from "effect/workflow/Workflow"
 import type { WorkflowEngine, WorkflowInstance } from "effect/workflow/WorkflowEngine"
@@ -21,6 +22,8 @@ export interface Parkable {
   readonly instance: WorkflowInstance["Service"]
   readonly context: Context.Context<Within>
   readonly scope: Scope.Scope
+  /** Whether something runs beside its root, of which nothing may be known yet. */
+  readonly forked: boolean
   /** Whether somebody else says when it ends, though all of it waits. */
   readonly lingers: boolean
   /** Takes notice of who waits. */
@@ -33,6 +36,8 @@ export interface Parkable {
 export interface Parking {
   /** Whether something waits. */
   readonly waiting: boolean
+  /** Something begins: what waits beside it is not put away. */
+  readonly stir: () => void
   /**
    * Waits until a look gives how the wait ends. `names` are the deferreds that tell when there is something to look at. `rank`: what
    * has come of several is told in this order, and the next one when what the one before has led to waits as well. So what has lost a
@@ -44,6 +49,9 @@ export interface Parking {
     rank?: Effect.Effect<bigint>
   ) => Effect.Effect<A, E>
 }
+
+/** Milliseconds that the code between two steps may take, beside something that waits: then it is put away with that, and begins anew. */
+export const between = 2000
 
 /** What one fiber waits for. */
 interface Parked {
@@ -62,17 +70,21 @@ const inOrder = <A extends readonly [Parked, ...ReadonlyArray<unknown>]>(ranked:
 /** The parking of a run. */
 export const makeParking = (run: Parkable): Parking => {
   const all = new Set<Parked>()
+  const stirred = Latch.makeUnsafe()
   let attended = false
+  /** What the engine has been told of. */
+  let told: ReadonlyArray<string> = []
 
-  const tell = (): ReadonlyArray<string> => {
+  const tell = (): void => {
     const { awaitedDeferreds } = run.instance
-    const names = [...all].flatMap(({ names }) => names)
-    for (const name of names) awaitedDeferreds.set(name, (awaitedDeferreds.get(name) ?? 0) + 1)
-    return names
+    told = [...all].flatMap(({ names }) => names)
+    for (const name of told) awaitedDeferreds.set(name, (awaitedDeferreds.get(name) ?? 0) + 1)
   }
 
-  const untell = (names: ReadonlyArray<string>): void => {
+  const untell = (): void => {
     const { awaitedDeferreds } = run.instance
+    const names = told
+    told = []
     for (const name of names) {
       const count = awaitedDeferreds.get(name) ?? 0
       if (count > 1) awaitedDeferreds.set(name, count - 1)
@@ -83,6 +95,13 @@ export const makeParking = (run: Parkable): Parking => {
   const tellEnd = (parked: Parked, end: Effect.Effect<unknown, unknown>): void => {
     all.delete(parked)
     Deferred.doneUnsafe(parked.end, end)
+  }
+
+  /** What a run waits for that is suspended stays told. */
+  const stir = (): void => {
+    if (run.instance.suspended) return
+    stirred.openUnsafe()
+    untell()
   }
 
   /** Whether something has come. */
@@ -119,14 +138,22 @@ export const makeParking = (run: Parkable): Parking => {
         Effect.as(idle, true),
         Effect.as(Effect.sleep(run.host.pollInterval), false)
       )
-      const names = quiet ? tell() : []
+      stirred.closeUnsafe()
+      if (quiet) tell()
       const come = yield* look(quiet)
       if (quiet && !come && all.size > 0) {
-        if (!run.lingers) return yield* suspend
-        untell(names)
-        break
+        if (run.lingers) {
+          untell()
+          break
+        }
+        // Code between two steps takes its time, and is in no hurry to say so.
+        const begins = run.forked && (yield* Effect.raceFirst(
+          Effect.as(stirred.await, true),
+          Effect.as(Effect.sleep(between), false)
+        ))
+        if (!begins) return yield* suspend
       }
-      untell(names)
+      untell()
     }
     attended = false
   })
@@ -141,6 +168,7 @@ export const makeParking = (run: Parkable): Parking => {
     get waiting() {
       return all.size > 0
     },
+    stir,
     wait: <A, E>(
       names: ReadonlyArray<string>,
       look: Effect.Effect<Effect.Effect<A, E> | undefined>,
@@ -151,7 +179,14 @@ export const makeParking = (run: Parkable): Parking => {
         const end = Deferred.makeUnsafe<A, E>()
         const parked: Parked = { names, look, rank, end: end as Parked["end"] }
         all.add(parked)
-        return Effect.ensuring(Effect.andThen(attend, Deferred.await(end)), Effect.sync(() => all.delete(parked)))
+        stir()
+        return Effect.ensuring(
+          Effect.andThen(attend, Deferred.await(end)),
+          Effect.sync(() => {
+            all.delete(parked)
+            stir()
+          })
+        )
       })
   }
 }

@@ -214,7 +214,11 @@ export class Run implements Tenant {
   /** While this runs, nothing else suspends the run. */
   hold<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     const held = Workflow.wrapActivityResult(effect, () => false)
-    return within<A, E, R>(Effect.suspend((): Effect.Effect<A, E, R | Within> => this.#away ? this.leave : held))
+    return within<A, E, R>(Effect.suspend((): Effect.Effect<A, E, R | Within> => {
+      if (this.#away) return this.leave
+      this.parking.stir()
+      return held
+    }))
   }
 
   /**
@@ -272,6 +276,7 @@ export class Run implements Tenant {
       this.meet(fiber)
       if (this.#lost) this.moved = true
       if (this.released || this.moved || this.#away) return this.leave
+      this.parking.stir()
       this.#remembering++
       return Effect.flatMap(
         Effect.ensuring(found, Effect.sync(() => this.#remembering--)),

@@ -119,7 +119,24 @@ it.effect("texts sealed: steps go on to their end beside a question and a sleep"
     for (let second = 0; second < 100 && said.length < names.length; second++) yield* kit.pass(1)
     expect(said).toEqual(names)
     expect(yield* kit.get(id)).toMatchObject({ status: "input_required" })
+    yield* kit.pass(3)
   }).pipe(Effect.provide(sealing)))
+
+it.effect("what takes its time between two steps goes on beside a question and a sleep, if that is not more than two seconds", () =>
+  Effect.gen(function*() {
+    const said: Array<string> = []
+    const order = (between: Effect.Effect<void>) => {
+      const branches = Effect.all([ask, Step.sleep("rest", "1 day"), done(said, between)], { concurrency: "unbounded" })
+      return kit.durable(() => Effect.as(branches, "Done"))
+    }
+    yield* kit.work({ quick: order(Effect.sleep("1500 millis")), slow: order(Effect.sleep("3 seconds")) })
+    yield* kit.submit("quick")
+    yield* kit.pass(10)
+    expect(said).toEqual(names)
+    yield* kit.submit("slow")
+    yield* kit.pass(10)
+    expect(said).toEqual(names)
+  }).pipe(Effect.provide(engine)))
 
 it.effect("what stands in a finalizer is not begun when the body is only put away: neither a step, nor a sleep, nor a question", () =>
   Effect.gen(function*() {
