@@ -136,7 +136,8 @@ export const settings = (
     },
     maxWatched: Math.max(0, options.maxWatched ?? 100),
     list: options.list ?? "identified",
-    pageSize: Math.max(1, Math.floor(options.pageSize ?? 100)),
+    // One more is read, and a database counts no further.
+    pageSize: Math.min(Math.max(1, Math.floor(options.pageSize ?? 100)), 2 ** 31 - 2),
     immediateResponse: options.immediateResponse
   }
 }
