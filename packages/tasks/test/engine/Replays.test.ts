@@ -91,20 +91,21 @@ for (const first of ["the question", "the sleep"]) {
     }).pipe(memory))
 }
 
+/** Steps that say how they are undone, and what was undone. */
+const booking = () => {
+  const log: Array<string> = []
+  const step = (name: string) =>
+    Step.run(name, {}, () => Effect.void).pipe(
+      Step.withCompensation(() => Step.run(`undo ${name}`, {}, () => Effect.sync(() => void log.push(name))))
+    )
+  return { log, books: Effect.andThen(Effect.andThen(step("flight"), step("hotel")), step("taxi")) }
+}
+
 it.effect("a branch that fails after an answer does so when all that was done beside it is known, and undoes it", () =>
   Effect.gen(function*() {
-    const log: Array<string> = []
-    const step = (name: string) =>
-      Step.run(name, {}, () => Effect.void).pipe(
-        Step.withCompensation(() => Step.run(`undo ${name}`, {}, () => Effect.sync(() => void log.push(name))))
-      )
-    yield* work({
-      travel: durable(() => {
-        const asks = Effect.andThen(ask(), Effect.fail({ message: "no" }))
-        const books = Effect.andThen(Effect.andThen(step("flight"), step("hotel")), step("taxi"))
-        return Effect.as(Effect.all([asks, books], { concurrency: 2 }), "")
-      })
-    })
+    const { books, log } = booking()
+    const asks = Effect.andThen(ask(), Effect.fail({ message: "no" }))
+    yield* work({ travel: durable(() => Effect.as(Effect.all([asks, books], { concurrency: 2 }), "")) })
     const { id } = yield* submit("travel")
     yield* answered(id)
     expect(textOf(yield* ended(id))).toBe("no")

@@ -21,8 +21,8 @@ export interface Expected {
   readonly reported: number
   /** Whether all of it is one after the other. */
   readonly sequential: boolean
-  /** Whether a part has failed beside others: where those were then is up to chance. */
-  readonly torn: boolean
+  /** What has failed in one of its branches: where the others were then is up to chance. */
+  readonly torn: ReadonlyArray<string>
 }
 
 class Failure extends Error {}
@@ -37,7 +37,7 @@ export const model = ({ end, parts }: Program, gave: (name: string) => string | 
   let said: string | undefined
   let reported = 0
   let sequential = true
-  let torn = false
+  const torn: Array<string> = []
 
   const one = (name: string, part: Part): string => {
     switch (part._tag) {
@@ -64,7 +64,7 @@ export const model = ({ end, parts }: Program, gave: (name: string) => string | 
           try {
             return sequence(`${name}/${index}`, parts)
           } catch (failure) {
-            if (part.parts.length > 1) torn = true
+            if (part.parts.length > 1) torn.push(name)
             return failure
           }
         })
