@@ -71,10 +71,8 @@ export const layer = (options: Options): Layer.Layer<TaskEngine | SqlClient, Tas
       pools.make(work ? names : []),
       ({ groups, pools }) =>
         engine.layer({ groups: groups.own, pools, alone: false, ...intervals }).pipe(
-          Layer.provide([
-            pgStore.layer,
-            Layer.unwrap(Effect.succeed(cluster.shared({ ...intervals, groups, lockExpiry })))
-          ]),
+          // The store comes first: tasks that the cluster finds must not wait for whom they are for.
+          Layer.provide(Layer.provideMerge(cluster.shared({ ...intervals, groups, lockExpiry }), pgStore.layer)),
           Layer.provide(NodeCrypto.layerDigest)
         )
     )

@@ -58,7 +58,6 @@ const make = (options: Options) =>
     const storage = yield* MessageStorage
     const sharding = yield* Sharding
     const scope = yield* Effect.scope
-    yield* indexMessages()
 
     const over: Array<string> = []
     const told = Latch.makeUnsafe()
@@ -105,6 +104,7 @@ const make = (options: Options) =>
 
     // A process that does no work knows the workflow as well: else it could not say where its messages go.
     yield* engine.register(TaskRun, ({ taskId }, execution) => body(host, taskId, execution))
+    yield* indexMessages()
     // Runs just before the cluster begins to end what runs.
     yield* Effect.addFinalizer(() => closing.open)
     const { sweepInterval: interval, undoGrace } = options
