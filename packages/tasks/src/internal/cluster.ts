@@ -10,7 +10,6 @@ import * as Runners from "effect/cluster/Runners"
 import * as RunnerStorage from "effect/cluster/RunnerStorage"
 import * as Sharding from "effect/cluster/Sharding"
 import * as ShardingConfig from "effect/cluster/ShardingConfig"
-import * as SqlMessageStorage from "effect/cluster/SqlMessageStorage"
 import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
 import type { Digest } from "effect/crypto/Digest"
 import type * as Duration from "effect/Duration"
@@ -19,6 +18,7 @@ import * as Option from "effect/Option"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
 import type { TaskError } from "../TaskError.ts"
+import * as messages from "./messages.ts"
 import { attention, confirming, persistent, quiet, runners } from "./runners.ts"
 import { defaultGroup } from "./workflow.ts"
 
@@ -49,7 +49,7 @@ export const single = (options: Options): Layer.Layer<Cluster, never, SqlClient.
   ClusterWorkflowEngine.layer.pipe(
     Layer.provideMerge(Sharding.layer),
     Layer.provide(Runners.layerNoop),
-    Layer.provideMerge(SqlMessageStorage.layer),
+    Layer.provideMerge(messages.layer),
     Layer.provide([RunnerStorage.layerMemory, RunnerHealth.layerNoop]),
     Layer.provide(ShardingConfig.layer({
       ...settings(options),
@@ -90,7 +90,7 @@ export const shared = (
     Layer.provideMerge(own.length === 0 ? Layer.empty : attention),
     Layer.provideMerge(Sharding.layer),
     Layer.provide(runners),
-    Layer.provideMerge(Layer.provide(persistent, SqlMessageStorage.layer)),
+    Layer.provideMerge(Layer.provide(persistent, messages.layer)),
     Layer.provide([
       confirming.pipe(Layer.provide(quiet), Layer.provide(Layer.orDie(SqlRunnerStorage.layer))),
       RunnerHealth.layerNoop
