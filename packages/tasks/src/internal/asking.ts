@@ -136,12 +136,18 @@ const waited = (
     (ranks) => ranks.reduce((a, b) => a < b ? a : b)
   )
   // What has come while it waited is known to nobody yet. What it finds when it is put again may have won before.
-  const wait = Effect.onInterrupt(run.parking.wait(names, ended, rank), lost(true))
-  return Effect.flatMap(
-    Effect.onInterrupt(run.hold(first), lost(false)),
-    (end) => end === undefined ? wait : run.parking.wait([], Effect.succeed(end), rank)
-  )
+  const waits = { events: names, rank }
+  const wait = Effect.onInterrupt(run.parking.wait({ ...waits, awaits: names, look: ended }), lost(true))
+  return Effect.flatMap(Effect.onInterrupt(run.hold(first), lost(false)), (end) => {
+    if (end === undefined) return wait
+    if (end !== never) return run.parking.wait({ ...waits, awaits: [], look: Effect.succeed(end) })
+    run.history.pass(names)
+    return end
+  })
 }
 
+/** How a question ends that has lost. */
+const never = Effect.never
+
 const known = (answer: JsonObject | Lost): Effect.Effect<JsonObject> =>
-  answer === "lost" ? Effect.never : Effect.succeed(answer)
+  answer === "lost" ? never : Effect.succeed(answer)

@@ -199,7 +199,8 @@ const rebuild = (run: Run, { handler }: Found): Body<boolean> =>
       let known = -1
       for (let still = 0; still < between; still += glance) {
         // A step may take its time, to be found.
-        if (run.busy || run.instance.activityState.count > 0 || run.known !== known) still = 0
+        const { activityState: { count } } = run.instance
+        if (run.busy || run.parking.due || count > 0 || run.known !== known) still = 0
         known = run.known
         yield* Effect.sleep(glance)
       }

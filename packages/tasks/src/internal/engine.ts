@@ -19,6 +19,7 @@ import { Acted } from "./acted.ts"
 import * as activities from "./activities.ts"
 import { body } from "./body.ts"
 import * as executions from "./executions.ts"
+import * as history from "./history.ts"
 import { type Host, patiently } from "./host.ts"
 import { interrupt, seeThrough } from "./interrupting.ts"
 import { indexMessages } from "./migrations.ts"
@@ -86,6 +87,7 @@ const make = (options: Options) =>
       acted: new Acted(),
       closing: Effect.andThen(closing.await, abandon(sharding)),
       holds: (execution) => sharding.hasShardId(sharding.getShardId(EntityId.make(execution), groupOf(execution))),
+      past: history.make(yield* SqlClient.SqlClient),
       rank: activities.rank(storage),
       pools: options.pools,
       settle: (id) => {

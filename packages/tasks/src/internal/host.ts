@@ -10,6 +10,7 @@ import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
 import type { TaskError } from "../TaskError.ts"
 import type { Acted } from "./acted.ts"
 import type { Execute } from "./activities.ts"
+import type { Past } from "./history.ts"
 import type { Pools } from "./pools.ts"
 import type { TaskStore } from "./store.ts"
 import { escape, isUnfit } from "./table/stored.ts"
@@ -31,6 +32,7 @@ export interface Host {
   readonly closing: Effect.Effect<never>
   /** Whether an execution is this process's still: the cluster gives some to a worker that joins. */
   readonly holds: (executionId: string) => boolean
+  readonly past: Past
   /** Which of the deferreds of an execution was told before which other one: the smaller one. The last, what was not told. */
   readonly rank: (executionId: string, deferred: string) => Effect.Effect<bigint>
   /** Milliseconds between two writes of progress. */

@@ -11,14 +11,15 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import type * as Scope from "effect/Scope"
-import * as Workflow from "effect/workflow/Workflow"
 import type { WorkflowEngine, WorkflowInstance } from "effect/workflow/WorkflowEngine"
+import type { History } from "./history.ts"
 
 type Within = WorkflowEngine | WorkflowInstance
 
 /** What is parked: a run. */
 export interface Parkable {
   readonly host: { readonly pollInterval: number }
+  readonly history: History
   readonly instance: WorkflowInstance["Service"]
   readonly context: Context.Context<Within>
   readonly scope: Scope.Scope
@@ -26,6 +27,8 @@ export interface Parkable {
   readonly forked: boolean
   /** Whether somebody else says when it ends, though all of it waits. */
   readonly lingers: boolean
+  /** Whether something is being looked for that earlier runs may have left. */
+  readonly finds: boolean
   /** Takes notice of who waits. */
   readonly meet: (fiber: Fiber.Fiber<unknown, unknown>) => void
   /** Ends it where it is. */
@@ -36,48 +39,58 @@ export interface Parkable {
 export interface Parking {
   /** Whether something waits. */
   readonly waiting: boolean
+  /** Whether something has come to an end, and waits for what came before. */
+  readonly due: boolean
   /** Something begins: what waits beside it is not put away. */
   readonly stir: () => void
+  /** Something may have come: it is looked at now. */
+  readonly poke: () => void
   /**
-   * Waits until a look gives how the wait ends. `names` are the deferreds that tell when there is something to look at. `rank`: what
-   * has come of several is told in this order, and the next one when what the one before has led to waits as well. So what has lost a
-   * race to it, and has come meanwhile, loses in each later run.
+   * Waits until a look gives how the wait ends. What has come of several is told by rank, and the next one when what the one before has
+   * led to waits as well, or has been told: so what has lost a race to it, and has come meanwhile, loses in each later run.
    */
-  readonly wait: <A, E>(
-    names: ReadonlyArray<string>,
-    look: Effect.Effect<Effect.Effect<A, E> | undefined>,
-    rank?: Effect.Effect<bigint>
-  ) => Effect.Effect<A, E>
+  readonly wait: <A, E>(wait: Wait<A, E>) => Effect.Effect<A, E>
+}
+
+/** What is waited for. */
+export interface Wait<A, E> {
+  /** What it is in the history of the run. */
+  readonly events: ReadonlyArray<string>
+  /** The deferreds that tell when there is something to look at; none where it has come before. */
+  readonly awaits: ReadonlyArray<string>
+  readonly look: Effect.Effect<Effect.Effect<A, E> | undefined>
+  /** Where it stands among those that have come. */
+  readonly rank: Effect.Effect<bigint>
 }
 
 /** Milliseconds that the code between two steps may take, beside something that waits: then it is put away with that, and begins anew. */
 export const between = 2000
 
 /** What one fiber waits for. */
-interface Parked {
-  readonly names: ReadonlyArray<string>
-  readonly look: Effect.Effect<Effect.Effect<unknown, unknown> | undefined>
-  readonly rank: Effect.Effect<bigint> | undefined
+interface Parked extends Wait<unknown, unknown> {
   readonly end: Deferred.Deferred<unknown, unknown>
 }
 
-const inOrder = <A extends readonly [Parked, ...ReadonlyArray<unknown>]>(ranked: ReadonlyArray<A>) =>
+/** What has come, in its order. */
+const inOrder = (come: ReadonlyArray<readonly [parked: Parked, end: Effect.Effect<unknown, unknown>]>) =>
   Effect.map(
-    Effect.forEach(ranked, (each) => Effect.map(each[0].rank!, (rank) => ({ each, rank }))),
-    (all) => all.toSorted((a, b) => a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0).map(({ each }) => each)
+    Effect.forEach(come, ([parked, end]) => Effect.map(parked.rank, (rank) => ({ parked, end, rank }))),
+    (all) => all.toSorted((a, b) => a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0)
   )
 
 /** The parking of a run. */
 export const makeParking = (run: Parkable): Parking => {
   const all = new Set<Parked>()
   const stirred = Latch.makeUnsafe()
+  const poked = Latch.makeUnsafe()
   let attended = false
+  let due = false
   /** What the engine has been told of. */
   let told: ReadonlyArray<string> = []
 
   const tell = (): void => {
     const { awaitedDeferreds } = run.instance
-    told = [...all].flatMap(({ names }) => names)
+    told = [...all].flatMap(({ awaits }) => awaits)
     for (const name of told) awaitedDeferreds.set(name, (awaitedDeferreds.get(name) ?? 0) + 1)
   }
 
@@ -92,11 +105,6 @@ export const makeParking = (run: Parkable): Parking => {
     }
   }
 
-  const tellEnd = (parked: Parked, end: Effect.Effect<unknown, unknown>): void => {
-    all.delete(parked)
-    Deferred.doneUnsafe(parked.end, end)
-  }
-
   /** What a run waits for that is suspended stays told. */
   const stir = (): void => {
     if (run.instance.suspended) return
@@ -104,22 +112,37 @@ export const makeParking = (run: Parkable): Parking => {
     untell()
   }
 
-  /** Whether something has come. */
-  const look = (quiet: boolean) =>
+  const poke = (): void => {
+    poked.openUnsafe()
+    stir()
+  }
+
+  /**
+   * Tells what has come: all that nothing else is expected before, or just the first, where nothing else goes on. `late`: what is
+   * expected does not come, and the first is told.
+   */
+  const look = (quiet: boolean, late: boolean) =>
     Effect.gen(function*() {
-      let come = false
-      let ranked: Array<readonly [parked: Parked, end: Effect.Effect<unknown, unknown>]> = []
+      const come: Array<readonly [parked: Parked, end: Effect.Effect<unknown, unknown>]> = []
       for (const parked of all) {
         const end = yield* parked.look
-        if (end === undefined) continue
-        if (parked.rank === undefined) tellEnd(parked, end)
-        else ranked.push([parked, end])
-        come = true
+        if (end !== undefined) come.push([parked, end])
       }
-      if (ranked.length > 1) ranked = yield* inOrder(ranked)
-      // While something else is busy nobody knows when it waits: then they are told all at once.
-      for (const [parked, end] of quiet ? ranked.slice(0, 1) : ranked) tellEnd(parked, end)
-      return come
+      if (come.length > 0 && run.forked) yield* run.history.read
+      let some = false
+      for (const { end, parked, rank } of yield* inOrder(come)) {
+        if (late) run.history.skip(rank)
+        if (run.history.expects(rank)) break
+        yield* hops
+        // It may have lost a race to the one before.
+        if (!all.delete(parked)) continue
+        some = true
+        run.history.pass(parked.events)
+        Deferred.doneUnsafe(parked.end, end)
+        if (quiet || late) break
+      }
+      due = come.length > 0 && !some
+      return come.length === 0 ? "nothing" : some ? "some" : "held"
     })
 
   /**
@@ -132,26 +155,35 @@ export const makeParking = (run: Parkable): Parking => {
     return run.leave
   })
 
+  /** Whether something begins soon: code between two steps takes its time, and is in no hurry to say so. */
+  const begins = Effect.raceFirst(
+    Effect.as(stirred.await, true),
+    Effect.as(Effect.sleep(between), false)
+  )
+
   const watch = Effect.gen(function*() {
+    let late = false
     while (all.size > 0) {
       const quiet = yield* Effect.raceFirst(
-        Effect.as(idle, true),
-        Effect.as(Effect.sleep(run.host.pollInterval), false)
+        Effect.as(idle(run.instance.activityState), true),
+        Effect.as(Effect.raceFirst(poked.await, Effect.sleep(run.host.pollInterval)), false)
       )
       stirred.closeUnsafe()
+      poked.closeUnsafe()
       if (quiet) tell()
-      const come = yield* look(quiet)
-      if (quiet && !come && all.size > 0) {
+      const found = yield* look(quiet, late)
+      late = false
+      if (found === "held") {
+        untell()
+        late = !(yield* begins) && !run.finds
+        continue
+      }
+      if (quiet && found === "nothing" && all.size > 0) {
         if (run.lingers) {
           untell()
           break
         }
-        // Code between two steps takes its time, and is in no hurry to say so.
-        const begins = run.forked && (yield* Effect.raceFirst(
-          Effect.as(stirred.await, true),
-          Effect.as(Effect.sleep(between), false)
-        ))
-        if (!begins) return yield* suspend
+        if (!(run.forked && (yield* begins))) return yield* suspend
       }
       untell()
     }
@@ -168,22 +200,24 @@ export const makeParking = (run: Parkable): Parking => {
     get waiting() {
       return all.size > 0
     },
+    get due() {
+      return due
+    },
     stir,
-    wait: <A, E>(
-      names: ReadonlyArray<string>,
-      look: Effect.Effect<Effect.Effect<A, E> | undefined>,
-      rank?: Effect.Effect<bigint>
-    ) =>
+    poke,
+    wait: <A, E>(wait: Wait<A, E>) =>
       Effect.withFiber((fiber) => {
         run.meet(fiber)
         const end = Deferred.makeUnsafe<A, E>()
-        const parked: Parked = { names, look, rank, end: end as Parked["end"] }
+        const parked: Parked = { ...wait, end: end as Parked["end"] }
         all.add(parked)
-        stir()
+        if (wait.awaits.length === 0) poke()
+        else stir()
         return Effect.ensuring(
           Effect.andThen(attend, Deferred.await(end)),
           Effect.sync(() => {
             all.delete(parked)
+            run.history.pass(wait.events)
             stir()
           })
         )
@@ -191,11 +225,17 @@ export const makeParking = (run: Parkable): Parking => {
   }
 }
 
+/** Who was told before has gone on, and has won, or cut others off, where that takes nothing but turns of the scheduler. */
+export const hops = Effect.repeat(Effect.yieldNow, { times: 3 })
+
+const hop = Effect.andThen(Effect.yieldNow, Effect.yieldNow)
+
 /**
- * Nothing is held any more: two hops of the scheduler after who waits began to wait, so that what was ready to run has run, and
- * has begun to hold, or to wait as well.
+ * Nothing is held any more: two turns of the scheduler after who waits began to wait, so that what was ready to run has run, and has
+ * begun to hold, or to wait as well. It can be interrupted, unlike the engine's own way to wait for that.
  */
-const idle: Effect.Effect<void, never, Within> = Effect.yieldNow.pipe(
-  Effect.andThen(Effect.yieldNow),
-  Effect.andThen(Workflow.wrapActivityResult(Effect.void, () => true))
-)
+const idle = (state: WorkflowInstance["Service"]["activityState"]): Effect.Effect<void> =>
+  Effect.andThen(
+    hop,
+    Effect.suspend(() => state.count === 0 ? Effect.void : Effect.andThen(state.latch.await, idle(state)))
+  )

@@ -1,7 +1,6 @@
 /**
  * One run of a task's handler, from its beginning: what it has named, asked and said, and how it is suspended.
  */
-import * as Cause from "effect/Cause"
 import * as ClusterSchema from "effect/cluster/ClusterSchema"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -17,8 +16,9 @@ import * as Workflow from "effect/workflow/Workflow"
 import { type WorkflowEngine, WorkflowInstance } from "effect/workflow/WorkflowEngine"
 import type { Undoing } from "../CurrentTask.ts"
 import type { Handlers } from "../TaskEngine.ts"
-import type { Host } from "./host.ts"
-import { makeParking, type Parking } from "./parking.ts"
+import { History, last } from "./history.ts"
+import { type Host, patiently } from "./host.ts"
+import { hops, makeParking, type Parking, type Wait } from "./parking.ts"
 import { Progressing } from "./progressing.ts"
 import type { Work } from "./store.ts"
 import { escape } from "./table/stored.ts"
@@ -52,6 +52,7 @@ export class Run implements Tenant {
   /** How many results of steps it has got to know. */
   known = 0
   #remembering = 0
+  readonly history: History
   readonly parking: Parking
   readonly progressing: Progressing
   /** Why it undoes what it has done, once it does. */
@@ -66,10 +67,10 @@ export class Run implements Tenant {
   moved = false
   /** Something of it runs beside its root: a branch that nobody knows of may still be on its way to its next step. */
   forked = false
-  /** It has found something that an earlier run has done. */
-  replays = false
   /** The number of its last message. */
   said = 0
+  /** Who was the last to be told of something. */
+  #passed: Fiber.Fiber<unknown, unknown> | undefined = undefined
   readonly #locks = new Map<string, Semaphore.Semaphore>()
   #root: Fiber.Fiber<unknown, unknown> | undefined = undefined
 
@@ -91,6 +92,7 @@ export class Run implements Tenant {
     this.scope = options.scope
     this.owner = options.owner
     this.durable = options.durable
+    this.history = new History(patiently(options.host.past(options.executionId)))
     this.parking = makeParking(this)
     this.progressing = new Progressing(this)
   }
@@ -111,6 +113,11 @@ export class Run implements Tenant {
    */
   get lingers(): boolean {
     return this.work.status === "cancelled" && this.forked
+  }
+
+  /** Whether something is being looked for that may be there. */
+  get finds(): boolean {
+    return this.instance.activityState.count > this.executing.size
   }
 
   /** Takes notice of who comes to a part of the task. */
@@ -202,13 +209,31 @@ export class Run implements Tenant {
   }
 
   /**
-   * Fails, but no earlier than what stands beside it has come to what it did before: that is cut off by the failure now, and has to be
-   * known when it is undone.
+   * Waits until all is told that has come before a step has ended: in an earlier run, or beside it just now. For what stands alone that
+   * is so.
    */
-  fail<E>(cause: Cause.Cause<E>): Effect.Effect<never, E> {
-    const failed = Effect.failCause(cause)
-    const alone = !this.forked || !this.replays || this.undoing !== undefined || Cause.hasInterruptsOnly(cause)
-    return alone ? failed : this.parking.wait([], Effect.succeed(failed))
+  #turn(step: string): Effect.Effect<void> {
+    const { history, parking } = this
+    if (!this.forked) return Effect.sync(() => history.pass([step]))
+    const passes = (fiber: Fiber.Fiber<unknown, unknown>) =>
+      Effect.sync(() => {
+        history.pass([step])
+        this.#passed = fiber
+        if (parking.waiting) parking.poke()
+      })
+    return Effect.andThen(
+      this.hold(history.read),
+      Effect.withFiber((fiber) => {
+        const rank = history.rank(step)
+        if (history.expects(rank) || (rank === last && parking.waiting)) {
+          return parking.wait({ events: [step], awaits: [], look: told, rank: Effect.succeed(rank) })
+        }
+        // Who was told before is to go on before: it may cut this off.
+        return !history.replays || this.#passed === fiber
+          ? passes(fiber)
+          : Effect.andThen(this.hold(hops), passes(fiber))
+      })
+    )
   }
 
   /** While this runs, nothing else suspends the run. */
@@ -222,20 +247,18 @@ export class Run implements Tenant {
   }
 
   /**
-   * Runs what is remembered when it has ended: the text that it ends with. It is not interrupted, but for what it restores. Of what
-   * is transactional nothing is left when it is not remembered.
+   * Runs what is remembered when it has ended: the text that it ends with; and gives what `open` makes of that. It is not interrupted,
+   * but for what it restores. Of what is transactional nothing is left when it is not remembered.
    */
-  remember<R>(
-    name: string,
-    attempt: number,
-    transactional: boolean,
+  remember<A, R>(
+    { attempt, name, open, transactional = false }: Memory<A>,
     execute: (restore: Restore) => Effect.Effect<string, never, R>
-  ): Effect.Effect<string, never, R> {
+  ): Effect.Effect<A, never, R> {
     const { acted, execute: executes } = this.host
     const key = `${this.executionId} ${attempt} ${name}`
     const forward = this.undoing === undefined
     const cancelled = this.work.status === "cancelled"
-    let acts = false
+    const step = `${escape(name)}/${attempt}`
     const activity = {
       ...template,
       // Names come from arguments, too. The engine keeps each as it is, where it can.
@@ -243,7 +266,8 @@ export class Run implements Tenant {
       annotations: transactional ? withTransaction : Context.empty(),
       executeEncoded: Effect.uninterruptibleMask((restore): Effect.Effect<string, never, R | WorkflowInstance> => {
         const act = Effect.suspend(() => {
-          acts = true
+          // What an earlier run may have ended with counts no more.
+          this.history.pass([step])
           const end = acted.begin(key)
           return Effect.onExit(
             execute(restore),
@@ -263,7 +287,7 @@ export class Run implements Tenant {
     } as unknown as Activity.Activity<typeof Schema.String, typeof Schema.Never, never>
     const executed: Remembering = Workflow.wrapActivityResult(executes(activity, attempt), isSuspended)
     const cutOff = cancelled ? acted.find(key) : undefined
-    const found: Remembering = cutOff === undefined
+    const ended: Remembering = cutOff === undefined
       ? executed
       : Effect.flatMap(cutOff, (text) => {
         if (text === undefined) return executed
@@ -272,30 +296,48 @@ export class Run implements Tenant {
           ? Effect.repeat(executed, { while: isSuspended, ...committing })
           : Effect.succeed(new Workflow.Complete({ exit: Exit.succeed(text) }))
       })
-    return within<string, never, R>(Effect.withFiber((fiber) => {
+    return within<A, never, R>(Effect.withFiber((fiber) => {
       this.meet(fiber)
       if (this.#lost) this.moved = true
       if (this.released || this.moved || this.#away) return this.leave
       this.parking.stir()
       this.#remembering++
       return Effect.flatMap(
-        Effect.ensuring(found, Effect.sync(() => this.#remembering--)),
-        (result): Effect.Effect<string, never, R> => {
+        Effect.ensuring(ended, Effect.sync(() => this.#remembering--)),
+        (result): Effect.Effect<A, never, R> => {
           this.known++
-          if (!acts) this.replays = true
           acted.delete(key)
           if (this.released && !this.busy) return this.leave
-          if (!isSuspended(result)) return result.exit
+          if (!isSuspended(result)) {
+            const opened = Effect.exit(this.hold(Effect.flatMap(result.exit, open)))
+            return Effect.flatMap(
+              opened,
+              (exit) => this.undoing === undefined ? Effect.andThen(this.#turn(step), exit) : exit
+            )
+          }
           // What has not run yet does not run; but there may be something to undo in what stands beside it.
-          return cancelled && forward ? this.parking.wait([], Effect.undefined) : this.suspend
+          return cancelled && forward ? this.parking.wait(forEver) : this.suspend
         }
       )
     }))
   }
 }
 
+/** What is remembered. */
+export interface Memory<A> {
+  readonly name: string
+  readonly attempt: number
+  readonly transactional?: boolean
+  readonly open: (text: string) => Effect.Effect<A>
+}
+
 /** A step that does not run: its run is suspended. */
 const nothing = Effect.flatMap(WorkflowInstance, Workflow.suspend)
+
+/** It has come. */
+const told = Effect.succeed(Effect.void)
+
+const forEver: Wait<never, never> = { events: [], awaits: [], look: Effect.undefined, rank: Effect.succeed(last) }
 
 type Remembering = Effect.Effect<Workflow.Result<string, never>, never, Within>
 

@@ -28,6 +28,9 @@ export interface Clock {
 /** Milliseconds that a clock is set to at most, where it is to ring later, or never: its time has to be a date. */
 const longest = 8e15
 
+/** The deferred that the clock of this name tells. */
+export const clockName = (name: string): string => `DurableClock/${escape(name)}`
+
 /** The clock of this name: it rings once. */
 export const clockOf = (
   run: Pick<Run, "host" | "instance" | "executionId">,
@@ -37,7 +40,7 @@ export const clockOf = (
   const clock = DurableClock.make({ name: escape(name), duration: Math.min(milliseconds, longest) })
   const { engine, rank } = run.host
   return {
-    name: clock.deferred.name,
+    name: clockName(name),
     rang: Effect.map(
       Effect.provideService(steadily(engine.deferredResult(clock.deferred)), WorkflowInstance, run.instance),
       Option.isSome
@@ -56,11 +59,19 @@ const over = Effect.succeed(Effect.void)
  */
 export const sleepUntil = (run: Run, name: string, milliseconds: number): Effect.Effect<void> => {
   const clock = clockOf(run, name, milliseconds)
-  return Effect.flatMap(run.hold(clock.rang), (rang) =>
-    rang ? run.parking.wait([], over, clock.rank) : Effect.andThen(
-      run.hold(clock.set),
-      run.parking.wait([clock.name], Effect.map(clock.rang, (rang) => rang ? Effect.void : undefined), clock.rank)
-    ))
+  const waits = { events: [clock.name], rank: clock.rank }
+  return Effect.flatMap(
+    run.hold(clock.rang),
+    (rang) =>
+      rang ? run.parking.wait({ ...waits, awaits: [], look: over }) : Effect.andThen(
+        run.hold(clock.set),
+        run.parking.wait({
+          ...waits,
+          awaits: [clock.name],
+          look: Effect.map(clock.rang, (rang) => rang ? Effect.void : undefined)
+        })
+      )
+  )
 }
 
 /** See `Step.sleep`. */
@@ -73,7 +84,8 @@ export const sleep = (run: Run, name: string, duration: Duration.Input): Effect.
     if (run.undoing !== undefined) return run.hold(Effect.sleep(milliseconds))
     return milliseconds > shortPause
       ? sleepUntil(run, `sleep/${name}`, milliseconds)
-      : Effect.asVoid(
-        run.remember(`sleep/${name}`, 1, false, (restore) => restore(Effect.as(Effect.sleep(milliseconds), "")))
+      : run.remember(
+        { name: `sleep/${name}`, attempt: 1, open: () => Effect.void },
+        (restore) => restore(Effect.as(Effect.sleep(milliseconds), ""))
       )
   })

@@ -14,7 +14,7 @@ import type { StepOptions } from "../CurrentTask.ts"
 import { fingerprint, patiently, shortPause } from "./host.ts"
 import { misplaced, take } from "./places.ts"
 import { InStep, type Restore, type Run } from "./run.ts"
-import { sleepUntil } from "./sleeping.ts"
+import { clockName, sleepUntil } from "./sleeping.ts"
 
 /** How a try of a step ended, as it is remembered. */
 type Remembered =
@@ -92,10 +92,9 @@ export const step = <A, E, R>(
     if (problem !== undefined) return problem
     const codec = codecOf(name, options)
     const attempt = (number: number) => tryOnce(run, name, number, options, codec, execute)
-    const ended = options.retry === undefined
+    return options.retry === undefined
       ? Effect.flatMap(attempt(1), settle)
       : retried(run, name, options.retry, attempt)
-    return Effect.catchCause(ended, (cause) => run.fail(cause))
   })
 
 const settle = <A, E>(ended: Ended<A, E>): Effect.Effect<A, E> =>
@@ -124,14 +123,16 @@ const tryOnce = <A, E, R>(
       if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) died = exit.cause as Cause.Cause<never>
       return Effect.flatMap(codec.encode(exit), (json) => patiently(host.store.seal(JSON.stringify(json), about)))
     })
-  const whole = (restore: Restore) => transactional ? wholly(run, executed(restore), restore) : executed(restore)
-  const sealed = run.remember(`step/${name}`, number, transactional, whole)
-  return Effect.flatMap(sealed, (text) =>
-    Effect.flatMap(run.hold(patiently(host.store.open(text, about))), (text) => {
+  const open = (text: string) =>
+    Effect.flatMap(patiently(host.store.open(text, about)), (text) => {
       const remembered = JSON.parse(text) as Remembered
       // What it died of may not have been remembered: its database was gone. Then it has run again, here or elsewhere.
       return died !== undefined && "d" in remembered ? Effect.failCause(died) : codec.decode(remembered)
-    }))
+    })
+  return run.remember(
+    { name: `step/${name}`, attempt: number, transactional, open },
+    (restore) => transactional ? wholly(run, executed(restore), restore) : executed(restore)
+  )
 }
 
 /**
@@ -200,7 +201,7 @@ const retried = <A, E, R>(
 const pauseUntil = (run: Run, name: string, at: number): Effect.Effect<void> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     const left = at - now
-    if (left <= 0) return Effect.void
+    if (left <= 0) return Effect.sync(() => run.history.pass([clockName(name)]))
     return left <= shortPause || run.undoing !== undefined
       ? run.hold(Effect.sleep(left))
       : sleepUntil(run, name, left)
@@ -226,16 +227,13 @@ export const once = <E, R>(run: Run, key: string, effect: Effect.Effect<unknown,
           const json = Exit.isSuccess(exit) ? { v: exit.value ?? null } : {}
           return patiently(host.store.seal(JSON.stringify(json), about))
         })
-      return Effect.flatMap(
-        run.remember(`once/${key}`, number, false, executed),
-        (text) =>
-          Effect.flatMap(run.hold(patiently(host.store.open(text, about))), (text) => {
-            const remembered = JSON.parse(text) as { readonly v?: unknown }
-            if ("v" in remembered) return Effect.succeed(remembered.v)
-            run.times.set(`once/${key}`, number)
-            return failed === undefined ? from : Effect.failCause(failed)
-          })
-      )
+      const open = (text: string) =>
+        Effect.map(patiently(host.store.open(text, about)), (text) => JSON.parse(text) as { readonly v?: unknown })
+      return Effect.flatMap(run.remember({ name: `once/${key}`, attempt: number, open }, executed), (remembered) => {
+        if ("v" in remembered) return Effect.succeed(remembered.v)
+        run.times.set(`once/${key}`, number)
+        return failed === undefined ? from : Effect.failCause(failed)
+      })
     })
     // Of two that run at the same time, the second one waits, and finds what the first one left.
     return run.lock(key)(from)

@@ -111,3 +111,46 @@ it.effect("a branch that fails after an answer does so when all that was done be
     expect(textOf(yield* ended(id))).toBe("no")
     expect(log).toEqual(["taxi", "hotel", "flight"])
   }).pipe(memory))
+
+const no = Effect.fail({ message: "no" })
+
+for (
+  const [what, fails] of [
+    ["after a step", Effect.andThen(Step.run("long", {}, () => Effect.sleep("10 seconds")), no)],
+    ["after a sleep", Effect.andThen(Step.sleep("long", "10 seconds"), no)]
+  ] as const
+) {
+  for (const sleeps of [false, true]) {
+    const where = sleeps ? ", past a sleep of its own," : ""
+    it.effect(`a branch that fails ${what} fails in each run when what was done beside it${where} is known, and it is undone in the end`, () =>
+      Effect.gen(function*() {
+        const { books, log } = booking()
+        const beside = sleeps ? Effect.andThen(Step.sleep("short", "6 seconds"), books) : books
+        const torn = Effect.catch(
+          Effect.as(Effect.all([fails, beside], { concurrency: "unbounded" }), ""),
+          () => Effect.void
+        )
+        const body = Effect.andThen(torn, Effect.andThen(Step.sleep("a while", "1 hour"), no))
+        yield* work({ travel: durable(() => Effect.as(body, "")) })
+        const { id } = yield* submit("travel")
+        for (let second = 0; second < 20; second++) yield* pass(1)
+        expect(log).toEqual([])
+        yield* pass(3700, 100)
+        expect(textOf(yield* ended(id))).toBe("no")
+        expect(log).toEqual(["taxi", "hotel", "flight"])
+      }).pipe(Effect.provide(MemoryTasks.layer())))
+  }
+}
+
+it.effect("of two steps that race, the one that has won wins in each run, also when the other one has ended after all", () =>
+  Effect.gen(function*() {
+    const slow = Step.run("slow", {}, () => Effect.uninterruptible(Effect.sleep("3 seconds")))
+    const quick = Step.run("quick", {}, () => Effect.sleep("1 second"))
+    const { body, winners } = racing(Effect.raceFirst(Effect.as(slow, "slow"), Effect.as(quick, "quick")))
+    yield* work({ race: body })
+    const { id } = yield* submit("race")
+    yield* pass(10)
+    yield* pass(3700, 100)
+    expect(textOf(yield* ended(id))).toBe("quick")
+    expect(new Set(winners)).toEqual(new Set(["quick"]))
+  }).pipe(memory))
