@@ -6,7 +6,12 @@ import * as kit from "../face/kit.ts"
 
 const slow = Task.layer(Task.make("slow"), () => Effect.never)
 
-for (const [patience, most] of [["20 seconds", 20], ["1 day", 3600], [Infinity, 3600], ["500 millis", 0]] as const) {
+for (
+  const [patience, most] of [["20 seconds", 20], ["1 day", 3600], [Infinity, 3600], ["500 millis", 0], [
+    -1000,
+    0
+  ]] as const
+) {
   it.effect(`with a patience of ${patience} a look at a task waits ${most} seconds at most`, () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect } = yield* kit.server([slow, TaskTools.layer({ patience })])

@@ -70,7 +70,7 @@ export const layer = (
   faceNow: () => Face,
   { offered, patience }: ModelTools
 ): Layer.Layer<never, DefinitionError, Catalog> => {
-  const seconds = Math.floor(Math.min(patience, longest) / 1000)
+  const seconds = Math.floor(Math.max(0, Math.min(patience, longest)) / 1000)
 
   const status = Tool.make("task_status", {
     title: "Look at a task",
