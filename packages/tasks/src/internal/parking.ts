@@ -217,6 +217,7 @@ export const makeParking = (run: Parkable): Parking => {
           Effect.andThen(attend, Deferred.await(end)),
           Effect.sync(() => {
             all.delete(parked)
+            if (all.size === 0) due = false
             run.history.pass(wait.events)
             stir()
           })
