@@ -67,6 +67,43 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
     30_000
   )
 
+  it.live(
+    "what has come to branches comes again in its order, also to a worker that was not there",
+    () =>
+      Effect.gen(function*() {
+        const start = yield* database
+        const log: Array<string> = []
+        const step = (name: string, milliseconds: number) =>
+          Step.run(name, {}, () => Effect.sleep(milliseconds)).pipe(
+            Step.withCompensation(() => Effect.sync(() => void log.push(name)))
+          )
+        const no = Effect.fail({ message: "no" })
+        const branches = Effect.all([
+          Effect.andThen(Step.run("first named", {}, () => Effect.sleep(700)), no),
+          Effect.andThen(step("one", 100), step("two", 100))
+        ], { concurrency: "unbounded" })
+        const tools = {
+          torn: durable(() =>
+            Effect.gen(function*() {
+              yield* Effect.catch(branches, () => Effect.void)
+              yield* Effect.orDie(ask("go on?"))
+              return yield* no
+            })
+          )
+        }
+        const worker = yield* start(tools)
+        const { id } = yield* worker.in(submit("torn"))
+        const { questions: [question] } = yield* worker.in(until(id, ({ questions }) => questions.length > 0))
+        yield* worker.stop
+        expect(log).toEqual([])
+        const other = yield* start(tools)
+        yield* other.in(Effect.flatMap(TaskEngine, ({ answer }) => answer(id, question!.key, {})))
+        expect(textOf(yield* other.in(ended(id)))).toBe("no")
+        expect(log).toEqual(["two", "one"])
+      }).pipe(Effect.scoped),
+    30_000
+  )
+
   it.live("a task that is submitted here runs there at once, and is cancelled from here", () =>
     Effect.gen(function*() {
       const start = yield* database
