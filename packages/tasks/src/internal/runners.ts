@@ -66,19 +66,34 @@ export const attention: Layer.Layer<never, TaskError, PgClient | Sharding> = Lay
 )
 
 /**
- * What a runner takes over it has to read anew, and says so: else it is read only when ten minutes have passed since the last runner
- * has. The cluster says so once, and goes on where that fails, or takes long: here it is said until it is heard.
+ * What was read is not read again before ten minutes have passed, unless somebody says that it must be.
+ *
+ * - A runner says so of what it takes over: once, and goes on where that fails, or takes long. Here it is said until it is heard.
+ * - Whoever reads, and hears no answer, because the database went away just then, may have read all the same. Nobody says so of that.
  */
 export const persistent: Layer.Layer<MessageStorage, never, MessageStorage> = Layer.effect(
   MessageStorage,
   Effect.gen(function*() {
     const storage = yield* MessageStorage
     const scope = yield* Effect.scope
+    let unheard = false
     return MessageStorage.of({
       ...storage,
       resetShards: (shards) => {
         const reset = storage.resetShards([...shards])
         return Effect.onError(reset, () => Effect.forkIn(Effect.retry(reset, Schedule.spaced("1 second")), scope))
+      },
+      unprocessedMessages: (shards, options) => {
+        const all = [...shards]
+        const read = Effect.onError(storage.unprocessedMessages(all, options), () =>
+          Effect.sync(() => {
+            unheard = true
+          }))
+        const anew = Effect.tap(storage.resetShards(all), () =>
+          Effect.sync(() => {
+            unheard = false
+          }))
+        return Effect.suspend(() => unheard ? Effect.andThen(anew, read) : read)
       }
     })
   })

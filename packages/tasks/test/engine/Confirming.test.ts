@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { PersistenceError } from "effect/cluster/ClusterError"
+import { MessageStorage } from "effect/cluster/MessageStorage"
 import * as RunnerAddress from "effect/cluster/RunnerAddress"
 import { RunnerStorage } from "effect/cluster/RunnerStorage"
 import * as ShardId from "effect/cluster/ShardId"
@@ -10,7 +11,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
-import { confirming } from "../../src/internal/runners.ts"
+import { confirming, persistent } from "../../src/internal/runners.ts"
 
 const address = RunnerAddress.make("here", 0)
 const [one, two, three, four] = ["1", "2", "3", "4"].map((id) => ShardId.fromString(`default:${id}`)) as [
@@ -104,3 +105,28 @@ describe("whether a runner still has its shards", () => {
       expect(looks).toEqual([[one], []])
     })))
 })
+
+it.effect("after messages were read, and nobody heard which, they are read anew: those who read the next time say so first", () =>
+  Effect.scoped(Effect.gen(function*() {
+    const log: Array<string> = []
+    let gone = true
+    const store = Layer.succeed(
+      MessageStorage,
+      {
+        unprocessedMessages: () =>
+          Effect.suspend(() => {
+            log.push("read")
+            return gone ? Effect.fail(new PersistenceError({ cause: "gone" })) : Effect.succeed([])
+          }),
+        resetShards: (shards: Iterable<ShardId.ShardId>) =>
+          Effect.sync(() => void log.push(`reset ${[...shards].map(({ id }) => id)}`))
+      } as unknown as MessageStorage["Service"]
+    )
+    const context = yield* Layer.build(Layer.provide(persistent, store))
+    const { unprocessedMessages } = Context.get(context, MessageStorage)
+    yield* Effect.flip(unprocessedMessages([one, two]))
+    gone = false
+    yield* unprocessedMessages([one, two])
+    yield* unprocessedMessages([one, two])
+    expect(log).toEqual(["read", "reset 1,2", "read", "read"])
+  })))
