@@ -14,6 +14,7 @@ import * as Schedule from "effect/Schedule"
 import { isSqlError } from "effect/sql/SqlError"
 import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
 import { WorkflowInstance } from "effect/workflow/WorkflowEngine"
+import { last } from "./history.ts"
 import { addresses } from "./workflow.ts"
 
 /** Runs an activity, or finds how it has ended. */
@@ -27,7 +28,8 @@ const isOfStore = (cause: Cause.Cause<unknown>): boolean =>
     Cause.isInterruptReason(reason) || (Cause.isDieReason(reason) && ofStore(reason.defect))
   )
 
-const schedule = Schedule.min([Schedule.exponential(200, 1.5), Schedule.spaced("10 seconds")])
+/** How often, and how long, is tried again what a store did not let be: after 200 milliseconds at first. */
+export const schedule = Schedule.min([Schedule.exponential(200, 1.5), Schedule.spaced("10 seconds")])
 
 /** Tries again what the store did not let be. */
 export const steadily = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -36,12 +38,13 @@ export const steadily = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect
     (cause) => Effect.failCause(cause)
   )
 
+/** The message of an execution by which something of it was done, or told. */
+const requestOf = (storage: MessageStorage["Service"], execution: string, tag: "activity" | "deferred", id: string) =>
+  steadily(Effect.orDie(storage.requestIdForPrimaryKey({ address: addresses(execution)[0]!, tag, id })))
+
 /** When deferreds were told, as a number that grows from one to the next. */
 export const rank = (storage: MessageStorage["Service"]) => (execution: string, id: string): Effect.Effect<bigint> =>
-  Effect.map(
-    steadily(Effect.orDie(storage.requestIdForPrimaryKey({ address: addresses(execution)[0]!, tag: "deferred", id }))),
-    Option.getOrElse(() => BigInt(Number.MAX_SAFE_INTEGER) ** 2n)
-  )
+  Effect.map(requestOf(storage, execution, "deferred", id), Option.getOrElse(() => last))
 
 /** Whether a step ends as cut off: who is interrupted itself does not come to ask. */
 const isCutOff = (cause: Cause.Cause<never>): boolean =>
@@ -61,9 +64,7 @@ export const make = (
 ): Execute => {
   const forget = (execution: string, id: string) =>
     Effect.flatMap(
-      steadily(
-        Effect.orDie(storage.requestIdForPrimaryKey({ address: addresses(execution)[0]!, tag: "activity", id }))
-      ),
+      requestOf(storage, execution, "activity", id),
       Option.match({ onNone: () => Effect.void, onSome: (request) => Effect.asVoid(sharding.reset(request)) })
     )
   const execute: Execute = (activity, attempt) =>

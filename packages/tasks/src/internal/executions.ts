@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { TaskError } from "../TaskError.ts"
 import { Database } from "./table/database.ts"
-import { interruption, TaskRun } from "./workflow.ts"
+import { entityType, interruption } from "./workflow.ts"
 
 /** An execution that was begun. */
 export interface Execution {
@@ -20,8 +20,6 @@ export interface Execution {
 /** Those of these that were begun, by their ids. */
 export type Executions = (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Execution>, TaskError>
 
-const entity = `Workflow/${TaskRun._tag}`
-
 /** `prefix` is that of the cluster's tables. */
 export const make = (sql: SqlClient.SqlClient, prefix = "cluster"): Executions => {
   const database = new Database(sql)
@@ -33,7 +31,7 @@ export const make = (sql: SqlClient.SqlClient, prefix = "cluster"): Executions =
        CASE WHEN replies.id IS NULL THEN 'open' WHEN ${result} = 'Suspended' THEN 'suspended' ELSE 'complete' END AS state,
        EXISTS (
          SELECT 1 FROM ${prefix}_messages AS signals
-         WHERE signals.message_id = '${entity}/' || runs.entity_id || '/deferred/${interruption.name}'
+         WHERE signals.message_id = '${entityType}/' || runs.entity_id || '/deferred/${interruption.name}'
        ) AS signalled
      FROM ${prefix}_messages AS runs
      LEFT JOIN ${prefix}_replies AS replies ON replies.request_id = runs.id AND replies.kind = 0
@@ -43,7 +41,7 @@ export const make = (sql: SqlClient.SqlClient, prefix = "cluster"): Executions =
     ids.length === 0
       ? none
       : Effect.map(
-        find(JSON.stringify(ids.map((id) => `${entity}/${id}/run/`))),
+        find(JSON.stringify(ids.map((id) => `${entityType}/${id}/run/`))),
         (rows) =>
           new Map(rows.map(({ id, request, signalled, state }) => [
             id as string,

@@ -8,12 +8,10 @@ import * as Effect from "effect/Effect"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { TaskError } from "../TaskError.ts"
 import { Database } from "./table/database.ts"
-import { interruption, TaskRun } from "./workflow.ts"
+import { entityType, interruption } from "./workflow.ts"
 
 /** What has come to an execution, by name, with a number that grows from one to the next, and in this order. */
 export type Past = (execution: string) => Effect.Effect<ReadonlyMap<string, bigint>, TaskError>
-
-const entity = `Workflow/${TaskRun._tag}`
 
 /** Behind all that has come. */
 export const last = 2n ** 64n
@@ -30,11 +28,11 @@ export const make = (sql: SqlClient.SqlClient, prefix = "cluster"): Past => {
      FROM ${prefix}_messages AS messages
      LEFT JOIN ${prefix}_replies AS replies
        ON messages.tag = 'activity' AND replies.request_id = messages.id AND replies.kind = 0 AND ${result} = 'Complete'
-     WHERE messages.entity_id = ? AND messages.entity_type = '${entity}'
+     WHERE messages.entity_id = ? AND messages.entity_type = '${entityType}'
        AND (messages.tag = 'deferred' OR replies.id IS NOT NULL)`
   )
   return (execution) => {
-    const start = `${entity}/${execution}/`.length
+    const start = `${entityType}/${execution}/`.length
     return Effect.map(read(execution), (rows) => {
       const events = rows.map(({ name, rank }) => {
         // The tag comes before the name.

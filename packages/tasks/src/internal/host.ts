@@ -4,12 +4,11 @@
 import type { Digest } from "effect/crypto/Digest"
 import { sha256 } from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
-import * as Schedule from "effect/Schedule"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
 import type { TaskError } from "../TaskError.ts"
 import type { Acted } from "./acted.ts"
-import type { Execute } from "./activities.ts"
+import { type Execute, schedule } from "./activities.ts"
 import type { Past } from "./history.ts"
 import type { Pools } from "./pools.ts"
 import type { TaskStore } from "./store.ts"
@@ -52,7 +51,6 @@ export const fingerprint = (host: Host, text: string): Effect.Effect<string> =>
   Effect.map(host.digest.digestHex(sha256, encoder.encode(escape(text))), (hex) => hex.slice(0, 32))
 
 const first = 200
-const schedule = Schedule.min([Schedule.exponential(first, 1.5), Schedule.spaced("10 seconds")])
 
 const isKey = ({ reason }: TaskError): boolean => reason === "Key"
 const isStore = (error: TaskError): boolean => error.reason === "Store" && !isUnfit(error)

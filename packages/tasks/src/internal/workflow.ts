@@ -30,9 +30,12 @@ export const TaskRun = Workflow.make("skein/Task", {
   .annotate(ClusterSchema.ShardGroup, groupOf)
   .annotate(ClusterSchema.ClientTracingEnabled, false)
 
+/** What the engine calls an execution where it keeps its messages. */
+export const entityType = `Workflow/${TaskRun._tag}`
+
 /** Where the engine keeps the messages of an execution. */
 export const addresses = (executionId: string): ReadonlyArray<EntityAddress.EntityAddress> =>
-  [`Workflow/${TaskRun._tag}`, "Workflow/-/DurableClock"].map((type) =>
+  [entityType, "Workflow/-/DurableClock"].map((type) =>
     EntityAddress.make({
       entityType: EntityType.make(type),
       entityId: EntityId.make(executionId),
