@@ -11,6 +11,8 @@ import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as RpcSchema from "effect/rpc/RpcSchema"
 import type * as Scope from "effect/Scope"
 import * as DurableDeferred from "effect/workflow/DurableDeferred"
 import * as Workflow from "effect/workflow/Workflow"
@@ -19,7 +21,7 @@ import type { Undoing } from "../CurrentTask.ts"
 import type { Outcome } from "../TaskState.ts"
 import { currentOf, exchangeOf } from "./current.ts"
 import { isError } from "./diagnosis.ts"
-import { type Host, patiently } from "./host.ts"
+import { type Host, moving, patiently } from "./host.ts"
 import { between } from "./parking.ts"
 import { Run, type Within } from "./run.ts"
 import { clockOf } from "./sleeping.ts"
@@ -225,19 +227,27 @@ const undoWhenCancelled = (run: Run): Effect.Effect<void, never, Within> =>
       : Effect.void
   )
 
-/** Milliseconds between two looks whether what undoes is to go on elsewhere. */
-const moving = 200
-
 /**
- * What the engine runs in the end it does not interrupt: it would wait for a step that another process is to run, and that one would
- * wait for its end. The sweep begins the rest anew.
+ * What the engine runs in the end it does not interrupt: it would wait for a step that is to run in another process, or once more in this
+ * one, and that would wait for its end. So this looks whether it is to go: another process, or the next run, begins the rest anew. A
+ * client that interrupts says only that the task is cancelled.
  */
-const whileHeld = ({ executionId, host }: Run, effect: Effect.Effect<void>): Effect.Effect<void> => {
-  const held: Effect.Effect<never> = Effect.suspend(() =>
-    host.holds(executionId) ? Effect.andThen(Effect.sleep(moving), held) : Effect.interrupt
-  )
-  return Effect.raceFirst(Effect.interruptible(held), Effect.interruptible(effect))
-}
+const whileHeld = ({ executionId, host }: Run, effect: Effect.Effect<void>): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(Effect.interruptible(effect))
+    const over = Effect.as(Fiber.await(fiber), true)
+    while (!(yield* Effect.raceFirst(over, Effect.as(Effect.sleep(moving), false)))) {
+      const told = yield* Effect.exit(Effect.interruptible(Effect.void))
+      if (!host.holds(executionId) || (Exit.isFailure(told) && !isOfClient(told.cause))) {
+        yield* Fiber.interrupt(fiber)
+      }
+    }
+    return yield* Fiber.join(fiber)
+  })
+
+/** Whether nobody but a client interrupts. */
+const isOfClient = (cause: Cause.Cause<unknown>): boolean =>
+  cause.reasons.every((reason) => reason.annotations.has(RpcSchema.ClientAbort.key))
 
 const undo = (run: Run, why: Undoing): Effect.Effect<void> =>
   Effect.suspend(() => {

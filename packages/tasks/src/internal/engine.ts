@@ -20,7 +20,7 @@ import * as activities from "./activities.ts"
 import { body } from "./body.ts"
 import * as executions from "./executions.ts"
 import * as history from "./history.ts"
-import { type Host, patiently } from "./host.ts"
+import { type Host, moving, patiently } from "./host.ts"
 import { interrupt, seeThrough } from "./interrupting.ts"
 import { indexMessages } from "./migrations.ts"
 import type { Pools } from "./pools.ts"
@@ -45,9 +45,6 @@ export interface Options {
 
 /** Milliseconds that a task is kept that is to be forgotten. */
 const lapsing = 10_000
-
-/** Milliseconds between two looks for runs that others are to go on with. */
-const moving = 200
 
 /** Milliseconds for which ends are gathered that the sweep is told of together. */
 const gathering = 200
@@ -98,7 +95,6 @@ const make = (options: Options) =>
       pollInterval: options.pollInterval
     }
 
-    // The cluster tells nobody what it gives to others.
     const move = Effect.sync(() => {
       for (const tenant of host.workers.tenants) tenant.move()
     })

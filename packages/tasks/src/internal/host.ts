@@ -40,6 +40,9 @@ export interface Host {
   readonly pollInterval: number
 }
 
+/** Milliseconds between two looks for runs that others are to go on with: the cluster tells nobody what it gives to others. */
+export const moving = 200
+
 /** Milliseconds up to which a pause is made in memory. */
 export const shortPause = 5000
 
