@@ -272,6 +272,36 @@ describePostgres("PgClient", (postgres) => {
         expect(Exit.isFailure(exit)).toBe(true)
         expect(yield* sql`SELECT id FROM t`).toEqual([])
       })))
+
+  it.live("a transaction whose connection is lost fails with that, and with nothing besides", () =>
+    on(postgres(), (sql, url) =>
+      Effect.gen(function*() {
+        yield* sql`CREATE TABLE t (id int PRIMARY KEY)`
+        const lose = Effect.flatMap(
+          sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`,
+          ([row]) =>
+            // Another connection asks for it, which is none of the transaction's.
+            Effect.provide(
+              Effect.flatMap(PgClient.PgClient, (other) => other`SELECT pg_terminate_backend(${row!.pid})`),
+              PgClient.layer({ url })
+            )
+        )
+        const insert = sql`INSERT INTO t VALUES (1)`
+        const within = [
+          Effect.andThen(lose, insert),
+          sql.withTransaction(Effect.andThen(lose, insert)),
+          // What has succeeded is not released any more; the transaction finds out when it is to commit.
+          sql.withTransaction(Effect.andThen(insert, lose))
+        ]
+        for (const effect of within) {
+          const exit = yield* Effect.exit(sql.withTransaction(effect))
+          const reasons = Exit.isFailure(exit) ? exit.cause.reasons : []
+          expect(reasons.map((reason) => Cause.isFailReason(reason) && reason.error.reason._tag)).toEqual([
+            "ConnectionError"
+          ])
+        }
+        expect(yield* sql`SELECT id FROM t`).toEqual([])
+      })))
 })
 
 describePostgres("PgClient.listen", (postgres) => {

@@ -85,9 +85,14 @@ export const makeConnection = (client: ClientBase, shared: Shared): Connection =
     run(sql, params, { named, rowMode: "array" }, values)
 
   const execute = executeWith(true)
+  const unprepared = executeWith(false)
   return {
     execute,
-    executeUnprepared: executeWith(false),
+    // Whose connection is gone has nothing left to take back: the server has done so.
+    executeUnprepared: (sql, params, transform) =>
+      isCleanup(sql)
+        ? Effect.catchIf(unprepared(sql, params, transform), isConnection, () => Effect.succeed([]))
+        : unprepared(sql, params, transform),
     executeValues: executeValuesWith(true),
     executeValuesUnprepared: executeValuesWith(false),
     executeRaw: (sql, params) => run(sql, params, { named: true }, (result): unknown => result),
@@ -114,6 +119,11 @@ export const makeNames = (capacity: number): Shared["nameOf"] => {
     return names.get(sql)
   }
 }
+
+/** What a transaction, or a part of one, ends with that has failed, and a part that has not. */
+const isCleanup = (sql: string): boolean => /^(ROLLBACK|RELEASE SAVEPOINT)\b/.test(sql)
+
+const isConnection = ({ reason }: SqlError): boolean => reason._tag === "ConnectionError"
 
 /** The result of a kept statement would change since a table did, or somebody else made the server forget it. */
 const isOutdated = (error: SqlError): boolean => {

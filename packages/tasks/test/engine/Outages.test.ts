@@ -1,4 +1,5 @@
 import { describe, it } from "@effect/vitest"
+import { McpRequest } from "@skein/runtime/Exchange"
 import type { CurrentTask } from "@skein/tasks/CurrentTask"
 import * as PostgresTasks from "@skein/tasks/PostgresTasks"
 import * as Step from "@skein/tasks/Step"
@@ -9,16 +10,45 @@ import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { SqlClient } from "effect/sql/SqlClient"
+import type { Socket } from "node:net"
+import { Client } from "pg"
 import { afterAll, expect } from "vitest"
 import { required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
-import { durable, ended, handlers, submit, textOf } from "./kit.ts"
+import { durable, ended, handlers, submit, textOf, until } from "./kit.ts"
 
 const server = unavailable === undefined || required ? await startPostgres() : undefined
 afterAll(() => server?.stop())
 
+/** The first statement like this loses its connection, in the life of the scope. */
+const lose = (like: RegExp) => {
+  type Query = (this: Client, config: { readonly text: string }, ...rest: ReadonlyArray<unknown>) => unknown
+  const prototype = Client.prototype as unknown as { query: Query }
+  const { query } = prototype
+  const lost = { count: 0 }
+  return Effect.acquireRelease(
+    Effect.sync(() => {
+      prototype.query = function(config, ...rest) {
+        if (lost.count === 0 && like.test(config.text)) {
+          lost.count++
+          ;(this as unknown as { connection: { stream: Socket } }).connection.stream.destroy()
+        }
+        return query.call(this, config, ...rest)
+      }
+      return lost
+    }),
+    () => Effect.sync(() => void (prototype.query = query))
+  )
+}
+
+const ask = (message: string) =>
+  Effect.flatMap(
+    McpRequest,
+    (exchange) => exchange.request("elicitation/create", { message }) as Effect.Effect<unknown, Error>
+  )
+
 /** A worker with one tool, which waits where it is told to: until `go`, once it has said `begun`. */
 const worker = (
-  body: (sql: SqlClient, wait: Effect.Effect<void>) => Effect.Effect<string, never, CurrentTask>
+  body: (sql: SqlClient, wait: Effect.Effect<void>) => Effect.Effect<string, never, CurrentTask | McpRequest>
 ) =>
   Effect.gen(function*() {
     const url = yield* Effect.promise(() => server!.createDatabase())
@@ -32,7 +62,7 @@ const worker = (
     yield* Context.get(engine, TaskEngine).work(handlers({ pay }))
     const { id } = yield* Effect.provideContext(submit("pay"), engine)
     yield* begun.await
-    return { id, go, sql, end: Effect.map(Effect.provideContext(ended(id), engine), textOf) }
+    return { id, engine, go, sql, end: Effect.map(Effect.provideContext(ended(id), engine), textOf) }
   })
 
 describe.skipIf(server === undefined)("PostgreSQL · connections that are lost", () => {
@@ -82,4 +112,38 @@ describe.skipIf(server === undefined)("PostgreSQL · connections that are lost",
       }).pipe(Effect.scoped),
     40_000
   )
+
+  for (
+    const [what, like] of [
+      ["its question is kept", /^INSERT INTO skein_task_questions/],
+      ["it ends", /INSERT INTO skein_task_counts/]
+    ] as const
+  ) {
+    it.live(
+      `a task whose connection is lost while ${what} goes on`,
+      () =>
+        Effect.gen(function*() {
+          const { end, engine, go, id, sql } = yield* worker((sql, wait) =>
+            Effect.gen(function*() {
+              yield* Step.compensate(() => Step.run("back", {}, () => Effect.orDie(sql`INSERT INTO paid VALUES (-1)`)))
+              yield* wait
+              yield* Effect.orDie(ask("Really?"))
+              return "Paid"
+            })
+          )
+          const lost = yield* lose(like)
+          yield* go.open
+          const { questions: [question] } = yield* Effect.provideContext(
+            until(id, ({ questions }) => questions.length > 0),
+            engine
+          )
+          const { answer } = Context.get(engine, TaskEngine)
+          expect(yield* answer(id, question!.key, { action: "accept" })).toBe(true)
+          expect(yield* Effect.timeout(end, "10 seconds")).toBe("Paid")
+          expect(lost.count).toBe(1)
+          expect(yield* sql`SELECT amount FROM paid`).toEqual([])
+        }).pipe(Effect.scoped),
+      30_000
+    )
+  }
 })
