@@ -25,7 +25,7 @@ export const make = (sql: SqlClient.SqlClient, prefix = "cluster"): Executions =
   const database = new Database(sql)
   const { pg } = database
   const ids = pg ? "SELECT json_array_elements_text(CAST(? AS JSON))" : "SELECT value FROM json_each(?)"
-  const result = pg ? "CAST(replies.payload AS JSON) #>> '{value,_tag}'" : "replies.payload ->> '$.value._tag'"
+  const result = database.resultOf("replies.payload")
   const find = database.prepare(
     `SELECT runs.entity_id AS id, CAST(runs.id AS TEXT) AS request,
        CASE WHEN replies.id IS NULL THEN 'open' WHEN ${result} = 'Suspended' THEN 'suspended' ELSE 'complete' END AS state,

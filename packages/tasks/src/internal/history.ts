@@ -22,7 +22,7 @@ const isOther = (name: string): boolean => name === interruption.name || name.st
 /** Reads the tables of the cluster, whose prefix it is: a step ends with its reply, and all else comes as a message. */
 export const make = (sql: SqlClient.SqlClient, prefix = "cluster"): Past => {
   const database = new Database(sql)
-  const result = database.pg ? "CAST(replies.payload AS JSON) #>> '{value,_tag}'" : "replies.payload ->> '$.value._tag'"
+  const result = database.resultOf("replies.payload")
   const read = database.prepare(
     `SELECT messages.message_id AS name, CAST(COALESCE(replies.id, messages.id) AS TEXT) AS rank
      FROM ${prefix}_messages AS messages

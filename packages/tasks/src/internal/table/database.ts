@@ -46,6 +46,11 @@ export class Database {
     return this.pg ? "GREATEST" : "MAX"
   }
 
+  /** What a reply of the engine says of a run or a step: `Complete`, or `Suspended`. */
+  resultOf(reply: string): string {
+    return this.pg ? `CAST(${reply} AS JSON) #>> '{value,_tag}'` : `${reply} ->> '$.value._tag'`
+  }
+
   /** All or nothing; within a transaction that is there already, a part of it. */
   transaction<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | TaskError, R> {
     return Effect.mapError(
