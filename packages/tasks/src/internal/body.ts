@@ -232,14 +232,15 @@ const undoWhenCancelled = (run: Run): Effect.Effect<void, never, Within> =>
  * one, and that would wait for its end. So this looks whether it is to go: another process, or the next run, begins the rest anew. A
  * client that interrupts says only that the task is cancelled.
  */
-const whileHeld = ({ executionId, host }: Run, effect: Effect.Effect<void>): Effect.Effect<void> =>
+const whileHeld = (run: Run, effect: Effect.Effect<void>): Effect.Effect<void> =>
   Effect.gen(function*() {
+    const { executionId, host } = run
     const fiber = yield* Effect.forkChild(Effect.interruptible(effect))
     const over = Effect.as(Fiber.await(fiber), true)
     while (!(yield* Effect.raceFirst(over, Effect.as(Effect.sleep(moving), false)))) {
       const told = yield* Effect.exit(Effect.interruptible(Effect.void))
       if (!host.holds(executionId) || (Exit.isFailure(told) && !isOfClient(told.cause))) {
-        yield* Fiber.interrupt(fiber)
+        yield* run.end(fiber)
       }
     }
     return yield* Fiber.join(fiber)

@@ -22,6 +22,7 @@ import { hops, makeParking, type Parking, type Wait } from "./parking.ts"
 import { Progressing } from "./progressing.ts"
 import type { Work } from "./store.ts"
 import { escape } from "./table/stored.ts"
+import { Waits } from "./waits.ts"
 import type { Tenant } from "./workers.ts"
 
 /** The step that a fiber runs in. */
@@ -49,6 +50,7 @@ export class Run implements Tenant {
   readonly undos: Array<(why: Undoing) => Effect.Effect<unknown, unknown>> = []
   /** The steps that run now. */
   readonly executing = new Set<Fiber.Fiber<unknown, unknown>>()
+  readonly #waits = new Waits()
   /** How many results of steps it has got to know. */
   known = 0
   #remembering = 0
@@ -136,9 +138,14 @@ export class Run implements Tenant {
       (fiber) =>
         Effect.onInterrupt(Fiber.await(fiber), () => {
           this.stopping = true
-          return Fiber.interrupt(fiber)
+          return this.end(fiber)
         })
     )
+  }
+
+  /** Ends a part of the run from without. */
+  end(fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<void> {
+    return this.#waits.end(fiber, () => this.executing.size > 0)
   }
 
   /** Ends the run where it is. */
@@ -196,9 +203,10 @@ export class Run implements Tenant {
     return this.#remembering > 0 || (!this.durable && !this.parking.waiting)
   }
 
-  /** Whether it was cancelled since it began. */
-  get #cancelled(): Effect.Effect<boolean> {
-    return Effect.map(Effect.orDie(this.host.store.work(this.work.id)), (now) => now?.status === "cancelled")
+  /** Whether it was cancelled since it began. A transaction that has lost its connection would ask for ever. */
+  #cancelled(transactional: boolean): Effect.Effect<boolean> {
+    const work = this.host.store.work(this.work.id)
+    return Effect.map(transactional ? Effect.orDie(work) : patiently(work), (now) => now?.status === "cancelled")
   }
 
   /** What runs under one key runs one after the other. */
@@ -280,12 +288,12 @@ export class Run implements Tenant {
         if (!forward || !this.stopping) return act
         // Cut off for another reason, the next run waits for the step that this one has begun.
         return Effect.flatMap(
-          this.#cancelled,
+          restore(this.#cancelled(transactional)),
           (cancelled): Effect.Effect<string, never, R | WorkflowInstance> => cancelled ? restore(nothing) : act
         )
       })
     } as unknown as Activity.Activity<typeof Schema.String, typeof Schema.Never, never>
-    const executed: Remembering = Workflow.wrapActivityResult(executes(activity, attempt), isSuspended)
+    const executed: Remembering = Workflow.wrapActivityResult(this.#waits.on(executes(activity, attempt)), isSuspended)
     const cutOff = cancelled ? acted.find(key) : undefined
     const ended: Remembering = cutOff === undefined
       ? executed

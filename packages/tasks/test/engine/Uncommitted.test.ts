@@ -1,0 +1,59 @@
+/**
+ * Transactional steps whose transaction is not committed: the engine ends the run, and begins all of it anew.
+ */
+import { it } from "@effect/vitest"
+import type { CurrentTask } from "@skein/tasks/CurrentTask"
+import * as MemoryTasks from "@skein/tasks/MemoryTasks"
+import * as Step from "@skein/tasks/Step"
+import { TaskEngine } from "@skein/tasks/TaskEngine"
+import * as Effect from "effect/Effect"
+import { SqlClient } from "effect/sql/SqlClient"
+import { expect } from "vitest"
+import { durable, pass, settled, submit, work } from "./kit.ts"
+
+type Body = Effect.Effect<unknown, { readonly message: string }, CurrentTask>
+
+/** What a body makes of a step, and how the task ends. */
+const bodies: ReadonlyArray<
+  readonly [where: string, body: (pay: Effect.Effect<void, never, CurrentTask>) => Body, end: string]
+> = [
+  ["a body", (pay) => pay, "completed"],
+  ["a finalizer", (pay) => Effect.ensuring(Effect.void, pay), "completed"],
+  ["what is not to be interrupted", (pay) => Effect.uninterruptible(pay), "completed"],
+  [
+    "a compensation of a task that fails",
+    (pay) => Effect.andThen(Step.compensate(() => pay), Effect.fail({ message: "no" })),
+    "completed"
+  ],
+  [
+    "a compensation of a task that is cancelled",
+    (pay) => Effect.andThen(Step.compensate(() => pay), Step.sleep("long", "1 day")),
+    "cancelled"
+  ],
+  [
+    "a finalizer of a compensation",
+    (pay) => Effect.andThen(Step.compensate(() => Effect.ensuring(Effect.void, pay)), Step.sleep("long", "1 day")),
+    "cancelled"
+  ]
+]
+
+for (const [where, body, end] of bodies) {
+  it.effect(`a step in ${where} that is not committed begins once more`, () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient
+      yield* sql`CREATE TABLE accounts (id INTEGER PRIMARY KEY)`
+      yield* sql`CREATE TABLE paid (account INTEGER REFERENCES accounts DEFERRABLE INITIALLY DEFERRED)`
+      yield* sql`INSERT INTO accounts VALUES (1)`
+      let begun = 0
+      // There is no account 2: the database says so when it is to commit.
+      const pay = Effect.suspend(() => Effect.orDie(sql`INSERT INTO paid VALUES (${++begun === 1 ? 2 : 1})`))
+      yield* work({ pay: durable(() => Effect.as(body(Step.run("pay", { transactional: true }, () => pay)), "")) })
+      const { id } = yield* submit("pay")
+      yield* settled
+      if (end === "cancelled") expect(yield* Effect.flatMap(TaskEngine, ({ cancel }) => cancel(id))).toBe(true)
+      yield* pass(5)
+      expect(yield* sql`SELECT account FROM paid`).toEqual([{ account: 1 }])
+      expect(begun).toBe(2)
+      expect(yield* sql`SELECT status, settled FROM skein_tasks`).toEqual([{ status: end, settled: 1 }])
+    }).pipe(Effect.provide(MemoryTasks.layer({ pollInterval: "1 minute" }))))
+}
