@@ -20,6 +20,7 @@ export const mishaps: ReadonlyArray<readonly [string, chaos.Mishap]> = [
   ["SIGSTOP for longer than the locks last, and SIGCONT", chaos.stopped(lockExpiry * 1.6)],
   ["workers that join and leave, all the time", chaos.churned],
   ["the database restarted at once", chaos.restarted],
+  ["the database restarted while a task undoes what it has done", chaos.restartedUndoing],
   ["the database killed, and gone for a while", chaos.gone(2500)],
   ["connections that break", chaos.cut],
   ["the front server killed", chaos.shut]
