@@ -162,7 +162,7 @@ const conclude = (run: Run, handler: Found["handler"], outcome: Outcome): Body<b
     const { host, instance, work } = run
     if (failed(outcome) && run.undos.length > 0 && run.undoing === undefined) {
       const undone = yield* run.supervise(undo(run, "failed"))
-      if (Exit.isFailure(undone)) return run.released ? true : yield* suspend(instance)
+      if (Exit.isFailure(undone)) return run.moved ? yield* abandoned : run.released ? true : yield* suspend(instance)
     }
     yield* run.progressing.flush
     const finished = yield* Effect.catchDefect(

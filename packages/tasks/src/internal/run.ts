@@ -185,10 +185,10 @@ export class Run implements Tenant {
 
   /**
    * The engine begins no step of an execution that another process is to go on with, and that one waits until this one has left. What
-   * undoes is left to the engine.
+   * undoes a cancelled task looks for itself.
    */
   get #lost(): boolean {
-    return this.undoing === undefined && this.work.status !== "cancelled" && !this.host.holds(this.executionId)
+    return this.undoing !== "cancelled" && this.work.status !== "cancelled" && !this.host.holds(this.executionId)
   }
 
   readonly #over: Effect.Effect<void> = Effect.suspend(() => {

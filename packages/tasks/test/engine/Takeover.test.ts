@@ -243,6 +243,62 @@ describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind
     60_000
   )
 
+  for (
+    const [when, waits] of [
+      ["in their last step", { step: true, undo: false }],
+      ["in what they undo", { step: false, undo: true }]
+    ] as const
+  ) {
+    it.live(
+      `tasks that fail and are given to a worker that joins, ${when}, are undone there`,
+      () =>
+        Effect.gen(function*() {
+          const url = yield* Effect.promise(() => server!.createDatabase())
+          const go = yield* Latch.make()
+          const begun = new Set<string>()
+          const undone: Array<string> = []
+          const start = Effect.gen(function*() {
+            const engine = yield* Layer.build(PostgresTasks.layer({ url, terminationTimeout: "20 seconds" }))
+            const fails = durable(() =>
+              Effect.gen(function*() {
+                const task = yield* CurrentTask.id
+                const wait = Effect.andThen(Effect.sync(() => begun.add(task)), go.await)
+                const undo = (step: string) =>
+                  Step.compensate(() =>
+                    Step.run(step, {}, () =>
+                      Effect.andThen(
+                        waits.undo ? wait : Effect.void,
+                        Effect.sync(() => undone.push(`${task} ${step}`))
+                      ))
+                  )
+                yield* undo("first")
+                yield* undo("second")
+                yield* Step.run("last", {}, () => waits.step ? wait : Effect.void)
+                return yield* Effect.fail({ message: "No" })
+              })
+            )
+            yield* Context.get(engine, TaskEngine).work(handlers({ fails }))
+            return engine
+          })
+
+          const first = yield* start
+          const submitted = Effect.forEach(Array.from({ length: 24 }), () => submit("fails"))
+          const tasks = yield* Effect.provideContext(submitted, first)
+          yield* Effect.repeat(Effect.sleep(20), { until: () => begun.size === 24 })
+          yield* Effect.forkScoped(start)
+          // By then the first one knows what it is to give away.
+          yield* Effect.sleep("3 seconds")
+          yield* go.open
+          for (const { id } of tasks) {
+            const state = yield* Effect.provideContext(Effect.timeout(ended(id), "10 seconds"), first)
+            expect(textOf(state)).toBe("No")
+          }
+          expect(undone.toSorted()).toEqual(tasks.flatMap(({ id }) => [`${id} first`, `${id} second`]).toSorted())
+        }).pipe(Effect.scoped),
+      60_000
+    )
+  }
+
   it.live("a transaction that is left open is ended before others take over, unless another time is given", () =>
     Effect.gen(function*() {
       const url = yield* Effect.promise(() => server!.createDatabase())
