@@ -15,6 +15,8 @@ export interface Execution {
   readonly state: "open" | "suspended" | "complete"
   /** Whether it is to be interrupted. */
   readonly signalled: boolean
+  /** Whether something is to come that it may wait for, such as the time at which a clock rings; other than an answer. */
+  readonly expects: boolean
 }
 
 /** Those of these that were begun, by their ids. */
@@ -32,7 +34,10 @@ export const make = (sql: SqlClient.SqlClient, prefix = "cluster"): Executions =
        EXISTS (
          SELECT 1 FROM ${prefix}_messages AS signals
          WHERE signals.message_id = '${entityType}/' || runs.entity_id || '/deferred/${interruption.name}'
-       ) AS signalled
+       ) AS signalled,
+       EXISTS (
+         SELECT 1 FROM ${prefix}_messages AS others WHERE others.entity_id = runs.entity_id AND NOT others.processed
+       ) AS expects
      FROM ${prefix}_messages AS runs
      LEFT JOIN ${prefix}_replies AS replies ON replies.request_id = runs.id AND replies.kind = 0
      WHERE runs.message_id IN (${ids})`
@@ -43,9 +48,14 @@ export const make = (sql: SqlClient.SqlClient, prefix = "cluster"): Executions =
       : Effect.map(
         find(JSON.stringify(ids.map((id) => `${entityType}/${id}/run/`))),
         (rows) =>
-          new Map(rows.map(({ id, request, signalled, state }) => [
+          new Map(rows.map(({ expects, id, request, signalled, state }) => [
             id as string,
-            { request: request as string, state: state as Execution["state"], signalled: Boolean(signalled) }
+            {
+              request: request as string,
+              state: state as Execution["state"],
+              signalled: Boolean(signalled),
+              expects: Boolean(expects)
+            }
           ]))
       )
 }

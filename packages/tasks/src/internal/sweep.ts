@@ -108,6 +108,14 @@ const reconcile = ({ host: { engine, settle, store } }: Sweeping): Visit => (swe
       if (isAsleep(execution)) yield* interrupt(engine, id)
       return
     }
+    if (standsStill(swept, execution)) {
+      yield* Effect.annotateLogs(
+        Effect.logWarning("A task stood still, with nothing to wait for, and goes on"),
+        "task",
+        `${swept.id.slice(0, 8)}…`
+      )
+      return yield* engine.resume(TaskRun, id)
+    }
     if (execution?.state !== "complete") return
     const result = Option.getOrUndefined(yield* engine.poll(TaskRun, id))
     if (result?._tag !== "Complete") return
@@ -121,6 +129,10 @@ const reconcile = ({ host: { engine, settle, store } }: Sweeping): Visit => (swe
 /** Whether an execution that is to be interrupted has to be told, or woken. */
 const isAsleep = (execution: Execution | undefined): boolean =>
   execution?.state !== "complete" && !(execution?.state === "open" && execution.signalled)
+
+/** Whether nobody is going to wake a live task: no answer is open, and nothing else is to come. It must not be; to wake one does no harm. */
+const standsStill = ({ status }: Swept, execution: Execution | undefined): boolean =>
+  execution?.state === "suspended" && status === "working" && !execution.expects
 
 /**
  * Begins an execution again that is over, while nothing says that what it has done is undone: the engine takes one for interrupted

@@ -1,4 +1,5 @@
 import { it } from "@effect/vitest"
+import { McpRequest } from "@skein/runtime/Exchange"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
@@ -22,6 +23,12 @@ const rows = Effect.flatMap(
   SqlClient,
   (sql) => Effect.map(sql<{ n: number }>`SELECT COUNT(*) AS n FROM skein_tasks`, ([row]) => row!.n)
 )
+
+const ask = (message: string) =>
+  Effect.flatMap(
+    McpRequest,
+    (exchange) => exchange.request("elicitation/create", { message }) as Effect.Effect<unknown, Error>
+  )
 
 /** Damage that a crash at the wrong moment could do. */
 const damage = (statement: string) => Effect.flatMap(SqlClient, (sql) => Effect.orDie(sql.unsafe(statement)))
@@ -135,4 +142,27 @@ it.effect("a long task is not run twice by the sweep", () =>
     expect((yield* get(id))?.status).toBe("completed")
     expect(begun).toBe(1)
     expect(yield* Clock.currentTimeMillis).toBe(660_000)
+  }).pipe(memory))
+
+it.effect("a task that stands still, with nothing to wait for, goes on", () =>
+  Effect.gen(function*() {
+    let runs = 0
+    yield* work({
+      nap: durable(() =>
+        Effect.andThen(Effect.sync(() => runs++), Effect.as(Step.sleep("nap", "10 minutes"), "Slept"))
+      ),
+      asks: durable(() => Effect.as(Effect.orDie(ask("Really?")), ""))
+    })
+    const { id } = yield* submit("nap")
+    const asks = yield* submit("asks")
+    yield* settled
+    // Those that wait for what is to come are left alone.
+    yield* pass(300, 30)
+    expect(runs).toBe(1)
+    yield* damage("DELETE FROM cluster_messages WHERE entity_type = 'Workflow/-/DurableClock'")
+    yield* pass(120, 30)
+    expect(runs).toBe(2)
+    yield* pass(600, 60)
+    expect(textOf(yield* ended(id))).toBe("Slept")
+    expect((yield* get(asks.id))?.status).toBe("input_required")
   }).pipe(memory))

@@ -45,14 +45,24 @@ each(all, (backend) => {
             )
           }
           if (signalled) yield* message(execution, "deferred/Workflow/InterruptSignal")
+          // What has been processed is not to come.
+          if (signalled) {
+            yield* sql.unsafe(`UPDATE ${prefix}_messages SET processed = TRUE WHERE entity_id = '${execution}'`)
+          }
           all.push(execution)
           expected.set(execution, {
             request,
             state: state === "died" ? "complete" : state as executions.Execution["state"],
-            signalled
+            signalled,
+            expects: !signalled
           })
         }
       }
+      yield* sql.unsafe(
+        `INSERT INTO ${prefix}_messages (id, message_id, shard_id, entity_type, entity_id, kind, request_id)
+         VALUES (${++id}, 'a clock', '0:1', 'Workflow/-/DurableClock', '0001/suspended', 0, ${id})`
+      )
+      expected.set("0001/suspended", { ...expected.get("0001/suspended")!, expects: true })
       const find = executions.make(sql, prefix)
       expect(yield* find([...all, "never", "it's"])).toEqual(expected)
       expect(yield* find([])).toEqual(new Map())

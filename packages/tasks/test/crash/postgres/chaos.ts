@@ -149,8 +149,15 @@ export const chaos = async (
   const found = { ...await read(fleet, before), tally: await tally() - counted }
   const calls = fleet.outside.done.filter(({ task }) => !before.has(task) && found.tasks.some(({ id }) => id === task))
   const { problems, ...summary } = check(found, calls, acknowledged, cancelled)
+  // The sweep mends it, and it must not be.
+  const still = /A task stood still/.test(fleet.said) ? ["a task stood still until the sweep found it"] : []
   const missing = acknowledged.size === orders ? [] : [`${acknowledged.size} orders of ${orders} were acknowledged`]
-  return { ...summary, mishaps, survived, problems: [...missing, ...left, ...problems, ...fleet.problems.splice(0)] }
+  return {
+    ...summary,
+    mishaps,
+    survived,
+    problems: [...missing, ...still, ...left, ...problems, ...fleet.problems.splice(0)]
+  }
 }
 
 /** A report as a line. */
