@@ -236,8 +236,9 @@ const whileHeld = (run: Run, effect: Effect.Effect<void>): Effect.Effect<void> =
   Effect.gen(function*() {
     const { executionId, host } = run
     const fiber = yield* Effect.forkChild(Effect.interruptible(effect))
-    const over = Effect.as(Fiber.await(fiber), true)
-    while (!(yield* Effect.raceFirst(over, Effect.as(Effect.sleep(moving), false)))) {
+    const over = Effect.interruptible(Effect.as(Fiber.await(fiber), true))
+    const pause = Effect.interruptible(Effect.as(Effect.sleep(moving), false))
+    while (!(yield* Effect.raceFirst(over, pause))) {
       const told = yield* Effect.exit(Effect.interruptible(Effect.void))
       if (!host.holds(executionId) || (Exit.isFailure(told) && !isOfClient(told.cause))) {
         yield* run.end(fiber)
