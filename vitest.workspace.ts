@@ -9,9 +9,11 @@ const conditions = ["@skein/source", "node", "module", "default"]
 const long = [
   "packages/tasks/test/crash/**/*.test.ts",
   "packages/tasks/test/engine/{CutOff,Outages,Postgres,Takeover}.test.ts",
+  "packages/tasks/test/face/stopping.test.ts",
+  "packages/{client,server}/test/stdio/Process.test.ts",
   "docs/test/tasksMachines.test.ts",
-  "examples/tour.tasks.test.ts",
-  "interop/test/{command,crowd,inspector,stdio,theirsStdio}.test.ts",
+  "examples/{everything-client,sqlite,tour.tasks}.test.ts",
+  "interop/test/{command,crowd,inspector,stdio,tasksExt,theirs,theirsStdio}.test.ts",
   "scripts/soak/soak.test.ts"
 ]
 
