@@ -1,5 +1,5 @@
 import { describe, it } from "@effect/vitest"
-import { McpRequest } from "@skein/runtime/Exchange"
+import type { McpRequest } from "@skein/runtime/Exchange"
 import type { CurrentTask } from "@skein/tasks/CurrentTask"
 import * as PostgresTasks from "@skein/tasks/PostgresTasks"
 import * as Step from "@skein/tasks/Step"
@@ -14,7 +14,7 @@ import type { Socket } from "node:net"
 import { Client } from "pg"
 import { afterAll, expect } from "vitest"
 import { required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
-import { durable, ended, handlers, submit, textOf, until } from "./kit.ts"
+import { ask, durable, ended, handlers, submit, textOf, until } from "./kit.ts"
 
 const server = unavailable === undefined || required ? await startPostgres() : undefined
 afterAll(() => server?.stop())
@@ -39,12 +39,6 @@ const lose = (like: RegExp) => {
     () => Effect.sync(() => void (prototype.query = query))
   )
 }
-
-const ask = (message: string) =>
-  Effect.flatMap(
-    McpRequest,
-    (exchange) => exchange.request("elicitation/create", { message }) as Effect.Effect<unknown, Error>
-  )
 
 /** A worker with one tool, which waits where it is told to: until `go`, once it has said `begun`. */
 const worker = (

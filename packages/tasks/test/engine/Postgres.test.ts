@@ -1,6 +1,4 @@
 import { describe, it } from "@effect/vitest"
-import type { JsonObject } from "@skein/protocol/JsonRpc"
-import { McpRequest } from "@skein/runtime/Exchange"
 import * as PostgresTasks from "@skein/tasks/PostgresTasks"
 import * as Step from "@skein/tasks/Step"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
@@ -16,16 +14,10 @@ import * as Scope from "effect/Scope"
 import { SqlClient } from "effect/sql/SqlClient"
 import { afterAll, expect } from "vitest"
 import { required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
-import { durable, ended, get, type Handler, handlers, plain, submit, textOf, until } from "./kit.ts"
+import { ask, durable, ended, get, type Handler, handlers, plain, submit, textOf, until } from "./kit.ts"
 
 const server = unavailable === undefined || required ? await startPostgres() : undefined
 afterAll(() => server?.stop())
-
-const ask = (message: string) =>
-  Effect.flatMap(
-    McpRequest,
-    (exchange) => exchange.request("elicitation/create", { message }) as Effect.Effect<JsonObject, Error>
-  )
 
 /** Processes on a database of their own: the engine of each, and its gentle end. */
 const database = Effect.map(

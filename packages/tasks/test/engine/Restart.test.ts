@@ -1,6 +1,5 @@
 import { it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import { McpRequest } from "@skein/runtime/Exchange"
 import * as Roots from "@skein/server/Roots"
 import * as SqliteTasks from "@skein/tasks/SqliteTasks"
 import * as Step from "@skein/tasks/Step"
@@ -16,7 +15,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect } from "vitest"
-import { durable, ended, get, type Handler, plain, settled, submit, textOf, until, work } from "./kit.ts"
+import { ask, durable, ended, get, type Handler, plain, settled, submit, textOf, until, work } from "./kit.ts"
 
 const folder = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "skein-engine-"))),
@@ -45,12 +44,6 @@ const processes = Effect.map(folder, (folder) => {
       return done
     })
 })
-
-const ask = (message: string) =>
-  Effect.flatMap(
-    McpRequest,
-    (exchange) => exchange.request("elicitation/create", { message }) as Effect.Effect<JsonObject, Error>
-  )
 
 it.effect("a gentle stop lets the step in flight end, undoes nothing, and the task goes on", () =>
   Effect.gen(function*() {

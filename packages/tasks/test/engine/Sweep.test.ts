@@ -1,5 +1,4 @@
 import { it } from "@effect/vitest"
-import { McpRequest } from "@skein/runtime/Exchange"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
@@ -9,7 +8,7 @@ import { SqlClient } from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
 import { TestClock } from "effect/testing"
 import { expect } from "vitest"
-import { durable, ended, get, pass, plain, settled, submit, textOf, work } from "./kit.ts"
+import { ask, durable, ended, get, pass, plain, settled, submit, textOf, work } from "./kit.ts"
 
 const memory = Effect.provide(MemoryTasks.layer({ pollInterval: "1 minute" }))
 
@@ -23,12 +22,6 @@ const rows = Effect.flatMap(
   SqlClient,
   (sql) => Effect.map(sql<{ n: number }>`SELECT COUNT(*) AS n FROM skein_tasks`, ([row]) => row!.n)
 )
-
-const ask = (message: string) =>
-  Effect.flatMap(
-    McpRequest,
-    (exchange) => exchange.request("elicitation/create", { message }) as Effect.Effect<unknown, Error>
-  )
 
 /** Damage that a crash at the wrong moment could do. */
 const damage = (statement: string) => Effect.flatMap(SqlClient, (sql) => Effect.orDie(sql.unsafe(statement)))

@@ -1,6 +1,5 @@
 import { it } from "@effect/vitest"
-import type { JsonObject } from "@skein/protocol/JsonRpc"
-import { McpRequest } from "@skein/runtime/Exchange"
+import type { CurrentTask } from "@skein/tasks/CurrentTask"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
@@ -11,17 +10,13 @@ import * as References from "effect/References"
 import * as Schema from "effect/Schema"
 import { TestClock } from "effect/testing"
 import { expect } from "vitest"
-import { durable, ended, get, pass, plain, settled, submit, textOf, until, work } from "./kit.ts"
+import { ask, durable, ended, get, pass, plain, settled, submit, textOf, until, work } from "./kit.ts"
 
 const memory = Effect.provide(MemoryTasks.layer({ pollInterval: "1 minute" }))
 
-const ask = (message: string) =>
-  Effect.flatMap(
-    McpRequest,
-    (exchange) => exchange.request("elicitation/create", { message }) as Effect.Effect<JsonObject, Error>
-  )
-
 const cancel = (id: string, message?: string) => Effect.flatMap(TaskEngine, ({ cancel }) => cancel(id, message))
+
+type Slow = Effect.Effect<void, never, CurrentTask>
 
 /** A task that does two things, and says what it does and undoes. */
 const booking = (log: Array<string>, end: Effect.Effect<string, { readonly message: string }, any>) =>
@@ -200,52 +195,28 @@ it.effect("a cancellation that comes while a failed task undoes things does not 
     expect((yield* get(id))?.status).toBe("cancelled")
   }).pipe(memory))
 
-it.effect("a compensation that takes its time is not begun again, however often the task is interrupted", () =>
-  Effect.gen(function*() {
-    const log: Array<string> = []
-    yield* work({
-      slow: durable(() =>
-        Effect.gen(function*() {
-          yield* Step.compensate(() =>
-            Step.run("slowly", {}, () =>
-              Effect.sync(() => void log.push("begins")).pipe(
-                Effect.andThen(Effect.sleep("1 minute")),
-                Effect.andThen(Effect.sync(() => void log.push("ends")))
-              ))
-          )
-          yield* Step.sleep("long", "1 day")
-          return ""
-        })
-      )
-    })
-    const { id } = yield* submit("slow")
-    yield* settled
-    yield* cancel(id)
-    yield* pass(70)
-    expect(log).toEqual(["begins", "ends"])
-  }).pipe(memory))
-
-it.effect("a step in a finalizer that takes its time is not cut off when the task is cancelled", () =>
-  Effect.gen(function*() {
-    const log: Array<string> = []
-    yield* work({
-      slow: durable(() =>
-        Effect.as(
-          Effect.ensuring(
-            Effect.void,
-            Step.run("clean up", {}, () =>
-              Effect.sync(() => void log.push("begins")).pipe(
-                Effect.andThen(Effect.sleep("1 minute")),
-                Effect.andThen(Effect.sync(() => void log.push("ends")))
-              ))
-          ),
-          ""
-        )
-      )
-    })
-    const { id } = yield* submit("slow")
-    yield* settled
-    yield* cancel(id)
-    yield* pass(70)
-    expect(log).toEqual(["begins", "ends"])
-  }).pipe(memory))
+for (
+  const [where, around] of [
+    [
+      "a compensation",
+      (slow: Slow) => Effect.andThen(Step.compensate(() => slow), Effect.as(Step.sleep("long", "1 day"), ""))
+    ],
+    ["a step in a finalizer", (slow: Slow) => Effect.ensuring(Effect.succeed(""), slow)]
+  ] as const
+) {
+  it.effect(`${where} that takes its time is neither cut off nor begun again, however often the task is interrupted`, () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const slow = Step.run("slow", {}, () =>
+        Effect.sync(() => void log.push("begins")).pipe(
+          Effect.andThen(Effect.sleep("1 minute")),
+          Effect.andThen(Effect.sync(() => void log.push("ends")))
+        ))
+      yield* work({ slow: durable(() => around(slow)) })
+      const { id } = yield* submit("slow")
+      yield* settled
+      yield* cancel(id)
+      yield* pass(70)
+      expect(log).toEqual(["begins", "ends"])
+    }).pipe(memory))
+}

@@ -56,6 +56,13 @@ const run = (
 
 export const handlers = (tools: Record<string, Handler>): Handlers => (tool) => tools[tool]
 
+/** Asks the user. */
+export const ask = (message: string) =>
+  Effect.flatMap(
+    McpRequest,
+    (exchange) => exchange.request("elicitation/create", { message }) as Effect.Effect<JsonObject, Error>
+  )
+
 export const work = (tools: Record<string, Handler>) => Effect.flatMap(TaskEngine, ({ work }) => work(handlers(tools)))
 
 export const submit = (tool: string, options: Partial<NewTask> = {}) =>
