@@ -5,7 +5,7 @@ import type { Connection } from "effect/sql/SqlConnection"
 import type { SqlError } from "effect/sql/SqlError"
 import * as Stream from "effect/Stream"
 import type { ClientBase, CustomTypesConfig, QueryArrayResult, QueryConfig, QueryResult } from "pg"
-import { pgError, sqlState } from "./pgError.ts"
+import { isOfConnection, pgError, sqlState } from "./pgError.ts"
 
 /** How results are read: as numbers where they fit, or each `int8` as a `bigint`. */
 export interface Types {
@@ -89,10 +89,10 @@ export const makeConnection = (client: ClientBase, shared: Shared): Connection =
   return {
     execute,
     // Whose connection is gone has nothing left to take back: the server has done so.
-    executeUnprepared: (sql, params, transform) =>
-      isCleanup(sql)
-        ? Effect.catchIf(unprepared(sql, params, transform), isConnection, () => Effect.succeed([]))
-        : unprepared(sql, params, transform),
+    executeUnprepared: (sql, params, transform) => {
+      const executed = unprepared(sql, params, transform)
+      return isCleanup(sql) ? Effect.catchIf(executed, isOfConnection, () => Effect.succeed([])) : executed
+    },
     executeValues: executeValuesWith(true),
     executeValuesUnprepared: executeValuesWith(false),
     executeRaw: (sql, params) => run(sql, params, { named: true }, (result): unknown => result),
@@ -122,8 +122,6 @@ export const makeNames = (capacity: number): Shared["nameOf"] => {
 
 /** What a transaction, or a part of one, ends with that has failed, and a part that has not. */
 const isCleanup = (sql: string): boolean => /^(ROLLBACK|RELEASE SAVEPOINT)\b/.test(sql)
-
-const isConnection = ({ reason }: SqlError): boolean => reason._tag === "ConnectionError"
 
 /** The result of a kept statement would change since a table did, or somebody else made the server forget it. */
 const isOutdated = (error: SqlError): boolean => {

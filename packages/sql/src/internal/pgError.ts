@@ -44,6 +44,9 @@ const reason = (cause: unknown, operation: string): SqlError.SqlErrorReason => {
   }
 }
 
+/** Whether the connection is gone, or was never there. */
+export const isOfConnection = ({ reason }: SqlError.SqlError): boolean => reason._tag === "ConnectionError"
+
 /** The five characters with which the server says what went wrong. */
 export const sqlState = (cause: unknown): string | undefined =>
   cause instanceof Error && "code" in cause && typeof cause.code === "string" && /^[0-9A-Z]{5}$/.test(cause.code)

@@ -7,7 +7,7 @@ import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Client } from "pg"
-import { pgError } from "./pgError.ts"
+import { isOfConnection, pgError } from "./pgError.ts"
 
 interface Listener {
   readonly onNotification: (payload: string) => void
@@ -86,7 +86,7 @@ export const makeListen = (makeClient: () => Client, scope: Scope.Scope) => {
         : Effect.catchTag(
           run(current, `LISTEN ${current.escapeIdentifier(channel)}`),
           "SqlError",
-          (error) => error.reason._tag === "ConnectionError" ? Effect.void : Effect.fail(error)
+          (error) => isOfConnection(error) ? Effect.void : Effect.fail(error)
         )
     }))
 

@@ -22,6 +22,7 @@ import type { Outcome } from "../TaskState.ts"
 import { currentOf, exchangeOf } from "./current.ts"
 import { isError } from "./diagnosis.ts"
 import { type Host, moving, patiently } from "./host.ts"
+import { shortened } from "./lines.ts"
 import { between } from "./parking.ts"
 import { Run, type Within } from "./run.ts"
 import { clockOf } from "./sleeping.ts"
@@ -56,12 +57,9 @@ export const body = (host: Host, taskId: string, executionId: string): Body<void
     )
   })
 
-/**
- * What each line of the log says that comes of a task, those of its handler too. Eight characters of the id tell tasks apart; who has
- * all of them may be able to use it.
- */
+/** What each line of the log says that comes of a task, those of its handler too. */
 const about = ({ id, owner, tool }: Work): Record<string, unknown> => ({
-  task: `${id.slice(0, 8)}…`,
+  task: shortened(id),
   tool,
   ...(owner === null ? undefined : { owner })
 })
@@ -162,7 +160,10 @@ const conclude = (run: Run, handler: Found["handler"], outcome: Outcome): Body<b
     const { host, instance, work } = run
     if (failed(outcome) && run.undos.length > 0 && run.undoing === undefined) {
       const undone = yield* run.supervise(undo(run, "failed"))
-      if (Exit.isFailure(undone)) return run.moved ? yield* abandoned : run.released ? true : yield* suspend(instance)
+      if (Exit.isFailure(undone)) {
+        if (run.moved) return yield* abandoned
+        return run.released ? true : yield* suspend(instance)
+      }
     }
     yield* run.progressing.flush
     const finished = yield* Effect.catchDefect(

@@ -14,5 +14,7 @@ export const line = (text: string): string => {
 }
 
 /** A line for the log, without the ids of tasks: who has all of one may be able to use it, and eight characters tell them apart. */
-export const curt = (text: string): string =>
-  text.replace(/(?<![\w-])[\w-]{32}(?![\w-])/g, (id) => `${id.slice(0, 8)}…`)
+export const curt = (text: string): string => text.replace(/(?<![\w-])[\w-]{32}(?![\w-])/g, shortened)
+
+/** The id of a task in a log: eight characters tell tasks apart, and who has all of them may be able to use it. */
+export const shortened = (id: string): string => `${id.slice(0, 8)}…`

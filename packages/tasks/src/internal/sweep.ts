@@ -16,6 +16,7 @@ import type { TaskError } from "../TaskError.ts"
 import type { Execution, Executions } from "./executions.ts"
 import type { Host } from "./host.ts"
 import { interrupt } from "./interrupting.ts"
+import { shortened } from "./lines.ts"
 import type { Swept } from "./store.ts"
 import { addresses, groupOf, TaskRun } from "./workflow.ts"
 
@@ -112,7 +113,7 @@ const reconcile = ({ host: { engine, settle, store } }: Sweeping): Visit => (swe
       yield* Effect.annotateLogs(
         Effect.logWarning("A task stood still, with nothing to wait for, and goes on"),
         "task",
-        `${swept.id.slice(0, 8)}…`
+        shortened(swept.id)
       )
       return yield* engine.resume(TaskRun, id)
     }

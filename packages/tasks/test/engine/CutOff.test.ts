@@ -8,10 +8,10 @@ import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { SqlClient } from "effect/sql/SqlClient"
-import { Client } from "pg"
 import { afterAll, expect } from "vitest"
 import { required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
 import { durable, handlers, submit } from "./kit.ts"
+import { first } from "./statements.ts"
 
 const server = unavailable === undefined || required ? await startPostgres() : undefined
 afterAll(() => server?.stop())
@@ -20,22 +20,11 @@ afterAll(() => server?.stop())
 const slow = (like: RegExp, milliseconds: number) =>
   Effect.gen(function*() {
     const begun = yield* Latch.make()
-    type Query = (this: Client, config: { readonly text: string }, ...rest: ReadonlyArray<unknown>) => unknown
-    const prototype = Client.prototype as unknown as { query: Query }
-    const { query } = prototype
-    yield* Effect.acquireRelease(
-      Effect.sync(() => {
-        let first = true
-        prototype.query = function(config, ...rest) {
-          if (!first || !like.test(config.text)) return query.call(this, config, ...rest)
-          first = false
-          begun.openUnsafe()
-          setTimeout(() => query.call(this, config, ...rest), milliseconds)
-          return undefined
-        }
-      }),
-      () => Effect.sync(() => void (prototype.query = query))
-    )
+    yield* first(like, (_, send) => {
+      begun.openUnsafe()
+      setTimeout(send, milliseconds)
+      return undefined
+    })
     return begun
   })
 

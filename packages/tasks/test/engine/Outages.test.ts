@@ -11,33 +11,24 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { SqlClient } from "effect/sql/SqlClient"
 import type { Socket } from "node:net"
-import { Client } from "pg"
+import type { Client } from "pg"
 import { afterAll, expect } from "vitest"
 import { required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
 import { ask, durable, ended, handlers, submit, textOf, until } from "./kit.ts"
+import { first } from "./statements.ts"
 
 const server = unavailable === undefined || required ? await startPostgres() : undefined
 afterAll(() => server?.stop())
 
 /** The first statement like this loses its connection, in the life of the scope. */
 const lose = (like: RegExp) => {
-  type Query = (this: Client, config: { readonly text: string }, ...rest: ReadonlyArray<unknown>) => unknown
-  const prototype = Client.prototype as unknown as { query: Query }
-  const { query } = prototype
   const lost = { count: 0 }
-  return Effect.acquireRelease(
-    Effect.sync(() => {
-      prototype.query = function(config, ...rest) {
-        if (lost.count === 0 && like.test(config.text)) {
-          lost.count++
-          ;(this as unknown as { connection: { stream: Socket } }).connection.stream.destroy()
-        }
-        return query.call(this, config, ...rest)
-      }
-      return lost
-    }),
-    () => Effect.sync(() => void (prototype.query = query))
-  )
+  const sends = (client: Client, send: () => unknown) => {
+    lost.count++
+    ;(client as unknown as { connection: { stream: Socket } }).connection.stream.destroy()
+    return send()
+  }
+  return Effect.as(first(like, sends), lost)
 }
 
 /** A worker with one tool, which waits where it is told to: until `go`, once it has said `begun`. */

@@ -44,9 +44,9 @@ each(all, (backend) => {
               }')`
             )
           }
-          if (signalled) yield* message(execution, "deferred/Workflow/InterruptSignal")
-          // What has been processed is not to come.
           if (signalled) {
+            yield* message(execution, "deferred/Workflow/InterruptSignal")
+            // What has been processed is not to come.
             yield* sql.unsafe(`UPDATE ${prefix}_messages SET processed = TRUE WHERE entity_id = '${execution}'`)
           }
           all.push(execution)

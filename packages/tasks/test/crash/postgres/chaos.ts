@@ -50,11 +50,11 @@ export const churned: Mishap = async (fleet, random) => {
 export const restarted: Mishap = ({ postgres }) => postgres.restartImmediate()
 
 /** The same, while a task undoes what it has done; or after a while, where none does. */
-export const restartedUndoing: Mishap = async (fleet) => {
+export const restartedUndoing: Mishap = async (fleet, random) => {
   const end = performance.now() + 4000
   const undoing = "SELECT FROM cluster_messages WHERE NOT processed AND message_id LIKE '%/step/release/1' LIMIT 1"
   while (performance.now() < end && (await fleet.query(undoing)).length === 0) await sleep(3)
-  await fleet.postgres.restartImmediate()
+  await restarted(fleet, random)
 }
 
 /** The database is killed, and comes back after a while. */

@@ -1,0 +1,25 @@
+/**
+ * What happens to statements on their way to PostgreSQL.
+ */
+import * as Effect from "effect/Effect"
+import { Client } from "pg"
+
+type Query = (this: Client, config: { readonly text: string }, ...rest: ReadonlyArray<unknown>) => unknown
+
+/** The first statement like this is sent as it is said here, in the life of the scope. */
+export const first = (like: RegExp, sends: (client: Client, send: () => unknown) => unknown) => {
+  const prototype = Client.prototype as unknown as { query: Query }
+  const { query } = prototype
+  let over = false
+  return Effect.acquireRelease(
+    Effect.sync(() => {
+      prototype.query = function(config, ...rest) {
+        const send = () => query.call(this, config, ...rest)
+        if (over || !like.test(config.text)) return send()
+        over = true
+        return sends(this, send)
+      }
+    }),
+    () => Effect.sync(() => void (prototype.query = query))
+  )
+}
