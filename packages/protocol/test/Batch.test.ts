@@ -96,9 +96,9 @@ describe("batches", () => {
     assert.deepStrictEqual(batch(text).members, [good[0]!, good[0]!])
   })
 
-  it("a batch of 100,000 members is read in under a second, where that is allowed", () => {
+  it("a batch of 100,000 members is read in linear time, where that is allowed", () => {
     const text = `[${Array.from({ length: 100_000 }, (_, i) => `{"jsonrpc":"2.0","id":${i},"method":"m"}`).join(",")}]`
-    Timed.within(1000, () => {
+    Timed.linear(() => {
       assert.strictEqual(JsonRpc.parseText(text, 100_000)._tag, "Batch")
     })
   })

@@ -75,7 +75,7 @@ describe("a cursor", () => {
     const padded = (length: number) => Base64Url.encode(`["${list}","a"${" ".repeat(length)}]`)
     assert.isTrue(Result.isSuccess(decode(padded(70_000))))
     assert.isTrue(Result.isFailure(decode(padded(80_000))))
-    Timed.within(50, () => {
+    Timed.linear(() => {
       assert.isTrue(Result.isFailure(decode("A".repeat(10_000_000))))
     })
   })

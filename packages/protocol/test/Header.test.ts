@@ -107,7 +107,7 @@ describe("decoding a value", () => {
     assert.isTrue(decoded === undefined || typeof decoded === "string")
   })
 
-  it("takes linear time: a value of a megabyte is decoded in under 50 ms", () => {
+  it("takes linear time, also for a value of a megabyte", () => {
     for (
       const value of [
         " ".repeat(1_000_000),
@@ -116,7 +116,7 @@ describe("decoding a value", () => {
         "1".repeat(1_000_000)
       ]
     ) {
-      Timed.within(50, () => {
+      Timed.linear(() => {
         Header.decode(value)
         assert.isString(Header.mismatch("Mcp-Param-X", value, 1))
       })

@@ -101,7 +101,7 @@ describe("MetaKey", () => {
     }
   )
 
-  it("takes linear time: a key of a megabyte is judged in under 50 ms", () => {
+  it("takes linear time, also for a key of a megabyte", () => {
     const keys = [
       "a.".repeat(500_000) + "/",
       "a-".repeat(500_000),
@@ -110,7 +110,7 @@ describe("MetaKey", () => {
       "a/".repeat(500_000)
     ]
     for (const key of keys) {
-      Timed.within(50, () => {
+      Timed.linear(() => {
         assert.isFalse(MetaKey.isValid(key))
         assert.isFalse(MetaKey.isReserved(key))
       })

@@ -12,7 +12,6 @@ const match = (text: string, uri: string): object | undefined => {
   const found = UriTemplate.match(make(text), uri)
   return found === undefined ? undefined : { ...found }
 }
-const timed = <A>(f: () => A): A => Timed.within(50, f)
 
 describe("templates that are refused", () => {
   it("malformed ones", () => {
@@ -139,22 +138,22 @@ describe("bounds", () => {
       piece.repeat(Math.ceil(size / piece.length)).slice(0, size)
     )
 
-  it("CVE-2026-0621 · a hostile URI of 1 MB is refused in under 50 ms, whatever the template is", () => {
+  it("CVE-2026-0621 · a hostile URI of 1 MB is refused in linear time, whatever the template is", () => {
     for (const template of templates.map((text) => make(text))) {
-      for (const uri of uris(1_048_576)) assert.isUndefined(timed(() => UriTemplate.match(template, uri)))
+      for (const uri of uris(1_048_576)) assert.isUndefined(Timed.linear(() => UriTemplate.match(template, uri)))
     }
   })
 
-  it("CVE-2026-0621 · matching is linear: a hostile URI at the default bound takes under 50 ms", () => {
-    for (const template of templates.map((text) => make(text))) {
-      for (const uri of [...uris(16_384), "x?" + "a=&".repeat(5_400), "x?" + "b=&".repeat(5_400)]) {
-        timed(() => UriTemplate.match(template, uri))
-        timed(() => UriTemplate.match(template, `x://${uri.slice(0, 16_000)}`))
+  it("CVE-2026-0621 · with the bound raised, a hostile URI is matched in linear time", () => {
+    for (const template of templates.map((text) => make(text, { maxUriLength: 2 ** 21 }))) {
+      for (const uri of [...uris(120_000), "x?" + "a=&".repeat(40_000), "x?" + "b=&".repeat(40_000)]) {
+        Timed.linear(() => UriTemplate.match(template, uri))
+        Timed.linear(() => UriTemplate.match(template, `x://${uri}`))
       }
     }
   })
 
-  it("CVE-2026-0621 · with the bound raised, searching 1 MB for a literal takes under 50 ms", () => {
+  it("CVE-2026-0621 · with the bound raised, 1 MB is searched for a literal in linear time", () => {
     const uri = "a".repeat(1_048_576)
     for (
       const template of [
@@ -166,14 +165,14 @@ describe("bounds", () => {
       ]
     ) {
       const compiled = make(template, { maxUriLength: 2 ** 21 })
-      timed(() => UriTemplate.match(compiled, uri))
+      Timed.linear(() => UriTemplate.match(compiled, uri))
     }
   })
 
-  it("a hostile URI is tried with 10,000 templates in under 100 ms: it is spelt out once for all of them", () => {
+  it("a hostile URI is tried with 10,000 templates in linear time: it is spelt out once for all of them", () => {
     const templates = Array.from({ length: 10_000 }, (_, i) => make(`x${i}://{id}/{+path}{?q*}`))
     for (const uri of [...uris(16_384), "x?" + "q=&".repeat(5_400)]) {
-      Timed.within(100, () => {
+      Timed.linear(() => {
         for (const template of templates) assert.isUndefined(UriTemplate.match(template, uri))
       })
     }
@@ -187,20 +186,20 @@ describe("bounds", () => {
     assert.isUndefined(UriTemplate.match(template, ""))
   })
 
-  it("a hostile template is read, or refused, in under 50 ms", () => {
+  it("with the bounds raised, a hostile template is read, or refused, in linear time", () => {
     for (
       const text of [
-        "{".repeat(8192),
-        "{a".repeat(4096),
-        "{a}".repeat(2730),
-        `{${"a,".repeat(4000)}a}`,
-        `{${"a.".repeat(4000)}}`,
-        "%".repeat(8192),
-        "é".repeat(8192),
-        "a}".repeat(4096)
+        "{".repeat(200_000),
+        "{a".repeat(100_000),
+        "{a}".repeat(70_000),
+        `{${"a,".repeat(100_000)}a}`,
+        `{${"a.".repeat(100_000)}}`,
+        "%".repeat(200_000),
+        "é".repeat(200_000),
+        "a}".repeat(100_000)
       ]
     ) {
-      timed(() => UriTemplate.make(text))
+      Timed.linear(() => UriTemplate.make(text, { maxLength: 2 ** 20, maxVariables: 2 ** 20 }))
     }
   })
 })

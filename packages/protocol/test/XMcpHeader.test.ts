@@ -180,10 +180,10 @@ describe("the annotations of a schema", () => {
     )
   })
 
-  it("a schema of 20,000 properties, each annotated, is read in under 200 ms", () => {
-    const properties = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`p${i}`, marked(`H${i}`)]))
-    Timed.within(200, () => {
-      assert.lengthOf(params(object(properties)), 20_000)
+  it("a schema of 99,999 properties, each annotated, is read in linear time", () => {
+    const properties = Object.fromEntries(Array.from({ length: 99_999 }, (_, i) => [`p${i}`, marked(`H${i}`)]))
+    Timed.linear(() => {
+      assert.lengthOf(params(object(properties)), 99_999)
     })
   })
 })

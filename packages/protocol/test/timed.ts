@@ -1,20 +1,14 @@
-/** Bounds on time that hold on a busy machine too. */
+/** What tells linear time from worse, on a busy machine too. */
 import { assert } from "@effect/vitest"
 
-// The time that this thread has computed, in milliseconds: waiting for a processor does not count.
-const computed = (): number => {
-  const { system, user } = process.threadCpuUsage()
-  return (system + user) / 1000
-}
-
-/** Runs it up to five times, until one run computes for less than `milliseconds`; fails where none does. */
-export const within = <A>(milliseconds: number, f: () => A): A => {
-  let quickest = Infinity
-  for (let i = 0;; i++) {
-    const start = computed()
-    const value = f()
-    quickest = Math.min(quickest, computed() - start)
-    if (quickest < milliseconds) return value
-    if (i === 4) assert.isBelow(quickest, milliseconds)
-  }
+/**
+ * Runs it, and fails where this thread computed for more than two seconds: waiting for a processor does not count. Give it
+ * inputs of 100,000 characters and more: linear time is then some milliseconds, and quadratic time more than ten seconds.
+ */
+export const linear = <A>(f: () => A): A => {
+  const before = process.threadCpuUsage()
+  const value = f()
+  const after = process.threadCpuUsage()
+  assert.isBelow((after.user + after.system - before.user - before.system) / 1e6, 2)
+  return value
 }
