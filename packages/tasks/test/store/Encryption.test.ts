@@ -106,7 +106,13 @@ describe("encryption", () => {
       expect((yield* whole(only, fresh)).work?.args).toEqual({ word: "secret" })
       expect(yield* reasonOf(only.store.work(old))).toBe("Key")
       expect(yield* reasonOf(only.store.state(old))).toBe("Key")
-      expect(yield* reasonOf(only.store.list(["ada"], undefined, 10))).toBe("Key")
+      const listed = yield* only.store.list(["ada"], undefined, 10)
+      expect(new Map(listed.map(({ id, message, progress }) => [id, { message, progress }]))).toEqual(
+        new Map([
+          [fresh, { message: "secret message", progress: { progress: 1, message: "secret progress" } }],
+          [old, { message: "What it says is sealed with a key that is not given here", progress: { progress: 1 } }]
+        ])
+      )
       expect(yield* reasonOf((yield* store({ keys: [c] })).store.state(fresh))).toBe("Key")
       expect(yield* reasonOf((yield* store()).store.state(fresh))).toBe("Key")
       expect(yield* reasonOf((yield* store()).store.work(fresh))).toBe("Key")

@@ -147,6 +147,15 @@ export const toState = (row: Row, vault: Vault): Effect.Effect<State, TaskError>
       ? read(row, stateWith([]))
       : Effect.flatMap(questionsOf(row, vault), (questions) => read(row, stateWith(questions))))
 
+const locked = "What it says is sealed with a key that is not given here"
+
+/** The same for a listing: one whose texts cannot be opened is shown without them, and hides no other one. */
+export const toListed = (row: Row, vault: Vault): Effect.Effect<State, TaskError> =>
+  Effect.catch(toState(row, vault), (error) =>
+    error.reason === "Key"
+      ? read({ ...row, message: locked, progress_message: null }, stateWith([]))
+      : Effect.fail(error))
+
 /** The columns of `toWork`. */
 export const workColumns = "id, tool, pool, owner, status, settled, said, waits, caller, args"
 

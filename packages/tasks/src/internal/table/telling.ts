@@ -8,7 +8,7 @@ import type { Owner, Position, State } from "../../TaskState.ts"
 import type { Work } from "../store.ts"
 import { longest, now, type Table } from "./context.ts"
 import { never } from "./database.ts"
-import { about, listed, live, ownerToRow, toState, toWork, whole, workColumns } from "./rows.ts"
+import { about, listed, live, ownerToRow, toListed, toState, toWork, whole, workColumns } from "./rows.ts"
 import { escape } from "./stored.ts"
 
 const none: Effect.Effect<ReadonlyArray<never>> = /* @__PURE__ */ Effect.succeed([])
@@ -72,7 +72,7 @@ export const make = ({ changes, database, vault }: Table) => {
     return Effect.flatMap(now, (time) => {
       const pages = names.flatMap((name) => [name, time, from.createdAt, from.id, limit])
       const rows = names.length === 1 ? listsOne(...pages) : database.prepare(listOf(names.length))(...pages, limit)
-      return Effect.flatMap(rows, (rows) => Effect.forEach(rows, (row) => toState(row, vault)))
+      return Effect.flatMap(rows, (rows) => Effect.forEach(rows, (row) => toListed(row, vault)))
     })
   }
 
