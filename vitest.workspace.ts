@@ -17,18 +17,43 @@ const long = [
   "scripts/soak/soak.test.ts"
 ]
 
+// What counts or measures what its process holds, or imports programs that keep something, has a process of its own.
+const alone = [
+  "docs/**/*.test.ts",
+  "packages/client/test/Handshake.test.ts",
+  "packages/client/test/attacks/{Cached,Flood,Names,Processes,Wire}.test.ts",
+  "packages/client/test/http/{nodeHttp,nodeWire}.test.ts",
+  "packages/client/test/receiver/Lifetime.test.ts",
+  "packages/client/test/{keeping,tasks}/Many.test.ts",
+  "packages/runtime/test/{Leaks,Ndjson,NodeStreams,Peer,Timeout}.test.ts",
+  "packages/server/test/asking/Programs.test.ts",
+  "packages/server/test/http/{attacks/bodies,attacks/replays,node,session/Memory}.test.ts",
+  "packages/tasks/test/hostile/Memory.test.ts"
+]
+
+const all = [
+  "packages/*/test/**/*.test.ts",
+  "interop/**/*.test.ts",
+  "examples/**/*.test.ts",
+  "scripts/**/*.test.ts"
+]
+
+const exclude = ["**/node_modules/**"]
+
 export default defineConfig(({ mode }) => ({
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: ["@skein/source"] } },
   test: {
-    include: mode === "long" ? long : [
-      "packages/*/test/**/*.test.ts",
-      "interop/**/*.test.ts",
-      "docs/**/*.test.ts",
-      "examples/**/*.test.ts",
-      "scripts/**/*.test.ts"
-    ],
-    exclude: ["**/node_modules/**", ...(mode === "long" ? [] : long)],
+    projects: mode === "long" ?
+      [{ extends: true, test: { name: "long", include: long, exclude } }] :
+      [
+        { extends: true, test: { name: "alone", include: alone, exclude: [...exclude, ...long] } },
+        // The others share processes, and so what they import: half of their time went into that.
+        {
+          extends: true,
+          test: { name: "together", isolate: false, include: all, exclude: [...exclude, ...long, ...alone] }
+        }
+      ],
     globalSetup: ["./scripts/setup.ts"],
     reporters: ["default", "./scripts/reporter.ts"],
     // Processes, not threads: the tests of stdio and of leaks look at the process. Two at a time suit two cores.

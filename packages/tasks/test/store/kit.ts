@@ -90,7 +90,7 @@ export const each = (backends: ReadonlyArray<Backend>, tests: (backend: Backend)
   }
   afterAll(async () => {
     await (await postgres)?.stop()
-    postgres = undefined
+    postgres = used = undefined
   })
 }
 
