@@ -4,13 +4,16 @@ import { defineConfig } from "vitest/config"
 // Not "import", which is there for imports anyway, and would hold for the `require` of packages outside as well.
 const conditions = ["@skein/source", "node", "module", "default"]
 
-// What takes minutes all in all, for it starts, stops and kills processes and databases, and programs of others: `npm run
-// test:long`, which is `--mode long`. `npm test` leaves it out, so that it stays below five minutes on two cores.
+// What takes minutes all in all, for it starts, stops and kills processes, databases, browsers, and programs of others, or does
+// the same thing thousands of times: `npm run test:long`, which is `--mode long`. `npm test` leaves it out, so that it stays below
+// five minutes on two cores.
 const long = [
+  "packages/client/test/{attacks/Processes,browser/Chromium,keeping/Many,tasks/Many}.test.ts",
+  "packages/server/test/{asking/Programs,http/process}.test.ts",
+  "packages/{client,server}/test/stdio/Process.test.ts",
   "packages/tasks/test/crash/**/*.test.ts",
   "packages/tasks/test/engine/{CutOff,Outages,Postgres,Takeover}.test.ts",
-  "packages/tasks/test/face/stopping.test.ts",
-  "packages/{client,server}/test/stdio/Process.test.ts",
+  "packages/tasks/test/{face/stopping,hostile/Names}.test.ts",
   "docs/test/tasksMachines.test.ts",
   "examples/{everything-client,sqlite,tour.tasks}.test.ts",
   "interop/test/{command,crowd,inspector,stdio,tasksExt,theirs,theirsStdio}.test.ts",
@@ -21,12 +24,10 @@ const long = [
 const alone = [
   "docs/**/*.test.ts",
   "packages/client/test/Handshake.test.ts",
-  "packages/client/test/attacks/{Cached,Flood,Names,Processes,Wire}.test.ts",
+  "packages/client/test/attacks/{Cached,Flood,Names,Wire}.test.ts",
   "packages/client/test/http/{nodeHttp,nodeWire}.test.ts",
   "packages/client/test/receiver/Lifetime.test.ts",
-  "packages/client/test/{keeping,tasks}/Many.test.ts",
   "packages/runtime/test/{Leaks,Ndjson,NodeStreams,Peer,Timeout}.test.ts",
-  "packages/server/test/asking/Programs.test.ts",
   "packages/server/test/http/{attacks/bodies,attacks/replays,node,session/Memory}.test.ts",
   "packages/tasks/test/hostile/Memory.test.ts"
 ]
