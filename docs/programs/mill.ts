@@ -12,4 +12,14 @@ export const orderFlour = (kilos: number, key: string): Effect.Effect<string> =>
     return known
   })
 
-export const bakeOne: Effect.Effect<void> = Effect.sync(() => void seen.push("cake"))
+/** How many cakes are in the oven now, and were at most. */
+export const oven = { now: 0, most: 0 }
+
+export const bakeOne: Effect.Effect<void> = Effect.ensuring(
+  Effect.suspend(() => {
+    seen.push("cake")
+    oven.most = Math.max(oven.most, ++oven.now)
+    return Effect.yieldNow
+  }),
+  Effect.sync(() => void oven.now--)
+)

@@ -13,6 +13,7 @@ import * as Mill from "../programs/mill.ts"
 import { Bakery } from "../programs/tasks.ts"
 import { Asking } from "../programs/tasksAsking.ts"
 import * as Look from "../programs/tasksLook.ts"
+import { Scarce } from "../programs/tasksOvens.ts"
 import { Stepping, tries } from "../programs/tasksSteps.ts"
 import * as Terms from "../programs/tasksTerms.ts"
 import * as Undo from "../programs/tasksUndo.ts"
@@ -96,6 +97,18 @@ describe("programs/tasksSteps.ts", () => {
       expect(Mill.seen).toEqual(["cake", "cake", "cake", "cake"])
       const sql = Context.get(context, SqlClient.SqlClient)
       expect(yield* sql`SELECT id, kilos FROM orders`).toEqual([{ id: task.id, kilos: 4 }])
+    }))
+})
+
+describe("programs/tasksOvens.ts", () => {
+  it.effect("of steps that use what is scarce, as many run at once as there is of it", () =>
+    Effect.gen(function*() {
+      Mill.seen.length = Mill.oven.most = 0
+      const { transport } = yield* run(Scarce, inMemory)
+      const client = yield* Client.make(transport(), speaking())
+      const baking = Array.from({ length: 6 }, () => client.callTool("bake"))
+      yield* until(yield* Effect.forkChild(Effect.all(baking, { concurrency: "unbounded" })))
+      expect([Mill.seen.length, Mill.oven.most]).toEqual([6, 2])
     }))
 })
 
