@@ -20,6 +20,7 @@ import * as Telemetry from "@skein/server/Telemetry"
 import * as Timeout from "@skein/server/Timeout"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as References from "effect/References"
 import { active, census, metric, type State } from "./census.ts"
@@ -85,15 +86,34 @@ const resource = Resource.layer(Resource.make(watched, { name: "watched" }), Eff
 
 const passing = Tool.add(Tool.make("passing", { description: "Comes and goes." }), () => Effect.succeed("Still there."))
 
+/** Closed while the process is counted. */
+const going = Latch.makeUnsafe(true)
+/** Open while nothing changes. */
+const still = Latch.makeUnsafe()
+
 /** What is offered changes all the time, so that there is always something to tell those who listen. */
 const changes = Layer.effectDiscard(
   Effect.forkScoped(Effect.forever(
     Effect.scoped(Effect.andThen(passing, Effect.sleep("40 millis"))).pipe(
       Effect.andThen(Effect.ignore(Catalog.updated(watched))),
-      Effect.andThen(Effect.sleep("40 millis"))
+      Effect.andThen(Effect.sleep("40 millis")),
+      Effect.andThen(Effect.suspend(() => {
+        if (!going.isOpen()) still.openUnsafe()
+        return going.await
+      }))
     )
   ))
 )
+
+/**
+ * Stops what changes all the time, with its timers, and waits until Node has forgotten the date of the last answer's header, for which it
+ * has a timer of a second.
+ */
+const rest = Effect.suspend(() => {
+  still.closeUnsafe()
+  going.closeUnsafe()
+  return Effect.andThen(still.await, Effect.sleep("1100 millis"))
+})
 
 /** All that may remember something of whoever calls. Nobody comes twice, so that what is remembered by mistake adds up. */
 const middleware = Layer.mergeAll(
@@ -140,9 +160,13 @@ const control = ({ endpoint, port }: NodeHttp.Listening["Service"]) =>
       sockets: active("TCPSocketWrap")
     }))
     process.on("message", (question: { readonly census?: true; readonly snapshot?: string | undefined }) => {
-      const found = Effect.runSync(state)
-      if (question.census === undefined) return void process.send?.(found)
-      void census(found, question.snapshot).then((census) => process.send?.(census))
+      if (question.census === undefined) return void process.send?.(Effect.runSync(state))
+      void Effect.runPromise(Effect.andThen(rest, state))
+        .then((found) => census(found, question.snapshot))
+        .then((census) => {
+          going.openUnsafe()
+          process.send?.(census)
+        })
     })
     process.on("disconnect", () => process.exit(1))
     return Effect.sync(() => void process.send?.(port))

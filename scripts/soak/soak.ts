@@ -148,7 +148,6 @@ const left = (before: Census, after: Census): ReadonlyArray<string> => {
   const { heap: _heap, resident: _resident, served: _served, ...counts } = after
   return (Object.keys(counts) as Array<keyof typeof counts>).flatMap((what) => {
     const wanted = what === "fibers" || what === "timers" ? before[what] : 0
-    // Node has a timer for a second after each answer (the date of its header): the first census may have met it, and the last not.
     return counts[what] <= wanted ? [] : [`${what}: ${counts[what]}, and not ${wanted}`]
   })
 }
