@@ -161,12 +161,12 @@ const control = ({ endpoint, port }: NodeHttp.Listening["Service"]) =>
     }))
     process.on("message", (question: { readonly census?: true; readonly snapshot?: string | undefined }) => {
       if (question.census === undefined) return void process.send?.(Effect.runSync(state))
-      void Effect.runPromise(Effect.andThen(rest, state))
-        .then((found) => census(found, question.snapshot))
-        .then((census) => {
-          going.openUnsafe()
-          process.send?.(census)
-        })
+      void Effect.runPromise(
+        Effect.andThen(rest, state).pipe(
+          Effect.flatMap((found) => Effect.promise(() => census(found, question.snapshot))),
+          Effect.ensuring(going.open)
+        )
+      ).then((census) => process.send?.(census))
     })
     process.on("disconnect", () => process.exit(1))
     return Effect.sync(() => void process.send?.(port))
