@@ -47,7 +47,7 @@ export interface Clients {
   readonly order: (order: number) => Effect.Effect<void, ClientError.ClientError>
   /** Tasks that are not over, also those that nobody knows to have begun. */
   readonly live: Effect.Effect<ReadonlyArray<{ readonly id: string; readonly status: string }>, ClientError.ClientError>
-  /** Answers what a task asks, until it is over. */
+  /** Answers what a task asks, until it is over. For when all orders are. */
   readonly adopt: (id: string) => Effect.Effect<void, ClientError.ClientError>
 }
 
@@ -56,14 +56,16 @@ export const make = (options: Options): Effect.Effect<Clients, ClientError.Clien
     const { life, random, url } = options
     const told: Told = { acknowledged: new Set(), cancelled: new Set(), survived: 0 }
     const asked = new Map<string, number>()
+    /** Whether only those are left that nobody knows: whoever was to cancel them does not. */
+    let adopted = false
 
-    /** Takes its time to answer, so that the server may be another one by then. */
+    /** Takes its time to answer, so that the server may be another one by then; or until the task was cancelled. */
     const Answering = Elicitation.layer({
       form: ({ message }) =>
         Effect.gen(function*() {
           if (!asked.has(message)) asked.set(message, life())
           const order = Number(/\d+/.exec(message)?.[0])
-          yield* Effect.sleep(kindOf(order) === "asks" ? random() * 1500 : "5 minutes")
+          yield* Effect.sleep(kindOf(order) === "asks" || adopted ? random() * 1500 : "5 minutes")
           if (life() > asked.get(message)!) told.survived++
           return Elicitation.accept({ right: true })
         })
@@ -93,6 +95,10 @@ export const make = (options: Options): Effect.Effect<Clients, ClientError.Clien
           yield* ended(started.handle)
         }),
       live: retrying(Effect.map(client.callTool("census", {}, { output: Census }), ({ live }) => live)),
-      adopt: (taskId) => ended({ taskId })
+      adopt: (taskId) =>
+        Effect.suspend(() => {
+          adopted = true
+          return ended({ taskId })
+        })
     }
   })
