@@ -49,7 +49,7 @@ export default defineConfig(({ mode }) => ({
       [{ extends: true, test: { name: "long", include: long, exclude } }] :
       [
         { extends: true, test: { name: "alone", include: alone, exclude: [...exclude, ...long] } },
-        // The others share processes, and so what they import: half of their time went into that.
+        // The others share processes, and so what they import: a quarter of their time went into that.
         {
           extends: true,
           test: { name: "together", isolate: false, include: all, exclude: [...exclude, ...long, ...alone] }
