@@ -86,13 +86,14 @@ export const shared = (
     shardLockExpiration: options.lockExpiry,
     refreshAssignmentsInterval: "1 second"
   })
+  const kept = Layer.provide(persistent, messages.layer)
   return ClusterWorkflowEngine.layer.pipe(
     Layer.provideMerge(own.length === 0 ? Layer.empty : attention),
     Layer.provideMerge(Sharding.layer),
     Layer.provide(runners),
-    Layer.provideMerge(Layer.provide(persistent, messages.layer)),
+    Layer.provideMerge(kept),
     Layer.provide([
-      confirming.pipe(Layer.provide(quiet), Layer.provide(Layer.orDie(SqlRunnerStorage.layer))),
+      confirming.pipe(Layer.provide([quiet.pipe(Layer.provide(Layer.orDie(SqlRunnerStorage.layer))), kept])),
       RunnerHealth.layerNoop
     ]),
     Layer.provide(config)

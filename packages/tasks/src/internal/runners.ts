@@ -121,15 +121,38 @@ export const quiet: Layer.Layer<RunnerStorage, never, RunnerStorage> = Layer.eff
   })
 )
 
+/** How much later a runner that has lost shards says once more that their messages are to be read anew: no read is under way then. */
+const onceMore = { schedule: Schedule.spaced("2 seconds"), times: 1 }
+
 /**
  * Before a runner writes the last reply to a message it makes sure that the message's shard is still its own: a commit, and a look at
  * all locks, one after the other. Those who ask meanwhile are answered together, by the next look.
+ *
+ * One that was stopped, and goes on, reads messages until it knows that their shards are others': those would not be read again for ten
+ * minutes. So who finds that it has lost shards, or may have, lets their messages be read anew.
  */
-export const confirming: Layer.Layer<RunnerStorage, never, RunnerStorage> = Layer.effect(
+export const confirming: Layer.Layer<RunnerStorage, never, RunnerStorage | MessageStorage> = Layer.effect(
   RunnerStorage,
   Effect.gen(function*() {
     const storage = yield* RunnerStorage
+    const messages = yield* MessageStorage
     const scope = yield* Effect.scope
+    /** Shards that were this runner's, and may not be any more. */
+    const doubted = new Set<ShardId.ShardId>()
+    const anew = Effect.suspend(() => {
+      if (doubted.size === 0) return Effect.void
+      const lost = [...doubted]
+      doubted.clear()
+      return Effect.forkIn(Effect.repeat(Effect.ignore(messages.resetShards(lost)), onceMore), scope)
+    })
+    const refresh: typeof storage.refresh = (address, shardIds) =>
+      Effect.suspend(() => {
+        for (const shard of shardIds) doubted.add(shard)
+        return Effect.tap(storage.refresh(address, shardIds), (held) => {
+          for (const shard of held) doubted.delete(shard)
+          return anew
+        })
+      })
     const turn = Semaphore.makeUnsafe(1)
     let next: Look | undefined
     return RunnerStorage.of({
@@ -137,7 +160,7 @@ export const confirming: Layer.Layer<RunnerStorage, never, RunnerStorage> = Laye
       refresh: (address, shardIds) => {
         const asked = [...shardIds]
         // Without shards it only looks whether the database is there.
-        if (asked.length === 0) return storage.refresh(address, asked)
+        if (asked.length === 0) return refresh(address, asked)
         return Effect.suspend(() => {
           if (next !== undefined) {
             next.asked.push(...asked)
@@ -147,7 +170,7 @@ export const confirming: Layer.Layer<RunnerStorage, never, RunnerStorage> = Laye
           next = look
           const looks = Effect.suspend(() => {
             next = undefined
-            return storage.refresh(address, new Set(look.asked))
+            return refresh(address, [...new Set(look.asked)])
           })
           // Whoever asks may go, and the others wait for the answer.
           return Effect.flatMap(Effect.forkIn(turn.withPermits(1)(looks), scope), (fiber) => {

@@ -11,6 +11,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
+import * as TestClock from "effect/testing/TestClock"
 import { confirming, persistent } from "../../src/internal/runners.ts"
 
 const address = RunnerAddress.make("here", 0)
@@ -35,14 +36,21 @@ const opened = Effect.gen(function*() {
         })
     } as RunnerStorage["Service"]
   )
+  const anew: Array<ReadonlyArray<ShardId.ShardId>> = []
+  const messages = Layer.succeed(
+    MessageStorage,
+    {
+      resetShards: (shards: Iterable<ShardId.ShardId>) => Effect.sync(() => void anew.push([...shards]))
+    } as unknown as MessageStorage["Service"]
+  )
   const scope = yield* Scope.fork(yield* Effect.scope)
-  const context = yield* Layer.buildWithScope(Layer.provide(confirming, store), scope)
+  const context = yield* Layer.buildWithScope(Layer.provide(confirming, [store, messages]), scope)
   const { refresh } = Context.get(context, RunnerStorage)
   const ask = (...shards: ReadonlyArray<ShardId.ShardId>) =>
     Effect.tap(Effect.forkChild(refresh(address, shards), { startImmediately: true }), () => Effect.yieldNow)
   const find = (...shards: ReadonlyArray<ShardId.ShardId>) =>
     Effect.andThen(Queue.offer(found, Effect.succeed([...shards])), Effect.yieldNow)
-  return { ask, find, found, looks, close: Scope.close(scope, Exit.void) }
+  return { anew, ask, find, found, looks, close: Scope.close(scope, Exit.void) }
 })
 
 describe("whether a runner still has its shards", () => {
@@ -103,6 +111,38 @@ describe("whether a runner still has its shards", () => {
       yield* ask(one)
       yield* ask()
       expect(looks).toEqual([[one], []])
+    })))
+
+  it.effect("what it has read of shards that it has lost, it lets others read: at once, and when no read is under way", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { anew, ask, find } = yield* opened
+      const asked = yield* ask(one, two, three)
+      expect(anew).toEqual([])
+      yield* find(two)
+      expect(yield* Fiber.join(asked)).toEqual([two])
+      yield* Effect.yieldNow
+      expect(anew).toEqual([[one, three]])
+      yield* TestClock.adjust("2 seconds")
+      expect(anew).toEqual([[one, three], [one, three]])
+      const again = yield* ask(two)
+      yield* find(two)
+      yield* Fiber.join(again)
+      yield* TestClock.adjust("1 hour")
+      expect(anew).toHaveLength(2)
+    })))
+
+  it.effect("where a look has failed it is the next one that says so, be it at nothing but the database", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { anew, ask, find, found } = yield* opened
+      const failed = yield* ask(one, two)
+      yield* Queue.offer(found, Effect.fail(new PersistenceError({ cause: "gone" })))
+      yield* Fiber.await(failed)
+      expect(anew).toEqual([])
+      const probe = yield* ask()
+      yield* find()
+      yield* Fiber.join(probe)
+      yield* Effect.yieldNow
+      expect(anew).toEqual([[one, two]])
     })))
 })
 
