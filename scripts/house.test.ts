@@ -192,7 +192,7 @@ describe("the build", () => {
 
   it("imports point down only: what is no project reference is refused, and nothing is written beside the sources", () => {
     const refused = { ok: false, emitted: [], unlisted: true }
-    expect(built("protocol", "@skein/runtime/Link")).toEqual(refused)
+    expect(built("protocol", "@skein/runtime/InMemoryTransport")).toEqual(refused)
     expect(built("runtime", "@skein/server/Tool")).toEqual(refused)
     expect(built("server", "@skein/client/Client")).toEqual(refused)
     expect(built("client", "@skein/server/Tool")).toEqual(refused)
@@ -201,7 +201,7 @@ describe("the build", () => {
     expect(built("server", "@skein/tasks/Tasks")).toEqual(refused)
     const fine = { ok: true, emitted: [], unlisted: false }
     expect(built("client", "@skein/protocol/JsonRpc")).toEqual(fine)
-    expect(built("server", "@skein/runtime/Link")).toEqual(fine)
+    expect(built("server", "@skein/runtime/InMemoryTransport")).toEqual(fine)
     expect(built("tasks", "@skein/server/Tool")).toEqual(fine)
   })
 })

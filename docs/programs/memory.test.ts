@@ -1,7 +1,7 @@
 // #region memory
 import { expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
-import * as Link from "@skein/server/Link"
+import * as Link from "@skein/server/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
 import * as Effect from "effect/Effect"
 import { TeaHouse } from "./tools.ts"

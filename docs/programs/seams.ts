@@ -1,6 +1,6 @@
 import * as Catalog from "@skein/server/Catalog"
-import * as ChangeBus from "@skein/server/ChangeBus"
-import * as EventLog from "@skein/server/EventLog"
+import * as ChangeBus from "@skein/server/EventBus"
+import * as EventLog from "@skein/server/EventStore"
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Resource from "@skein/server/Resource"

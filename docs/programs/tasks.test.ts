@@ -2,7 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import * as Elicitation from "@skein/client/Elicitation"
-import * as Link from "@skein/server/Link"
+import * as Link from "@skein/server/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Effect from "effect/Effect"

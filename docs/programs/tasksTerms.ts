@@ -4,7 +4,7 @@ import * as Tool from "@skein/server/Tool"
 import * as Task from "@skein/tasks/Task"
 import * as Tasks from "@skein/tasks/Tasks"
 import * as TaskTools from "@skein/tasks/TaskTools"
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 

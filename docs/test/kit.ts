@@ -2,7 +2,7 @@
 import * as Client from "@skein/client/Client"
 import type { Connection, Transport } from "@skein/runtime/Connection"
 import type * as Catalog from "@skein/server/Catalog"
-import * as Link from "@skein/server/Link"
+import * as Link from "@skein/server/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

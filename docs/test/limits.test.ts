@@ -13,7 +13,7 @@ import * as Layer from "effect/Layer"
 import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Endpoint from "../../packages/server/src/internal/http/options.ts"
-import * as Terms from "../../packages/tasks/src/internal/face/terms.ts"
+import * as Terms from "../../packages/tasks/src/internal/protocol/policy.ts"
 import { Listening } from "../programs/bounded.ts"
 import { Hello } from "../programs/hello.ts"
 import { call, modern } from "./process.ts"
@@ -144,11 +144,11 @@ describe("limits.md", () => {
     const others = new Set([
       "packages/server/src/Cors.ts",
       "packages/server/src/Caching.ts",
-      "packages/client/src/internal/http/nodeWire.ts",
+      "packages/client/src/internal/http/nodeClient.ts",
       "packages/client/src/Changes.ts",
       "packages/sql/src/SqliteClient.ts",
       "packages/tasks/src/CurrentTask.ts",
-      "packages/tasks/src/internal/face/terms.ts"
+      "packages/tasks/src/internal/protocol/policy.ts"
     ])
     const told = new Set(tables.map(({ declared }) => declared))
     const sources = globSync("packages/{server,client,sql,tasks}/src/**/*.ts", { cwd: root })

@@ -2,7 +2,7 @@
  * The same under the names that the suite has for the request era, where a question is the answer of one round, and what the client
  * says to it comes with the next. A question's key is what the client sees it by.
  */
-import type { AskError } from "@skein/server/AskError"
+import type { AskError } from "@skein/server/InputError"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as Prompt from "@skein/server/Prompt"
 import * as Roots from "@skein/server/Roots"

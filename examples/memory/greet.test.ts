@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
-import * as Link from "@skein/server/Link"
+import * as Link from "@skein/server/InMemoryTransport"
 import * as Content from "@skein/server/Content"
 import * as McpServer from "@skein/server/McpServer"
 import * as Tool from "@skein/server/Tool"

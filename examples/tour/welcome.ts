@@ -3,7 +3,7 @@
  */
 import * as Client from "@skein/client/Client"
 import type * as Revision from "@skein/protocol/Revision"
-import * as Link from "@skein/server/Link"
+import * as Link from "@skein/server/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
 import * as Effect from "effect/Effect"
 import { styleText } from "node:util"

@@ -2,7 +2,7 @@
  * What our client does when a server of others loses what it knew, when the network between them breaks, and when it is told
  * beforehand what it would find out.
  */
-import type { Detection } from "@skein/client/Detection"
+import type { Detection } from "@skein/client/ServerProfile"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { textOf } from "../conversations.ts"
 import { eventually } from "../eventually.ts"

@@ -4,7 +4,7 @@
 import * as Client from "@skein/client/Client"
 import * as NodeClient from "@skein/client/NodeHttp"
 import type { Transport } from "@skein/runtime/Connection"
-import * as Link from "@skein/runtime/Link"
+import * as Link from "@skein/runtime/InMemoryTransport"
 import { McpServer } from "@skein/server/McpServer"
 import * as NodeServer from "@skein/server/NodeHttp"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"

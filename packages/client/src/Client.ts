@@ -45,19 +45,19 @@ import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { Change, Filter, Options as ChangesOptions } from "./Changes.ts"
 import type { ClientError } from "./ClientError.ts"
-import type { Detection } from "./Detection.ts"
-import { announce } from "./internal/announce.ts"
+import type { Detection } from "./ServerProfile.ts"
+import { announce } from "./internal/connection/logConnection.ts"
 import { ClientImpl } from "./internal/client.ts"
-import { ClientDesk } from "./internal/desk.ts"
-import * as Keeper from "./internal/keeper.ts"
-import type { Heartbeat } from "./internal/keeping/heartbeat.ts"
+import { ClientDesk } from "./internal/context.ts"
+import * as Keeper from "./internal/connection/supervisor.ts"
+import type { Heartbeat } from "./internal/connection/heartbeat.ts"
 import type {
   CallToolOptions,
   PageOptions,
   PingOptions,
   RequestOptions,
   TypedCallOptions
-} from "./internal/requestOptions.ts"
+} from "./internal/calls/options.ts"
 import type { LoggingMessage, Notification } from "./Notification.ts"
 import type * as RemoteTask from "./RemoteTask.ts"
 import type * as ResponseCache from "./ResponseCache.ts"

@@ -41,11 +41,11 @@ import { Elicit } from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
-import type { Asker } from "./Asker.ts"
-import { capture, type Needed } from "./internal/answering/captured.ts"
-import * as Form from "./internal/answering/form.ts"
-import { Elicitation, type Forms, malformed } from "./internal/answering/services.ts"
-import * as Url from "./internal/answering/url.ts"
+import type { Asker } from "./RequestingServer.ts"
+import { capture, type Needed } from "./internal/input/captured.ts"
+import * as Form from "./internal/input/form.ts"
+import { Elicitation, type Forms, malformed } from "./internal/input/services.ts"
+import * as Url from "./internal/input/url.ts"
 
 /** A form to fill in. */
 export interface FormRequest {

@@ -27,7 +27,7 @@
  * ```
  */
 import type { Transport } from "@skein/runtime/Connection"
-import * as FetchWire from "./internal/http/fetchWire.ts"
+import * as FetchWire from "./internal/http/fetchClient.ts"
 import type { Resumption, Settings } from "./internal/http/settings.ts"
 import { transport as overWire } from "./internal/http/transport.ts"
 

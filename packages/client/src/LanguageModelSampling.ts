@@ -26,9 +26,9 @@ import type * as Response from "effect/ai/Response"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type { Needed } from "./internal/answering/captured.ts"
-import { contentOf, prompt, stopReason, toolsOf } from "./internal/answering/prompt.ts"
-import type { Sampling } from "./internal/answering/services.ts"
+import type { Needed } from "./internal/input/captured.ts"
+import { contentOf, prompt, stopReason, toolsOf } from "./internal/input/prompt.ts"
+import type { Sampling } from "./internal/input/services.ts"
 import { type Answer, layer as sampling, type Request, type SamplingRefused } from "./Sampling.ts"
 
 /** Changes how a model is asked, or what stands around it. */

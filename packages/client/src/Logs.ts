@@ -10,7 +10,7 @@ import * as Fiber from "effect/Fiber"
 import type * as LogLevel from "effect/LogLevel"
 import * as Stream from "effect/Stream"
 import type { Client } from "./Client.ts"
-import { printable } from "./internal/printable.ts"
+import { printable } from "./internal/text.ts"
 import type { LoggingMessage } from "./Notification.ts"
 
 /** How messages are forwarded. */

@@ -20,7 +20,7 @@ import type * as Duration from "effect/Duration"
 import type * as Http from "node:http"
 import type * as Https from "node:https"
 import type { Settings } from "./Http.ts"
-import * as NodeWire from "./internal/http/nodeWire.ts"
+import * as NodeWire from "./internal/http/nodeClient.ts"
 import { transport as overWire } from "./internal/http/transport.ts"
 
 /** How the transport is made. */

@@ -9,7 +9,7 @@
  *     update._tag === "Progress" ? Console.log(update.progress, update.message) : Console.log(update.result.content))
  * )
  */
-import type { Progress } from "@skein/runtime/Exchange"
+import type { Progress } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"

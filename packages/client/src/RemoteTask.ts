@@ -29,7 +29,7 @@
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { InputRequests } from "@skein/protocol/InputRequired"
 import type * as McpError from "@skein/protocol/McpError"
-import type { Progress } from "@skein/runtime/Exchange"
+import type { Progress } from "@skein/runtime/RequestContext"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"

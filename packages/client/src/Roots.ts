@@ -21,10 +21,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
-import type { Asker } from "./Asker.ts"
-import { capture, type Needed } from "./internal/answering/captured.ts"
-import { problem } from "./internal/answering/roots.ts"
-import { Roots } from "./internal/answering/services.ts"
+import type { Asker } from "./RequestingServer.ts"
+import { capture, type Needed } from "./internal/input/captured.ts"
+import { problem } from "./internal/input/uris.ts"
+import { Roots } from "./internal/input/services.ts"
 
 export type {
   /** A directory or a file, as a `file://` URI, and what to call it. */

@@ -25,10 +25,10 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
-import type { Asker } from "./Asker.ts"
-import { capture, type Needed } from "./internal/answering/captured.ts"
-import { imbalance, usesTools } from "./internal/answering/messages.ts"
-import { malformed, type Refusal, Sampling, unasked } from "./internal/answering/services.ts"
+import type { Asker } from "./RequestingServer.ts"
+import { capture, type Needed } from "./internal/input/captured.ts"
+import { imbalance, usesTools } from "./internal/input/messages.ts"
+import { malformed, type Refusal, Sampling, unasked } from "./internal/input/services.ts"
 
 /** What the model is asked, and by whom. */
 export interface Request extends Omit<Wire.CreateMessageRequestParams, "_meta" | "task"> {

@@ -12,7 +12,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
-import { allowedEnv, environment, type ExitStatus, type Graces, type ServerProcess, start } from "./internal/process.ts"
+import { allowedEnv, environment, type ExitStatus, type Graces, type ServerProcess, start } from "./internal/stdio/process.ts"
 
 export type { ExitStatus }
 

@@ -22,7 +22,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { ClientError } from "./ClientError.ts"
-import { clip } from "./internal/printable.ts"
+import { clip } from "./internal/text.ts"
 
 /** What is recorded. */
 export interface Options {

@@ -3,7 +3,7 @@
  * basic/transports/stdio). Nothing here knows of a fiber or of Node.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
-import { Skim } from "./internal/skim.ts"
+import { Skim } from "./internal/peekId.ts"
 
 /** The longest line that is read, in bytes without its line break, where nothing else is asked for: 4 MiB. */
 export const defaultMaxLine = 4 * 1024 * 1024

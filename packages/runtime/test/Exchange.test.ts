@@ -1,7 +1,7 @@
 /** An exchange on its own, as an endpoint of the request era holds it: what it tells its owner, and in which order. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
-import * as Exchange from "@skein/runtime/Exchange"
+import * as Exchange from "@skein/runtime/RequestContext"
 import { RequestError } from "@skein/runtime/RequestError"
 import { describe, expect, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"

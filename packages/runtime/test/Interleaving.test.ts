@@ -4,7 +4,7 @@
  */
 import * as McpError from "@skein/protocol/McpError"
 import { TransportError } from "@skein/runtime/Connection"
-import type * as Exchange from "@skein/runtime/Exchange"
+import type * as Exchange from "@skein/runtime/RequestContext"
 import type * as Peer from "@skein/runtime/Peer"
 import { describe, expect, it } from "@effect/vitest"
 import * as Arbitrary from "effect/Arbitrary"

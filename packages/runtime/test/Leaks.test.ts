@@ -3,7 +3,7 @@
  * what is counted here is what really exists: fibers, timers, listeners, table entries, and the heap.
  */
 import * as McpError from "@skein/protocol/McpError"
-import type * as Exchange from "@skein/runtime/Exchange"
+import type * as Exchange from "@skein/runtime/RequestContext"
 import * as Inspect from "@skein/runtime/Inspect"
 import type * as Peer from "@skein/runtime/Peer"
 import { describe, expect, it } from "@effect/vitest"

@@ -1,6 +1,6 @@
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Connection from "@skein/runtime/Connection"
-import * as Link from "@skein/runtime/Link"
+import * as Link from "@skein/runtime/InMemoryTransport"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -1,7 +1,7 @@
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
-import * as Exchange from "@skein/runtime/Exchange"
+import * as Exchange from "@skein/runtime/RequestContext"
 import * as Peer from "@skein/runtime/Peer"
 import { describe, expect, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"

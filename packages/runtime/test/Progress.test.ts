@@ -1,5 +1,5 @@
 import * as Revision from "@skein/protocol/Revision"
-import type * as Exchange from "@skein/runtime/Exchange"
+import type * as Exchange from "@skein/runtime/RequestContext"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"

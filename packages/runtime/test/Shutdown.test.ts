@@ -1,5 +1,5 @@
 import { TransportError } from "@skein/runtime/Connection"
-import type * as Exchange from "@skein/runtime/Exchange"
+import type * as Exchange from "@skein/runtime/RequestContext"
 import type { SessionEnd } from "@skein/runtime/Session"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

@@ -13,9 +13,9 @@ import * as Duration from "effect/Duration"
 import type * as Layer from "effect/Layer"
 import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
-import * as captured from "./internal/captured.ts"
-import { Room } from "./internal/room.ts"
-import { targetOf } from "./internal/target.ts"
+import * as captured from "./internal/definitions/captureServices.ts"
+import { Room } from "./internal/limits/concurrencyLimiter.ts"
+import { targetOf } from "./internal/dispatch/target.ts"
 import * as Middleware from "./Middleware.ts"
 
 /** The code of the error that refuses a request. */

@@ -13,7 +13,7 @@
 import type * as Codec from "@skein/protocol/Codec"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as Method from "@skein/protocol/Method"
-import type { Caller, Exchange } from "@skein/runtime/Exchange"
+import type { Caller, Exchange } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"

@@ -3,18 +3,18 @@
  *
  * Most servers want a door: `NodeHttp` for `node:http`, Express and Fastify.
  */
-import type { Exchange } from "@skein/runtime/Exchange"
+import type { Exchange } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { classify as classifyRequest } from "./internal/http/classify.ts"
-import type { HttpAnswer, HttpRequest } from "./internal/http/door.ts"
-import { doorContext } from "./internal/doors/context.ts"
+import type { HttpAnswer, HttpRequest } from "./internal/http/adapter.ts"
+import { doorContext } from "./internal/http/adapters/context.ts"
 import * as core from "./internal/http/endpoint.ts"
 import * as options from "./internal/http/options.ts"
 import { McpServer } from "./McpServer.ts"
 
 export type { Classified, RequestEra, SessionEra } from "./internal/http/classify.ts"
-export type { Body, BodyFault, Headers, HttpAnswer, HttpRequest } from "./internal/http/door.ts"
+export type { Body, BodyFault, Headers, HttpAnswer, HttpRequest } from "./internal/http/adapter.ts"
 export type { Refused } from "./internal/http/refusal.ts"
 
 /** Where and how an endpoint answers, and what bounds it. Every member is optional. */

@@ -16,7 +16,7 @@ import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Http from "./Http.ts"
-import * as door from "./internal/doors/router.ts"
+import * as door from "./internal/http/adapters/router.ts"
 import type { McpServer } from "./McpServer.ts"
 
 /**

@@ -6,4 +6,4 @@
  * @example
  * const agent = Effect.map(McpRequest, ({ origin }) => origin?.header?.("user-agent"))
  */
-export { type Caller, type Exchange, McpRequest } from "@skein/runtime/Exchange"
+export { type Caller, type Exchange, McpRequest } from "@skein/runtime/RequestContext"

@@ -25,13 +25,13 @@
  * const server = McpServer.layer({ name: "timed", version: "1.0.0" }, timed, Tool.layer(greet, greeting))
  */
 import type * as McpError from "@skein/protocol/McpError"
-import type { Answer, Dispatcher, Exchange, McpRequest } from "@skein/runtime/Exchange"
+import type { Answer, Dispatcher, Exchange, McpRequest } from "@skein/runtime/RequestContext"
 import type * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
-import * as captured from "./internal/captured.ts"
-import { methodOf } from "./internal/target.ts"
+import * as captured from "./internal/definitions/captureServices.ts"
+import { methodOf } from "./internal/dispatch/target.ts"
 
 /** What handles a request: the server itself, or a middleware and all that is behind it. `R` is what it needs besides. */
 export type Handler<R = never> = Dispatcher<McpRequest | R>

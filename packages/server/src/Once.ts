@@ -13,13 +13,13 @@
  *     return sure ? "Ordered" : "Left alone"
  *   }))
  */
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { AskError } from "./AskError.ts"
-import { Onces } from "./internal/onces.ts"
+import { AskError } from "./InputError.ts"
+import { Onces } from "./internal/input/onceStore.ts"
 
 /** How an effect is run once. */
 export interface Options {

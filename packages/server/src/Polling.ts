@@ -5,7 +5,7 @@
  * const slow = Tool.layer(Tool.make("slow"), () =>
  *   Effect.as(Effect.andThen(Polling.disconnect("30 seconds"), Effect.sleep("5 minutes")), "Done"))
  */
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 

@@ -6,7 +6,7 @@
  * the client writes into a message can set it. Entries may be shown to some principals only: `Catalog.visibleTo`.
  */
 import type { Principal } from "@skein/runtime/Connection"
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 

@@ -1,7 +1,7 @@
 /**
  * Progress of the request that is being handled.
  */
-import { McpRequest, type Progress } from "@skein/runtime/Exchange"
+import { McpRequest, type Progress } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 
 /**

@@ -23,7 +23,7 @@
  * )
  */
 import * as McpError from "@skein/protocol/McpError"
-import type { Exchange } from "@skein/runtime/Exchange"
+import type { Exchange } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -31,10 +31,10 @@ import type * as Layer from "effect/Layer"
 import * as RateLimiter from "effect/persistence/RateLimiter"
 import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
-import * as captured from "./internal/captured.ts"
-import * as limiterStore from "./internal/limiterStore.ts"
-import { aside, describe, inWords } from "./internal/refusal.ts"
-import { targetOf } from "./internal/target.ts"
+import * as captured from "./internal/definitions/captureServices.ts"
+import * as limiterStore from "./internal/limits/rateLimitStore.ts"
+import { aside, describe, inWords } from "./internal/limits/refusal.ts"
+import { targetOf } from "./internal/dispatch/target.ts"
 import * as Middleware from "./Middleware.ts"
 
 /** The code of the error that refuses a request. */

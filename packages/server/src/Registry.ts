@@ -5,12 +5,12 @@
  * other: the last one is offered, and when it goes the one below is back. A name that is disabled, or has no entry, is offered
  * to nobody.
  */
-import type { Caller } from "@skein/runtime/Exchange"
+import type { Caller } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { DefinitionError } from "./DefinitionError.ts"
 import { quoted } from "./internal/clip.ts"
-import * as details from "./internal/details.ts"
+import * as details from "./internal/definitions/validateDefinition.ts"
 
 /** Whether a caller may see an entry: in lists and, alike, by its name. What one may not see does not exist. */
 export type Visible = (caller: Caller) => boolean

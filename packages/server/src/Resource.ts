@@ -17,10 +17,10 @@ import type { Hint } from "./Caching.ts"
 import type { Catalog } from "./Catalog.ts"
 import { DefinitionError } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
-import * as captured from "./internal/captured.ts"
+import * as captured from "./internal/definitions/captureServices.ts"
 import { quoted } from "./internal/clip.ts"
-import { type Body, reading } from "./internal/contents.ts"
-import { isUri } from "./internal/uri.ts"
+import { type Body, reading } from "./internal/definitions/contents.ts"
+import { isUri } from "./internal/definitions/uri.ts"
 import type { Visible } from "./Registry.ts"
 
 /** What describes a resource. Its caching hints tell how long, and by whom, its contents may be kept. */

@@ -4,10 +4,10 @@
  */
 import * as Method from "@skein/protocol/Method"
 import type * as Wire from "@skein/protocol/Roots"
-import type { CallOptions, McpRequest } from "@skein/runtime/Exchange"
+import type { CallOptions, McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
-import type { AskError } from "./AskError.ts"
-import { ask } from "./internal/question.ts"
+import type { AskError } from "./InputError.ts"
+import { ask } from "./internal/input/requestInput.ts"
 
 /** How the client is asked. `key` and `unasked` are of the request era; see `Elicitation`. */
 export interface Options extends CallOptions {}

@@ -17,12 +17,12 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import type { Revision } from "@skein/protocol/Revision"
 import type * as Wire from "@skein/protocol/Sampling"
-import type { CallOptions, McpRequest } from "@skein/runtime/Exchange"
+import type { CallOptions, McpRequest } from "@skein/runtime/RequestContext"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type { AskError } from "./AskError.ts"
+import type { AskError } from "./InputError.ts"
 import * as Content from "./Content.ts"
-import { ask, type TaskOptions } from "./internal/question.ts"
+import { ask, type TaskOptions } from "./internal/input/requestInput.ts"
 
 export type { TaskOptions }
 

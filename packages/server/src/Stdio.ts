@@ -8,8 +8,8 @@ import type { TransportError } from "@skein/runtime/Connection"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as connection from "./internal/stdioConnection.ts"
-import * as main from "./internal/stdioMain.ts"
+import * as connection from "./internal/stdio/connection.ts"
+import * as main from "./internal/stdio/stdioMain.ts"
 import { McpServer } from "./McpServer.ts"
 
 /** What the connection reads and writes, and its bounds. */

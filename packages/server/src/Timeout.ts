@@ -13,7 +13,7 @@
  * const limit = Timeout.layer({ after: "10 seconds", tools: { report: "5 minutes" }, methods: { "prompts/get": "1 second" } })
  */
 import type * as McpError from "@skein/protocol/McpError"
-import type { Answer, Exchange, McpRequest } from "@skein/runtime/Exchange"
+import type { Answer, Exchange, McpRequest } from "@skein/runtime/RequestContext"
 import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -22,9 +22,9 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
-import * as captured from "./internal/captured.ts"
-import * as refusal from "./internal/refusal.ts"
-import { namedBy } from "./internal/target.ts"
+import * as captured from "./internal/definitions/captureServices.ts"
+import * as refusal from "./internal/limits/refusal.ts"
+import { namedBy } from "./internal/dispatch/target.ts"
 import type * as Middleware from "./Middleware.ts"
 
 /** The limits. `Infinity` is none. */

@@ -28,9 +28,9 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Http from "./Http.ts"
-import { doorContext } from "./internal/doors/context.ts"
-import { type Find, identify } from "./internal/doors/identify.ts"
-import * as door from "./internal/doors/web.ts"
+import { doorContext } from "./internal/http/adapters/context.ts"
+import { type Find, identify } from "./internal/http/adapters/principal.ts"
+import * as door from "./internal/http/adapters/web.ts"
 import type { McpServer } from "./McpServer.ts"
 
 /** What a host has found out about a request before it gave it away. */

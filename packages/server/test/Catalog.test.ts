@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import * as Catalog from "@skein/server/Catalog"
 import type * as McpServer from "@skein/server/McpServer"
 import * as Middleware from "@skein/server/Middleware"

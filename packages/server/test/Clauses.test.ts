@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import * as Prompt from "@skein/server/Prompt"
 import * as Resource from "@skein/server/Resource"
 import * as Tool from "@skein/server/Tool"

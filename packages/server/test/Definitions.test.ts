@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import type * as Catalog from "@skein/server/Catalog"
 import { DefinitionError } from "@skein/server/DefinitionError"
 import * as McpServer from "@skein/server/McpServer"

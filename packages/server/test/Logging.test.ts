@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
-import * as Link from "@skein/runtime/Link"
+import * as Link from "@skein/runtime/InMemoryTransport"
 import * as Logging from "@skein/server/Logging"
 import * as McpServer from "@skein/server/McpServer"
 import * as Middleware from "@skein/server/Middleware"

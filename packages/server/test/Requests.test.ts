@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import * as McpServer from "@skein/server/McpServer"
 import * as Progress from "@skein/server/Progress"
 import * as Prompt from "@skein/server/Prompt"

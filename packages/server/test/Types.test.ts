@@ -1,7 +1,7 @@
 /** What the types say. They are checked by `npm run check`; what is asserted at run time is that the same values work. */
 import { describe, expect, expectTypeOf, it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import type * as Catalog from "@skein/server/Catalog"
 import type * as Completion from "@skein/server/Completion"
 import type { DefinitionError } from "@skein/server/DefinitionError"

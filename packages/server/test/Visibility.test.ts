@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
-import type { Caller } from "@skein/runtime/Exchange"
+import type { Caller } from "@skein/runtime/RequestContext"
 import * as Catalog from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"
 import * as Principal from "@skein/server/Principal"

@@ -5,7 +5,7 @@
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
 import type { Principal } from "@skein/runtime/Connection"
-import * as Link from "@skein/runtime/Link"
+import * as Link from "@skein/runtime/InMemoryTransport"
 import type * as Peer from "@skein/runtime/Peer"
 import type * as Catalog from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"

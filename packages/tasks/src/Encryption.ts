@@ -18,10 +18,10 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import { makeSealer, type Sealer } from "./internal/table/sealer.ts"
+import { makeSealer, type Sealer } from "./internal/store/encryption.ts"
 import { TaskError } from "./TaskError.ts"
 
-export type { Sealer } from "./internal/table/sealer.ts"
+export type { Sealer } from "./internal/store/encryption.ts"
 
 /** A secret: 32 bytes at least, or a text of 32 characters at least, of a random source (`openssl rand -base64 32`). */
 export type Key = Uint8Array | string | Redacted.Redacted<string>

@@ -13,7 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as References from "effect/References"
 import type { SqlClient } from "effect/sql/SqlClient"
-import * as single from "./internal/single.ts"
+import * as single from "./internal/engine/single.ts"
 import type { TaskEngine } from "./TaskEngine.ts"
 import type { TaskError } from "./TaskError.ts"
 

@@ -17,7 +17,7 @@ import * as Reactivity from "effect/reactivity/Reactivity"
 import { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { open } from "node:fs/promises"
-import * as single from "./internal/single.ts"
+import * as single from "./internal/engine/single.ts"
 import type { TaskEngine } from "./TaskEngine.ts"
 import { TaskError } from "./TaskError.ts"
 

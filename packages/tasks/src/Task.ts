@@ -23,7 +23,7 @@
  *     return sure ? `${cakes} cakes` : "Nothing"
  *   }))
  */
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import { Catalog } from "@skein/server/Catalog"
 import type { DefinitionError } from "@skein/server/DefinitionError"
 import type { HandlerError } from "@skein/server/HandlerError"
@@ -35,13 +35,13 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { CurrentTask } from "./CurrentTask.ts"
-import { TaskExchange } from "./internal/exchange.ts"
-import { faceOf } from "./internal/face/face.ts"
-import { type Cell, preparedFor, Preparing } from "./internal/face/prepared.ts"
-import { Durable, Prepares, TaskTerms, type ToolTerms } from "./internal/face/terms.ts"
+import { TaskExchange } from "./internal/engine/exchange.ts"
+import { faceOf } from "./internal/protocol/taskService.ts"
+import { type Cell, preparedFor, Preparing } from "./internal/protocol/beforeTask.ts"
+import { Durable, Prepares, TaskTerms, type ToolTerms } from "./internal/protocol/policy.ts"
 
 export { id, say } from "./CurrentTask.ts"
-export type { ToolTerms as Terms } from "./internal/face/terms.ts"
+export type { ToolTerms as Terms } from "./internal/protocol/policy.ts"
 
 /** What describes a task: a tool, and what holds for its tasks. */
 export interface Options<Input extends Tool.Shape, Output extends Tool.Shape>

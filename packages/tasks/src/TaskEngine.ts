@@ -3,7 +3,7 @@
  * `PostgresTasks`). A host can look at tasks with it, cancel them and answer their questions, past all owners.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import type { Exchange } from "@skein/runtime/Exchange"
+import type { Exchange } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"

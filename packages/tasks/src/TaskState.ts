@@ -5,7 +5,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Revision } from "@skein/protocol/Revision"
 import type { ErrorObject, TaskStatus } from "@skein/protocol/Task"
 import type { Principal } from "@skein/runtime/Connection"
-import type { Progress } from "@skein/runtime/Exchange"
+import type { Progress } from "@skein/runtime/RequestContext"
 
 /** Whose a task is: the id of a principal, or what its owner policy says; `null`: whoever knows its id. */
 export type Owner = string | null

@@ -11,7 +11,7 @@
  * const Server = McpServer.layer({ name: "bakery", version: "1.0.0" },
  *   Task.layer(bake, baking), Tasks.layer(), TaskTools.layer({ patience: "10 seconds" }))
  */
-import type { Caller } from "@skein/runtime/Exchange"
+import type { Caller } from "@skein/runtime/RequestContext"
 import { Catalog } from "@skein/server/Catalog"
 import type { DefinitionError } from "@skein/server/DefinitionError"
 import * as Extension from "@skein/server/Extension"
@@ -19,9 +19,9 @@ import type { Visible } from "@skein/server/Registry"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { declares } from "./internal/face/calls.ts"
-import { type Face, faceOf } from "./internal/face/face.ts"
-import * as modelTools from "./internal/face/modelTools.ts"
+import { declares } from "./internal/protocol/call.ts"
+import { type Face, faceOf } from "./internal/protocol/taskService.ts"
+import * as modelTools from "./internal/protocol/modelTools.ts"
 
 /** How models use tasks. */
 export interface Options {

@@ -16,7 +16,7 @@ import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
 import { diagnosis, isError } from "../src/internal/diagnosis.ts"
-import { TaskExchange } from "../src/internal/exchange.ts"
+import { TaskExchange } from "../src/internal/engine/exchange.ts"
 
 interface Row {
   state: State

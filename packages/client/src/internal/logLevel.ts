@@ -5,9 +5,9 @@ import type { LoggingLevel } from "@skein/protocol/Common"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import type { ClientError } from "../ClientError.ts"
-import { call, type Desk, overFor, refusal, send } from "./calls.ts"
-import type { Line } from "./line.ts"
-import type { RequestOptions } from "./requestOptions.ts"
+import { call, type Desk, overFor, refusal, send } from "./calls/call.ts"
+import type { Line } from "./connection/connection.ts"
+import type { RequestOptions } from "./calls/options.ts"
 
 // In the request era the requests carry the level, and the method is gone; the capability is the same.
 const timeless = { ...Method.SetLevel, until: undefined }

@@ -1,7 +1,7 @@
 /** The same host services, unchanged, in all five revisions against a server of ours. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
-import * as Link from "@skein/runtime/Link"
+import * as Link from "@skein/runtime/InMemoryTransport"
 import { once } from "@skein/server/Once"
 import * as Ask from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"

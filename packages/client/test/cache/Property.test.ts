@@ -6,7 +6,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
-import * as Cache from "../../src/internal/cache.ts"
+import * as Cache from "../../src/internal/cache/cache.ts"
 import * as ResponseCache from "../../src/ResponseCache.ts"
 
 const who = ["ada", "bob"] as const

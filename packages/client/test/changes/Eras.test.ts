@@ -1,7 +1,7 @@
 /** The same program hears of changes in all five revisions, from a server of ours. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
-import * as Link from "@skein/runtime/Link"
+import * as Link from "@skein/runtime/InMemoryTransport"
 import * as Catalog from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"
 import * as Prompt from "@skein/server/Prompt"

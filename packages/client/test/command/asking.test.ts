@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Link from "@skein/runtime/Link"
+import * as Link from "@skein/runtime/InMemoryTransport"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
 import * as Tool from "@skein/server/Tool"

@@ -15,7 +15,7 @@ const program = `
 
 describe("law 8 · start fast", () => {
   it("what checks a result is loaded when the first one is checked", () => {
-    const internal = new URL("../../src/internal/outputSchema.ts", import.meta.url).href
+    const internal = new URL("../../src/internal/calls/outputSchema.ts", import.meta.url).href
     const flags = ["--conditions=@skein/source", "--input-type=module", "--eval", program, internal]
     const [before = "", after = ""] = execFileSync(process.execPath, flags, { encoding: "utf8" }).split("loaded\n")
     assert.include(before, "/client/src/Client.ts")

@@ -1,8 +1,8 @@
 /** Which tools may be called twice, by their annotations. */
 import { assert, describe, it } from "@effect/vitest"
 import type { ToolAnnotations } from "@skein/protocol/Tool"
-import * as Definitions from "../../src/internal/definitions.ts"
-import type { Line } from "../../src/internal/line.ts"
+import * as Definitions from "../../src/internal/calls/toolCatalog.ts"
+import type { Line } from "../../src/internal/connection/connection.ts"
 
 const repeatable = (annotations?: ToolAnnotations): boolean => {
   const definitions = new Definitions.Definitions({ warn: () => {} })

@@ -1,7 +1,7 @@
 /** The wire of `fetch`, against servers that say another length than they send. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { make } from "../../src/internal/http/fetchWire.ts"
+import { make } from "../../src/internal/http/fetchClient.ts"
 import { tcp } from "./support/rawServer.ts"
 
 const wire = make(fetch)

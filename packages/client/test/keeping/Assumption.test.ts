@@ -5,7 +5,7 @@ import { TransportError } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Client from "../../src/Client.ts"
-import type { Detection } from "../../src/Detection.ts"
+import type { Detection } from "../../src/ServerProfile.ts"
 import { ok, refuse, type Reply, speaks } from "../support/scripted.ts"
 import { quiet, unsteady } from "./support.ts"
 

@@ -121,7 +121,7 @@ describe("law 8 · start fast", () => {
       const Client = await import("@skein/client/Client")
       const Sampling = await import("@skein/client/Sampling")
       const Effect = await import("effect/Effect")
-      const Link = await import("@skein/runtime/Link")
+      const Link = await import("@skein/runtime/InMemoryTransport")
       const asked = (id, rest) => ({ _tag: "Request", id, method: "sampling/createMessage", params: { messages: [], maxTokens: 1, ...rest } })
       await Effect.runPromise(Effect.scoped(Effect.gen(function*() {
         const [one, other] = yield* Link.make()

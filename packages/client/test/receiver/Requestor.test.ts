@@ -1,6 +1,6 @@
 /** A server of ours that asks as tasks, and a client of ours that takes them. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Link from "@skein/runtime/Link"
+import * as Link from "@skein/runtime/InMemoryTransport"
 import * as Elicit from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
 import * as Sample from "@skein/server/Sampling"
@@ -11,7 +11,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 // Loaded before, so that no test waits for the file.
-import * as Loaded from "../../../server/src/internal/asTask.ts"
+import * as Loaded from "../../../server/src/internal/legacyTasks/requestInputAsTask.ts"
 import * as Sampling from "../../src/Sampling.ts"
 import { connect, fork } from "../answers/kit.ts"
 import * as kit from "./kit.ts"

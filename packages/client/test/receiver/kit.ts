@@ -13,7 +13,7 @@ import type { Script, Scripted } from "../support/scripted.ts"
 export type Json = any
 export { said, turns } from "../answers/kit.ts"
 // Loaded before, so that no test waits for the file.
-export { make as loaded } from "../../src/internal/receiving/tasks.ts"
+export { make as loaded } from "../../src/internal/legacyTasks/tasks.ts"
 
 export const revision = "2025-11-25"
 export const related = "io.modelcontextprotocol/related-task"

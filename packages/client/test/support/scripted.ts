@@ -2,7 +2,7 @@
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
 import type { Connection, Transport } from "@skein/runtime/Connection"
-import * as Link from "@skein/runtime/Link"
+import * as Link from "@skein/runtime/InMemoryTransport"
 import * as Effect from "effect/Effect"
 
 /** What a script does with one request: a result, an error, silence, or the end of the connection. */

@@ -83,7 +83,7 @@ const program = `
 
 describe("law 8 · start fast", () => {
   it("what follows tasks is loaded with the first of them", () => {
-    const driver = new URL("../../src/internal/tasks/driver.ts", import.meta.url).href
+    const driver = new URL("../../src/internal/tasks/taskClient.ts", import.meta.url).href
     const flags = ["--conditions=@skein/source", "--input-type=module", "--eval", program, driver]
     const [before = "", after = ""] = execFileSync(process.execPath, flags, { encoding: "utf8" }).split("loaded\n")
     assert.include(before, "/internal/tasks/register.ts")

@@ -21,7 +21,7 @@ const subscriptionId = "io.modelcontextprotocol/subscriptionId"
 
 /** Lets whatever is under way arrive. What is loaded on demand takes a turn of the process. */
 export const settle = Effect.gen(function*() {
-  yield* Effect.promise(() => import("../../src/internal/tasks/driver.ts"))
+  yield* Effect.promise(() => import("../../src/internal/tasks/taskClient.ts"))
   for (let turns = 0; turns < 5; turns++) {
     yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
     yield* TestClock.adjust(0)

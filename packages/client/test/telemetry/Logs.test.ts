@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
-import * as Link from "@skein/runtime/Link"
+import * as Link from "@skein/runtime/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
 import * as Tool from "@skein/server/Tool"
 import * as Context from "effect/Context"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import * as Link from "@skein/runtime/Link"
+import * as Link from "@skein/runtime/InMemoryTransport"
 import * as Content from "@skein/server/Content"
 import * as McpServer from "@skein/server/McpServer"
 import * as ServerProgress from "@skein/server/Progress"

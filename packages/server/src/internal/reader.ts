@@ -1,4 +1,4 @@
-import type { Caller } from "@skein/runtime/Exchange"
+import type { Caller } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type { Catalog, Reader } from "../Catalog.ts"
 

@@ -1,8 +1,8 @@
 /** Forms: what a schema becomes, what it may not be, and how an answer is read. */
 import { describe, expect, it } from "@effect/vitest"
 import type * as Revision from "@skein/protocol/Revision"
-import type { McpRequest } from "@skein/runtime/Exchange"
-import type { AskError } from "@skein/server/AskError"
+import type { McpRequest } from "@skein/runtime/RequestContext"
+import type { AskError } from "@skein/server/InputError"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"

@@ -1,7 +1,7 @@
 /** Questions of what stands around the handlers. */
 import { describe, expect, it } from "@effect/vitest"
 import * as McpError from "@skein/protocol/McpError"
-import { toMcpError } from "@skein/server/AskError"
+import { toMcpError } from "@skein/server/InputError"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as Middleware from "@skein/server/Middleware"
 import { once } from "@skein/server/Once"

@@ -1,6 +1,6 @@
 /** Side effects of handlers that ask: `once` means the same in both eras. */
 import { describe, expect, it } from "@effect/vitest"
-import type { McpRequest } from "@skein/runtime/Exchange"
+import type { McpRequest } from "@skein/runtime/RequestContext"
 import * as Elicitation from "@skein/server/Elicitation"
 import { once } from "@skein/server/Once"
 import * as RequestState from "@skein/server/RequestState"

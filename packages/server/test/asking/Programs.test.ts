@@ -1,7 +1,7 @@
 /** Any program of questions comes to the same in both eras; and what was asked and never answered leaves nothing. */
 import { describe, expect, it } from "@effect/vitest"
-import type { McpRequest } from "@skein/runtime/Exchange"
-import type { AskError } from "@skein/server/AskError"
+import type { McpRequest } from "@skein/runtime/RequestContext"
+import type { AskError } from "@skein/server/InputError"
 import * as Elicitation from "@skein/server/Elicitation"
 import { once } from "@skein/server/Once"
 import * as RequestState from "@skein/server/RequestState"

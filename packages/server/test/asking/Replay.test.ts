@@ -1,8 +1,8 @@
 /** How a round ends in the request era, whatever the handler does around its questions. */
 import { describe, expect, it } from "@effect/vitest"
-import type { AskError } from "@skein/server/AskError"
+import type { AskError } from "@skein/server/InputError"
 import * as Elicitation from "@skein/server/Elicitation"
-import type { McpRequest } from "@skein/runtime/Exchange"
+import type { McpRequest } from "@skein/runtime/RequestContext"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"

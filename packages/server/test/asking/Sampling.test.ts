@@ -1,6 +1,6 @@
 /** Sampling: what may be sent, and both shapes of content. */
 import { describe, expect, it } from "@effect/vitest"
-import type { AskError } from "@skein/server/AskError"
+import type { AskError } from "@skein/server/InputError"
 import * as Content from "@skein/server/Content"
 import * as Sampling from "@skein/server/Sampling"
 import * as Effect from "effect/Effect"

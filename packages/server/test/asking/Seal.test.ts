@@ -1,9 +1,9 @@
 /** The small parts: the digest of a question, the one form of its text, and the seal. */
 import { describe, expect, it } from "@effect/vitest"
 import { createHash, randomBytes } from "node:crypto"
-import { canonical } from "../../src/internal/canonical.ts"
-import { Seal } from "../../src/internal/seal.ts"
-import { sha256 } from "../../src/internal/sha256.ts"
+import { canonical } from "../../src/internal/input/canonical.ts"
+import { Seal } from "../../src/internal/input/requestStateCodec.ts"
+import { sha256 } from "../../src/internal/input/sha256.ts"
 
 describe("sha256", () => {
   it("is what FIPS 180-4 says", () => {

@@ -1,10 +1,10 @@
 /** Questions of the session era: requests of the server's, on behalf of a request of the client's. */
 import { describe, expect, it } from "@effect/vitest"
-import type { AskError } from "@skein/server/AskError"
+import type { AskError } from "@skein/server/InputError"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as Roots from "@skein/server/Roots"
 import * as Sampling from "@skein/server/Sampling"
-import type { McpRequest } from "@skein/runtime/Exchange"
+import type { McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"

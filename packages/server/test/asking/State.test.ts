@@ -1,7 +1,7 @@
 /** 2026-07-28, basic/patterns/mrtr: the state that travels with a request, and the answers that come with it. */
 import { describe, expect, it } from "@effect/vitest"
 import type { Principal } from "@skein/runtime/Connection"
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
 import { once } from "@skein/server/Once"

@@ -1,7 +1,7 @@
 /** Questions that are asked as tasks (2025-11-25): what a requestor does, against clients that do what a test says. */
 import { describe, expect, it } from "@effect/vitest"
-import type { McpRequest } from "@skein/runtime/Exchange"
-import type { AskError } from "@skein/server/AskError"
+import type { McpRequest } from "@skein/runtime/RequestContext"
+import type { AskError } from "@skein/server/InputError"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as Sampling from "@skein/server/Sampling"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 // Loaded before, so that no test waits for the file.
-import * as Loaded from "../../src/internal/asTask.ts"
+import * as Loaded from "../../src/internal/legacyTasks/requestInputAsTask.ts"
 import * as base from "../kit.ts"
 import * as kit from "./kit.ts"
 

@@ -1,7 +1,7 @@
 /** What the tests of middleware share: clients that the host knows, and the eras. */
 import type * as Revision from "@skein/protocol/Revision"
 import type { Connection, Origin } from "@skein/runtime/Connection"
-import * as Link from "@skein/runtime/Link"
+import * as Link from "@skein/runtime/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -3,7 +3,7 @@
  */
 import { isObject } from "@skein/protocol/JsonRpc"
 import type { Outcome } from "../TaskState.ts"
-import { line } from "./lines.ts"
+import { line } from "./text.ts"
 
 // A line, not a page: the whole of it is in the result.
 const longest = 500

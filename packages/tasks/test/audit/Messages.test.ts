@@ -1,8 +1,8 @@
 import { expect, it } from "@effect/vitest"
 import * as Encryption from "@skein/tasks/Encryption"
 import * as Effect from "effect/Effect"
-import { openVault, sealedVault } from "../../src/internal/table/stored.ts"
-import { toState } from "../../src/internal/table/rows.ts"
+import { openVault, sealedVault } from "../../src/internal/store/stored.ts"
+import { toState } from "../../src/internal/store/rows.ts"
 
 const id = "o66sv05_AEdkGDRG36_kTzxHjz2iaCsd"
 

@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import * as Link from "@skein/server/Link"
+import * as Link from "@skein/server/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
 import * as Client from "@skein/client/Client"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"

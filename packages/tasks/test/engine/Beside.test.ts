@@ -1,6 +1,6 @@
 /** What comes while a step runs beside it is not held up by that step. */
 import { expect, it } from "@effect/vitest"
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
 import { TaskEngine } from "@skein/tasks/TaskEngine"

@@ -12,7 +12,7 @@ import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
-import { confirming, persistent } from "../../src/internal/runners.ts"
+import { confirming, persistent } from "../../src/internal/engine/runners.ts"
 
 const address = RunnerAddress.make("here", 0)
 const [one, two, three, four] = ["1", "2", "3", "4"].map((id) => ShardId.fromString(`default:${id}`)) as [

@@ -1,5 +1,5 @@
 import { it } from "@effect/vitest"
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import * as Encryption from "@skein/tasks/Encryption"
 import * as SqliteTasks from "@skein/tasks/SqliteTasks"
 import * as Step from "@skein/tasks/Step"

@@ -1,5 +1,5 @@
 import { describe, it } from "@effect/vitest"
-import type { McpRequest } from "@skein/runtime/Exchange"
+import type { McpRequest } from "@skein/runtime/RequestContext"
 import type { CurrentTask } from "@skein/tasks/CurrentTask"
 import * as PostgresTasks from "@skein/tasks/PostgresTasks"
 import * as Step from "@skein/tasks/Step"

@@ -1,6 +1,6 @@
 import { it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import * as Elicitation from "@skein/server/Elicitation"
 import { once } from "@skein/server/Once"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"

@@ -1,7 +1,7 @@
 /** Cancellations that race with everything else that a task does: at each of many moments, and with the same few outcomes. */
 import { it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
 import { TaskEngine } from "@skein/tasks/TaskEngine"

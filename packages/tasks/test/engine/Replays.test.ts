@@ -1,7 +1,7 @@
 /** What has come in one order comes in the same order in each run of the body, whatever stands in its branches. */
 import { expect, it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import type { CurrentTask } from "@skein/tasks/CurrentTask"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"

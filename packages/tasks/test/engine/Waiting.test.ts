@@ -1,7 +1,7 @@
 import { it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { expect } from "vitest"
-import { Workers } from "../../src/internal/workers.ts"
+import { Workers } from "../../src/internal/engine/workers.ts"
 
 it.effect("of the tasks that wait for a handler no more than 10,000 are woken when one comes, those that looked last", () =>
   Effect.scoped(Effect.gen(function*() {

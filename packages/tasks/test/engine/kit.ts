@@ -1,5 +1,5 @@
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import { CurrentTask } from "@skein/tasks/CurrentTask"
 import { type Handlers, TaskEngine } from "@skein/tasks/TaskEngine"
 import type { TaskError } from "@skein/tasks/TaskError"

@@ -1,5 +1,5 @@
 import { describe, expect, expectTypeOf, it } from "@effect/vitest"
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import type { Catalog, UnscopedHandler } from "@skein/server/Catalog"
 import type { DefinitionError } from "@skein/server/DefinitionError"
 import * as Elicitation from "@skein/server/Elicitation"

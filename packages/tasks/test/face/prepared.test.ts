@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
 import * as Task from "@skein/tasks/Task"

@@ -1,6 +1,6 @@
 /** What is left in memory of many tasks, and of what made them. */
 import { expect, it } from "@effect/vitest"
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import * as Middleware from "@skein/server/Middleware"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import { CurrentTask } from "@skein/tasks/CurrentTask"

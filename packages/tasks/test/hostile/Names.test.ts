@@ -1,6 +1,6 @@
 /** Names, keys and results of any form: they come from arguments, and what a task is known by must not depend on them. */
 import { it } from "@effect/vitest"
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as PostgresTasks from "@skein/tasks/PostgresTasks"
 import * as Step from "@skein/tasks/Step"

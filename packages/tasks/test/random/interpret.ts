@@ -1,6 +1,6 @@
 /** A program as the durable body that it stands for. What it gives is a text that says how each of its parts has ended. */
-import { McpRequest } from "@skein/runtime/Exchange"
-import type { AskError } from "@skein/server/AskError"
+import { McpRequest } from "@skein/runtime/RequestContext"
+import type { AskError } from "@skein/server/InputError"
 import * as Elicitation from "@skein/server/Elicitation"
 import type { CurrentTask } from "@skein/tasks/CurrentTask"
 import * as Step from "@skein/tasks/Step"

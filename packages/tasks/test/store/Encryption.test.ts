@@ -7,8 +7,8 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as SqlClient from "effect/sql/SqlClient"
 import * as Encryption from "../../src/Encryption.ts"
-import * as SqlStore from "../../src/internal/sqlStore.ts"
-import { TaskStore } from "../../src/internal/store.ts"
+import * as SqlStore from "../../src/internal/store/sqlStore.ts"
+import { TaskStore } from "../../src/internal/store/store.ts"
 import { completed, insert, type Opened, question, stateOf } from "./kit.ts"
 
 const key = (letter: string) => letter.repeat(32)

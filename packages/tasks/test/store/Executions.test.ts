@@ -3,7 +3,7 @@ import * as SqlMessageStorage from "effect/cluster/SqlMessageStorage"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as SqlClient from "effect/sql/SqlClient"
-import * as executions from "../../src/internal/executions.ts"
+import * as executions from "../../src/internal/engine/executions.ts"
 import { all, each, fresh } from "./kit.ts"
 
 const complete = { _tag: "Success", value: { _tag: "Complete", exit: { _tag: "Success", value: null } } }

@@ -7,8 +7,8 @@ import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as SqlClient from "effect/sql/SqlClient"
-import * as messages from "../../src/internal/messages.ts"
-import { addresses } from "../../src/internal/workflow.ts"
+import * as messages from "../../src/internal/engine/messages.ts"
+import { addresses } from "../../src/internal/engine/workflow.ts"
 import { all, type Backend, each, fresh, pg } from "./kit.ts"
 
 /** Tables of their own, that are empty. */

@@ -3,7 +3,7 @@ import * as SqlMessageStorage from "effect/cluster/SqlMessageStorage"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as SqlClient from "effect/sql/SqlClient"
-import { indexMessages } from "../../src/internal/migrations.ts"
+import { indexMessages } from "../../src/internal/store/migrations.ts"
 import { all, type Backend, each, file, fresh, insert, pg, stateOf } from "./kit.ts"
 
 /** How a statement is run; PostgreSQL takes small tables for not worth an index. */

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as Exit from "effect/Exit"
-import { Notices } from "../../src/internal/table/notices.ts"
+import { Notices } from "../../src/internal/store/notices.ts"
 import { all, completed, each, file, fresh, insert, memory, pg, question, server, stateOf, task } from "./kit.ts"
 
 const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))

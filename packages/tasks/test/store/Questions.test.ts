@@ -1,7 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
-import type { Swept } from "../../src/internal/store.ts"
+import type { Swept } from "../../src/internal/store/store.ts"
 import { all, completed, each, fresh, insert, question, stateOf } from "./kit.ts"
 
 const nothing = () => Effect.void

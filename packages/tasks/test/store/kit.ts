@@ -14,9 +14,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
 import { type Postgres, required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
-import * as PgStore from "../../src/internal/pgStore.ts"
-import * as SqlStore from "../../src/internal/sqlStore.ts"
-import { TaskStore } from "../../src/internal/store.ts"
+import * as PgStore from "../../src/internal/store/pgStore.ts"
+import * as SqlStore from "../../src/internal/store/sqlStore.ts"
+import { TaskStore } from "../../src/internal/store/store.ts"
 import type { NewTask, State } from "../../src/TaskState.ts"
 
 /** A client of a database, and a store on it. */

@@ -7,7 +7,7 @@ import type * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Semaphore from "effect/Semaphore"
 import * as Elicitation from "../../Elicitation.ts"
-import * as Form from "../answering/form.ts"
+import * as Form from "../input/form.ts"
 import { exact, label as named, remark } from "./words.ts"
 
 /** Somebody who reads and types. */

@@ -2,7 +2,7 @@
  * One run of `skein-call`: connect, call or list, print.
  */
 import type { Transport } from "@skein/runtime/Connection"
-import type { Progress } from "@skein/runtime/Exchange"
+import type { Progress } from "@skein/runtime/RequestContext"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -5,7 +5,7 @@ import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { ContentBlock } from "@skein/protocol/Content"
 import { isObject } from "@skein/protocol/JsonRpc"
 import type { Tool } from "@skein/protocol/Tool"
-import { printable } from "../printable.ts"
+import { printable } from "../text.ts"
 
 // How much of one line of a stranger's is shown, in characters.
 const maxLine = 8_192

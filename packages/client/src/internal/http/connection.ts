@@ -10,10 +10,10 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import { Exchanger } from "./exchange.ts"
-import type { Lane, OpenLane } from "./lane.ts"
+import type { Lane, OpenLane } from "./protocol.ts"
 import type { Resolved } from "./settings.ts"
 import { Streamable, type StreamableRoad } from "./streamable.ts"
-import type { Wire, WireReply, WireRequest } from "./wire.ts"
+import type { Wire, WireReply, WireRequest } from "./httpClient.ts"
 
 /** How a server is spoken to. */
 export type Variant = "streamable" | "sse"

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { Challenge, Credentials } from "../../Credentials.ts"
 import { ofHost, type Resolved, unsendable } from "./settings.ts"
-import type { Wire, WireReply, WireRequest } from "./wire.ts"
+import type { Wire, WireReply, WireRequest } from "./httpClient.ts"
 
 /** What makes an exchange begin again. */
 class Again {

@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import type { Road } from "./lane.ts"
+import type { Road } from "./protocol.ts"
 
 // How long a stream may stay open, in milliseconds: between once and twice that.
 const grace = 1_000

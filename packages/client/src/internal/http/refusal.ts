@@ -6,8 +6,8 @@ import { TransportError } from "@skein/runtime/Connection"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { redacted } from "./echo.ts"
-import type { Road } from "./lane.ts"
-import type { WireReply } from "./wire.ts"
+import type { Road } from "./protocol.ts"
+import type { WireReply } from "./httpClient.ts"
 
 // How much of a body a message quotes, in characters.
 const quoted = 300

@@ -4,9 +4,9 @@
 import { keys } from "@skein/protocol/Header"
 import { type Headers, TransportError } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
-import type { Road } from "./lane.ts"
+import type { Road } from "./protocol.ts"
 import { isSessionId, isVersion, SessionHeaders } from "./requestHeaders.ts"
-import type { WireReply, WireRequest } from "./wire.ts"
+import type { WireReply, WireRequest } from "./httpClient.ts"
 
 const gone = "The session is gone: the server does not know it any more"
 

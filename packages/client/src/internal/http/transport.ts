@@ -6,9 +6,9 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import { HttpConnection } from "./connection.ts"
-import * as LegacySse from "./legacySse.ts"
+import * as LegacySse from "../legacySse/legacySse.ts"
 import { resolve, type Settings } from "./settings.ts"
-import type { Wire } from "./wire.ts"
+import type { Wire } from "./httpClient.ts"
 
 /** One wire for each connection; the connection closes it. */
 export const transport = (makeWire: () => Wire, settings: Settings): Transport => {

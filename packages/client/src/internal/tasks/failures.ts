@@ -3,7 +3,7 @@
  */
 import * as Method from "@skein/protocol/Method"
 import { ClientError } from "../../ClientError.ts"
-import { legible } from "../printable.ts"
+import { legible } from "../text.ts"
 import type { Handle } from "./handle.ts"
 
 const method = Method.CallTool.name

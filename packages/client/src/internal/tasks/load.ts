@@ -4,11 +4,11 @@
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Effect from "effect/Effect"
 import type { ClientError } from "../../ClientError.ts"
-import type { Desk } from "../calls.ts"
-import type { Created } from "./register.ts"
+import type { Desk } from "../calls/call.ts"
+import type { Created } from "./taskRegistry.ts"
 
 /** The module. */
-export const driver = Effect.promise(() => import("./driver.ts"))
+export const driver = Effect.promise(() => import("./taskClient.ts"))
 
 /** Sees a call through to its result. */
 export const finish = (desk: Desk, created: Created): Effect.Effect<CallToolResult, ClientError> =>

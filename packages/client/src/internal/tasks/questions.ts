@@ -12,8 +12,8 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { ClientError } from "../../ClientError.ts"
-import type { ReadyReply } from "../answers.ts"
-import { quoted } from "../printable.ts"
+import type { ReadyReply } from "../input/inputRequests.ts"
+import { quoted } from "../text.ts"
 
 const method = Method.CallTool.name
 

@@ -6,11 +6,11 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import { ClientError } from "../../ClientError.ts"
-import { call, send } from "../calls.ts"
-import type { Line } from "../line.ts"
+import { call, send } from "../calls/call.ts"
+import type { Line } from "../connection/connection.ts"
 import { gone, isUnknown } from "./failures.ts"
-import { bare, type Told } from "./states.ts"
-import type { Terms } from "./terms.ts"
+import { bare, type Told } from "./statusStream.ts"
+import type { Terms } from "./policy.ts"
 
 /** A server that has made a task has what it takes to ask for it, whatever it declares. */
 const undeclared = <P, R>(method: Method.RequestMethod<P, R>): Method.RequestMethod<P, R> => {

@@ -7,7 +7,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
 import { ClientError } from "../../ClientError.ts"
-import type { CallToolOptions } from "../requestOptions.ts"
+import type { CallToolOptions } from "../calls/options.ts"
 
 /** A client, as far as its tools go. */
 export interface ToolClient {

@@ -6,7 +6,7 @@ import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
-import type { HttpRequest } from "./door.ts"
+import type { HttpRequest } from "./adapter.ts"
 import { because, invalid, noAnswers, noSession, type Refused } from "./refusal.ts"
 
 /** It carries all that there is to know, and is handled alone. */

@@ -3,7 +3,7 @@
  *
  * A value that passed is compared before it is parsed: a client sends the same ones with every request. Only the latest is kept.
  */
-import type { HttpRequest } from "./door.ts"
+import type { HttpRequest } from "./adapter.ts"
 import { loopback, type Resolved } from "./options.ts"
 import { invalid, type Refused } from "./refusal.ts"
 

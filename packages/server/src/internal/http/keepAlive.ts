@@ -4,7 +4,7 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import type { HttpAnswer } from "./door.ts"
+import type { HttpAnswer } from "./adapter.ts"
 import * as sse from "./sse.ts"
 
 // So many streams at a time, and not all of them in one turn of the event loop.

@@ -3,7 +3,7 @@
  * from the moment something comes before it.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
-import type { HttpAnswer } from "./door.ts"
+import type { HttpAnswer } from "./adapter.ts"
 import { json } from "./refusal.ts"
 import * as sse from "./sse.ts"
 import type { Stream } from "./stream.ts"

@@ -4,7 +4,7 @@
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
-import type { Headers, HttpAnswer } from "./door.ts"
+import type { Headers, HttpAnswer } from "./adapter.ts"
 
 /** The headers of an answer that is one JSON object. */
 export const json: Headers = { "content-type": "application/json" }

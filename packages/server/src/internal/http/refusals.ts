@@ -6,8 +6,8 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as LogLevel from "effect/LogLevel"
 import { logged } from "../clip.ts"
-import type { Host } from "../host.ts"
-import type { HttpAnswer } from "./door.ts"
+import type { Host } from "../dispatch/serverCore.ts"
+import type { HttpAnswer } from "./adapter.ts"
 import { refuse, type Refused } from "./refusal.ts"
 
 export class Refusals {

@@ -8,11 +8,11 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { HttpAnswer } from "./door.ts"
-import type { Log } from "./eventLog.ts"
+import type { HttpAnswer } from "./adapter.ts"
+import type { Log } from "./eventStore.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import * as sse from "./sse.ts"
-import { Unsent } from "./unsent.ts"
+import { Unsent } from "./slowReaderBuffer.ts"
 
 /** What a stream needs of its session. */
 export interface Owner {

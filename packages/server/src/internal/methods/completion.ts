@@ -2,11 +2,11 @@
 import type { CompleteRequestParams, CompleteResult } from "@skein/protocol/Completion"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
-import type { Caller } from "@skein/runtime/Exchange"
+import type { Caller } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type { Catalog, Completers } from "../../Catalog.ts"
 import { clip } from "../clip.ts"
-import type { Methods } from "../methods.ts"
+import type { Methods } from "./handlers.ts"
 
 /** "Maximum 100 items per response". */
 const most = 100

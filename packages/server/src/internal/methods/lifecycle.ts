@@ -1,10 +1,10 @@
 /** `initialize`, `server/discover` and `ping`. */
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
-import * as capabilities from "../capabilities.ts"
-import * as extensions from "../extensions.ts"
-import type { Methods } from "../methods.ts"
-import { ServerSession } from "../session.ts"
+import * as capabilities from "../dispatch/capabilities.ts"
+import * as extensions from "../dispatch/extensions.ts"
+import type { Methods } from "./handlers.ts"
+import { ServerSession } from "../dispatch/session.ts"
 
 export const install = (methods: Methods): void => {
   const { about, catalog, hub } = methods

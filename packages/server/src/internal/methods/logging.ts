@@ -2,8 +2,8 @@
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
-import type { Methods } from "../methods.ts"
-import { sessionOf } from "../session.ts"
+import type { Methods } from "./handlers.ts"
+import { sessionOf } from "../dispatch/session.ts"
 
 /** "The server should send all logs at this level and higher"; from the next message on, of what is in flight too. */
 export const install = (methods: Methods): void => {

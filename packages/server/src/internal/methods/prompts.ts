@@ -3,8 +3,8 @@ import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import { clip } from "../clip.ts"
-import * as listing from "../listing.ts"
-import type { Methods } from "../methods.ts"
+import * as listing from "../definitions/listing.ts"
+import type { Methods } from "./handlers.ts"
 
 export const install = (methods: Methods): void => {
   const { prompts } = methods.catalog

@@ -2,8 +2,8 @@
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
-import * as listing from "../listing.ts"
-import type { Methods } from "../methods.ts"
+import * as listing from "../definitions/listing.ts"
+import type { Methods } from "./handlers.ts"
 import { reader } from "../reader.ts"
 
 export const install = (methods: Methods): void => {

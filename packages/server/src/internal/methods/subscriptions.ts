@@ -2,13 +2,13 @@
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import type { SubscriptionFilter } from "@skein/protocol/Subscription"
-import type { Exchange } from "@skein/runtime/Exchange"
+import type { Exchange } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
-import type { ListKind } from "../../ChangeBus.ts"
-import * as capabilities from "../capabilities.ts"
-import * as extensions from "../extensions.ts"
-import type { Methods } from "../methods.ts"
-import { sessionOf } from "../session.ts"
+import type { ListKind } from "../../EventBus.ts"
+import * as capabilities from "../dispatch/capabilities.ts"
+import * as extensions from "../dispatch/extensions.ts"
+import type { Methods } from "./handlers.ts"
+import { sessionOf } from "../dispatch/session.ts"
 
 const wanted: ReadonlyArray<readonly [ListKind, "toolsListChanged" | "resourcesListChanged" | "promptsListChanged"]> = [
   ["tools", "toolsListChanged"],

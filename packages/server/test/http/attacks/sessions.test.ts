@@ -1,6 +1,6 @@
 /** Attacks on sessions: what they keep, whose they are, and what is said in them. */
 import { describe, expect, it } from "@effect/vitest"
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import * as Catalog from "@skein/server/Catalog"
 import * as LegacySse from "@skein/server/LegacySse"
 import * as Middleware from "@skein/server/Middleware"

@@ -1,6 +1,6 @@
 /** Clients that do not read, and what is kept for those who come back. */
 import { describe, expect, it } from "@effect/vitest"
-import * as EventLog from "@skein/server/EventLog"
+import * as EventLog from "@skein/server/EventStore"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { call, enter, serve, until } from "./kit.ts"

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
-import { Sweeper } from "../../../src/internal/http/expiry.ts"
+import { Sweeper } from "../../../src/internal/http/sessionExpiry.ts"
 
 /** A sweeper on the test's clock, the times at which it swept, and how many timers there have been. */
 const make = (next: (now: number) => number) =>

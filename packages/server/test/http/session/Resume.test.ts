@@ -1,6 +1,6 @@
 /** Coming back to a stream (2025-11-25, transports: resumability and redelivery, polling). */
 import { describe, expect, it } from "@effect/vitest"
-import * as EventLog from "@skein/server/EventLog"
+import * as EventLog from "@skein/server/EventStore"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"

@@ -1,6 +1,6 @@
 /** What the tests of HTTP sessions share: a server whose tools do what a test tells them, and a client that speaks in a session. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
-import { McpRequest } from "@skein/runtime/Exchange"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import type { Peer } from "@skein/runtime/Peer"
 import * as McpServer from "@skein/server/McpServer"
 import type * as NodeHttp from "@skein/server/NodeHttp"

@@ -1,0 +1,228 @@
+/**
+ * The cache of responses, as the calls see it (2026-07-28, caching).
+ */
+import * as Codec from "@skein/protocol/Codec"
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
+import * as Revision from "@skein/protocol/Revision"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+import type { ClientError } from "../../ClientError.ts"
+import * as ResponseCache from "../../ResponseCache.ts"
+import { Keeping } from "./store.ts"
+import { paramsOf, readsOf } from "./key.ts"
+import { withSafeIcons } from "../calls/icons.ts"
+
+/** A result, and whether it may be kept: one that took answers of the host may not. */
+export interface Got<R> {
+  readonly result: R
+  readonly keep: boolean
+}
+
+/** See the module's text. */
+export interface Cached {
+  /**
+   * Gives the fresh response that is kept, unless it is to be refreshed; or gets one, and keeps it if that is allowed. What is given
+   * has gone through `read`, which remembers what it needs of it, and may leave a part out.
+   */
+  readonly through: <P, R>(
+    method: Method.RequestMethod<P, R>,
+    params: P,
+    mode: "use" | "refresh",
+    get: Effect.Effect<Got<R>, ClientError>,
+    read: (result: R) => R
+  ) => Effect.Effect<R, ClientError>
+  /** A notice of the server may make stale what is kept. */
+  readonly notice: (notification: { readonly method: string; readonly params?: JsonObject | undefined }) => void
+  /** Forgets whatever is kept of the server. */
+  readonly forget: () => void
+}
+
+/** Keeps nothing. */
+export const none: Cached = {
+  through: (_method, _params, _mode, get, read) => Effect.map(get, ({ result }) => read(result)),
+  notice: () => {},
+  forget: () => {}
+}
+
+/** A method, and the params of it where not all are meant. */
+type Meant = readonly [method: string, params?: ReadonlyArray<string>]
+
+const tools: ReadonlyArray<Meant> = [[Method.ListTools.name]]
+const prompts: ReadonlyArray<Meant> = [[Method.ListPrompts.name]]
+// Templates have no notice of their own.
+const resources: ReadonlyArray<Meant> = [[Method.ListResources.name], [Method.ListResourceTemplates.name]]
+// Beyond these all reads are stale: looking for each would cost more than asking the server again.
+const maxUri = 8_192
+const maxUris = 64
+const allReads: Meant = [Method.ReadResource.name]
+const reads = (uri: unknown): ReadonlyArray<Meant> =>
+  typeof uri !== "string" ? [] : [uri.length > maxUri ? allReads : [Method.ReadResource.name, readsOf(uri)]]
+
+/**
+ * What a subscription covers from its acknowledgment on. Whether it has changed before then, the server has told nobody: whoever
+ * subscribes and then reads is to get what is there now.
+ */
+const covered = (notifications: unknown): ReadonlyArray<Meant> => {
+  if (!isObject(notifications)) return []
+  const uris = notifications["resourceSubscriptions"]
+  return [
+    ...(notifications["toolsListChanged"] === true ? tools : []),
+    ...(notifications["promptsListChanged"] === true ? prompts : []),
+    ...(notifications["resourcesListChanged"] === true ? resources : []),
+    ...(!Array.isArray(uris) ? [] : uris.length > maxUris ? [allReads] : uris.flatMap(reads))
+  ]
+}
+
+/** What a notice makes stale. "The notification invalidates the cached response." */
+const staleBy = (method: string, params: JsonObject | undefined): ReadonlyArray<Meant> => {
+  switch (method) {
+    case Method.ToolListChanged.name:
+      return tools
+    case Method.PromptListChanged.name:
+      return prompts
+    case Method.ResourceListChanged.name:
+      return resources
+    case Method.ResourceUpdated.name:
+      return reads(params?.["uri"])
+    case Method.SubscriptionsAcknowledged.name:
+      return covered(params?.["notifications"])
+    default:
+      return []
+  }
+}
+
+/** Whether nobody answered: "network issues, server downtime". A refusal below 500 is an answer. */
+const isOutage = ({ reason, status = 500 }: ClientError): boolean =>
+  reason === "Closed" || reason === "TimedOut" || reason === "Open" || (reason === "Refused" && status >= 500)
+
+/** What the result says of being kept; on the wire of the newest revision every result of these methods does. */
+interface Hints {
+  readonly ttlMs?: number
+  readonly cacheScope?: "public" | "private"
+}
+
+const ttlOf = ({ ttlMs = 0 }: Hints): number => Number.isFinite(ttlMs) ? ttlMs : 0
+
+/** A result as it is kept; nothing for one that is nested deeper than the stack, which can be read and not written. */
+const textOf = (result: unknown): string | undefined => {
+  try {
+    return JSON.stringify(result)
+  } catch {
+    return undefined
+  }
+}
+
+/** A result that was kept: read as one that comes, since the store may be anybody's. */
+const decode = <P, R>(method: Method.RequestMethod<P, R>, text: string): R | undefined => {
+  try {
+    const raw = JSON.parse(text) as JsonObject
+    return Result.getOrUndefined(Codec.decodeResult(method as Method.RequestMethod<unknown, R>, Revision.latest, raw))
+  } catch {
+    return undefined
+  }
+}
+
+/** Keeps responses as the options say. What it has to tell a store it tells in the scope. */
+export const makeUnsafe = (
+  options: ResponseCache.Options | false = {},
+  context: Context.Context<never>,
+  scope: Scope.Scope
+): Cached => {
+  if (options === false) return none
+  const millis = (given: Duration.Input | undefined, otherwise: Duration.Input): number =>
+    Duration.toMillis(Duration.fromInputUnsafe(given ?? otherwise))
+  const maxTtl = millis(options.maxTtl, "24 hours")
+  const staleIfError = millis(options.staleIfError, 0)
+  const shared = options.store === undefined ? undefined : options
+  const keeping = new Keeping({
+    store: shared?.store ?? ResponseCache.memory(options as ResponseCache.OwnOptions),
+    server: shared?.server ?? "",
+    partition: shared === undefined ? "" : shared.partition,
+    timeout: shared === undefined ? undefined : millis(shared.storeTimeout, "1 second"),
+    clock: Context.get(context, Clock.Clock),
+    fork: (effect) => void Effect.runForkWith(context)(Effect.forkIn(effect, scope, { startImmediately: true }))
+  })
+
+  // The texts that were read before, and of which nothing was left out.
+  const known = new WeakMap<ResponseCache.Entry, string>()
+  const resultOf = <P, R>(method: Method.RequestMethod<P, R>, entry: ResponseCache.Entry, read: (result: R) => R) => {
+    const { text } = entry
+    if (known.get(entry) === text) return JSON.parse(text) as R
+    const result = decode(method, text)
+    if (result === undefined) return undefined
+    const given = read(withSafeIcons(method.name, result))
+    if (given === result) known.set(entry, text)
+    return given
+  }
+
+  const through: Cached["through"] = (method, params, mode, get, read) => {
+    const { name } = method
+    const key = paramsOf(params)
+    if (key === undefined) return Effect.map(get, ({ result }) => read(result))
+
+    const keep = (result: Hints, changes: number): Effect.Effect<void> => {
+      const ttlMs = ttlOf(result)
+      const text = ttlMs > 0 ? textOf(result) : undefined
+      if (text !== undefined) {
+        const entry = { text, receivedAt: keeping.now, ttlMs }
+        return keeping.set(name, key, entry, result.cacheScope === "public", changes)
+      }
+      // What was kept before is older than what is known now.
+      if (mode === "refresh") keeping.stale(name, [key])
+      return Effect.void
+    }
+    const failed = ({ error, reason }: ClientError): void => {
+      if (reason !== "Protocol") return
+      // "If a cursor becomes invalid, the client SHOULD discard all cached pages."
+      const isCursor = (params as { readonly cursor?: unknown }).cursor !== undefined
+      if (error?.reason === "InvalidParams") keeping.stale(name, isCursor ? undefined : [key])
+      if (error?.reason === "ResourceNotFound") keeping.stale(name, [key])
+    }
+    const fetch = Effect.suspend(() => {
+      const changes = keeping.changes(name)
+      return get.pipe(
+        Effect.tapError((error) => Effect.sync(() => failed(error))),
+        Effect.flatMap(({ keep: mayKeep, result }) => {
+          const given = read(result)
+          return mayKeep ? Effect.as(keep(result as Hints, changes), given) : Effect.succeed(given)
+        })
+      )
+    })
+    if (mode === "refresh") return fetch
+
+    const changes = keeping.changes(name)
+    return Effect.flatMap(keeping.get(name, key), (entry) => {
+      if (entry === undefined || keeping.changes(name) !== changes) return fetch
+      const age = keeping.now - entry.receivedAt
+      const ttl = Math.min(entry.ttlMs, maxTtl)
+      // One from the future was written by another clock, and nobody knows how old it is.
+      if (age < 0 || age >= ttl + staleIfError) return fetch
+      const result = resultOf(method, entry, read)
+      if (result === undefined) return fetch
+      if (age < ttl) return Effect.succeed(result)
+      return Effect.catchIf(fetch, isOutage, (error) =>
+        // It may have become stale meanwhile in another way than by its age.
+        keeping.changes(name) === changes ? Effect.succeed(result) : Effect.fail(error))
+    })
+  }
+
+  return {
+    through: (method, params, mode, get, read) => Effect.suspend(() => through(method, params, mode, get, read)),
+    notice: ({ method, params }) => {
+      for (const meant of staleBy(method, params)) keeping.stale(...meant)
+    },
+    forget: () => keeping.stale()
+  }
+}
+
+/** The same, in the scope and the context that it is made in. */
+export const make = (options?: ResponseCache.Options | false): Effect.Effect<Cached, never, Scope.Scope> =>
+  Effect.map(
+    Effect.zip(Effect.context<never>(), Effect.scope),
+    ([context, scope]) => makeUnsafe(options, context, scope)
+  )

@@ -1,0 +1,20 @@
+/**
+ * An extension that one request declares, beside what each request of the client does: "the client signals support by including the
+ * extension in its per-request capabilities" (the extension `io.modelcontextprotocol/tasks`).
+ */
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import * as RequestMeta from "@skein/protocol/RequestMeta"
+import type { Line } from "../connection/connection.ts"
+
+const memberOf = (value: unknown, key: string): JsonObject => {
+  const member = isObject(value) ? value[key] : undefined
+  return isObject(member) ? member : {}
+}
+
+/** Gives params that declare an extension, without settings, in the request era. What the caller has put into `_meta` stays. */
+export const declaring = (line: Line, extension: string, params: JsonObject): JsonObject => {
+  const meta = memberOf(line.stamp(params), "_meta")
+  const capabilities = memberOf(meta, RequestMeta.clientCapabilities)
+  const extensions = { ...memberOf(capabilities, "extensions"), [extension]: {} }
+  return { ...params, _meta: { ...meta, [RequestMeta.clientCapabilities]: { ...capabilities, extensions } } }
+}

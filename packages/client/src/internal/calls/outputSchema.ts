@@ -1,0 +1,137 @@
+/**
+ * Checking what a tool answers against its `outputSchema`: "Clients SHOULD validate structured results against this schema"
+ * (2025-06-18 and later, tools, output schema). The schema may be hostile: it is compiled and applied within bounds.
+ */
+import type { CallToolResult } from "@skein/protocol/CallTool"
+import type * as SchemaValidation from "@skein/protocol/SchemaValidation"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import { ClientError } from "../../ClientError.ts"
+
+/** What a schema was compiled to: nothing where it cannot be used. */
+interface Compiled {
+  readonly text: string
+  readonly validation: SchemaValidation.Validation | undefined
+}
+
+/** How schemas are compiled, and who hears of those that cannot be. */
+export interface Compiling {
+  readonly limits: SchemaValidation.Options
+  readonly warn: (...message: ReadonlyArray<unknown>) => void
+}
+
+// Who calls no tool with a schema does not load what checks one.
+const load = Effect.tryPromise(() => import("@skein/protocol/SchemaValidation"))
+
+const textOf = (schema: unknown): string => {
+  try {
+    return JSON.stringify(schema)
+  } catch {
+    // Nested without measure. It is compiled, to hear what is wrong with it.
+    return ""
+  }
+}
+
+const say = ({ message, path }: SchemaValidation.Problem): string => {
+  const at = path.map((key) => JSON.stringify(key)).join("][")
+  return path.length === 0 ? message : `${message} at [${at.length > 128 ? `${at.slice(0, 128)}…` : at}]`
+}
+
+/** Why a schema is not kept. */
+export class Unkept {
+  readonly why: string
+  constructor(why: string) {
+    this.why = why
+  }
+}
+
+/** The check of one tool's results. The schema is compiled when the first of them comes, and once. */
+export class OutputCheck {
+  readonly #name: string
+  readonly #schema: unknown
+  readonly #compiling: Compiling
+  #compiled: Compiled | undefined
+  /** Whether it was compiled from a definition before this one, which most often is the same. */
+  #inherited: boolean
+
+  constructor(name: string, schema: unknown, compiling: Compiling, before: OutputCheck | undefined) {
+    this.#name = name
+    this.#schema = schema
+    this.#compiling = compiling
+    this.#compiled = before === undefined ? undefined : before.#compiled
+    this.#inherited = true
+  }
+
+  /** Gives the result, or fails with what is wrong with it. */
+  run(result: CallToolResult): Effect.Effect<CallToolResult, ClientError> {
+    return this.#compiled === undefined || this.#inherited
+      ? Effect.flatMap(this.#compile, ({ validation }) => this.#check(validation, result))
+      : this.#check(this.#compiled.validation, result)
+  }
+
+  get #compile(): Effect.Effect<Compiled> {
+    return Effect.suspend(() => {
+      const unkept = this.#schema instanceof Unkept ? this.#schema.why : undefined
+      const text = unkept ?? textOf(this.#schema)
+      const before = this.#compiled
+      if (before !== undefined && before.text === text) return this.#keep(before)
+      if (unkept !== undefined) {
+        this.#unchecked(unkept)
+        return this.#keep({ text, validation: undefined })
+      }
+      return Effect.matchEffect(load, {
+        onSuccess: ({ compile }) => this.#keep({ text, validation: this.#usable(compile) }),
+        onFailure: (error) => {
+          this.#unchecked(error.message)
+          return this.#keep({ text, validation: undefined })
+        }
+      })
+    })
+  }
+
+  #keep(compiled: Compiled): Effect.Effect<Compiled> {
+    this.#compiled = compiled
+    this.#inherited = false
+    return Effect.succeed(compiled)
+  }
+
+  #usable(compile: typeof SchemaValidation.compile): SchemaValidation.Validation | undefined {
+    const compiled = compile(this.#schema, this.#compiling.limits)
+    if (Result.isSuccess(compiled)) return compiled.success
+    this.#unchecked(compiled.failure.message)
+    return undefined
+  }
+
+  #unchecked(why: string): void {
+    const tool = JSON.stringify(this.#name.slice(0, 128))
+    this.#compiling.warn(`What the tool ${tool} answers is not checked, its outputSchema cannot be used: ${why}`)
+  }
+
+  /** "Servers MUST provide structured results that conform to this schema." */
+  #check(
+    validation: SchemaValidation.Validation | undefined,
+    result: CallToolResult
+  ): Effect.Effect<CallToolResult, ClientError> {
+    if (validation === undefined) return Effect.succeed(result)
+    const { structuredContent } = result
+    if (structuredContent === undefined) {
+      return this.#refuse("answered with no structured content, and has an outputSchema", result, [])
+    }
+    const problems = validation.problems(structuredContent)
+    return problems.length === 0
+      ? Effect.succeed(result)
+      : this.#refuse(`answered with what its outputSchema refuses: ${problems.map(say).join("; ")}`, result, problems)
+  }
+
+  #refuse(message: string, result: CallToolResult, problems: ReadonlyArray<SchemaValidation.Problem>) {
+    return Effect.fail(
+      new ClientError({
+        reason: "InvalidAnswer",
+        method: "tools/call",
+        message: `The tool ${JSON.stringify(this.#name.slice(0, 128))} ${message}`,
+        result,
+        problems
+      })
+    )
+  }
+}

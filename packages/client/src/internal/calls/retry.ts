@@ -1,0 +1,202 @@
+/**
+ * Making a request again whose answer was lost, where that does no harm.
+ *
+ * A request that surely has not reached the server is made again whatever it does; any other one only if it is repeatable. Between two
+ * sendings the next line is waited for or, where the line goes on, a backoff. All of it is bounded: by the timeouts of the
+ * request, which cover the waiting too, and by `maxReplays`.
+ */
+import type * as Method from "@skein/protocol/Method"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
+import * as Result from "effect/Result"
+import { ClientError } from "../../ClientError.ts"
+import * as Reconnect from "../../Reconnect.ts"
+import type { Keeper } from "../connection/supervisor.ts"
+import { isDoubtful, refutes } from "../connection/assumption.ts"
+import type { Line } from "../connection/connection.ts"
+import type { RequestOptions } from "./options.ts"
+
+/** What decides whether a call is made again. */
+export interface Replay {
+  readonly keeper: Keeper
+  /** Whether this call may be made twice without harm. */
+  readonly repeatable: boolean
+}
+
+type Named = Pick<Method.AnyRequest, "name">
+
+/**
+ * Makes a request on a line. The options are those of the call or, when it had to wait or is made again, with what is left of its time;
+ * then the line may be another one than that which the call was judged by. `startedAt` is when it was to be made first.
+ */
+type Attempt<A> = (line: Line, options: RequestOptions, startedAt: number) => Effect.Effect<A, ClientError>
+
+/** Too many requests, or a server or gateway that cannot answer now. */
+const busy: ReadonlySet<number | undefined> = new Set([429, 502, 503, 504])
+
+/** Turned away for now: too slow, too early. */
+const early: ReadonlySet<number> = new Set([408, 425])
+
+/**
+ * Whether another sending may fare better. What was turned away for what it is, too large for instance, would be turned away again. So
+ * would what found nothing there; in the session era that is a session which is gone, and the next one takes it.
+ */
+const isPassing = ({ reason, status, undelivered }: ClientError, { modern }: Line): boolean =>
+  reason === "Closed" ||
+  (reason === "Refused" &&
+    (busy.has(status) ||
+      (undelivered === true && (status === undefined || early.has(status) || (status === 404 && !modern)))))
+
+/** The same failure of a request that may have reached the server at an earlier sending. */
+const delivered = (error: ClientError): ClientError =>
+  error.undelivered === true ? new ClientError({ ...fields(error), undelivered: undefined }) : error
+
+/** What a failure was made with: a spread alone leaves out what every error has by itself. */
+const fields = (error: ClientError) => ({ ...error, cause: error.cause, message: error.message })
+
+/** What happens to one request from its first failure on, or when there was no line to send it on. */
+class Course<A> {
+  readonly #replay: Replay
+  readonly #method: string
+  readonly #options: RequestOptions
+  readonly #attempt: Attempt<A>
+  readonly #startedAt: number
+  readonly #timeout: number
+  readonly #last: number
+  #deadline: number
+  #replays = 0
+  #delivered = false
+
+  constructor(replay: Replay, method: string, options: RequestOptions, attempt: Attempt<A>, startedAt: number) {
+    const { patience } = replay.keeper
+    this.#replay = replay
+    this.#method = method
+    this.#options = options
+    this.#attempt = attempt
+    this.#startedAt = startedAt
+    this.#timeout = options.timeout === undefined ? patience.timeout : Duration.toMillis(options.timeout)
+    this.#last = startedAt +
+      (options.maxTimeout === undefined ? patience.maxTimeout : Duration.toMillis(options.maxTimeout))
+    this.#deadline = Math.min(startedAt + this.#timeout, this.#last)
+  }
+
+  /** The first sending, when no line is open. */
+  get start(): Effect.Effect<A, ClientError> {
+    return Effect.flatMap(this.#within(this.#keeper.line, undefined), (line) => this.#send(line))
+  }
+
+  /** Sends it on a line about which something is only assumed; the first answer confirms it, or refutes it. */
+  assuming(line: Line): Effect.Effect<A, ClientError> {
+    return Effect.flatMap(Effect.result(this.#attempt(line, this.#options, this.#startedAt)), (result) => {
+      if (Result.isSuccess(result)) {
+        line.assumed = false
+        return Effect.succeed(result.success)
+      }
+      const error = result.failure
+      if (!isDoubtful(error)) return this.failed(line, error)
+      return Effect.flatMap(refutes(line, this.#left), (refuted) => {
+        // Another call may have been quicker to find that out.
+        if (!refuted && this.#keeper.doubted !== line) return this.failed(line, error)
+        this.#keeper.doubt(line)
+        return Effect.flatMap(this.#within(this.#keeper.after(line), error), (next) => this.#send(next))
+      })
+    })
+  }
+
+  /** Goes on after a failure. */
+  failed(line: Line, error: ClientError): Effect.Effect<A, ClientError> {
+    const { repeatable } = this.#replay
+    const keeper = this.#keeper
+    if (error.undelivered !== true) this.#delivered = true
+    const surfaced = this.#delivered ? delivered(error) : error
+    const again = isPassing(error, line) && (repeatable || surfaced.undelivered === true)
+    // Where no line follows, the first failure says best what has happened.
+    const over = error.end !== undefined && (error.end._tag === "Closed" || !keeper.follows(line))
+    if (!again || over || this.#replays >= keeper.patience.maxReplays) return Effect.fail(surfaced)
+    this.#replays++
+    const now = keeper.now()
+    // It was longer under way than its timeout allows: the server has shown progress, which starts it anew.
+    if (now >= this.#deadline) this.#deadline = Math.min(now + this.#timeout, this.#last)
+    if (now >= this.#deadline) return Effect.fail(surfaced)
+    if (error.end !== undefined) return this.#next(line, surfaced)
+    return Effect.flatMap(Random.next, (random) => {
+      const delay = Reconnect.delay(keeper.patience.backoff, this.#replays, random, Reconnect.retryAfter(error))
+      if (now + delay >= this.#deadline) return Effect.fail(surfaced)
+      // A refusal may be told just before the end of its line: then the next one is what is waited for.
+      const pause = Effect.raceFirst(Effect.sleep(delay), Effect.exit(keeper.after(line)))
+      return Effect.andThen(pause, this.#next(undefined, surfaced))
+    })
+  }
+
+  /** Which option the deadline comes from. */
+  get #bound(): string {
+    return this.#deadline === this.#last && this.#last !== this.#startedAt + this.#timeout ? "maxTimeout" : "timeout"
+  }
+
+  /** What is left of the time of the request, in milliseconds. */
+  get #left(): number {
+    return Math.max(this.#deadline - this.#keeper.now(), 1)
+  }
+
+  get #keeper(): Keeper {
+    return this.#replay.keeper
+  }
+
+  #next(line: Line | undefined, error: ClientError): Effect.Effect<A, ClientError> {
+    const next = line === undefined ? this.#keeper.line : this.#keeper.after(line)
+    return Effect.flatMap(this.#within(next, error), (line) => this.#send(line))
+  }
+
+  #send(line: Line): Effect.Effect<A, ClientError> {
+    if (line.assumed === true) return this.assuming(line)
+    // One that asks for progress has its whole timeout from report to report; where it is `maxTimeout` that ends it, that is told.
+    const whole = this.#options.onProgress !== undefined || this.#bound === "maxTimeout"
+    const timeout = whole ? this.#timeout : this.#left
+    const options = { ...this.#options, timeout, maxTimeout: Math.max(this.#last - this.#keeper.now(), 1) }
+    return Effect.catch(this.#attempt(line, options, this.#startedAt), (error) => this.failed(line, error))
+  }
+
+  /** Waits for a line as long as the request may wait. */
+  #within(line: Effect.Effect<Line, ClientError>, before: ClientError | undefined): Effect.Effect<Line, ClientError> {
+    const method = this.#method
+    const undelivered = this.#delivered ? undefined : true
+    return Effect.suspend(() => {
+      const since = this.#keeper.now()
+      return Effect.timeoutOrElse(
+        Effect.mapError(line, (error) => {
+          const message = `${method} was not sent${before === undefined ? "" : " again"}: ${error.message}`
+          return new ClientError({ ...fields(error), method, message, undelivered })
+        }),
+        {
+          duration: this.#deadline - since,
+          orElse: () => {
+            const message = `${method} has waited for a connection for ${
+              this.#keeper.now() - since
+            } ms (${this.#bound})`
+            return Effect.fail(new ClientError({ reason: "TimedOut", method, message, undelivered, cause: before }))
+          }
+        }
+      )
+    })
+  }
+}
+
+/** Makes a request on the line that is open, and again on the next one where that is allowed. */
+export const replayed = <A>(
+  replay: Replay,
+  method: Named,
+  options: RequestOptions,
+  attempt: Attempt<A>
+): Effect.Effect<A, ClientError> => {
+  const { keeper } = replay
+  const line = keeper.current
+  const startedAt = keeper.now()
+  const course = () => new Course(replay, method.name, options, attempt, startedAt)
+  if (line === undefined) return course().start
+  if (line.assumed === true) return course().assuming(line)
+  return Effect.catch(
+    attempt(line, options, startedAt),
+    (error) => isPassing(error, line) ? course().failed(line, error) : Effect.fail(error)
+  )
+}

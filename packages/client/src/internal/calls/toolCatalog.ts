@@ -1,0 +1,192 @@
+/**
+ * What the client remembers of the tools that the server has listed: the parameters that are mirrored into headers, the schema of
+ * what they answer, and whether they may be called twice, and as a task.
+ */
+import type { CallToolResult } from "@skein/protocol/CallTool"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type * as SchemaValidation from "@skein/protocol/SchemaValidation"
+import type { ListToolsResult, Tool, ToolAnnotations, ToolExecution } from "@skein/protocol/Tool"
+import * as XMcpHeader from "@skein/protocol/XMcpHeader"
+import type { Headers } from "@skein/runtime/Connection"
+import type * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import { ClientError } from "../../ClientError.ts"
+import type { Line } from "../connection/connection.ts"
+import { type Compiling, OutputCheck, Unkept } from "./outputSchema.ts"
+import { sizeUpTo } from "./schemaSize.ts"
+
+/** The part of the client's options that matters here. */
+export interface Settings {
+  readonly maxTools?: number | undefined
+  readonly maxOutputSchemas?: number | undefined
+  readonly validateOutput?: boolean | SchemaValidation.Options | undefined
+  readonly warn: (...message: ReadonlyArray<unknown>) => void
+}
+
+/** What is remembered of one tool. */
+interface Known {
+  /** The parameters that are mirrored; or the rule that they break, so that the tool may not be used. */
+  readonly mirrored: ReadonlyArray<XMcpHeader.Param> | string
+  readonly repeatable: boolean
+  readonly taskSupport: TaskSupport
+  readonly output: OutputCheck | undefined
+  /** How much of `maxOutputSchemas` is its own. */
+  readonly size: number
+}
+
+/** Whether a call of a tool may be a task, must be one, or must not. */
+export type TaskSupport = NonNullable<ToolExecution["taskSupport"]>
+
+// Longer ones are refused by `SchemaValidation`, which is not loaded yet.
+const maxSchema = 262_144
+
+const none: ReadonlyArray<XMcpHeader.Param> = []
+
+const unchecked = [undefined, 0] as const
+
+/**
+ * Whether a tool says of itself that a second call does nothing more. "Clients MUST consider tool annotations to be untrusted": what
+ * hangs on it is only whether the same server is sent the same request twice.
+ */
+const isRepeatable = (annotations: ToolAnnotations | undefined): boolean =>
+  annotations !== undefined && annotations.destructiveHint !== true &&
+  (annotations.readOnlyHint === true || annotations.idempotentHint === true)
+
+const mirroredOf = (tool: Tool): Known["mirrored"] =>
+  Result.match(XMcpHeader.fromSchema(tool.inputSchema), { onSuccess: (params) => params, onFailure: (rule) => rule })
+
+const mirrors = ({ connection, modern }: Line): boolean => modern && connection.mirrors === true
+
+/** Structured content, and the schema of it, came with 2025-06-18. */
+const hasStructured = ({ revision }: Line): boolean => revision >= "2025-06-18"
+
+/** See the module's text. What it keeps is made when there is something to keep: most clients list no tools, or call none. */
+export class Definitions {
+  readonly #maxTools: number
+  readonly #maxOutputSchemas: number
+  readonly #validateOutput: boolean | SchemaValidation.Options
+  readonly #warn: Settings["warn"]
+  #tools: Map<string, Known> | undefined = undefined
+  #outdated: Set<string> | undefined = undefined
+  #doubted: Set<string> | undefined = undefined
+  // The sizes of all.
+  #size = 0
+
+  constructor({ maxOutputSchemas = 16 * 1024 * 1024, maxTools = 10_000, validateOutput = true, warn }: Settings) {
+    this.#maxTools = maxTools
+    this.#maxOutputSchemas = maxOutputSchemas
+    this.#validateOutput = validateOutput
+    this.#warn = warn
+  }
+
+  /** Reads a page of tools; gives it without the tools that may not be used on this line. */
+  read(line: Line, page: ListToolsResult): ListToolsResult {
+    const given = this.#validateOutput
+    const compiling = { limits: typeof given === "object" ? given : {}, warn: this.#warn }
+    const usable = page.tools.filter((tool) => this.#remember(line, tool, compiling))
+    return usable.length === page.tools.length ? page : { ...page, tools: usable }
+  }
+
+  /** The headers that mirror the arguments of a call, given its params as they are written. */
+  headers(params: JsonObject): Result.Result<Headers | undefined, ClientError> {
+    const mirrored = this.#tools?.get(params["name"] as string)?.mirrored
+    if (mirrored === undefined || mirrored.length === 0 || typeof mirrored === "string") {
+      return Result.succeed(undefined)
+    }
+    return Result.mapError(
+      XMcpHeader.encode(mirrored, params["arguments"]),
+      (problem) =>
+        new ClientError({
+          reason: "Unsupported",
+          method: "tools/call",
+          message: `tools/call cannot be sent: ${problem}`
+        })
+    )
+  }
+
+  /** Whether headers of this tool were known, but may have changed since. */
+  outdated(name: string): boolean {
+    return this.#outdated?.has(name) === true
+  }
+
+  /** All tools have been listed anew: what is outdated still is gone. */
+  relisted(): void {
+    this.#outdated = undefined
+  }
+
+  /** Checks the structured content of a result, where the tool's `outputSchema` is known: otherwise there is nothing to do. */
+  check(line: Line, name: string, result: CallToolResult): Effect.Effect<CallToolResult, ClientError> | undefined {
+    return result.isError === true || !hasStructured(line) ? undefined : this.#tools?.get(name)?.output?.run(result)
+  }
+
+  /** Whether what is known of a tool is to be looked up anew, since a result does not fit it: once until it is forgotten. */
+  doubt(name: string): boolean {
+    const doubted = this.#doubted ??= new Set()
+    if (doubted.has(name)) return false
+    doubted.add(name)
+    this.#bound(doubted)
+    return true
+  }
+
+  /** Whether a tool may be called twice without harm, as far as is known. */
+  repeatable(name: string): boolean {
+    return this.#tools?.get(name)?.repeatable === true
+  }
+
+  /** What a tool was listed with; `undefined` where it was not. */
+  taskSupport(name: string): TaskSupport | undefined {
+    return this.#tools?.get(name)?.taskSupport
+  }
+
+  /** The list has changed, or belongs to another server process. */
+  forget(): void {
+    for (const [name, { mirrored }] of this.#tools ?? []) {
+      if (typeof mirrored === "string" || mirrored.length === 0) continue
+      this.#bound((this.#outdated ??= new Set()).add(name))
+    }
+    this.#tools = undefined
+    this.#size = 0
+    this.#doubted = undefined
+  }
+
+  #remember(line: Line, tool: Tool, compiling: Compiling): boolean {
+    const { name } = tool
+    const tools = this.#tools ??= new Map()
+    const before = tools.get(name)
+    const mirrored = mirrors(line) ? mirroredOf(tool) : none
+    if (typeof mirrored === "string" && before?.mirrored !== mirrored) {
+      this.#warn(`The tool ${JSON.stringify(name.slice(0, 128))} is left out: ${mirrored}`)
+    }
+    this.#release(name)
+    const isChecked = this.#validateOutput !== false && hasStructured(line) && tool.outputSchema !== undefined
+    const [schema, size] = isChecked ? this.#kept(tool.outputSchema, compiling) : unchecked
+    this.#size += size
+    const output = isChecked ? new OutputCheck(name, schema, compiling, before?.output) : undefined
+    const taskSupport = tool.execution?.taskSupport ?? "forbidden"
+    tools.set(name, { mirrored, repeatable: isRepeatable(tool.annotations), taskSupport, output, size })
+    if (tools.size > this.#maxTools) this.#release(tools.keys().next().value!)
+    this.#outdated?.delete(name)
+    return typeof mirrored !== "string"
+  }
+
+  /** What is kept of a schema, and how large that is: nothing of one that is not applied anyway, or for which there is no room. */
+  #kept(schema: unknown, { limits: { maxSize = maxSchema } }: Compiling): readonly [schema: unknown, size: number] {
+    const room = this.#maxOutputSchemas - this.#size
+    const size = sizeUpTo(schema, Math.min(maxSize, room))
+    if (size > maxSize) return [new Unkept(`It is longer than ${maxSize} characters`), 0]
+    if (size <= room) return [schema, size]
+    const most = this.#maxOutputSchemas
+    return [new Unkept(`Those of all tools are longer than ${most} characters (maxOutputSchemas)`), 0]
+  }
+
+  #release(name: string): void {
+    this.#size -= this.#tools?.get(name)?.size ?? 0
+    this.#tools?.delete(name)
+  }
+
+  #bound(kept: Set<string>): void {
+    if (kept.size <= this.#maxTools) return
+    const [oldest] = kept.keys()
+    kept.delete(oldest!)
+  }
+}

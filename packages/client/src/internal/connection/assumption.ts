@@ -1,0 +1,34 @@
+/**
+ * What to think of the first failure on a line about which something is only assumed: a client that keeps what it found out about a
+ * server is "re-probing if the cached assumption later fails" (2026-07-28, versioning).
+ */
+import * as Effect from "effect/Effect"
+import type { ClientError } from "../../ClientError.ts"
+import type { Line } from "./connection.ts"
+import { fromRequest } from "../calls/failure.ts"
+
+/** Refusals that say nothing about what the server speaks: too slow, too much. */
+const unrelated: ReadonlySet<number | undefined> = new Set([408, 429])
+
+/**
+ * Whether a failure may come from a server that is another one than was assumed. It surely has not done what it was asked for then:
+ * an internal error is the failure of something that was begun.
+ */
+export const isDoubtful = ({ error, reason, status }: ClientError): boolean =>
+  reason === "Protocol"
+    ? error?.reason !== "InternalError"
+    : reason === "Refused" && status !== undefined && status >= 400 && status < 500 && !unrelated.has(status)
+
+/**
+ * Asks whether the server is what it was taken for, with the one request that every server of the request era answers. When it cannot
+ * be asked now the doubt remains.
+ */
+export const refutes = (line: Line, timeout: number): Effect.Effect<boolean> =>
+  Effect.match(line.peer.request("server/discover", line.stamp({}), { timeout, maxTimeout: timeout }), {
+    onSuccess: (result) => {
+      const versions = result["supportedVersions"]
+      line.assumed = !Array.isArray(versions) || !versions.includes(line.revision)
+      return line.assumed
+    },
+    onFailure: (error) => isDoubtful(fromRequest("server/discover", error))
+  })

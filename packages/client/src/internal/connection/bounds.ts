@@ -1,0 +1,33 @@
+/**
+ * The options of a client that say how it stays connected, with their defaults.
+ */
+import type { Transport } from "@skein/runtime/Connection"
+import * as Limits from "@skein/runtime/Limits"
+import * as Reconnect from "../../Reconnect.ts"
+import type { Patience, Settings } from "./supervisor.ts"
+
+/** The part of the client's options that matters here. */
+export interface Staying {
+  readonly reconnect?: Reconnect.Policy | boolean | undefined
+  readonly maxReplays?: number | undefined
+  readonly limits?: Limits.Limits | undefined
+}
+
+const patienceOf = (options: Staying, backoff: Reconnect.Resolved): Patience => {
+  const { maxTimeout, timeout } = Limits.resolve(options.limits)
+  return { timeout, maxTimeout, maxReplays: options.maxReplays ?? 3, backoff }
+}
+
+// That of most clients.
+const usual = patienceOf({}, Reconnect.resolve())
+
+/** Fills the defaults in: a transport says itself whether it is opened anew. */
+export const bounds = (options: Staying, transport: Transport): Pick<Settings, "policy" | "patience"> => {
+  const asked = options.reconnect ?? transport.reconnects ?? false
+  const backoff = Reconnect.resolve(typeof asked === "object" ? asked : undefined)
+  const isUsual = backoff === usual.backoff && options.limits === undefined && options.maxReplays === undefined
+  return {
+    policy: asked === false ? undefined : backoff,
+    patience: isUsual ? usual : patienceOf(options, backoff)
+  }
+}

@@ -1,0 +1,302 @@
+/**
+ * Opens a connection to a server and negotiates; once more where the server did not outlive the probe.
+ */
+import * as Codec from "@skein/protocol/Codec"
+import type { Implementation, LoggingLevel } from "@skein/protocol/Common"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
+import * as RequestMeta from "@skein/protocol/RequestMeta"
+import * as Revision from "@skein/protocol/Revision"
+import * as Task from "@skein/protocol/Task"
+import type { Connection, Transport, TransportError } from "@skein/runtime/Connection"
+import type { Caller, Dispatcher, Exchange, Progress } from "@skein/runtime/RequestContext"
+import type * as Limits from "@skein/runtime/Limits"
+import * as Peer from "@skein/runtime/Peer"
+import type { SessionEnd } from "@skein/runtime/Session"
+import type * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
+import { ClientError } from "../../ClientError.ts"
+import type { Detection } from "../../ServerProfile.ts"
+import type { Notification } from "../../Notification.ts"
+import type { Telemetry } from "../../Telemetry.ts"
+import type { Answers } from "../input/inputRequests.ts"
+import { Guard, type Watch } from "./inboundFilter.ts"
+import { read } from "./detected.ts"
+import { type Agreement, initialize, mayInitialize, probe, probes, resume, type Settings } from "./handshake.ts"
+import { fromConnect, isRefuted } from "./handshakeFailure.ts"
+import type { Owned } from "./supervisor.ts"
+import type { Line, Owner } from "./connection.ts"
+import type { Notices } from "../broadcast.ts"
+import { decode } from "./notification.ts"
+
+/** The part of the client's options that matters here. */
+export interface Setup {
+  readonly info?: Implementation | undefined
+  readonly revisions?: ReadonlyArray<Revision.Revision> | undefined
+  readonly probeTimeout?: Duration.Input | undefined
+  readonly limits?: Limits.Limits | undefined
+  readonly notificationBuffer?: number | undefined
+  readonly telemetry?: Telemetry | undefined
+  readonly detection?: Detection | undefined
+  readonly tasks?: unknown
+}
+
+const defaultInfo: Implementation = { name: "skein", version: "0.1.0" }
+
+/** Makes what adds to each request what it says about itself. */
+const stamper = (
+  { info: clientInfo = defaultInfo, tasks }: Pick<Setup, "info" | "tasks">,
+  { capabilities }: Answers,
+  protocolVersion: Revision.Revision,
+  logLevel?: LoggingLevel
+) => {
+  const extensions = { ...capabilities.extensions, ...(tasks === false ? undefined : { [Task.extension]: {} }) }
+  const clientCapabilities = { ...capabilities, ...(Object.keys(extensions).length === 0 ? undefined : { extensions }) }
+  return RequestMeta.stamper({ protocolVersion, clientInfo, clientCapabilities, logLevel })
+}
+
+const settingsOf = (options: Setup, answers: Answers): Settings => ({
+  revisions: Revision.all.filter((revision) => options.revisions?.includes(revision) ?? true),
+  probeTimeout: options.probeTimeout ?? "3 seconds",
+  stamp: (revision) => stamper(options, answers, revision),
+  introduction: (protocolVersion) => {
+    const params = { protocolVersion, capabilities: answers.capabilities, clientInfo: options.info ?? defaultInfo }
+    return Result.getOrElse(Codec.encodeParams(Method.Initialize, protocolVersion, params), () => params)
+  }
+})
+
+type Handshake = (peer: Peer.Peer, settings: Settings) => Effect.Effect<Agreement, ClientError, Scope.Scope>
+
+/** What every connection of a client shares. */
+export interface Shared {
+  readonly answers: Answers
+  readonly notices: Notices<Notification>
+  /** Whether anyone hears those. */
+  readonly listened: boolean
+  /** What runs on a connection runs in it. */
+  readonly context: Context.Context<never>
+  /** Hears every notification, as it came. */
+  readonly heard: (notification: JsonRpc.Notification) => void
+  /** Hears of progress that belongs to no call that waits. */
+  readonly strayed: (peer: Peer.Peer, token: unknown, progress: Progress) => void
+  /** Hears the result of a request that was cancelled, where it comes all the same. */
+  readonly late: (line: Line, method: string, result: JsonRpc.JsonObject) => void
+  /** Hears that notifications may have been missed; with an error, that no more will come unasked on that line. */
+  readonly missed: (error: TransportError | undefined) => void
+  /** Logs a warning, from where no effect runs. */
+  readonly warn: (...message: ReadonlyArray<unknown>) => void
+}
+
+const asItIs = (params: JsonRpc.JsonObject): JsonRpc.JsonObject => params
+
+/** A line, before its handshake and after. It answers for the client where its peer asks, so that a line is one object. */
+class Connected implements Line, Watch, Peer.Options<never> {
+  readonly connection: Connection
+  readonly limits: Limits.Limits | undefined
+  readonly patient = true
+  readonly peer: Peer.Peer
+  readonly telemetry: Telemetry | undefined
+  assumed: boolean | undefined = undefined
+  deaf: TransportError | undefined = undefined
+  modern = false
+  stamp: Line["stamp"] = asItIs
+  readonly #shared: Shared
+  readonly info: Implementation | undefined
+  readonly tasks: unknown
+  readonly #mayInitialize: boolean
+  #agreement: Agreement | undefined = undefined
+  #owner: Owner | undefined = undefined
+  #end: SessionEnd | undefined = undefined
+
+  constructor(connection: Connection, shared: Shared, options: Setup, settings: Settings) {
+    this.connection = new Guard(connection, this)
+    this.limits = options.limits
+    this.telemetry = options.telemetry
+    this.#shared = shared
+    this.info = options.info
+    this.tasks = options.tasks
+    this.#mayInitialize = mayInitialize(settings)
+    this.peer = Peer.makeUnsafe(this, shared.context)
+  }
+
+  /** Closes it with that scope. The finalizer has nothing in sight that the handshake alone needs. */
+  closeWith(scope: Scope.Scope): Effect.Effect<void> {
+    return Scope.addFinalizerExit(scope, () => {
+      this.peer.close({ _tag: "Closed" })
+      return this.peer.ended
+    })
+  }
+
+  agreed(agreement: Agreement): void {
+    this.#agreement = agreement
+    this.modern = Revision.era(agreement.revision) === "request"
+    if (this.modern) this.stamp = stamper(this, this.#shared.answers, agreement.revision)
+  }
+
+  // ---- what the calls see
+
+  get agreement(): Agreement {
+    return this.#agreement!
+  }
+
+  get revision(): Revision.Revision {
+    return this.agreement.revision
+  }
+
+  get capabilities(): JsonRpc.JsonObject {
+    return this.agreement.capabilities
+  }
+
+  level(level: LoggingLevel): void {
+    if (this.modern) this.stamp = stamper(this, this.#shared.answers, this.revision, level)
+  }
+
+  watch(owner: Owner): void {
+    if (this.#end !== undefined) return owner.over(this, this.#end)
+    this.#owner = owner
+  }
+
+  // ---- what the guard asks
+
+  get spoken(): Revision.Revision | undefined {
+    return this.#agreement?.revision ?? (this.#mayInitialize ? undefined : Revision.latest)
+  }
+
+  dropped(what: string): void {
+    this.#shared.warn(`The server sends what it must not, and it is ignored: ${what}`)
+  }
+
+  // ---- what the peer asks
+
+  dispatch(exchange: Exchange): ReturnType<Dispatcher> {
+    return this.#shared.answers.dispatch(exchange, this.peer)
+  }
+
+  get occupied(): boolean {
+    return this.#shared.answers.occupied(this.peer)
+  }
+
+  identify({ session }: Peer.Peer): Caller {
+    return {
+      revision: session?.revision ?? Revision.latestSession,
+      info: session?.info,
+      capabilities: session?.capabilities ?? {}
+    }
+  }
+
+  onNotification(_: Peer.Peer, message: JsonRpc.Notification): Effect.Effect<void> | void {
+    this.#shared.heard(message)
+    if (this.#agreement === undefined || !this.#shared.listened) return
+    const decoded = decode(message, this.revision)
+    if (Result.isSuccess(decoded)) return this.#shared.notices.tell(decoded.success)
+    return Effect.logWarning(`${message.method} was dropped: ${decoded.failure}`)
+  }
+
+  onStray(token: unknown, progress: Progress): void {
+    this.#shared.strayed(this.peer, token, progress)
+  }
+
+  onLate(method: string, result: JsonRpc.JsonObject): void {
+    this.#shared.late(this, method, result)
+  }
+
+  onEnded(end: SessionEnd): void {
+    this.#end = end
+    this.#owner?.over(this, end)
+  }
+
+  onMissed(error: TransportError | undefined): void {
+    this.deaf = error
+    if (this.#agreement !== undefined) this.#shared.missed(error)
+  }
+}
+
+/** One connection and its handshake, in a scope of its own, which is closed before this fails. */
+const attempt = (
+  shared: Shared,
+  connecting: Transport["connect"],
+  options: Setup,
+  settings: Settings,
+  handshake: Handshake,
+  owned: Owned
+): Effect.Effect<Line, ClientError> =>
+  Effect.suspend(() => {
+    const scope = Scope.makeUnsafe()
+    owned(scope)
+    const opening = Effect.gen(function*() {
+      const connection = yield* Effect.mapError(connecting, fromConnect)
+      const line = yield* Effect.uninterruptible(Effect.suspend(() => {
+        const line = new Connected(connection, shared, options, settings)
+        return Effect.as(line.closeWith(scope), line)
+      }))
+      line.agreed(yield* handshake(line.peer, settings))
+      return line
+    })
+    return opening.pipe(
+      Scope.provide(scope),
+      Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
+    )
+  })
+
+/** Opens a connection to a server of which nothing is known. */
+const find = (
+  transport: Transport,
+  options: Setup,
+  shared: Shared,
+  settings: Settings,
+  owned: Owned
+): Effect.Effect<Line, ClientError> => {
+  const open = (handshake: Handshake) => attempt(shared, transport.connect, options, settings, handshake, owned)
+  if (!probes(settings)) return open(initialize)
+  if (!mayInitialize(settings)) return open(probe)
+  // Some servers of the session era exit when they get a request before `initialize`. A request that is lost alone is no such end.
+  return Effect.catchIf(
+    open(probe),
+    ({ end, reason }) => reason === "Closed" && end !== undefined,
+    () => open(initialize)
+  )
+}
+
+/** What was kept about the server, if it can be used. */
+const known = ({ detection }: Setup, { revisions }: Settings, { warn }: Shared): Detection | undefined => {
+  if (detection === undefined || detection === null) return undefined
+  const found = read(detection)
+  if (found === undefined) warn("The detection that was given is malformed, and is ignored")
+  return found !== undefined && revisions.includes(found.revision) ? found : undefined
+}
+
+/**
+ * Opens a line in a scope, which is told to `owned` before there is anything in it. The errors are those of `Client.make`.
+ *
+ * With a `detection` that can be used, nothing is found out. In the session era a handshake that fails because of it is begun anew
+ * without it. In the request era there is none: the line is `assumed`, and who finds the assumption wrong opens the next line with
+ * the option `detection: undefined`.
+ */
+export const connect = (
+  transport: Transport,
+  options: Setup,
+  shared: Shared,
+  owned: Owned
+): Effect.Effect<Line, ClientError> => {
+  const settings = settingsOf(options, shared.answers)
+  if (settings.revisions.length === 0) {
+    return Effect.fail(new ClientError({ reason: "Negotiation", message: "The option `revisions` names no revision" }))
+  }
+  const found = find(transport, options, shared, settings, owned)
+  const detection = known(options, settings, shared)
+  if (detection === undefined) return found
+  const { variant } = detection
+  const connecting = variant === undefined || transport.connectAs === undefined
+    ? transport.connect
+    : transport.connectAs(variant)
+  const resumed = attempt(shared, connecting, options, settings, resume(detection), owned)
+  const assumed = Effect.map(resumed, (line) => {
+    line.assumed = line.modern
+    return line
+  })
+  return Effect.catchIf(assumed, isRefuted, () => found)
+}

@@ -1,0 +1,52 @@
+/**
+ * One open connection to a server, and what was agreed on there. A client has one at a time.
+ */
+import type { Implementation, LoggingLevel } from "@skein/protocol/Common"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type * as Revision from "@skein/protocol/Revision"
+import type { Connection, TransportError } from "@skein/runtime/Connection"
+import type { Peer } from "@skein/runtime/Peer"
+import type { SessionEnd } from "@skein/runtime/Session"
+import type { Detection } from "../../ServerProfile.ts"
+import type { Telemetry } from "../../Telemetry.ts"
+import type { Agreement } from "./handshake.ts"
+import { implementationOf } from "./serverInfo.ts"
+
+/** Who hears of the end of a line. */
+export interface Owner {
+  readonly over: (line: Line, end: SessionEnd) => void
+}
+
+/** See the module's text. */
+export interface Line {
+  readonly peer: Peer
+  readonly connection: Connection
+  readonly agreement: Agreement
+  /** Tells one listener of the end of the line, when nothing of it runs any more; at once where that is over. */
+  readonly watch: (owner: Owner) => void
+  readonly revision: Revision.Revision
+  /** Whether it is of the request era. */
+  readonly modern: boolean
+  /** What the server declared, as it did. */
+  readonly capabilities: JsonObject
+  /** Adds what each request says about itself in the request era; nothing in the session era. */
+  stamp: (params: JsonObject) => JsonObject
+  /** Asks for log messages of that level from now on, in the request era; nothing in the session era. */
+  readonly level: (level: LoggingLevel) => void
+  /** Set when nothing that the server says unasked is heard on this line any more, though the line goes on. */
+  deaf?: TransportError | undefined
+  /** What stands around each request. */
+  readonly telemetry: Telemetry | undefined
+  /**
+   * True while what was agreed on is only believed: it comes from a detection that was kept, nothing was asked when the line was
+   * opened, and no call has confirmed it yet.
+   */
+  assumed?: boolean | undefined
+}
+
+/** What was found out about the server, to be kept. */
+export const detectionOf = ({ agreement, connection: { variant } }: Line): Detection => ({ ...agreement, variant })
+
+/** Name and version of the server, as it gave them. */
+export const serverOf = ({ agreement: { info }, revision }: Line): Implementation | undefined =>
+  info === undefined ? undefined : implementationOf(info, revision)

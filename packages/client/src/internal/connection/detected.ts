@@ -1,0 +1,23 @@
+/**
+ * Reads a detection that was kept: it may come from a file, and be any JSON.
+ */
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Revision from "@skein/protocol/Revision"
+import type { Detection } from "../../ServerProfile.ts"
+
+const absent = (value: unknown): boolean => value === undefined || value === null
+
+/** The detection, without what is malformed and can be missed; nothing where the rest is. */
+export const read = (value: unknown): Detection | undefined => {
+  if (!JsonRpc.isObject(value)) return undefined
+  const { capabilities, info, instructions, revision, variant } = value
+  if (!Revision.is(revision) || !JsonRpc.isObject(capabilities)) return undefined
+  if (!absent(variant) && typeof variant !== "string") return undefined
+  return {
+    revision,
+    capabilities,
+    variant: typeof variant === "string" ? variant : undefined,
+    info: JsonRpc.isObject(info) ? info : undefined,
+    instructions: typeof instructions === "string" ? instructions : undefined
+  }
+}

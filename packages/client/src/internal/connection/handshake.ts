@@ -1,0 +1,252 @@
+/**
+ * How the two sides find out what they speak: `server/discover`, or `initialize`.
+ *
+ * 2026-07-28, stdio and Streamable HTTP, backward compatibility: a client that speaks both eras asks `server/discover` first. A
+ * `DiscoverResult` or an error that only a server of the request era knows settles it; anything else, or silence, means
+ * `initialize`. Over HTTP the connection goes on from there to HTTP+SSE, where a server refuses `initialize` as one of 2024-11-05 does.
+ */
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import * as RequestMeta from "@skein/protocol/RequestMeta"
+import * as Revision from "@skein/protocol/Revision"
+import { TransportError } from "@skein/runtime/Connection"
+import type { Peer } from "@skein/runtime/Peer"
+import type { RequestError } from "@skein/runtime/RequestError"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+import { ClientError } from "../../ClientError.ts"
+import type { Detection } from "../../ServerProfile.ts"
+import { fromHandshake, isTelling } from "./handshakeFailure.ts"
+import { fromRequest } from "../calls/failure.ts"
+
+/** What came out of the handshake. */
+export interface Agreement {
+  readonly revision: Revision.Revision
+  readonly info: JsonRpc.JsonObject | undefined
+  readonly capabilities: JsonRpc.JsonObject
+  readonly instructions: string | undefined
+}
+
+/** What the handshake is made with. */
+export interface Settings {
+  /** What this side speaks, oldest first. */
+  readonly revisions: ReadonlyArray<Revision.Revision>
+  readonly probeTimeout: Duration.Input
+  /** Makes what adds to a request, in the request era, what it says about itself. */
+  readonly stamp: (revision: Revision.Revision) => (params: JsonRpc.JsonObject) => JsonRpc.JsonObject
+  /** The params of `initialize`. */
+  readonly introduction: (revision: Revision.Revision) => JsonRpc.JsonObject
+}
+
+const text = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
+
+/** The versions in a peer's list, each cut to what a message can bear. What is no text is no version, and may not become one. */
+const quote = (versions: ReadonlyArray<unknown>): string =>
+  versions.length === 0
+    ? "none"
+    : versions.slice(0, 8).map((version) => JSON.stringify(text(version)?.slice(0, 32) ?? null)).join(", ")
+
+const negotiation = (method: string, message: string, error?: McpError.McpError): ClientError =>
+  new ClientError({ reason: "Negotiation", method, message, error, cause: error })
+
+/** What the answer to a probe says about the server. */
+type Probed =
+  | { readonly _tag: "Agreed"; readonly agreement: Agreement }
+  /** It is of the request era, but speaks other versions than the one that was asked for. */
+  | { readonly _tag: "Versions"; readonly versions: ReadonlyArray<unknown> }
+  | { readonly _tag: "Legacy"; readonly why: string }
+  | { readonly _tag: "Failed"; readonly error: ClientError }
+
+const discovered = (revision: Revision.Revision, result: JsonRpc.JsonObject): Probed => {
+  const { supportedVersions, capabilities, instructions, resultType, _meta } = result
+  const known = resultType === undefined || resultType === "complete"
+  if (!known || !Array.isArray(supportedVersions) || !JsonRpc.isObject(capabilities)) {
+    return { _tag: "Legacy", why: "it answered server/discover with something else" }
+  }
+  if (!supportedVersions.includes(revision)) return { _tag: "Versions", versions: supportedVersions }
+  const info = JsonRpc.isObject(_meta) ? _meta[RequestMeta.serverInfo] : undefined
+  return {
+    _tag: "Agreed",
+    agreement: {
+      revision,
+      info: JsonRpc.isObject(info) ? info : undefined,
+      capabilities,
+      instructions: text(instructions)
+    }
+  }
+}
+
+const refused = (error: McpError.McpError | RequestError): Probed => {
+  if (!McpError.isMcpError(error)) {
+    const failure = fromHandshake("server/discover", error)
+    const { reason, status } = failure
+    return reason === "TimedOut" || reason === "InvalidAnswer" || (reason === "Refused" && isTelling(status))
+      ? { _tag: "Legacy", why: error.message }
+      : { _tag: "Failed", error: failure }
+  }
+  const { code, message, data } = error
+  if (code === undefined || !McpError.isRequestEra({ code, message, data })) return { _tag: "Legacy", why: message }
+  const versions = JsonRpc.isObject(data) ? data["supported"] : undefined
+  return error.reason === "UnsupportedProtocolVersion" && Array.isArray(versions)
+    ? { _tag: "Versions", versions }
+    : { _tag: "Failed", error: fromRequest("server/discover", error) }
+}
+
+/** A request was lost by itself, over HTTP, where a socket that was kept from before may have been closed meanwhile. */
+const isLostAlone = (error: McpError.McpError | RequestError): boolean =>
+  !McpError.isMcpError(error) && error.reason === "Closed" && error.end === undefined &&
+  error.cause instanceof TransportError && error.cause.reason === "Lost"
+
+/** Sends a request of the handshake, once more where it was lost: none of them does harm. */
+const ask = (peer: Peer, method: string, params: JsonRpc.JsonObject) => {
+  const asked = peer.request(method, params)
+  return Effect.catchIf(asked, isLostAlone, () => asked)
+}
+
+const discover = (peer: Peer, settings: Settings, revision: Revision.Revision): Effect.Effect<Probed> =>
+  Effect.match(ask(peer, "server/discover", settings.stamp(revision)({})), {
+    onSuccess: (result) => discovered(revision, result),
+    onFailure: refused
+  })
+
+/** The newest of the revisions that a list of versions names too, among those that are left. */
+const newest = (
+  revisions: ReadonlyArray<Revision.Revision>,
+  versions: ReadonlyArray<unknown>
+): Revision.Revision | undefined => revisions.findLast((revision) => versions.includes(revision))
+
+const sessions = (settings: Settings): ReadonlyArray<Revision.Revision> =>
+  settings.revisions.filter((revision) => Revision.era(revision) === "session")
+
+const requests = (settings: Settings): ReadonlyArray<Revision.Revision> =>
+  settings.revisions.filter((revision) => Revision.era(revision) === "request")
+
+/** Opens a session: `initialize`, then `notifications/initialized`. */
+export const initialize = (
+  peer: Peer,
+  settings: Settings,
+  revision = sessions(settings).at(-1)!
+): Effect.Effect<Agreement, ClientError> =>
+  Effect.gen(function*() {
+    const method = "initialize"
+    const result = yield* Effect.mapError(
+      ask(peer, method, settings.introduction(revision)),
+      (failure) => {
+        if (!McpError.isMcpError(failure)) return fromHandshake(method, failure)
+        // Nothing was negotiated when the peer read it: the data of a refused version is known only in its own era.
+        const { code = -32603, message, data } = failure
+        const error = McpError.fromErrorObject({ code, message, data }, revision)
+        return negotiation(method, `The server refused to initialize: ${message}`, error)
+      }
+    )
+    const { protocolVersion, capabilities, serverInfo, instructions } = result
+    if (typeof protocolVersion !== "string") {
+      const message = "The server answered initialize without a protocolVersion"
+      return yield* new ClientError({ reason: "InvalidAnswer", method, message })
+    }
+    const agreed = sessions(settings).find((revision) => revision === protocolVersion)
+    if (agreed === undefined) {
+      const message = `The server speaks ${quote([protocolVersion])}, this client ${quote(settings.revisions)}`
+      return yield* negotiation(method, message)
+    }
+    const info = JsonRpc.isObject(serverInfo) ? serverInfo : undefined
+    const offered = JsonRpc.isObject(capabilities) ? capabilities : {}
+    peer.session = { revision: agreed, info, capabilities: offered }
+    yield* peer.notify("notifications/initialized")
+    return { revision: agreed, info, capabilities: offered, instructions: text(instructions) }
+  })
+
+/** What to do after a probe that was answered: agree, ask again, initialize, or give up. */
+const conclude = (
+  peer: Peer,
+  settings: Settings,
+  tried: ReadonlyArray<Revision.Revision>,
+  probed: Probed
+): Effect.Effect<Agreement, ClientError> => {
+  switch (probed._tag) {
+    case "Agreed":
+      return Effect.succeed(probed.agreement)
+    case "Failed":
+      return Effect.fail(probed.error)
+    case "Legacy":
+      return sessions(settings).length > 0
+        ? initialize(peer, settings)
+        : Effect.fail(
+          negotiation("server/discover", `The server does not speak ${quote(settings.revisions)}: ${probed.why}`)
+        )
+    case "Versions": {
+      const { versions } = probed
+      const once = (revision: Revision.Revision): boolean => tried.indexOf(revision) === tried.lastIndexOf(revision)
+      const next = newest(requests(settings).filter((revision) => !tried.includes(revision)), versions) ??
+        // It names what it has just refused, and so it is asked once more: behind one address there may be several servers.
+        newest(requests(settings).filter(once), versions)
+      if (next !== undefined) {
+        return Effect.flatMap(
+          discover(peer, settings, next),
+          (again) => conclude(peer, settings, [...tried, next], again)
+        )
+      }
+      const session = newest(sessions(settings), versions)
+      if (session !== undefined) return initialize(peer, settings, session)
+      const named = newest(settings.revisions, versions)
+      const message = named === undefined
+        ? `The server speaks ${quote(versions)}, this client ${quote(settings.revisions)}`
+        : `The server refuses ${quote([named])}, which it says that it speaks`
+      return Effect.fail(negotiation("server/discover", message))
+    }
+  }
+}
+
+/** Whether `initialize` was refused as only a server of the request era refuses it. */
+const isOfRequestEra = ({ error }: ClientError): boolean =>
+  error?.code !== undefined && McpError.isRequestEra({ code: error.code, message: error.message })
+
+/** Whether an answer to the probe says that the server is of the request era. */
+const isModern = (exit: Exit.Exit<Probed> | undefined): exit is Exit.Success<Probed> =>
+  exit !== undefined && Exit.isSuccess(exit) && (exit.value._tag === "Agreed" || exit.value._tag === "Versions")
+
+/**
+ * Probes, and falls back.
+ *
+ * The probe is not withdrawn when its time is up, for a server may be slow to start: if it then refuses `initialize`, and
+ * has answered the probe after all, that answer counts; and if it refuses as a server of the request era, that answer is waited
+ * for. In any other case a late answer is ignored. A server that still owes it when the handshake is over is told that it is
+ * cancelled.
+ */
+export const probe = (peer: Peer, settings: Settings): Effect.Effect<Agreement, ClientError, Scope.Scope> =>
+  Effect.gen(function*() {
+    const first = requests(settings).at(-1)!
+    const fiber = yield* Effect.forkScoped(discover(peer, settings, first), { startImmediately: true })
+    if (sessions(settings).length === 0) {
+      return yield* conclude(peer, settings, [first], yield* Fiber.join(fiber))
+    }
+    const early = yield* Effect.timeoutOption(Fiber.join(fiber), settings.probeTimeout)
+    if (early._tag === "Some") return yield* conclude(peer, settings, [first], early.value)
+    const opened = yield* Effect.result(initialize(peer, settings))
+    const awaited = Result.isFailure(opened) && isOfRequestEra(opened.failure)
+    const late = awaited ? yield* Fiber.await(fiber) : fiber.pollUnsafe()
+    if (Result.isFailure(opened) && opened.failure.reason === "Negotiation" && isModern(late)) {
+      return yield* conclude(peer, { ...settings, revisions: requests(settings) }, [first], late.value)
+    }
+    yield* Fiber.interrupt(fiber)
+    return yield* Effect.fromResult(opened)
+  })
+
+/** Begins with what is known of the server: with nothing in the request era, in the session era with the session itself. */
+export const resume =
+  (detection: Detection) => (peer: Peer, settings: Settings): Effect.Effect<Agreement, ClientError> => {
+    const { capabilities, info, instructions, revision } = detection
+    return Revision.era(revision) === "session"
+      ? initialize(peer, settings, revision)
+      : Effect.succeed({ revision, info, capabilities, instructions })
+  }
+
+/** Whether the handshake begins with a probe. */
+export const probes = (settings: Settings): boolean => requests(settings).length > 0
+
+/** Whether a session may be opened at all. */
+export const mayInitialize = (settings: Settings): boolean => sessions(settings).length > 0

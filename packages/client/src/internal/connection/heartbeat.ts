@@ -1,0 +1,52 @@
+/**
+ * Asks the server now and then whether it is still there.
+ *
+ * 2025-11-25, ping: "Implementations SHOULD periodically issue pings to detect connection health", and where no answer comes, the
+ * sender "MAY: Consider the connection stale, Terminate the connection, Attempt reconnection procedures".
+ */
+import * as McpError from "@skein/protocol/McpError"
+import { TransportError } from "@skein/runtime/Connection"
+import type { RequestError } from "@skein/runtime/RequestError"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Line } from "./connection.ts"
+
+/** How often, and how long the answer is waited for. */
+export interface Heartbeat {
+  readonly interval: Duration.Input
+  readonly timeout: Duration.Input
+}
+
+/** Whether a failure tells that nobody is there. An error of the server is an answer; so is a refusal that is no fault of its. */
+const dead = (error: McpError.McpError | RequestError): boolean => {
+  if (McpError.isMcpError(error)) return false
+  const { cause, reason } = error
+  if (reason === "Refused") return cause instanceof TransportError && (cause.status ?? 0) >= 500
+  return reason === "TimedOut" || reason === "Closed"
+}
+
+/** Beats for as long as the scope, and ends the line as lost when no answer comes. */
+export const heartbeat = (options: Heartbeat) => {
+  const interval = Duration.fromInputUnsafe(options.interval)
+  const timeout = Duration.fromInputUnsafe(options.timeout)
+  return (line: Line): Effect.Effect<void, never, Scope.Scope> => {
+    const method = line.modern ? "server/discover" : "ping"
+    // Also while the server asks the user something, when the timeouts of other requests stand still.
+    const beat = Effect.suspend(() => line.peer.request(method, line.stamp({}), { timeout, maxTimeout: timeout }))
+    const beats: Effect.Effect<void> = Effect.flatMap(
+      Effect.flip(
+        Effect.forever(Effect.andThen(
+          Effect.sleep(interval),
+          Effect.catchIf(beat, (error) => !dead(error), () => Effect.void)
+        ))
+      ),
+      (cause) =>
+        Effect.sync(() => {
+          const message = `The server does not answer ${method} any more: ${cause.message}`
+          line.peer.close({ _tag: "Lost", cause: new TransportError({ reason: "Lost", message, cause }) })
+        })
+    )
+    return Effect.asVoid(Effect.forkScoped(beats))
+  }
+}

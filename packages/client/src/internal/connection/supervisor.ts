@@ -1,0 +1,382 @@
+/**
+ * Keeps one line to the server open, for as long as its scope: opens it, waits for its end, and opens the next one under a policy.
+ *
+ * A fiber opens the next one, when nothing of the one before is left; while a line is open there is none.
+ */
+import { TransportError } from "@skein/runtime/Connection"
+import type { SessionEnd } from "@skein/runtime/Session"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Random from "effect/Random"
+import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
+import { ClientError } from "../../ClientError.ts"
+import * as Reconnect from "../../Reconnect.ts"
+import type { Status } from "../../Status.ts"
+import { Statuses } from "../statuses.ts"
+import { type Line, type Owner, serverOf } from "./connection.ts"
+
+/** What runs for a line, in a scope that closes with it. */
+export type Hook = (line: Line) => Effect.Effect<void, never, Scope.Scope>
+
+/** What the calls that wait for a line, and are made again on it, are bounded by. Times in milliseconds. */
+export interface Patience {
+  readonly timeout: number
+  readonly maxTimeout: number
+  readonly maxReplays: number
+  /** How long is waited before a call is made again where no line was lost. */
+  readonly backoff: Reconnect.Resolved
+}
+
+/** See the module's text. */
+export interface Keeper {
+  /** The line that is open or, between two, the one that was; what it says about the server stays true until the next. */
+  readonly last: Line
+  /** The line, if it is open now. For a moment after its end it may still be here: a call on it fails and was not sent. */
+  readonly current: Line | undefined
+  /** The line: waits for it while it is opened anew, fails once it was given up or closed. */
+  readonly line: Effect.Effect<Line, ClientError>
+  /** Set once the client was closed: from then on nothing is given, not even what is kept. */
+  readonly closed: ClientError | undefined
+  /** The next line after that one, which is about to end or has ended; otherwise as `line`. */
+  readonly after: (line: Line) => Effect.Effect<Line, ClientError>
+  /** Whether another line follows when that one is lost, as far as the policy goes. */
+  readonly follows: (line: Line) => boolean
+  readonly patience: Patience
+  /** Milliseconds of the monotonic clock. */
+  readonly now: () => number
+  /** What was assumed about the server is wrong: ends the line, and opens the next one, once and at once, without assumptions. */
+  readonly doubt: (line: Line) => void
+  /** The line of which that was said. */
+  readonly doubted: Line | undefined
+  /**
+   * Runs for each line but the first, before the calls that wait for it are made, but without making them wait. Its defects
+   * are logged. Gives what takes it away.
+   */
+  readonly onReopened: (hook: Hook) => () => void
+  /** Says the present status first, and ends with the last one. */
+  readonly status: Stream.Stream<Status>
+  /** Waits for the end of it all. */
+  readonly ended: Effect.Effect<SessionEnd>
+}
+
+/** Takes the scope of a line that is being opened. Of several that are opened one after the other the last one counts. */
+export type Owned = (scope: Scope.Closeable) => void
+
+/** What a keeper is made with. */
+export interface Settings {
+  /** What the keeper runs in. */
+  readonly context: Context.Context<never>
+  /** Opens a line; without what was found out about the server before, where that has turned out to be wrong. */
+  readonly open: (fresh: boolean, owned: Owned) => Effect.Effect<Line, ClientError>
+  /** Runs for each line, before it is used. */
+  readonly opened: Hook
+  /** Hears of each line but the first, before the hooks run. */
+  readonly reopened?: (() => void) | undefined
+  /** Hears the end of it all. */
+  readonly ended?: (() => void) | undefined
+  /** How a line that was lost is opened anew; not at all without it. */
+  readonly policy: Reconnect.Resolved | undefined
+  readonly patience: Patience
+}
+
+type Unsettled = Exclude<Status, { readonly _tag: "Connected" }>
+
+/** The end that a failure to open a line stands for. */
+const lost = (message: string, cause: unknown): SessionEnd => ({
+  _tag: "Lost",
+  cause: new TransportError({ reason: "Lost", message, cause })
+})
+
+const messageOf = (cause: SessionEnd | ClientError): string => {
+  switch (cause._tag) {
+    case "ClientError":
+    case "Refused":
+      return cause.message
+    case "Lost":
+      return cause.cause.message
+    case "Ended":
+      return "the server ended the connection"
+    case "Closed":
+      return "this side closed the connection"
+    case "Expired":
+      return "the session has expired"
+  }
+}
+
+class KeeperImpl implements Keeper, Owner {
+  last!: Line
+  current: Line | undefined = undefined
+  doubted: Line | undefined = undefined
+  closed: ClientError | undefined = undefined
+  readonly patience: Patience
+  readonly #settings: Settings
+  readonly #clock: Clock.Clock
+  // What owns the line that is open, or is being opened, and since when it is open.
+  #scope: Scope.Closeable | undefined = undefined
+  #since = 0
+  // How many attempts there were in a row to open the next one, and what makes them.
+  #attempts = 0
+  #life: Fiber.Fiber<void> | undefined = undefined
+  #end: SessionEnd | undefined = undefined
+  #waiting: Set<(line: Effect.Effect<Line, ClientError>) => void> | undefined = undefined
+  #awaiting: Set<(end: Effect.Effect<SessionEnd>) => void> | undefined = undefined
+  #hooks: Set<Hook> | undefined = undefined
+  #statuses: Statuses | undefined = undefined
+  // The one that is open is described when somebody asks.
+  #status: Unsettled | undefined = undefined
+  #gone: ClientError | undefined = undefined
+  #fresh = false
+
+  constructor(settings: Settings) {
+    this.#settings = settings
+    this.#clock = Context.get(settings.context, Clock.Clock)
+    this.patience = settings.patience
+  }
+
+  // ---- what the calls see
+
+  get line(): Effect.Effect<Line, ClientError> {
+    return Effect.suspend(() => {
+      if (this.current !== undefined) return Effect.succeed(this.current)
+      return this.#gone === undefined ? this.#next : Effect.fail(this.#gone)
+    })
+  }
+
+  after(line: Line): Effect.Effect<Line, ClientError> {
+    return Effect.suspend(() => this.current === line ? this.#next : this.line)
+  }
+
+  follows(line: Line): boolean {
+    return this.#settings.policy !== undefined || this.doubted === line
+  }
+
+  now(): number {
+    return Number(this.#clock.monotonicTimeNanosUnsafe() / 1_000_000n)
+  }
+
+  doubt(line: Line): void {
+    if (this.current !== line || this.#fresh) return
+    this.doubted = line
+    line.peer.close(lost("The server is not what it was taken for", undefined))
+  }
+
+  onReopened(hook: Hook): () => void {
+    const hooks = this.#hooks ??= new Set()
+    hooks.add(hook)
+    return () => void hooks.delete(hook)
+  }
+
+  get status(): Stream.Stream<Status> {
+    return (this.#statuses ??= new Statuses(() => this.#present, this.#end !== undefined)).stream
+  }
+
+  get ended(): Effect.Effect<SessionEnd> {
+    return Effect.callback((resume) => {
+      if (this.#end !== undefined) return resume(Effect.succeed(this.#end))
+      const awaiting = this.#awaiting ??= new Set()
+      awaiting.add(resume)
+      return Effect.sync(() => void awaiting.delete(resume))
+    })
+  }
+
+  // ---- how it goes on
+
+  /** Opens a line in a scope of its own. */
+  get open(): Effect.Effect<Line, ClientError> {
+    return Effect.suspend(() => {
+      const opening = this.#settings.open(this.#fresh, (scope) => {
+        this.#scope = scope
+      })
+      return Effect.flatMap(opening, (line) => {
+        const scope = this.#scope!
+        return this.#settings.opened(line).pipe(
+          Scope.provide(scope),
+          Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))),
+          Effect.map(() => {
+            this.#since = this.now()
+            return line
+          })
+        )
+      })
+    })
+  }
+
+  /** From now on calls are made on that line. */
+  use(line: Line): void {
+    this.last = line
+    this.current = line
+    this.#become(undefined)
+    this.#wake(Effect.succeed(line))
+  }
+
+  /** A line has ended. */
+  over(line: Line, end: SessionEnd): void {
+    if (this.#gone !== undefined) return
+    const following = Effect.map(this.#after(line, end), (next) => next?.watch(this))
+    this.#life = Effect.runForkWith(this.#settings.context)(
+      Effect.catchCauseIf(following, (cause) => !Cause.hasInterruptsOnly(cause), (cause) =>
+        Effect.andThen(
+          Effect.logError("The connection is not kept any more", cause),
+          Effect.sync(() => this.finish(lost("The connection is not kept any more", cause)))
+        ))
+    )
+  }
+
+  /** Gives the line that follows on one that has ended, if one does. */
+  #after(line: Line, end: SessionEnd): Effect.Effect<Line | undefined> {
+    return Effect.gen({ self: this }, function*() {
+      this.current = undefined
+      const { policy } = this.#settings
+      const doubted = this.doubted === line
+      if (line.assumed === true) this.#fresh = true
+      if (policy !== undefined && this.now() - this.#since >= policy.stableAfter) this.#attempts = 0
+      yield* Effect.uninterruptible(Scope.close(this.#scope!, Exit.void))
+      if (!doubted && (policy === undefined || end._tag === "Closed" || end._tag === "Refused")) {
+        this.finish(end, over(messageOf(end), end))
+        return undefined
+      }
+      return yield* this.#again(end, doubted)
+    })
+  }
+
+  /** Opens the next line, or gives up. */
+  #again(end: SessionEnd, doubted: boolean): Effect.Effect<Line | undefined> {
+    return Effect.gen({ self: this }, function*() {
+      const { policy } = this.#settings
+      let cause: SessionEnd | ClientError = end
+      let free = doubted
+      while (true) {
+        if (!free && (policy === undefined || this.#attempts >= policy.maxAttempts || isFinal(cause))) {
+          this.#giveUp(this.#attempts, cause)
+          return undefined
+        }
+        const delay: number = free
+          ? 0
+          : Reconnect.delay(policy!, ++this.#attempts, yield* Random.next, Reconnect.retryAfter(cause))
+        this.#become({ _tag: "Reconnecting", attempt: Math.max(this.#attempts, 1), delay, cause })
+        if (delay > 0) yield* Effect.sleep(delay)
+        free = false
+        const opened: Result.Result<Line, ClientError> = yield* Effect.result(this.open)
+        if (Result.isSuccess(opened)) {
+          yield* this.#reopened(opened.success)
+          return opened.success
+        }
+        cause = opened.failure
+      }
+    })
+  }
+
+  #reopened(line: Line): Effect.Effect<void> {
+    this.#settings.reopened?.()
+    const scope = this.#scope!
+    const hooks = Array.from(this.#hooks ?? [], (hook) =>
+      Effect.suspend(() => hook(line)).pipe(
+        Scope.provide(scope),
+        Effect.catchCause((cause) => Effect.logError("A line was not set up again", cause)),
+        Effect.forkIn(scope, { startImmediately: true })
+      ))
+    return Effect.andThen(Effect.all(hooks, { discard: true }), Effect.sync(() => this.use(line)))
+  }
+
+  #giveUp(attempts: number, cause: SessionEnd | ClientError): void {
+    const message = `Gave up after ${attempts} ${attempts === 1 ? "attempt" : "attempts"} to reconnect: ${
+      messageOf(cause)
+    }`
+    const gaveUp = new Reconnect.GaveUp({ attempts, message, cause })
+    const end = lost(message, gaveUp)
+    this.finish(end, over(message, end, gaveUp))
+  }
+
+  /** No line will follow. */
+  retire(error: ClientError): void {
+    this.current = undefined
+    this.#gone ??= error
+    this.#wake(Effect.fail(this.#gone))
+  }
+
+  /** Closes the line that is open, and then it is all over. */
+  close(exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.closed = over(messageOf(closed), closed)
+      this.retire(this.closed)
+      const life = this.#life === undefined ? Effect.void : Fiber.interrupt(this.#life)
+      return Effect.andThen(
+        life,
+        Effect.suspend(() =>
+          Effect.andThen(
+            this.#scope === undefined ? Effect.void : Scope.close(this.#scope, exit),
+            Effect.sync(() => this.finish(closed))
+          )
+        )
+      )
+    })
+  }
+
+  /** It is all over. */
+  finish(end: SessionEnd, error = over(messageOf(end), end)): void {
+    this.retire(error)
+    if (this.#end !== undefined) return
+    this.#end = end
+    for (const resume of this.#awaiting ?? []) resume(Effect.succeed(end))
+    this.#awaiting = undefined
+    this.#become({ _tag: "Ended", end })
+    this.#statuses?.end()
+    this.#settings.ended?.()
+  }
+
+  get #next(): Effect.Effect<Line, ClientError> {
+    return Effect.callback((resume) => {
+      const waiting = this.#waiting ??= new Set()
+      waiting.add(resume)
+      return Effect.sync(() => void waiting.delete(resume))
+    })
+  }
+
+  #wake(line: Effect.Effect<Line, ClientError>): void {
+    const waiting = this.#waiting ?? []
+    this.#waiting = undefined
+    for (const resume of waiting) resume(line)
+  }
+
+  get #present(): Status {
+    return this.#status ?? { _tag: "Connected", revision: this.last.revision, info: serverOf(this.last) }
+  }
+
+  #become(status: Unsettled | undefined): void {
+    this.#status = status
+    this.#statuses?.changed()
+  }
+}
+
+const over = (message: string, end: SessionEnd, cause?: unknown): ClientError =>
+  new ClientError({
+    reason: "Closed",
+    message,
+    end,
+    undelivered: true,
+    cause: cause ?? (end._tag === "Lost" ? end.cause : undefined)
+  })
+
+/** Nothing changes by trying again: the server wants somebody else. */
+const isFinal = (cause: SessionEnd | ClientError): boolean =>
+  cause._tag === "ClientError" && cause.reason === "Unauthorized"
+
+const closed: SessionEnd = { _tag: "Closed" }
+
+/** Opens the first line. What `opened` gives runs for each line, in a scope that closes with it. */
+export const make = (settings: Settings): Effect.Effect<Keeper, ClientError, Scope.Scope> =>
+  Effect.gen(function*() {
+    const scope = yield* Effect.scope
+    const keeper = new KeeperImpl(settings)
+    yield* Scope.addFinalizerExit(scope, (exit) => keeper.close(exit))
+    const first = yield* keeper.open
+    keeper.use(first)
+    first.watch(keeper)
+    return keeper
+  })

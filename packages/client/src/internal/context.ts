@@ -1,0 +1,240 @@
+/**
+ * What all calls of one client go through, and all its lines tell: made where a client is, and what it keeps when it is needed first.
+ */
+import type { CallToolResult } from "@skein/protocol/CallTool"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
+import type { Transport, TransportError } from "@skein/runtime/Connection"
+import type { Progress } from "@skein/runtime/RequestContext"
+import type { Peer } from "@skein/runtime/Peer"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
+import type { Change } from "../Changes.ts"
+import type { ClientError } from "../ClientError.ts"
+import type { Detection } from "../ServerProfile.ts"
+import type { Notification } from "../Notification.ts"
+import type { Resolved } from "../Reconnect.ts"
+import type { Settings as TaskSettings } from "../RemoteTask.ts"
+import type * as ResponseCache from "../ResponseCache.ts"
+import { Answers, type Options as AnswersOptions } from "./input/inputRequests.ts"
+import * as Cache from "./cache/cache.ts"
+import { call, type Desk, send } from "./calls/call.ts"
+import { Changes } from "./subscriptions/changes.ts"
+import { connect, type Setup, type Shared } from "./connection/connect.ts"
+import { Definitions, type Settings as DefinitionsSettings } from "./calls/toolCatalog.ts"
+import type { Keeper, Owned, Patience, Settings } from "./connection/supervisor.ts"
+import { bounds, type Staying } from "./connection/bounds.ts"
+import { type Heartbeat, heartbeat } from "./connection/heartbeat.ts"
+import { detectionOf, type Line } from "./connection/connection.ts"
+import { type Lister, Relist } from "./calls/paramHeaders.ts"
+import { Notices } from "./broadcast.ts"
+import { type Bounds, walk } from "./calls/pages.ts"
+import { createdIn } from "./legacyTasks/requestTask.ts"
+import { finish } from "./tasks/load.ts"
+import { type Created, Tasks } from "./tasks/taskRegistry.ts"
+
+/** The options of a client. */
+interface Options extends Setup, Staying, AnswersOptions, Omit<DefinitionsSettings, "warn"> {
+  readonly enforceCapabilities?: boolean | undefined
+  readonly maxPages?: number | undefined
+  readonly maxItems?: number | undefined
+  readonly maxListing?: number | undefined
+  readonly maxRounds?: number | undefined
+  readonly heartbeat?: Heartbeat | undefined
+  readonly cache?: ResponseCache.Options | false | undefined
+  readonly tasks?: TaskSettings | boolean | undefined
+}
+
+/** See the module's text. */
+export class ClientDesk implements Desk, Shared, Settings, Lister {
+  keeper: Keeper = undefined!
+  readonly context: Context.Context<never>
+  readonly answers: Answers
+  readonly options: Options
+  readonly policy: Resolved | undefined
+  readonly patience: Patience
+  readonly #transport: Transport
+  readonly #scope: Scope.Scope
+  #cache: Cache.Cached | undefined = undefined
+  #definitions: Definitions | undefined = undefined
+  #changes: Changes | undefined = undefined
+  #notices: Notices<Notification> | undefined = undefined
+  #relist: Relist | undefined = undefined
+  #tasks: Tasks | undefined = undefined
+
+  constructor(
+    transport: Transport,
+    options: Options,
+    context: Context.Context<never>,
+    scope: Scope.Scope
+  ) {
+    const { patience, policy } = bounds(options, transport)
+    this.#transport = transport
+    this.options = options
+    this.answers = new Answers(context, options)
+    this.context = context
+    this.#scope = scope
+    this.policy = policy
+    this.patience = patience
+  }
+
+  /** Logs a warning, from where no effect runs. */
+  readonly warn = (...message: ReadonlyArray<unknown>): void => {
+    Effect.runForkWith(this.context)(Effect.logWarning(...message))
+  }
+
+  // ---- what the calls go through
+
+  get enforceCapabilities(): boolean {
+    return this.options.enforceCapabilities ?? true
+  }
+
+  get maxRounds(): number {
+    return this.options.maxRounds ?? 10
+  }
+
+  get pages(): Bounds {
+    const { options } = this
+    return {
+      maxPages: options.maxPages ?? 1_000,
+      maxItems: options.maxItems ?? 10_000,
+      maxSize: options.maxListing ?? 64 * 1024 * 1024
+    }
+  }
+
+  get cache(): Cache.Cached {
+    return this.#cache ??= Cache.makeUnsafe(this.options.cache, this.context, this.#scope)
+  }
+
+  get definitions(): Definitions {
+    return this.#definitions ??= new Definitions({ ...this.options, warn: this.warn })
+  }
+
+  get changes(): Changes {
+    return this.#changes ??= new Changes(this.#buffer, this.#scope)
+  }
+
+  get notices(): Notices<Notification> {
+    return this.#notices ??= new Notices(this.#buffer)
+  }
+
+  get tasks(): Tasks {
+    return this.#tasks ??= new Tasks(this.options.tasks, this.warn)
+  }
+
+  finishTask(created: Created): Effect.Effect<CallToolResult, ClientError> {
+    return finish(this, created)
+  }
+
+  watchTasks(taskIds: ReadonlyArray<string>): Stream.Stream<Change, ClientError> {
+    return this.changes.on(this, { taskIds })
+  }
+
+  /** What is made for a call, and outlives it, lives in it. */
+  get scope(): Scope.Scope {
+    return this.#scope
+  }
+
+  get relist(): Relist {
+    return this.#relist ??= new Relist(this, this.#scope)
+  }
+
+  /** Lists all tools once more, past the cache. */
+  get listAnew(): Effect.Effect<unknown, ClientError> {
+    const page = (cursor: string | undefined) =>
+      call(this, Method.ListTools, cursor === undefined ? {} : { cursor }, { cache: "refresh" })
+    return Effect.tap(
+      walk(Method.ListTools.name, this.pages, page, ({ tools }) => tools),
+      () => Effect.sync(() => this.definitions.relisted())
+    )
+  }
+
+  /** What is kept of the server is not worth anything any more. */
+  forget(): void {
+    this.#definitions?.forget()
+    this.forgetResponses()
+  }
+
+  forgetResponses(): void {
+    if (this.#sharesCache) this.cache.forget()
+    else this.#cache?.forget()
+  }
+
+  // ---- how the lines are opened
+
+  open(fresh: boolean, owned: Owned): Effect.Effect<Line, ClientError> {
+    const detection = fresh ? undefined : this.#known
+    return connect(this.#transport, { ...this.options, detection }, this, owned)
+  }
+
+  /** What the next line is opened with. */
+  get #known(): Detection | undefined {
+    // There is none when the first line is opened.
+    const last: Line | undefined = this.keeper?.last
+    // "Clients SHOULD cache the result for the lifetime of […] origin (HTTP)": the next session is opened without a probe. In the
+    // request era it is the probe that says whether the server is there again.
+    if (last?.modern === false && last.connection.variant !== undefined) return detectionOf(last)
+    return last?.modern === true && last.assumed !== true ? undefined : this.options.detection
+  }
+
+  opened(line: Line): Effect.Effect<void, never, Scope.Scope> {
+    const beats = this.options.heartbeat
+    const answering = this.answers.opened(line)
+    return beats === undefined ? answering : Effect.andThen(answering, heartbeat(beats)(line))
+  }
+
+  reopened(): void {
+    // It may be another server than before.
+    this.forget()
+  }
+
+  ended(): void {
+    this.#notices?.end()
+  }
+
+  // ---- what the lines tell
+
+  /** Hears every notification, as it came. */
+  heard(notification: JsonRpc.Notification): void {
+    // First what is remembered: whoever hears of a change, and reads anew, must not be given what was before it.
+    if (notification.method === Method.ToolListChanged.name) this.#definitions?.forget()
+    if (this.#sharesCache) this.cache.notice(notification)
+    else this.#cache?.notice(notification)
+    this.#changes?.hear(notification)
+    this.#tasks?.heard(notification)
+    this.answers.heard(notification)
+  }
+
+  strayed(peer: Peer, token: unknown, progress: Progress): void {
+    this.#tasks?.strayed(peer, token, progress)
+  }
+
+  /** A task that nobody has heard of, since the call was given up when it was made, is nobody's. */
+  late(line: Line, method: string, result: JsonRpc.JsonObject): void {
+    const taskId = method === Method.CallTool.name ? createdIn(result) : undefined
+    if (taskId === undefined || !this.tasks.enabled) return
+    const { cancelTimeout: timeout } = this.tasks.settings
+    const cancelled = send(line, Method.CancelTask.name, { taskId }, { timeout, maxTimeout: timeout })
+    Effect.runForkWith(this.context)(Effect.forkIn(Effect.ignore(cancelled), this.#scope))
+  }
+
+  missed(error: TransportError | undefined): void {
+    this.#changes?.missed(error)
+  }
+
+  get listened(): boolean {
+    return this.#notices?.listened === true
+  }
+
+  get #buffer(): number {
+    return this.options.notificationBuffer ?? 256
+  }
+
+  /** A store of others' has to hear what is stale, whether or not this client has asked it for anything. */
+  get #sharesCache(): boolean {
+    const { cache } = this.options
+    return cache !== undefined && cache !== false && cache.store !== undefined
+  }
+}

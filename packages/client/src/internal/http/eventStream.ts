@@ -1,0 +1,210 @@
+/**
+ * One event stream of the session era, over the several HTTP connections that it may take to read it (2025-11-25, transports,
+ * resumability and redelivery).
+ */
+import { TransportError } from "@skein/runtime/Connection"
+import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
+import type { Road } from "./protocol.ts"
+import { mediaType } from "./refusal.ts"
+import type { Resolved, ResolvedResumption } from "./settings.ts"
+import { Reader } from "./sse.ts"
+import type { WireReply, WireRequest } from "./httpClient.ts"
+
+// What every header field can hold, and no server refuses for its length: 4,096 characters, as of a session's id, and so no option. A
+// stream whose ids are longer is not resumed.
+const sendable = /^[\x21-\x7e](?:[\x20-\x7e]{0,4094}[\x21-\x7e])?$/
+
+// What a server or a gateway asks for (`Retry-After`) counts up to this, in milliseconds, as it does between connections.
+const maxRetryAfter = 600_000
+
+const lost = (message: string, cause?: unknown): TransportError =>
+  new TransportError({ reason: "Lost", message, cause })
+
+/** An error after which a stream is not asked for again. */
+export class Final {
+  readonly error: TransportError
+  constructor(error: TransportError) {
+    this.error = error
+  }
+}
+
+/** What one connection of a stream came to: it ended, it broke or could not be had, or there is no more to come. */
+export type Outcome = undefined | TransportError | Final
+
+/** See the module's text. */
+export class EventStream {
+  readonly #settings: ResolvedResumption
+  readonly #maxMessage: number
+  readonly #onData: (data: string) => void
+  #lastId = ""
+  #retry: number | undefined
+  // The ids that earlier connections brought, and that this one does, each in their order.
+  #before: Set<string> | undefined
+  #seen: Set<string> | undefined
+  // Attempts in a row that brought no event, and that brought no message.
+  #attempts = 0
+  #reconnects = 0
+  #opened = false
+  // Whether the last attempt brought the stream, for a while.
+  #had = false
+  /** Whether the last attempt was answered at all. */
+  reached = false
+
+  constructor({ maxMessage, resumption }: Resolved, onData: (data: string) => void) {
+    this.#settings = resumption
+    this.#maxMessage = maxMessage
+    this.#onData = onData
+  }
+
+  /** What the stream is resumed with: the id of the last event, where it has one that can be sent. */
+  get lastId(): string | undefined {
+    return sendable.test(this.#lastId) ? this.#lastId : undefined
+  }
+
+  /** Whether it was ever had. */
+  get opened(): boolean {
+    return this.#opened
+  }
+
+  /** Reads a response to its end. */
+  read(reply: WireReply): Effect.Effect<Outcome> {
+    return Effect.suspend(() => {
+      this.#opened = true
+      this.#had = true
+      this.#remember()
+      let tooLarge: TransportError | undefined
+      const reader = new Reader(this, this.#maxMessage)
+      const pieces = reply.pieces((text) => {
+        if (tooLarge === undefined && !reader.feed(text)) {
+          tooLarge = lost(`An event of the stream has more than ${this.#maxMessage} bytes (maxMessage)`)
+        }
+        return tooLarge
+      })
+      return Effect.match(pieces, {
+        onFailure: (error): Outcome => tooLarge === undefined ? error : new Final(tooLarge),
+        onSuccess: (): Outcome => tooLarge === undefined ? undefined : new Final(tooLarge)
+      })
+    })
+  }
+
+  /** Reads a response as `read` does, and starts the counts anew if that took long. */
+  timed(reply: WireReply): Effect.Effect<Outcome> {
+    return Effect.clockWith((clock) => {
+      const begun = clock.currentTimeMillisUnsafe()
+      return Effect.map(this.read(reply), (outcome) => {
+        if (clock.currentTimeMillisUnsafe() - begun >= this.#settings.steady) this.#attempts = this.#reconnects = 0
+        return outcome
+      })
+    })
+  }
+
+  /** Waits until the stream may be asked for again; fails once that was tried often enough. `last` is what it broke of. */
+  pause(last: TransportError | undefined): Effect.Effect<void, TransportError> {
+    return Effect.suspend(() => {
+      const { maxAttempts, maxReconnects } = this.#settings
+      const given = this.#attempts >= maxAttempts
+        ? `${this.#attempts} attempts to resume the stream brought nothing (maxAttempts)`
+        : this.#reconnects >= maxReconnects
+        ? `${this.#reconnects} attempts to resume the stream brought no message (maxReconnects)`
+        : undefined
+      if (given !== undefined) {
+        return Effect.fail(lost(last === undefined ? given : `${given}: ${last.message}`, last))
+      }
+      const attempt = this.#attempts++
+      this.#reconnects++
+      const retry = this.#retry
+      const had = this.#had
+      this.#had = false
+      // "The client MUST respect the `retry` field, waiting the given number of milliseconds."
+      if (had && retry !== undefined) return Effect.sleep(retry)
+      const least = Math.max(retry ?? 0, Math.min(last?.retryAfter ?? 0, maxRetryAfter))
+      return Effect.flatMap(backoff(this.#settings, attempt), (delay) => Effect.sleep(Math.max(least, delay)))
+    })
+  }
+
+  // ---- what the reader tells
+
+  event(type: string, data: string, id: string | undefined): void {
+    this.#attempts = 0
+    if (id !== undefined) {
+      this.#lastId = id
+      if (id !== "" && this.#isKnown(id)) return
+    }
+    if (data === "" || type !== "message") return
+    this.#reconnects = 0
+    this.#onData(data)
+  }
+
+  retry(millis: number): void {
+    this.#retry = millis
+  }
+
+  /** Whether an earlier connection has brought the event already. */
+  #isKnown(id: string): boolean {
+    if (this.#before?.has(id) === true) return true
+    bounded(this.#seen ??= new Set(), id, this.#settings.maxEventIds)
+    return false
+  }
+
+  #remember(): void {
+    if (this.#seen === undefined) return
+    const before = this.#before ??= new Set()
+    for (const id of this.#seen) bounded(before, id, this.#settings.maxEventIds)
+    this.#seen = undefined
+  }
+}
+
+/** Adds to a set that forgets its oldest member for one too many. */
+const bounded = (set: Set<string>, id: string, max: number): void => {
+  set.add(id)
+  if (set.size > max) set.delete(set.values().next().value!)
+}
+
+/** The delay before the next attempt, in milliseconds: it grows up to a cap, and a random part of up to a half is taken away. */
+export const backoff = (settings: ResolvedResumption, attempt: number): Effect.Effect<number> =>
+  Effect.map(Random.next, (random) => {
+    const { factor, initialDelay, maxDelay } = settings
+    return Math.min(maxDelay, initialDelay * factor ** attempt) * (1 - random / 2)
+  })
+
+/** How a stream is asked for. */
+export interface Following {
+  readonly road: Road
+  readonly stream: EventStream
+  readonly request: (lastId: string | undefined) => WireRequest
+  /** Hears that the stream is there again, and that what was said meanwhile is not told. */
+  readonly reopened?: (() => void) | undefined
+  /** Whether nothing more is expected of it. */
+  readonly over: () => boolean
+  /** What a response is that brings no stream: something that may pass, or the end of it. */
+  readonly judge: (reply: WireReply) => Effect.Effect<Outcome>
+}
+
+/** Asks for the stream once, and reads it. */
+export const ask = ({ judge, reopened, request, road, stream }: Following): Effect.Effect<Outcome> =>
+  Effect.suspend(() => {
+    stream.reached = false
+    const { lastId, opened } = stream
+    return Effect.catch(
+      road.exchange(request(lastId), (reply): Effect.Effect<Outcome> => {
+        stream.reached = true
+        const { status } = reply
+        if (status < 200 || status >= 300 || mediaType(reply) !== "text/event-stream") return judge(reply)
+        if (opened && lastId === undefined) reopened?.()
+        return stream.timed(reply)
+      }),
+      // What the transport itself refuses, a redirect to another origin say, will not pass.
+      (error) => Effect.succeed<Outcome>(error.reason === "Refused" ? new Final(error) : error)
+    )
+  })
+
+/** Follows a stream that ended, or broke, before it was over; fails when it cannot be had any more. */
+export const follow = (following: Following, outcome: Outcome): Effect.Effect<void, TransportError> => {
+  if (following.over()) return Effect.void
+  if (outcome instanceof Final) return Effect.fail(outcome.error)
+  return Effect.flatMap(
+    following.stream.pause(outcome),
+    () => Effect.flatMap(ask(following), (next) => follow(following, next))
+  )
+}

@@ -1,0 +1,308 @@
+/**
+ * HTTP by `node:http`, the cheapest way to make a request on Node: no fetch, no web streams, one write per request.
+ */
+import { TransportError } from "@skein/runtime/Connection"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Http from "node:http"
+import type * as Https from "node:https"
+import type { Socket } from "node:net"
+import { StringDecoder } from "node:string_decoder"
+import type { Wire, WireReply, WireRequest } from "./httpClient.ts"
+
+/** How connections are made and kept. */
+export interface Options {
+  /** Makes the connections instead of an agent of the wire's own, and is not closed with it. */
+  readonly agent?: Http.Agent | Https.Agent | undefined
+  /** How many connections are open at a time: 256 by default. A request beyond them waits for one. */
+  readonly maxSockets?: number | undefined
+  /** How long a connection waits for its next request: 4 seconds by default, or less where the server says so. */
+  readonly idleTimeout?: Duration.Input | undefined
+}
+
+const text = (cause: unknown): string => cause instanceof Error && cause.message !== "" ? cause.message : String(cause)
+
+const lost = (message: string, cause?: unknown, undelivered?: boolean): TransportError =>
+  new TransportError({ reason: "Lost", message, cause, undelivered })
+
+/** Where a request goes, as `node:http` wants it. */
+interface Target {
+  readonly url: URL
+  readonly module: typeof Http | typeof Https
+  readonly secure: boolean
+  readonly hostname: string
+  readonly port: number
+  readonly path: string
+  /** The header `Host`. */
+  readonly host: string
+}
+
+const isText = (type: string | undefined): boolean => type === undefined || type === "" || type === "identity"
+
+/** The text without the mark that it may begin with: JSON and events have none, and `fetch` drops it too. */
+const unmarked = (decoded: string): string => decoded.charCodeAt(0) === 0xfeff ? decoded.slice(1) : decoded
+
+/**
+ * Goes on after the end of a body. The connection is given back in the next tick: what goes on before that, and makes another
+ * request, would open one more.
+ */
+const ended = <A>(resume: (effect: A) => void, effect: A): void => process.nextTick(resume, effect)
+
+class NodeReply implements WireReply {
+  readonly status: number
+  readonly #body: Http.IncomingMessage
+
+  constructor(body: Http.IncomingMessage) {
+    this.status = body.statusCode!
+    this.#body = body
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#body.headers[name]
+    return typeof value === "object" ? value.join(", ") : value
+  }
+
+  /** Why the body cannot be read, if it cannot. */
+  get #broken(): TransportError | undefined {
+    const body = this.#body
+    const coding = body.headers["content-encoding"]
+    if (!isText(coding)) return lost(`The body is encoded as ${coding!.slice(0, 32)}, which was not asked for`)
+    return body.destroyed ? lost("The body broke off, or was read before") : undefined
+  }
+
+  text(maxBytes: number): Effect.Effect<string, TransportError> {
+    return Effect.callback((resume) => {
+      const body = this.#body
+      const broken = this.#broken
+      if (broken !== undefined) return resume(Effect.fail(broken))
+      const tooLong = () => resume(Effect.fail(lost(`The body is longer than ${maxBytes} bytes (maxMessage)`)))
+      if (Number(body.headers["content-length"]) > maxBytes) return tooLong()
+      // Nearly every body is one chunk.
+      let first: Buffer | undefined
+      let more: Array<Buffer> | undefined
+      let size = 0
+      body.on("data", (chunk: Buffer) => {
+        size += chunk.length
+        if (size > maxBytes) {
+          first = more = undefined
+          body.destroy()
+          return tooLong()
+        }
+        if (first === undefined) first = chunk
+        else (more ??= [first]).push(chunk)
+      })
+      body.on("end", () => {
+        const bytes = more === undefined ? first : Buffer.concat(more, size)
+        ended(resume, Effect.succeed(bytes === undefined ? "" : unmarked(bytes.toString("utf8"))))
+      })
+      body.on("error", (cause) => resume(Effect.fail(lost(`The body broke off: ${text(cause)}`, cause))))
+    })
+  }
+
+  pieces(onText: (text: string) => TransportError | undefined): Effect.Effect<void, TransportError> {
+    return Effect.callback((resume) => {
+      const body = this.#body
+      const broken = this.#broken
+      if (broken !== undefined) return resume(Effect.fail(broken))
+      const decoder = new StringDecoder("utf8")
+      let begun = false
+      const take = (decoded: string): void => {
+        if (decoded === "") return
+        const piece = begun ? decoded : unmarked(decoded)
+        begun = true
+        let wrong: Effect.Effect<never, TransportError> | undefined
+        try {
+          const error = onText(piece)
+          if (error !== undefined) wrong = Effect.fail(error)
+        } catch (defect) {
+          wrong = Effect.die(defect)
+        }
+        if (wrong === undefined) return
+        body.removeAllListeners("data").removeAllListeners("end")
+        resume(wrong)
+      }
+      body.on("data", (chunk: Buffer) => take(decoder.write(chunk)))
+      body.on("end", () => {
+        take(decoder.end())
+        ended(resume, Effect.void)
+      })
+      body.on("error", (cause) => resume(Effect.fail(lost(`The body broke off: ${text(cause)}`, cause))))
+    })
+  }
+}
+
+/**
+ * Whether a request never left as a whole, though there was a connection: then the server surely has not begun to handle it.
+ *
+ * That is so where a write failed: the bytes go to the kernel in order, so at least the last of them did not, and nobody handles a
+ * request that is not whole. A connection that the server had closed for good before it was used again fails like that.
+ *
+ * A connection that is used again and ends without a byte of an answer is not enough. Most often the server closed it for being
+ * idle while the request was on its way; but it looks the same when the server took the request and died of it. So that it
+ * seldom happens, connections wait for less time than the servers keep them.
+ */
+const isUnfinished = (cause: unknown): boolean | undefined =>
+  (cause as NodeJS.ErrnoException).syscall === "write" || undefined
+
+const unsendable = (cause: unknown): TransportError =>
+  new TransportError({ reason: "Open", message: `The request could not be made: ${text(cause)}`, cause })
+
+/** Where a name has several addresses Node tries them all, and puts no text in the error. */
+const unreachable = (host: string, cause: unknown): string =>
+  `No connection to ${host}: ${text(cause instanceof AggregateError ? cause.errors.at(-1) : cause)}`
+
+/** One request, from the socket to the end of its body. */
+class Exchange {
+  readonly #target: Target
+  readonly #asked: WireRequest
+  readonly #wire: NodeWire
+  #request: Http.ClientRequest | undefined = undefined
+  #reply: Http.IncomingMessage | undefined = undefined
+  #connected = false
+
+  constructor(target: Target, request: WireRequest, wire: NodeWire) {
+    this.#target = target
+    this.#asked = request
+    this.#wire = wire
+  }
+
+  readonly reply: Effect.Effect<NodeReply, TransportError> = Effect.callback((resume) => {
+    const { host, hostname, module, path, port } = this.#target
+    const agent = this.#wire.agentFor(this.#target)
+    const { body, headers, method } = this.#asked
+    // As a list, they are written as they are; otherwise Node keeps a map of them first.
+    const list = headers["host"] === undefined ? ["Host", host] : []
+    for (const name in headers) list.push(name, headers[name]!)
+    if (body !== undefined) list.push("Content-Length", String(Buffer.byteLength(body)))
+    let request: Http.ClientRequest
+    try {
+      request = module.request({ agent, hostname, port, path, method, headers: list })
+    } catch (cause) {
+      return resume(Effect.fail(unsendable(cause)))
+    }
+    this.#request = request
+    const fail = (cause: unknown) => {
+      // What happens to the body is told to who reads it.
+      if (this.#reply !== undefined) return
+      resume(Effect.fail(
+        this.#connected
+          ? lost(`No answer of ${host}: ${text(cause)}`, cause, isUnfinished(cause))
+          : new TransportError({ reason: "Open", message: unreachable(host, cause), cause, undelivered: true })
+      ))
+    }
+    request.on("socket", (socket) => {
+      const { connecting, encrypted, secureConnecting } = socket as typeof socket & {
+        readonly encrypted?: boolean
+        readonly secureConnecting?: boolean
+      }
+      if (!connecting && secureConnecting !== true) {
+        this.#connected = !socket.destroyed
+        return
+      }
+      this.#wire.opened(socket)
+      socket.once(encrypted === true ? "secureConnect" : "connect", () => {
+        this.#connected = true
+      })
+    })
+    request.on("response", (reply) => {
+      this.#reply = reply
+      resume(Effect.succeed(new NodeReply(reply)))
+    })
+    request.on("error", fail)
+    // Without an error it closes where the server switches to another protocol.
+    request.on("close", () => {
+      if (this.#reply === undefined) fail(new Error("the connection was closed"))
+    })
+    request.end(body)
+  })
+
+  /** Leaves nothing open. A body that has come already is let go of, so that the connection can be used again. */
+  readonly finish = (): Effect.Effect<void> | undefined => {
+    const reply = this.#reply
+    if (reply === undefined) {
+      this.#request?.destroy()
+    } else if (!reply.readableEnded && !reply.destroyed) {
+      // Nothing may be told any more to who reads it.
+      if (reply.listenerCount("data") > 0) reply.removeAllListeners("data").destroy()
+      else reply.resume()
+      // The headers and the end of a short body come in one piece, but are told one after the other.
+      if (!reply.complete && !reply.destroyed) process.nextTick(() => void (reply.complete || reply.destroy()))
+    }
+    return undefined
+  }
+}
+
+const isUnused = ({ freeSockets, requests, sockets }: Http.Agent): boolean =>
+  [sockets, freeSockets, requests].every((held) => Object.keys(held).length === 0)
+
+class NodeWire implements Wire {
+  readonly #options: Options
+  #target: Target | undefined = undefined
+  #agent: Http.Agent | undefined = undefined
+  // The agent for TLS has a field of its own and is kept, since it remembers the sessions of TLS.
+  #tlsAgent: Https.Agent | undefined = undefined
+
+  constructor(options: Options) {
+    this.#options = options
+  }
+
+  /** The agent for a target. */
+  agentFor({ module, secure }: Target): Http.Agent {
+    const { agent, idleTimeout = "4 seconds", maxSockets = 256 } = this.#options
+    const known = agent ?? (secure ? this.#tlsAgent : this.#agent)
+    if (known !== undefined) return known
+    // The time counts for connections that wait only: Node does nothing when it is up on one that is used.
+    const made = new module.Agent({ keepAlive: true, maxSockets, timeout: Duration.toMillis(idleTimeout) })
+    if (secure) this.#tlsAgent = made as Https.Agent
+    else this.#agent = made
+    return made
+  }
+
+  /** Where a URL leads to. Nearly all requests have the same one. */
+  #targetOf(url: URL): Target {
+    if (this.#target?.url === url) return this.#target
+    const { host, hostname, pathname, port, protocol, search } = url
+    const secure = protocol === "https:"
+    const target = {
+      url,
+      // Loaded when it is needed: TLS takes its time. And not imported: that reads all exports of `node:http`, of which one loads
+      // the whole of `fetch`.
+      module: process.getBuiltinModule(secure ? "node:https" : "node:http"),
+      secure,
+      hostname: hostname.startsWith("[") ? hostname.slice(1, -1) : hostname,
+      port: port === "" ? (secure ? 443 : 80) : Number(port),
+      path: pathname + search,
+      host
+    }
+    this.#target ??= target
+    return target
+  }
+
+  exchange<A, E>(
+    request: WireRequest,
+    use: (reply: WireReply) => Effect.Effect<A, E>
+  ): Effect.Effect<A, E | TransportError> {
+    return Effect.suspend(() => {
+      const exchange = new Exchange(this.#targetOf(request.url), request, this)
+      return Effect.onExitPrimitive(Effect.flatMap(exchange.reply, use), exchange.finish)
+    })
+  }
+
+  /** A socket was opened. When the last one closes so does the agent, which takes more memory than the rest of an idle client's wire. */
+  opened(socket: Socket): void {
+    // Here, where nothing of the request is in scope that would live as long as the socket.
+    socket.once("close", () => {
+      if (this.#agent !== undefined && isUnused(this.#agent)) this.#agent = undefined
+    })
+  }
+
+  get close(): Effect.Effect<void> {
+    return Effect.sync(() => {
+      this.#agent?.destroy()
+      this.#tlsAgent?.destroy()
+    })
+  }
+}
+
+/** A wire of its own connections; `close` closes them all. */
+export const make = (options: Options = {}): Wire => new NodeWire(options)

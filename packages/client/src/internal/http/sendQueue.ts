@@ -1,0 +1,130 @@
+/**
+ * What is sent and not answered: notifications, and answers to the server. "If the server accepts the input, the server MUST return
+ * HTTP status code 202 Accepted with no body" (2025-11-25, transports); any 2xx is taken.
+ */
+import { TransportError } from "@skein/runtime/Connection"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import type { Road } from "./protocol.ts"
+import { errorText, refusal } from "./refusal.ts"
+import type { Resolved } from "./settings.ts"
+import { backoff } from "./eventStream.ts"
+import type { WireReply, WireRequest } from "./httpClient.ts"
+
+/** How something is sent. */
+export interface Posting {
+  /** Whether it is sent again when the network fails (`maxAnswerTries`), so that it may arrive twice. */
+  readonly insist: boolean
+  /** Whether it waits until what was sent so before has arrived, or has not: what a server is told stays in order. */
+  readonly ordered: boolean
+  /** Hears what became of it. */
+  readonly done: (error: TransportError | undefined) => void
+}
+
+/** See the module's text. */
+export class Posts {
+  readonly #road: Road
+  readonly #settings: Resolved
+  #count = 0
+  // The last of those that stay in order, while it is on its way.
+  #last: Fiber.Fiber<void> | undefined
+  // Each goes on when the count is at most its own.
+  #waiting: Array<{ readonly count: number; readonly resume: (effect: Effect.Effect<void>) => void }> | undefined
+
+  constructor(road: Road, settings: Resolved) {
+    this.#road = road
+    this.#settings = settings
+  }
+
+  get full(): boolean {
+    return this.#count >= this.#settings.maxPosts
+  }
+
+  /** Waits until one more may be sent. */
+  get drained(): Effect.Effect<void> {
+    return this.#below(this.#settings.maxPosts - 1)
+  }
+
+  /** Waits until nothing is on its way. */
+  get idle(): Effect.Effect<void> {
+    return this.#below(0)
+  }
+
+  /** Ends the connection where that many messages, those that `waiting` counts among them, are not taken by the server. */
+  overflows(waiting = 0): boolean {
+    const { maxUntaken } = this.#settings
+    if (this.#count + waiting < maxUntaken) return false
+    const message = `The server has not taken ${maxUntaken} messages that it was sent (maxUntaken)`
+    this.#road.end({ _tag: "Lost", cause: new TransportError({ reason: "Lost", message }) })
+    return true
+  }
+
+  send(request: WireRequest, { done, insist, ordered }: Posting): void {
+    if (this.overflows()) return
+    this.#count++
+    const told = Effect.match(this.#deliver(request, insist ? this.#settings.maxAnswerTries : 1, 0), {
+      onFailure: (error) => done(error),
+      onSuccess: () => done(undefined)
+    })
+    const sending = Effect.onExitPrimitive(told, () => {
+      this.#over()
+      return undefined
+    })
+    const before = ordered ? this.#last : undefined
+    const fiber = this.#road.fork(before === undefined ? sending : Effect.andThen(Fiber.await(before), sending))
+    if (!ordered || fiber.pollUnsafe() !== undefined) return
+    this.#last = fiber
+    fiber.addObserver(() => {
+      if (this.#last === fiber) this.#last = undefined
+    })
+  }
+
+  #deliver(request: WireRequest, tries: number, tried: number): Effect.Effect<void, TransportError> {
+    const once = Effect.flatMap(
+      Effect.timeoutOption(this.#road.exchange(request, (reply) => this.#accepted(reply)), this.#settings.postTimeout),
+      (inTime) =>
+        inTime._tag === "Some" ? Effect.void : Effect.fail(
+          new TransportError({
+            reason: "Lost",
+            message: `The server did not accept a message within ${this.#settings.postTimeout} ms (postTimeout)`
+          })
+        )
+    )
+    if (tried + 1 >= tries) return once
+    return Effect.catchIf(once, (error) => error.reason !== "Refused", () =>
+      Effect.flatMap(
+        backoff(this.#settings.resumption, tried),
+        (delay) => Effect.andThen(Effect.sleep(delay), this.#deliver(request, tries, tried + 1))
+      ))
+  }
+
+  #accepted(reply: WireReply): Effect.Effect<void, TransportError> {
+    // What is read to its end leaves the connection for the next request.
+    return Effect.flatMap(
+      errorText(reply, this.#settings),
+      (text) =>
+        reply.status >= 200 && reply.status < 300
+          ? Effect.void
+          : Effect.flatMap(refusal(reply, text), (error) => Effect.fail(error))
+    )
+  }
+
+  #over(): void {
+    this.#count--
+    const waiting = this.#waiting
+    if (waiting === undefined) return
+    this.#waiting = waiting.filter(({ count }) => this.#count > count)
+    for (const { count, resume } of waiting) if (this.#count <= count) resume(Effect.void)
+  }
+
+  #below(count: number): Effect.Effect<void> {
+    return Effect.callback((resume) => {
+      if (this.#count <= count) return resume(Effect.void)
+      const waiter = { count, resume }
+      ;(this.#waiting ??= []).push(waiter)
+      return Effect.sync(() => {
+        this.#waiting = this.#waiting?.filter((other) => other !== waiter)
+      })
+    })
+  }
+}

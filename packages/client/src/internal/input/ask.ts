@@ -1,0 +1,128 @@
+/**
+ * From a question of the server's to what the host's services make of it.
+ */
+import type * as Capabilities from "@skein/protocol/Capabilities"
+import type { ElicitRequestParams } from "@skein/protocol/Elicitation"
+import type { InputRequest, InputResponse } from "@skein/protocol/InputRequired"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
+import type { Revision } from "@skein/protocol/Revision"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import type { Asker } from "../../RequestingServer.ts"
+import { implementationOf } from "../connection/serverInfo.ts"
+import {
+  Elicitation,
+  type Forms,
+  type Model,
+  type Places,
+  type Put,
+  Roots,
+  Sampling,
+  unasked,
+  undeclared
+} from "./services.ts"
+
+/** What the host provides, and what it calls the server. */
+export interface Services {
+  readonly label: string | undefined
+  readonly elicitation: Forms | undefined
+  readonly sampling: Model | undefined
+  readonly roots: Places | undefined
+}
+
+const get = <I, S>(context: Context.Context<never>, key: Context.Key<I, S>): S | undefined =>
+  Option.getOrUndefined(Context.getOption(context as Context.Context<I>, key))
+
+// Of most clients that only call.
+const nothing: Services = { label: undefined, elicitation: undefined, sampling: undefined, roots: undefined }
+
+/** The services that are provided where a client is made. */
+export const provided = (context: Context.Context<never>, label: string | undefined): Services => {
+  const elicitation = get(context, Elicitation)
+  const sampling = get(context, Sampling)
+  const roots = get(context, Roots)
+  return label === undefined && elicitation === undefined && sampling === undefined && roots === undefined
+    ? nothing
+    : { label, elicitation, sampling, roots }
+}
+
+/** What is declared for what is provided, with the names of the newest revision. */
+export const capabilitiesOf = ({ elicitation, roots, sampling }: Services): Capabilities.ClientCapabilities => ({
+  ...(roots === undefined ? undefined : { roots: roots.changes === undefined ? {} : { listChanged: true } }),
+  ...(sampling === undefined ? undefined : {
+    sampling: { ...(sampling.tools ? { tools: {} } : undefined), ...(sampling.context ? { context: {} } : undefined) }
+  }),
+  // "Clients declaring the `elicitation` capability MUST support at least one mode (`form` or `url`)."
+  ...(elicitation?.form === undefined && elicitation?.url === undefined ? undefined : {
+    elicitation: {
+      ...(elicitation.form === undefined ? undefined : { form: {} }),
+      ...(elicitation.url === undefined ? undefined : { url: {} })
+    }
+  })
+})
+
+/** Who asks. */
+export const askerOf = (
+  { label }: Services,
+  info: JsonObject | undefined,
+  revision: Revision,
+  method: string | undefined
+): Asker => ({
+  label,
+  server: info === undefined ? undefined : implementationOf(info, revision),
+  revision,
+  method
+})
+
+const elicit = (
+  forms: Forms | undefined,
+  params: ElicitRequestParams,
+  asker: Asker,
+  count: number
+): Put<InputResponse> => {
+  const { name } = Method.Elicit
+  if (forms === undefined || (forms.form === undefined && forms.url === undefined)) {
+    return undeclared(name, "elicitation")
+  }
+  // "Server sends an `elicitation/create` request with a mode not declared in client capabilities: `-32602` (Invalid
+  // params)"
+  if (params.mode === "url") {
+    return forms.url === undefined
+      ? unasked("The client did not declare elicitation.url")
+      : Result.map(forms.url(params, asker, false), (visit) => Effect.map(visit, ({ action }) => ({ action })))
+  }
+  if (forms.form !== undefined) return forms.form(params, asker, count)
+  // Before 2025-11-25 a host that knows addresses alone declares nothing.
+  return asker.revision < "2025-11-25"
+    ? undeclared(name, "elicitation")
+    : unasked("The client did not declare elicitation.form")
+}
+
+/** Whether a method is answered at all. Asked before its params are looked at. */
+export const answers = ({ elicitation, roots, sampling }: Services, method: string): Put<never> | undefined => {
+  switch (method) {
+    case Method.CreateMessage.name:
+      return sampling === undefined ? undeclared(method, "sampling") : undefined
+    case Method.ListRoots.name:
+      return roots === undefined ? undeclared(method, "roots") : undefined
+    default:
+      return elicitation === undefined ? undeclared(method, "elicitation") : undefined
+  }
+}
+
+/** Puts a question to the host, one of `count` that come together: nothing runs before the effect does. */
+export const put = (services: Services, question: InputRequest, asker: Asker, count = 1): Put<InputResponse> => {
+  const refused = answers(services, question.method)
+  if (refused !== undefined) return refused
+  switch (question.method) {
+    case "sampling/createMessage":
+      return services.sampling!.put(question.params, asker)
+    case "roots/list":
+      return Result.succeed(Effect.map(services.roots!.list(asker), (roots) => ({ roots })))
+    case "elicitation/create":
+      return elicit(services.elicitation, question.params, asker, count)
+  }
+}

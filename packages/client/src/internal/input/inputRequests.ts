@@ -1,0 +1,255 @@
+/**
+ * What the host answers when a server asks: in the session era as requests, in the request era inside results.
+ */
+import type { ClientCapabilities } from "@skein/protocol/Capabilities"
+import * as Codec from "@skein/protocol/Codec"
+import type { InputRequest, InputRequests, InputResponse, InputResponses } from "@skein/protocol/InputRequired"
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import { relatedTask } from "@skein/protocol/LegacyTask"
+import * as McpError from "@skein/protocol/McpError"
+import * as Method from "@skein/protocol/Method"
+import type { Dispatcher, Exchange } from "@skein/runtime/RequestContext"
+import * as Limits from "@skein/runtime/Limits"
+import type { Peer } from "@skein/runtime/Peer"
+import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { ClientError } from "../../ClientError.ts"
+import type * as TaskReceiver from "../../TaskReceiver.ts"
+import { answers as unanswered, askerOf, capabilitiesOf, provided, put, type Services } from "./ask.ts"
+import type { Refusal } from "./services.ts"
+import { type Bounds, Visits } from "./visits.ts"
+import type { Line } from "../connection/connection.ts"
+import { capabilityOf, concernsTasks, type Ready, Receiving } from "../legacyTasks/receiver.ts"
+import type { RequestOptions } from "../calls/options.ts"
+import { quoted } from "../text.ts"
+
+/** What bounds the answering. */
+export interface Options {
+  readonly label?: string | undefined
+  readonly maxQuestions?: number | undefined
+  readonly questionConcurrency?: number | undefined
+  readonly limits?: Limits.Limits | undefined
+  readonly taskReceiver?: TaskReceiver.Options | false | undefined
+}
+
+const questions: ReadonlyMap<string, Method.AnyRequest> = new Map(
+  [Method.CreateMessage, Method.ListRoots, Method.Elicit].map((method) => [method.name, method as Method.AnyRequest])
+)
+
+/** The params without what asks for a task. */
+const plain = (params: JsonRpc.JsonObject): JsonRpc.JsonObject => {
+  const { task: _, ...rest } = params
+  return rest
+}
+
+/**
+ * The key that ties a question to a task of the server's own, which the answer has to have as well: "All requests, notifications,
+ * and responses related to a task MUST include the `io.modelcontextprotocol/related-task` key" (2025-11-25, tasks).
+ */
+const relatedOf = ({ caller, params }: Exchange): JsonRpc.JsonObject | undefined => {
+  const meta = params?.["_meta"]
+  if (caller.revision !== "2025-11-25" || !JsonRpc.isObject(meta) || !Object.hasOwn(meta, relatedTask)) return undefined
+  return { _meta: { [relatedTask]: meta[relatedTask] } }
+}
+
+const refuse = (error: McpError.McpError): Ready => Result.fail(error)
+
+/** What a request of the server comes to. */
+const ready = (services: Services, exchange: Exchange, declared: boolean): Ready => {
+  const { caller: { info, revision }, method: name, params } = exchange
+  const method = Method.request(name, revision) === undefined ? undefined : questions.get(name)
+  if (method === undefined) return refuse(McpError.methodNotFound(name))
+  const refused = unanswered(services, name)
+  if (refused !== undefined && Result.isFailure(refused)) return refuse(refused.failure.error)
+  // "Receivers that do not declare the task capability for a request type MUST process requests of that type normally, ignoring any
+  // task-augmentation metadata if present."
+  const given = declared || params === undefined || !Object.hasOwn(params, "task") ? params : plain(params)
+  const read = Codec.decodeParams(method, revision, given)
+  if (Result.isFailure(read)) return refuse(McpError.invalidParams(read.failure))
+  const question = { method: name, params: read.success } as InputRequest
+  const related = relatedOf(exchange)
+  return Result.mapBoth(put(services, question, askerOf(services, info, revision, undefined)), {
+    onFailure: ({ error }) => error,
+    onSuccess: (asked) =>
+      Effect.flatMap(Effect.mapError(asked, ({ error }) => error), (result) => {
+        const written = Codec.encodeResult(method, revision, result)
+        if (Result.isFailure(written)) return Effect.die(written.failure)
+        // What was not text before is not text now.
+        const answer = written.success as JsonRpc.JsonObject
+        return Effect.succeed(related === undefined ? answer : { ...answer, ...related })
+      })
+  })
+}
+
+interface Asked {
+  readonly key: string
+  readonly question: InputRequest
+  readonly method: string
+}
+
+// To the server it is a method that is not there; the host wants to know what is missing.
+const unprovided: Readonly<Record<InputRequest["method"], string>> = {
+  "elicitation/create": "Elicitation",
+  "roots/list": "Roots",
+  "sampling/createMessage": "Sampling"
+}
+
+const failed = ({ key, method, question }: Asked, { cause, error, reason }: Refusal): ClientError => {
+  const asked = `${quoted(key)} (${question.method})`
+  const why = error.reason === "MethodNotFound"
+    ? `the client was made without the service ${unprovided[question.method]}`
+    : error.message
+  return new ClientError({
+    reason,
+    method,
+    message: `The server asks ${asked} before it answers ${method}: ${why}`,
+    cause
+  })
+}
+
+/** A question by its key, and what puts it to the host. */
+export type ReadyReply = readonly [key: string, reply: Effect.Effect<InputResponse, ClientError>]
+
+/** Answers one question of a round. What the handler dies of is logged, and fails the call. */
+const reply = (
+  asked: Asked,
+  effect: Effect.Effect<InputResponse, Refusal>
+): Effect.Effect<InputResponse, ClientError> =>
+  effect.pipe(
+    Effect.mapError((refusal) => failed(asked, refusal)),
+    Effect.catchCauseIf(
+      (cause) => !Cause.hasFails(cause),
+      (cause) =>
+        Effect.andThen(
+          Effect.logError(`${asked.question.method} was not answered, for ${asked.method}`, cause),
+          Effect.fail(failed(asked, {
+            reason: "Unanswered",
+            error: McpError.internal(),
+            cause: Cause.squash(cause)
+          }))
+        )
+    )
+  )
+
+/** See the module's text. */
+export class Answers {
+  readonly #services: Services
+  readonly #options: Options
+  #visits: Visits | undefined = undefined
+  #receiving: Receiving | undefined = undefined
+
+  /** Answers as the services say that are in the context. */
+  constructor(context: Context.Context<never>, options: Options) {
+    this.#services = provided(context, options.label)
+    this.#options = options
+  }
+
+  /** How the questions of one answer are bounded. */
+  get bounds(): Bounds {
+    const { maxQuestions = 32, questionConcurrency = 8 } = this.#options
+    return { maxQuestions, questionConcurrency }
+  }
+
+  /** What is declared: what is provided. */
+  get capabilities(): ClientCapabilities {
+    const tasks = this.#options.taskReceiver === false ? undefined : capabilityOf(this.#services)
+    const capabilities = capabilitiesOf(this.#services)
+    return tasks === undefined ? capabilities : { ...capabilities, tasks }
+  }
+
+  /** Answers the requests of the server, in the session era. */
+  dispatch(exchange: Exchange, peer: Peer): ReturnType<Dispatcher> {
+    if (exchange.method === "ping") return Effect.succeed({})
+    const { taskReceiver } = this.#options
+    const question = () => ready(this.#services, exchange, taskReceiver !== false)
+    if (taskReceiver !== false && concernsTasks(this.#services, exchange)) {
+      return (this.#receiving ??= new Receiving(taskReceiver)).answer(exchange, peer, question)
+    }
+    const asked = question()
+    return Result.isFailure(asked) ? Effect.fail(asked.failure) : asked.success
+  }
+
+  /** Whether the server waits for something that the host does, though no request of the server's is open. */
+  occupied(peer: Peer): boolean {
+    return this.#receiving?.occupied(peer) === true
+  }
+
+  /** Answers the questions of an `input_required`, in parallel, for the sake of one request. */
+  fulfil(line: Line, method: string, questions: InputRequests): Effect.Effect<InputResponses, ClientError> {
+    const { maxQuestions, questionConcurrency } = this.bounds
+    const count = Object.keys(questions).length
+    if (count > maxQuestions) {
+      const message = `${method} was answered with ${count} questions, more than ${maxQuestions} (maxQuestions)`
+      return Effect.fail(new ClientError({ reason: "Limit", method, message }))
+    }
+    const ready = this.ready(line, method, questions, count)
+    if (Result.isFailure(ready)) return Effect.fail(ready.failure)
+    const replies = Effect.forEach(
+      ready.success,
+      ([key, reply]) => Effect.map(reply, (answer) => [key, answer] as const),
+      { concurrency: questionConcurrency }
+    )
+    // Entries define own members, so that a key may be `__proto__`.
+    return Effect.map(replies, (answers) => Object.fromEntries(answers))
+  }
+
+  /**
+   * What puts each of some questions to the host, `count` of which are open. All of them are looked at before the first is put:
+   * nobody is asked in vain.
+   */
+  ready(
+    line: Line,
+    method: string,
+    questions: InputRequests,
+    count: number
+  ): Result.Result<ReadonlyArray<ReadyReply>, ClientError> {
+    const asker = askerOf(this.#services, line.agreement.info, line.revision, method)
+    const replies: Array<ReadyReply> = []
+    for (const [key, question] of Object.entries(questions)) {
+      const asked = { key, question, method }
+      const ready = put(this.#services, question, asker, count)
+      if (Result.isFailure(ready)) return Result.fail(failed(asked, ready.failure))
+      replies.push([key, reply(asked, ready.success)])
+    }
+    return Result.succeed(replies)
+  }
+
+  /**
+   * Sees to what a call was refused for until an address has been visited; gives whether the call may be made once
+   * more. `undefined` where the host has no answer to it.
+   */
+  get attend():
+    | ((line: Line, method: string, error: McpError.McpError, options: RequestOptions) => Effect.Effect<boolean>)
+    | undefined
+  {
+    const url = this.#services.elicitation?.url
+    return url && (({ agreement, revision }, method, error, options) =>
+      (this.#visits ??= new Visits()).attend(
+        url,
+        error,
+        askerOf(this.#services, agreement.info, revision, method),
+        this.bounds,
+        options.maxTimeout ?? Limits.resolve(this.#options.limits).maxTimeout
+      ))
+  }
+
+  /** Hears every notification of the server. */
+  heard(notification: JsonRpc.Notification): void {
+    this.#visits?.heard(notification)
+  }
+
+  /** Runs for each connection, once the handshake is over: what has to be told while it lasts. */
+  opened({ modern, peer }: Line): Effect.Effect<void, never, Scope.Scope> {
+    const { changes } = this.#services.roots ?? {}
+    return modern || changes === undefined
+      ? Effect.void
+      : Effect.asVoid(Effect.forkScoped(
+        Stream.runForEach(changes, () => peer.notify(Method.RootsListChanged.name)),
+        { startImmediately: true }
+      ))
+  }
+}

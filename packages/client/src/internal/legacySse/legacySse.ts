@@ -1,0 +1,246 @@
+/**
+ * HTTP+SSE, the pair of endpoints of 2024-11-05: a stream that brings everything, and an address that takes everything.
+ *
+ * 2024-11-05, transports: "the server MUST send an `endpoint` event containing a URI for the client to use for sending messages.
+ * All subsequent client messages MUST be sent as HTTP POST requests to this endpoint." A stream that ends takes its session with
+ * it: nothing can be resumed.
+ */
+import * as Header from "@skein/protocol/Header"
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import { type Headers, TransportError } from "@skein/runtime/Connection"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import type { Lane, OpenLane, Road } from "../http/protocol.ts"
+import { Posts } from "../http/sendQueue.ts"
+import { errorText, failureIn, mediaType, refusal, unusable } from "../http/refusal.ts"
+import { isVersion } from "../http/requestHeaders.ts"
+import type { Resolved } from "../http/settings.ts"
+import { Reader } from "../http/sse.ts"
+import type { WireReply, WireRequest } from "../http/httpClient.ts"
+
+const posted: Headers = { "content-type": "application/json" }
+
+// The first revision that has the header of the revision. A server that knows only older ones may not allow it to browsers.
+const named = "2025-06-18"
+
+// How long the server may take to accept a request that nobody waits for any more, in milliseconds.
+const grace = 1_000
+
+const lost = (message: string, cause?: unknown) => new TransportError({ reason: "Lost", message, cause })
+
+// An event came, so that the stream was there.
+const ok = { status: 200 }
+
+/**
+ * The address that an `endpoint` event names. One at another origin would be given the credentials of the host, and whatever it
+ * says to the server.
+ */
+const endpointOf = (data: string, stream: URL): URL | TransportError => {
+  const url = URL.parse(data, stream.href)
+  if (url === null) return unusable(ok, "an endpoint that is no URL", data)
+  // A `blob:` has the origin of what stands in it.
+  if (url.origin !== stream.origin || url.protocol !== stream.protocol) {
+    return unusable(ok, "an endpoint of another origin, which is not spoken to", url.origin)
+  }
+  if (url.username !== "" || url.password !== "") return unusable(ok, "an endpoint with a user and a password")
+  url.hash = ""
+  return url
+}
+
+const is2xx = ({ status }: WireReply): boolean => status >= 200 && status < 300
+
+/** Where messages go. */
+class LegacySse implements Lane {
+  readonly #road: Road
+  readonly #settings: Resolved
+  readonly #endpoint: URL
+  readonly #posts: Posts
+  /** The requests that the server has not taken yet. */
+  readonly #asking = new Map<JsonRpc.Id, Fiber.Fiber<void>>()
+  /** What waits until the server has accepted `notifications/initialized`. */
+  #gate: Array<() => void> | undefined
+  // How many answers to the server are among that.
+  #answers = 0
+  #headers = posted
+  // Of `initialize`, until that is answered.
+  #opening: JsonRpc.Id | undefined
+
+  constructor(road: Road, settings: Resolved, endpoint: URL) {
+    this.#road = road
+    this.#settings = settings
+    this.#endpoint = endpoint
+    this.#posts = new Posts(road, settings)
+  }
+
+  get full(): boolean {
+    return this.#posts.full || (this.#gate !== undefined && this.#gate.length >= this.#settings.maxPosts)
+  }
+
+  get drained(): Effect.Effect<void> {
+    return this.#gate === undefined ? this.#posts.drained : this.#posts.idle
+  }
+
+  /** The stream goes with the connection, and the session with the stream. */
+  get close(): Effect.Effect<void> {
+    return this.#posts.idle
+  }
+
+  /**
+   * Learns the revision. 2025-06-18, transports: "If using HTTP, the client MUST include the `MCP-Protocol-Version` HTTP header on all
+   * subsequent requests to the MCP server".
+   */
+  hear(message: JsonRpc.Inbound): void {
+    if (this.#opening === undefined || message._tag !== "Success" || message.id !== this.#opening) return
+    this.#opening = undefined
+    const version = (message.result as JsonRpc.JsonObject)["protocolVersion"]
+    if (isVersion(version) && version >= named) {
+      this.#headers = { ...posted, [Header.names.protocolVersion]: version }
+    }
+  }
+
+  send(message: JsonRpc.Outbound): void {
+    if (message._tag === "Request" && message.method === "initialize") {
+      this.#opening = message.id
+      this.#headers = posted
+    }
+    const request = this.#request(JsonRpc.encode(message))
+    if (message._tag === "Request") return this.#enter(() => this.#ask(message.id, request))
+    if (message._tag !== "Notification") {
+      if (this.#gate !== undefined && this.#posts.overflows(this.#answers++)) return
+      return this.#enter(() => this.#post(request, true))
+    }
+    switch (message.method) {
+      case "notifications/initialized":
+        this.#gate ??= []
+        return this.#post(request, false, () => this.#open())
+      case "notifications/cancelled":
+        return this.#enter(() => {
+          const asking = this.#asking.get(message.params?.["requestId"] as JsonRpc.Id)
+          if (asking === undefined) return this.#post(request, false)
+          // It must not overtake what it cancels. A server that has not taken that yet may never do so.
+          asking.addObserver(() => this.#post(request, false))
+          const orElse = () => Fiber.interrupt(asking)
+          this.#road.fork(Effect.asVoid(Effect.timeoutOrElse(Fiber.await(asking), { duration: grace, orElse })))
+        })
+      default:
+        this.#enter(() => this.#post(request, false))
+    }
+  }
+
+  #enter(go: () => void): void {
+    if (this.#gate === undefined) go()
+    else this.#gate.push(go)
+  }
+
+  #open(): void {
+    const waiting = this.#gate ?? []
+    this.#gate = undefined
+    this.#answers = 0
+    for (const go of waiting) go()
+  }
+
+  #request(body: string): WireRequest {
+    return { method: "POST", url: this.#endpoint, headers: this.#headers, body }
+  }
+
+  #post(request: WireRequest, answer: boolean, then?: () => void): void {
+    const insist = answer || then !== undefined
+    const done = (error: TransportError | undefined): void => {
+      if (error !== undefined) {
+        this.#road.fork(Effect.logDebug(`A message was not accepted by the server: ${error.message}`))
+      }
+      then?.()
+    }
+    // What the server is told stays in order; its own questions may be answered in any.
+    this.#posts.send(request, { insist, ordered: !answer, done })
+  }
+
+  #ask(id: JsonRpc.Id, request: WireRequest): void {
+    const taken = this.#road.exchange(request, (reply) => is2xx(reply) ? Effect.void : this.#refusal(reply, id))
+    const fiber = this.#road.fork(Effect.catch(taken, (error) => Effect.sync(() => this.#road.refused(id, error))))
+    if (fiber.pollUnsafe() !== undefined) return
+    this.#asking.set(id, fiber)
+    fiber.addObserver(() => this.#asking.delete(id))
+  }
+
+  /** An error of the protocol may stand in the response, though it should come on the stream. */
+  #refusal(reply: WireReply, id: JsonRpc.Id): Effect.Effect<void, TransportError> {
+    return Effect.flatMap(errorText(reply, this.#road), (text) => {
+      const failure = failureIn(text)
+      if (failure === undefined || reply.status === 401 || reply.status === 403) {
+        return Effect.flatMap(refusal(reply, text, failure), Effect.fail)
+      }
+      return Effect.sync(() => this.#road.deliver(JsonRpc.failure(id, failure.error)))
+    })
+  }
+}
+
+/** Asks for the stream, and hands over what comes until it ends. */
+const listen = (
+  road: Road,
+  onText: (text: string) => TransportError | undefined
+): Effect.Effect<void, TransportError> =>
+  road.exchange({ method: "GET", url: road.url, headers: { accept: "text/event-stream" } }, (reply) => {
+    if (!is2xx(reply)) {
+      return Effect.flatMap(
+        errorText(reply, road),
+        (text) => Effect.flatMap(refusal(reply, text, failureIn(text)), Effect.fail)
+      )
+    }
+    const type = mediaType(reply)
+    return type === "text/event-stream"
+      ? reply.pieces(onText)
+      : Effect.fail(unusable(reply, `${type === "" ? "no media type" : type} instead of a stream of events`))
+  })
+
+/**
+ * Asks the server for the stream, and waits for its `endpoint` event up to `endpointTimeout`. What comes before that is ignored.
+ *
+ * Fails with `Refused` where the server answers with something else, or names an endpoint at another origin; with `Lost` where the
+ * stream ends first, or the event does not come in time.
+ */
+export const open: OpenLane = (road, settings) =>
+  Effect.suspend(() => {
+    let stream: Fiber.Fiber<void> | undefined
+    let lane: LegacySse | undefined
+    const opened = Effect.callback<Lane, TransportError>((resume) => {
+      let isOver = false
+      const over = (cause: TransportError): void => {
+        if (isOver) return
+        isOver = true
+        if (lane !== undefined) road.end({ _tag: "Lost", cause })
+        else resume(Effect.fail(cause))
+      }
+      const event = (type: string, data: string): void => {
+        if (isOver) return
+        if (lane !== undefined) {
+          if (type !== "message") return
+          const message = JsonRpc.parseText(data)
+          lane.hear(message)
+          return road.deliver(message)
+        }
+        if (type !== "endpoint") return
+        const endpoint = endpointOf(data, road.url)
+        if (endpoint instanceof TransportError) return over(endpoint)
+        lane = new LegacySse(road, settings, endpoint)
+        resume(Effect.succeed(lane))
+      }
+      const reader = new Reader({ event, retry: () => {} }, road.maxMessage)
+      const take = (text: string): TransportError | undefined =>
+        isOver || reader.feed(text)
+          ? undefined
+          : lost(`An event of the stream has more than ${road.maxMessage} bytes (maxMessage)`)
+      stream = road.fork(Effect.match(listen(road, take), {
+        onFailure: over,
+        onSuccess: () => over(lost("The server ended the stream"))
+      }))
+    })
+    return opened.pipe(
+      Effect.timeoutOrElse({
+        duration: settings.endpointTimeout,
+        orElse: () =>
+          Effect.fail(lost(`The server named no endpoint within ${settings.endpointTimeout} ms (endpointTimeout)`))
+      }),
+      Effect.onError(() => stream === undefined ? Effect.void : Fiber.interrupt(stream))
+    )
+  })

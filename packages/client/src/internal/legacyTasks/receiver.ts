@@ -1,0 +1,90 @@
+/**
+ * Questions that a server asks as tasks, in 2025-11-25: what is declared of that, and which requests are about it. What keeps the
+ * tasks is loaded when the first one comes.
+ */
+import type { ClientTasksCapability } from "@skein/protocol/Capabilities"
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import type { McpError } from "@skein/protocol/McpError"
+import * as Method from "@skein/protocol/Method"
+import type { Answer, Exchange } from "@skein/runtime/RequestContext"
+import type { Peer } from "@skein/runtime/Peer"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type { Options } from "../../TaskReceiver.ts"
+import type { Services } from "../input/ask.ts"
+import type { Tasks } from "./tasks.ts"
+
+/** What answers a request, or why it is refused before anybody is asked. */
+export type Ready = Result.Result<Effect.Effect<JsonObject, McpError>, McpError>
+
+const samples = ({ sampling }: Services): boolean => sampling !== undefined
+
+const elicits = ({ elicitation }: Services): boolean =>
+  elicitation?.form !== undefined || elicitation?.url !== undefined
+
+/** What is declared: "The set of capabilities in `capabilities.tasks.requests` is exhaustive." */
+export const capabilityOf = (services: Services): ClientTasksCapability | undefined =>
+  samples(services) || elicits(services)
+    ? {
+      list: {},
+      cancel: {},
+      requests: {
+        ...(samples(services) ? { sampling: { createMessage: {} } } : undefined),
+        ...(elicits(services) ? { elicitation: { create: {} } } : undefined)
+      }
+    }
+    : undefined
+
+const methods: ReadonlySet<string> = new Set(
+  [Method.LegacyGetTask, Method.LegacyGetTaskPayload, Method.LegacyListTasks, Method.LegacyCancelTask]
+    .map(({ name }) => name)
+)
+
+/** Whether a request asks for a task, or after one, as was declared. */
+export const concernsTasks = (services: Services, { caller, method, params }: Exchange): boolean => {
+  if (caller.revision !== "2025-11-25") return false
+  switch (method) {
+    case Method.CreateMessage.name:
+      return samples(services) && isObject(params?.["task"])
+    case Method.Elicit.name:
+      return elicits(services) && isObject(params?.["task"])
+    default:
+      return methods.has(method) && (samples(services) || elicits(services))
+  }
+}
+
+/** The tasks of a client: those of the connection that is open. */
+export class Receiving {
+  readonly #options: Options | undefined
+  #tasks: Tasks | undefined = undefined
+
+  constructor(options: Options | undefined) {
+    this.#options = options
+  }
+
+  /** Whether the server waits for a task. */
+  occupied(peer: Peer): boolean {
+    return this.#tasks?.peer === peer && this.#tasks.live > 0
+  }
+
+  /** Answers what concerns tasks; `ready` is what a question comes to. */
+  answer(exchange: Exchange, peer: Peer, ready: () => Ready): Effect.Effect<Answer, McpError> {
+    if (methods.has(exchange.method)) return Effect.flatMap(this.#of(peer), (tasks) => tasks.answer(exchange))
+    const question = ready()
+    return Result.isFailure(question)
+      ? Effect.fail(question.failure)
+      : Effect.flatMap(this.#of(peer), (tasks) => tasks.create(exchange, question.success))
+  }
+
+  #of(peer: Peer): Effect.Effect<Tasks> {
+    return Effect.suspend(() => {
+      if (this.#tasks?.peer === peer) return Effect.succeed(this.#tasks)
+      return Effect.flatMap(Effect.promise(() => import("./tasks.ts")), ({ make }) =>
+        // Another request may have come first.
+        this.#tasks?.peer === peer ? Effect.succeed(this.#tasks) : Effect.map(make(peer, this.#options), (tasks) => {
+          this.#tasks = tasks
+          return tasks
+        }))
+    })
+  }
+}

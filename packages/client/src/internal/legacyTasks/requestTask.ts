@@ -1,0 +1,88 @@
+/**
+ * Which calls are augmented with a task, in 2025-11-25 (tasks, tool-level negotiation).
+ */
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import type * as Scope from "effect/Scope"
+import type { ClientError } from "../../ClientError.ts"
+import type { Definitions } from "../calls/toolCatalog.ts"
+import type { Line } from "../connection/connection.ts"
+import type { CallToolOptions } from "../calls/options.ts"
+
+const needed = { side: "server", path: ["tasks", "requests", "tools", "call"] } as const
+
+/** Whether calls may be augmented at all: otherwise "clients MUST NOT attempt to use task augmentation on that server's tools". */
+export const mayAugment = ({ capabilities, revision }: Line): boolean =>
+  revision === "2025-11-25" && Method.has(capabilities, needed, revision)
+
+/** What a call of a tool is augmented with, if it is. A tool that was not listed is called as it is. */
+export const augmentation = (
+  definitions: Definitions,
+  line: Line,
+  name: string,
+  { task }: CallToolOptions
+): { readonly ttl?: number } | undefined => {
+  if (!mayAugment(line)) return undefined
+  const support = definitions.taskSupport(name)
+  if (support !== "required" && (support !== "optional" || task?.augment !== true)) return undefined
+  const ttl = task?.ttl === undefined ? Infinity : Duration.toMillis(task.ttl)
+  return Number.isSafeInteger(Math.round(ttl)) ? { ttl: Math.round(ttl) } : {}
+}
+
+/** The id of the task that a call was answered with, in either shape. */
+export const createdIn = ({ resultType, task, taskId }: JsonObject): string | undefined => {
+  const id = resultType === "task" ? taskId : isObject(task) ? task["taskId"] : undefined
+  return typeof id === "string" ? id : undefined
+}
+
+/**
+ * Waits for the answer to a call that is to become a task. Interrupting that does not cancel the request: "for task-augmented requests,
+ * the `tasks/cancel` request MUST be used instead of the `notifications/cancelled` notification" (2025-11-25, cancellation). The task
+ * is cancelled, once it is there; a server that does not say within the grace which it is, is told that nobody waits.
+ */
+export const untilCreated = <E>(
+  answer: Effect.Effect<JsonObject, E>,
+  scope: Scope.Scope,
+  grace: number,
+  cancel: (taskId: string) => Effect.Effect<void>,
+  ended: () => E
+): Effect.Effect<JsonObject, E> => {
+  const cancelled = (fiber: Fiber.Fiber<JsonObject, E>) =>
+    Effect.flatMap(Effect.timeoutOption(Fiber.await(fiber), grace), (exit) => {
+      if (exit._tag === "None") return Fiber.interrupt(fiber)
+      const taskId = exit.value._tag === "Success" ? createdIn(exit.value.value) : undefined
+      return taskId === undefined ? Effect.void : cancel(taskId)
+    })
+  return Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(
+      Effect.forkIn(Effect.interruptible(answer), scope, { startImmediately: true }),
+      (fiber) =>
+        Effect.flatMap(
+          Effect.onInterrupt(restore(Fiber.await(fiber)), () => cancelled(fiber)),
+          // Interrupted by the end of its owner, and not of whoever waits.
+          (exit) => Exit.hasInterrupts(exit) ? Effect.fail(ended()) : exit
+        )
+    )
+  )
+}
+
+/**
+ * Whether a server refuses a call for want of a task: "servers MUST return a `-32601` (Method not found) error if a client does not
+ * attempt to do so", and of a type of request that requires it `-32600`.
+ */
+export const wantsTask = ({ error }: ClientError): boolean =>
+  error?.reason === "MethodNotFound" || error?.reason === "InvalidRequest"
+
+/**
+ * The same, in what a server gives as the tool's own failure: the official SDK of 2025-11-25 makes one of its `-32601`, whose words
+ * begin so.
+ */
+export const saysTask = ({ content, isError }: JsonObject): boolean => {
+  if (isError !== true || !Array.isArray(content)) return false
+  const first: unknown = content[0]
+  return isObject(first) && typeof first["text"] === "string" && first["text"].startsWith("MCP error -32601:")
+}

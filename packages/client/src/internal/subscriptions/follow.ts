@@ -1,0 +1,85 @@
+/**
+ * Subscribes, and subscribes again when that has ended, until it is given up.
+ */
+import { EmptyResult } from "@skein/protocol/Common"
+import * as Method from "@skein/protocol/Method"
+import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
+import { ClientError } from "../../ClientError.ts"
+import * as Reconnect from "../../Reconnect.ts"
+import { call, type Desk } from "../calls/call.ts"
+import type { Line } from "../connection/connection.ts"
+import type { Over, Run } from "./turn.ts"
+
+/** Statuses of HTTP below 500 after which it may go better another time. */
+const passing: ReadonlySet<number> = new Set([408, 425, 429])
+
+const mayPass = ({ status, undelivered }: ClientError): boolean =>
+  // Nobody has looked at what was not delivered: the session was gone, say.
+  undelivered === true || status === undefined || status >= 500 || passing.has(status)
+
+/** Whether it would not go better another time. */
+const isFinal = (error: ClientError, begunBefore: boolean): boolean => {
+  switch (error.reason) {
+    case "Closed":
+    case "TimedOut":
+      return false
+    case "Refused":
+      return !mayPass(error)
+    case "Protocol":
+      // A server that stumbles over what it has agreed to before is asked once more.
+      return !begunBefore || error.error?.reason !== "InternalError"
+    default:
+      return true
+  }
+}
+
+const gaveUp = (attempts: number, cause: ClientError | undefined): ClientError => {
+  const why = cause === undefined ? "the server ended it" : cause.message
+  const message = `The subscription was given up after ${attempts} attempts in a row: ${why}`
+  return new ClientError({
+    reason: "Closed",
+    method: Method.SubscriptionsListen.name,
+    message,
+    cause: new Reconnect.GaveUp({ attempts, message, cause })
+  })
+}
+
+/** Asks the server for something, if what it speaks is only believed: where that was wrong, the next line is another one. */
+const confirmed = (desk: Desk, line: Line): Effect.Effect<Line, ClientError> => {
+  if (line.assumed !== true) return Effect.succeed(line)
+  const asked = call(desk, { ...Method.Discover, result: EmptyResult }, {}, { cache: "bypass" })
+  return Effect.andThen(Effect.ignore(asked), Effect.suspend(() => desk.keeper.line))
+}
+
+/** Runs one turn after the other, on the line that is open. It ends with the error of the stream. */
+export const follow = (
+  run: Run,
+  policy: Reconnect.Resolved,
+  turn: (line: Line) => Effect.Effect<Over>
+): Effect.Effect<never, ClientError> =>
+  Effect.gen(function*() {
+    const { desk: { keeper }, inbox } = run
+    let line = yield* keeper.line
+    let attempts = 0
+    let begun = false
+    while (true) {
+      line = yield* confirmed(run.desk, line)
+      const startedAt = keeper.now()
+      const { cause, reason, stood } = yield* turn(line)
+      if (stood) inbox.offer({ _tag: "Gap", reason, cause })
+      begun ||= stood
+      if (cause !== undefined && isFinal(cause, begun)) return yield* cause
+      if (cause?.end !== undefined) {
+        // How often a line is opened again is its keeper's matter.
+        line = yield* keeper.after(line)
+        continue
+      }
+      if (stood && keeper.now() - startedAt >= policy.stableAfter) attempts = 0
+      if (attempts >= policy.maxAttempts) return yield* gaveUp(attempts, cause)
+      attempts++
+      const wait = Reconnect.delay(policy, attempts, yield* Random.next, Reconnect.retryAfter(cause))
+      yield* Effect.raceFirst(Effect.sleep(wait), keeper.ended)
+      line = yield* keeper.line
+    }
+  })

@@ -1,0 +1,135 @@
+/**
+ * Calls that have become tasks, loaded with the first of them.
+ */
+import type { CallToolResult } from "@skein/protocol/CallTool"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { ClientError } from "../../ClientError.ts"
+import type { Finished, Handle, RemoteTask, ResumeOptions, Started } from "../../RemoteTask.ts"
+import { call, type Desk } from "../calls/call.ts"
+import { serverOf } from "../connection/connection.ts"
+import type { CallToolOptions } from "../calls/options.ts"
+import { mayAugment } from "../legacyTasks/requestTask.ts"
+import { Follower } from "./taskStream.ts"
+import type { Created } from "./taskRegistry.ts"
+import { bare, isTaskId } from "./statusStream.ts"
+
+const invalid = (message: string): ClientError =>
+  new ClientError({ reason: "InvalidAnswer", method: Method.CallTool.name, message })
+
+/** What follows the task that a call has become; or why it cannot be followed. */
+export const follow = (desk: Desk, created: Created, leaveRunning = false): Follower | ClientError => {
+  const { line, options, seed, tool } = created
+  if (!isTaskId(seed.taskId)) return invalid("The server answered with a task whose id is none")
+  const server = serverOf(line)?.name
+  const handle: Handle = {
+    taskId: seed.taskId,
+    tool,
+    ...(server === undefined ? undefined : { server }),
+    revision: line.revision
+  }
+  const { deadline, reports } = created
+  const settings = { desk, handle, deadline, reports, timeout: options.timeout }
+  // What its status brings along comes with `tasks/get` alone, in the request era.
+  const unseen = line.modern && seed.status !== "working"
+  const follower = new Follower(
+    { ...settings, unseen, leaveRunning: options.task?.leaveRunning ?? leaveRunning },
+    unseen ? { ...bare(seed), status: "working" } : bare(seed)
+  )
+  try {
+    options.task?.onTask?.(follower)
+  } catch (defect) {
+    desk.warn("onTask has thrown", defect)
+  }
+  return follower
+}
+
+/** Waits for the result; a task that is not waited for any more is cancelled, unless it is to be left running. */
+export const seeThrough = (
+  follower: Follower | ClientError,
+  restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
+): Effect.Effect<CallToolResult, ClientError> =>
+  follower instanceof Follower
+    ? Effect.onInterrupt(restore(follower.awaited), () => follower.left)
+    : Effect.fail(follower)
+
+const finished = (result: CallToolResult): Finished => ({ _tag: "Finished", result: Effect.succeed(result) })
+
+/** A call's answer: a result, or what follows a task. */
+type Answered = CallToolResult | Follower
+
+const isFollower = (answered: Answered): answered is Follower => answered instanceof Follower
+
+const ignore = (): void => {}
+
+/** Calls a tool, and gives the task as soon as there is one. */
+export const start = (
+  desk: Desk,
+  name: string,
+  args: object | undefined,
+  options: CallToolOptions
+): Effect.Effect<Started, ClientError> =>
+  Effect.suspend(() => {
+    const { definitions, keeper: { last }, relist, tasks } = desk
+    const params = args === undefined ? { name } : { name, arguments: args as JsonObject }
+    const asked: CallToolOptions = {
+      ...options,
+      // Its progress is in the states, in the one revision that has it.
+      onProgress: options.onProgress ?? (mayAugment(last) ? ignore : undefined),
+      task: { ...options.task, augment: options.task?.augment ?? true }
+    }
+    const called = call<typeof params, Answered>(
+      desk,
+      Method.CallTool as unknown as Method.RequestMethod<typeof params, Answered>,
+      params,
+      asked,
+      (created) => {
+        const follower = follow(desk, created, true)
+        return isFollower(follower as Answered)
+          ? Effect.succeed(follower as Follower)
+          : Effect.fail(follower as ClientError)
+      }
+    )
+    const started = Effect.map(called, (answered): Started => isFollower(answered) ? answered : finished(answered))
+    // Whether it may be a task is known of tools that were listed.
+    const unknown = tasks.enabled && mayAugment(last) && definitions.taskSupport(name) === undefined
+    return unknown ? Effect.andThen(Effect.timeoutOption(relist.run, desk.keeper.patience.timeout), started) : started
+  })
+
+const refused = (message: string): ClientError =>
+  new ClientError({ reason: "Unsupported", method: "tasks/get", message })
+
+const textOf = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
+
+/** Takes a task up again that was started before. */
+export const resume = (
+  desk: Desk,
+  given: Handle,
+  options: ResumeOptions
+): Effect.Effect<RemoteTask, ClientError> =>
+  Effect.suspend(() => {
+    // It may have been read from anywhere.
+    const { server, taskId, tool }: { readonly [key in keyof Handle]?: unknown } = given ?? {}
+    if (typeof taskId !== "string" || !isTaskId(taskId)) {
+      return Effect.fail(refused("The handle of the task is malformed"))
+    }
+    const { keeper } = desk
+    const name = serverOf(keeper.last)?.name
+    if (typeof server === "string" && name !== undefined && name !== server) {
+      const message = `The task belongs to ${
+        JSON.stringify(server.slice(0, 128))
+      }, and this server calls itself otherwise`
+      return Effect.fail(refused(message))
+    }
+    const handle: Handle = {
+      taskId,
+      ...(textOf(tool) === undefined ? undefined : { tool: textOf(tool)! }),
+      ...(name === undefined ? undefined : { server: name }),
+      revision: keeper.last.revision
+    }
+    const { leaveRunning = true, maxTimeout, timeout } = options
+    const deadline = maxTimeout === undefined ? Infinity : keeper.now() + Duration.toMillis(maxTimeout)
+    return Follower.resume({ desk, handle, deadline, leaveRunning, timeout, reports: undefined, unseen: false })
+  })

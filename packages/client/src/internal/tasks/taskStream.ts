@@ -1,0 +1,214 @@
+/**
+ * One task of a server's, followed by one fiber for as long as somebody waits for it.
+ */
+import type { CallToolResult } from "@skein/protocol/CallTool"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { ClientError } from "../../ClientError.ts"
+import type { Handle, RemoteTask, State } from "../../RemoteTask.ts"
+import { checkResult, readResult } from "../calls/call.ts"
+import { Notices } from "../broadcast.ts"
+import { fromRequest } from "../calls/failure.ts"
+import { Course } from "./poller.ts"
+import { cancelled, closed, isUnknown, withHandle } from "./failures.ts"
+import * as Requests from "./requests.ts"
+import type { Resolved } from "./settings.ts"
+import { endOf, isFinal, stateOf, type Told } from "./statusStream.ts"
+import type { End, Followed, Terms } from "./policy.ts"
+
+// No option: only the last state counts for long.
+const bufferSize = 16
+
+const leftBehind = "A task that nobody waits for any more may go on: the server was not told to cancel it:"
+
+/** See the module's text. */
+export class Follower implements RemoteTask, Followed {
+  readonly _tag = "RemoteTask"
+  readonly id: string
+  readonly handle: Handle
+  readonly terms: Terms
+  readonly settings: Resolved
+  /** What the server said last. */
+  told: Told
+  /** Whether this side has asked to cancel it. */
+  cancelling = false
+  readonly #course: Course
+  readonly #outcome = Deferred.makeUnsafe<CallToolResult, ClientError>()
+  readonly #notices: Notices<State>
+  #state: State
+  #failed: ClientError | undefined = undefined
+  #waiting = 0
+  #fiber: Fiber.Fiber<void> | undefined = undefined
+
+  constructor(terms: Terms, told: Told) {
+    this.terms = terms
+    this.handle = terms.handle
+    this.id = terms.handle.taskId
+    this.settings = terms.desk.tasks.settings
+    this.told = told
+    this.#state = stateOf(told, terms.reports?.latest)
+    this.#notices = new Notices(bufferSize, () => this.#state)
+    this.#course = new Course(this)
+  }
+
+  /** Takes a task up that is known by its handle alone: looks at it once. */
+  static resume(terms: Terms): Effect.Effect<Follower, ClientError> {
+    return Effect.map(Requests.look(terms), (told) => new Follower(terms, told))
+  }
+
+  // ---- what a holder of the task sees
+
+  get states(): Stream.Stream<State, ClientError> {
+    const failure = Stream.suspend(() => this.#failed === undefined ? Stream.empty : Stream.fail(this.#failed))
+    return Stream.unwrap(Effect.as(this.#attached, Stream.concat(this.#notices.stream, failure)))
+  }
+
+  get result(): Effect.Effect<CallToolResult, ClientError> {
+    return Effect.onInterrupt(this.awaited, () => this.left)
+  }
+
+  get cancel(): Effect.Effect<void, ClientError> {
+    return Effect.suspend(() => {
+      if (isFinal(this.told)) return Effect.void
+      this.cancelling = true
+      const asked = Effect.map(Requests.cancel(this.terms), (told) => {
+        if (told === undefined) this.#course.hurry()
+        else this.#course.push(told)
+      })
+      return Effect.catchIf(asked, isUnknown, () => this.#lookedAt)
+    })
+  }
+
+  // ---- what waits for it
+
+  /** Waits for the result; the task stays as it is when nobody does any more. */
+  get awaited(): Effect.Effect<CallToolResult, ClientError> {
+    return Effect.scoped(Effect.andThen(this.#attached, Deferred.await(this.#outcome)))
+  }
+
+  /** What happens to the task when the one who waited has left. It does not take longer than `cancelTimeout`. */
+  get left(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (this.terms.leaveRunning || isFinal(this.told)) return Effect.void
+      const duration = this.settings.cancelTimeout
+      this.cancelling = true
+      return Effect.matchEffect(Requests.cancel({ ...this.terms, timeout: duration }, duration), {
+        onSuccess: () => Effect.void,
+        // One that is over, or not there, is what was wanted.
+        onFailure: (error) => isUnknown(error) ? Effect.void : Effect.logWarning(leftBehind, error.message)
+      })
+    })
+  }
+
+  /** Follows the task while the scope lasts; with others it is the same fiber that does. */
+  get #attached(): Effect.Effect<void, never, Scope.Scope> {
+    const begin = Effect.suspend(() => {
+      this.#waiting++
+      if (this.#fiber !== undefined || Deferred.isDoneUnsafe(this.#outcome)) return Effect.void
+      return Effect.map(Effect.forkIn(this.#run, this.terms.desk.scope), (fiber) => {
+        this.#fiber = fiber
+        fiber.addObserver(() => this.#stopped(fiber))
+      })
+    })
+    const end = Effect.suspend(() => {
+      this.#waiting--
+      const fiber = this.#fiber
+      if (this.#waiting > 0 || fiber === undefined) return Effect.void
+      this.#fiber = undefined
+      return Fiber.interrupt(fiber)
+    })
+    return Effect.acquireRelease(begin, () => end)
+  }
+
+  /** It was interrupted while somebody waited: what owns it has ended. */
+  #stopped(fiber: Fiber.Fiber<void>): void {
+    if (this.#fiber !== fiber) return
+    this.#fiber = undefined
+    if (!Deferred.isDoneUnsafe(this.#outcome)) this.#end(Exit.fail(withHandle(closed(this.id), this.handle)))
+  }
+
+  // ---- how it goes on
+
+  get #run(): Effect.Effect<void> {
+    return this.#course.run.pipe(
+      Effect.flatMap((end) => this.#concluded(end)),
+      Effect.exit,
+      Effect.flatMap((exit) => this.#over(exit))
+    )
+  }
+
+  /** Takes what is told. How it has ended is a state when its result was read. */
+  tell(told: Told): void {
+    this.told = told
+    if (!isFinal(told)) this.#become(stateOf(told, this.terms.reports?.latest))
+  }
+
+  /** There is progress. */
+  reported(): void {
+    if (!isFinal(this.told)) this.tell(this.told)
+  }
+
+  #become(state: State): void {
+    this.#state = state
+    this.#notices.tell(state)
+  }
+
+  /** The result of a task that has ended, read as that of the call, and checked. */
+  #concluded(end: End): Effect.Effect<CallToolResult, ClientError> {
+    const { desk, handle: { tool }, reports, timeout } = this.terms
+    const progress = reports?.latest
+    switch (end._tag) {
+      case "Cancelled":
+        this.#become(endOf(this.told, progress, { status: "cancelled" }))
+        return Effect.fail(cancelled(this.id, this.told.statusMessage, this.cancelling))
+      case "Fault":
+        this.#become(endOf(this.told, progress, { status: "failed", error: end.error }))
+        return Effect.fail(fromRequest("tools/call", end.error))
+      case "Result": {
+        const line = desk.keeper.last
+        const read = readResult(desk, line, end.raw)
+        if (Result.isFailure(read)) return Effect.fail(read.failure)
+        const result = read.success
+        this.#become(endOf(this.told, progress, { status: "completed", result }))
+        const checking = tool === undefined
+          ? undefined
+          : checkResult(desk, line, tool, result, { timeout }, desk.keeper.now())
+        return Effect.as(checking ?? Effect.void, result)
+      }
+    }
+  }
+
+  /** Nothing more is to be done for it, but to cancel a task that goes on without anybody. */
+  #over(exit: Exit.Exit<CallToolResult, ClientError>): Effect.Effect<void> {
+    if (Exit.isSuccess(exit) || isFinal(this.#state)) return Effect.sync(() => this.#end(exit))
+    if (Exit.hasInterrupts(exit)) return Effect.void
+    const { handle } = this
+    const { isGone } = this.#course
+    return Effect.andThen(
+      isGone ? Effect.void : this.left,
+      Effect.sync(() => this.#end(isGone ? exit : Exit.mapError(exit, (error) => withHandle(error, handle))))
+    )
+  }
+
+  #end(exit: Exit.Exit<CallToolResult, ClientError>): void {
+    const { desk: { tasks }, reports } = this.terms
+    tasks.dismiss(reports)
+    // What has ended as a state is no failure of those who watch.
+    if (Exit.isFailure(exit) && !isFinal(this.#state)) {
+      const failure = Exit.findErrorOption(exit)
+      this.#failed = failure._tag === "Some" ? failure.value : closed(this.id)
+    }
+    this.#notices.end()
+    Deferred.doneUnsafe(this.#outcome, exit)
+  }
+
+  /** A task that cannot be cancelled is over, or not there. */
+  get #lookedAt(): Effect.Effect<void, ClientError> {
+    return Effect.map(Requests.look(this.terms), (told) => this.#course.push(told))
+  }
+}

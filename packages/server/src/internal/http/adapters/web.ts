@@ -1,0 +1,248 @@
+/**
+ * The web-standard door of an endpoint: a `Request` as the core takes it, and an answer that becomes a `Response`. Nothing here is
+ * of one platform.
+ */
+import * as Header from "@skein/protocol/Header"
+import type { Principal } from "@skein/runtime/Connection"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type { Body, Headers, HttpAnswer, HttpRequest } from "../adapter.ts"
+import { decode, strict } from "./utf8.ts"
+import { Waiters } from "../waiters.ts"
+
+/** What a host has found out about a request before it gave it away. */
+export interface Given {
+  /** Who makes it. */
+  readonly principal?: Principal | undefined
+  /**
+   * Its body, where somebody has read it: JSON, text or bytes. On Node behind Hono's adapter it costs half to give it along, with
+   * `await c.req.text()`; but then it is the host that has to keep it from being too large.
+   */
+  readonly body?: unknown
+  /** Services of this request, for its handlers. */
+  readonly context?: Context.Context<never> | undefined
+}
+
+// The host, the path and the query of an absolute URL. The standard writes that of a request with a path, and without a user.
+const target = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)([^?#]*)(?:\?([^#]*))?/i
+
+const encoder = /* @__PURE__ */ new TextEncoder()
+
+/** A body that somebody else has read. */
+const bodyOf = (body: unknown, limit: number): Body => {
+  const bytes = body instanceof Uint8Array
+    ? body
+    : body instanceof ArrayBuffer
+    ? new Uint8Array(body)
+    : encoder.encode(typeof body === "string" ? body : JSON.stringify(body))
+  return bytes.byteLength > limit ? { fault: "TooLarge" } : decode(bytes)
+}
+
+/** Reads a body to its end, and no further than the limit. Never fails. */
+const collect = async (stream: ReadableStream<Uint8Array>, limit: number): Promise<Body> => {
+  const reader = stream.getReader()
+  const decoder = new TextDecoder("utf-8", strict)
+  let size = 0
+  let text = ""
+  for (;;) {
+    let chunk: { readonly done: boolean; readonly value?: Uint8Array | undefined }
+    try {
+      chunk = await reader.read()
+    } catch {
+      return { fault: "Aborted" }
+    }
+    size += chunk.value?.byteLength ?? 0
+    if (size > limit) {
+      reader.cancel().catch(() => {})
+      return { fault: "TooLarge" }
+    }
+    try {
+      text += chunk.value === undefined ? decoder.decode() : decoder.decode(chunk.value, { stream: true })
+    } catch {
+      reader.cancel().catch(() => {})
+      return { fault: "Encoding" }
+    }
+    if (chunk.done) return { text }
+  }
+}
+
+/** A `Request`, as the core takes it. */
+export class WebRequest implements HttpRequest {
+  size = 0
+  readonly method: string
+  readonly path: string
+  principal: Principal | undefined
+  readonly context: Context.Context<never> | undefined
+  readonly #request: Request
+  readonly #answer: WebAnswer
+  readonly #given: unknown
+
+  constructor(request: Request, answer: WebAnswer, given: Given | undefined) {
+    this.method = request.method
+    this.path = target.exec(request.url)?.[2] ?? "/"
+    this.principal = given?.principal
+    this.context = given?.context
+    this.#request = request
+    this.#answer = answer
+    this.#given = given?.body
+  }
+
+  /** A request that did not come over a wire, or not over HTTP/1.1, may have its host in the URL alone. */
+  header(name: string): string | undefined {
+    const { headers, url } = this.#request
+    return headers.get(name) ?? (name === "host" ? target.exec(url)?.[1] : undefined)
+  }
+
+  get query(): string | undefined {
+    return target.exec(this.#request.url)?.[3]
+  }
+
+  get params(): ReadonlyArray<string> | undefined {
+    let params: Array<string> | undefined
+    for (const name of this.#request.headers.keys()) {
+      if (name.startsWith(Header.paramKeyPrefix)) (params ??= []).push(name)
+    }
+    return params
+  }
+
+  read(limit: number, done: (body: Body) => void): void {
+    if (this.#given !== undefined) return done(bodyOf(this.#given, limit))
+    const { body, bodyUsed } = this.#request
+    if (bodyUsed) throw new Error("The body of the request was read before it came here: give what was read along")
+    if (body === null) return done({ text: "" })
+    if (Number(this.header("content-length")) > limit) {
+      body.cancel().catch(() => {})
+      return done({ fault: "TooLarge" })
+    }
+    void this.#collect(body, limit, done)
+  }
+
+  async #collect(body: ReadableStream<Uint8Array>, limit: number, done: (body: Body) => void): Promise<void> {
+    const read = await collect(body, limit)
+    if ("fault" in read && read.fault === "Aborted") this.#answer.left()
+    done(read)
+  }
+}
+
+/** How many bytes of a stream wait until its reader counts as slow. */
+const room = 16 * 1024
+
+/** An answer that becomes a `Response`, as soon as its head is known. */
+export class WebAnswer implements HttpAnswer {
+  over = false
+  readonly #request: Request
+  readonly #settle: (response: Response) => void
+  #also: Headers | undefined = undefined
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined = undefined
+  #onClose: (() => void) | undefined = undefined
+  #waiting: Waiters | undefined = undefined
+  #watched = false
+
+  constructor(request: Request, settle: (response: Response) => void) {
+    this.#request = request
+    this.#settle = settle
+  }
+
+  get slow(): boolean {
+    return !this.over && this.#controller !== undefined && (this.#controller.desiredSize ?? 0) <= 0
+  }
+
+  also(headers: Headers): void {
+    this.#also = headers
+  }
+
+  reply(status: number, headers: Headers, body: string): void {
+    if (this.over) return
+    this.#complete()
+    // Some statuses may not have a body at all, not even an empty one.
+    this.#settle(new Response(body === "" ? null : body, { status, headers: this.#headers(headers) }))
+  }
+
+  open(status: number, headers: Headers): void {
+    if (this.over) return
+    const stream = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.#controller = controller
+        },
+        pull: () => this.#waiting?.wake(),
+        cancel: () => this.left()
+      },
+      { highWaterMark: room, size: (chunk) => chunk?.byteLength ?? 0 }
+    )
+    this.#watch()
+    this.#settle(new Response(stream, { status, headers: this.#headers(headers) }))
+  }
+
+  write(chunk: string): boolean {
+    if (this.over) return true
+    this.#controller!.enqueue(encoder.encode(chunk))
+    return !this.slow
+  }
+
+  get drained(): Effect.Effect<void> {
+    return Effect.suspend(() => (this.#waiting ??= new Waiters()).until(() => !this.slow))
+  }
+
+  end(): void {
+    if (this.over) return
+    this.#complete()
+    this.#controller?.close()
+    this.#waiting?.wake()
+  }
+
+  abort(): void {
+    if (this.over) return
+    this.#complete()
+    if (this.#controller === undefined) this.#settle(new Response(null, { status: 503 }))
+    else this.#controller.error(new Error("The server ended the connection"))
+    this.#waiting?.wake()
+  }
+
+  onClose(left: () => void): void {
+    if (this.over) return
+    this.#onClose = left
+    this.#watch()
+  }
+
+  /** The client is gone. */
+  left(): void {
+    if (this.over) return
+    const onClose = this.#onClose
+    this.#complete()
+    // Nobody reads it; a promise that never settles would be held by whoever waits for it.
+    if (this.#controller === undefined) this.#settle(new Response(null, { status: 499 }))
+    else this.#close()
+    this.#waiting?.wake()
+    onClose?.()
+  }
+
+  #close(): void {
+    try {
+      this.#controller?.close()
+    } catch {
+      // It was cancelled, and is closed.
+    }
+  }
+
+  readonly #left = (): void => this.left()
+
+  // The signal is made when it is first asked for, on some platforms: only what suspends pays for it.
+  #watch(): void {
+    if (this.#watched) return
+    this.#watched = true
+    const { signal } = this.#request
+    if (signal.aborted) queueMicrotask(this.#left)
+    else signal.addEventListener("abort", this.#left, { once: true })
+  }
+
+  #complete(): void {
+    this.over = true
+    this.#onClose = undefined
+    if (this.#watched) this.#request.signal.removeEventListener("abort", this.#left)
+  }
+
+  #headers(headers: Headers): Headers {
+    return this.#also === undefined ? headers : { ...this.#also, ...headers }
+  }
+}

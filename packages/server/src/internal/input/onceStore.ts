@@ -1,0 +1,76 @@
+/**
+ * What has to run once for a request, and has.
+ */
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { RequestError } from "@skein/runtime/RequestError"
+import type { Exchange, Round } from "@skein/runtime/RequestContext"
+
+/** The keys of the `once` that a fiber runs in. */
+export const InOnce = Context.Reference<ReadonlyArray<string>>("@skein/server/InOnce", { defaultValue: () => [] })
+
+/** Resumes one that waits for another one's run; without an exit it has to run itself. */
+type Waiter = (exit: Exit.Exit<unknown, unknown> | undefined) => void
+
+/** The round of a request that is handled in one run, and may not ask: what has to run once, and no more. */
+export class Onces implements Round {
+  readonly exchange: Exchange
+  /** What has run, as JSON. */
+  readonly done: Map<string, unknown>
+  #running: Map<string, Array<Waiter>> | undefined = undefined
+
+  constructor(exchange: Exchange, done: Map<string, unknown> = new Map()) {
+    this.exchange = exchange
+    this.done = done
+  }
+
+  /** Whether something runs that must not run twice. */
+  get busy(): boolean {
+    return this.#running !== undefined && this.#running.size > 0
+  }
+
+  /** Something that ran once is over. */
+  protected settled(): void {}
+
+  ask(method: string): ReturnType<Round["ask"]> {
+    const message = `${this.exchange.method} may not be answered with questions`
+    return Effect.fail(new RequestError({ reason: "Unsupported", method, message }))
+  }
+
+  once<E, R>(key: string, effect: Effect.Effect<unknown, E, R>): Effect.Effect<unknown, E, R> {
+    return Effect.withFiber((fiber) => {
+      if (this.done.has(key)) return Effect.succeed(this.done.get(key))
+      const outer = fiber.getRef(InOnce)
+      if (outer.includes(key)) return Effect.die(new Error(`once(${JSON.stringify(key)}) waits for itself`))
+      const running = this.#running?.get(key)
+      return running === undefined ? this.#run(key, outer, effect) : this.#join(key, running, effect)
+    })
+  }
+
+  #run<E, R>(key: string, outer: ReadonlyArray<string>, effect: Effect.Effect<unknown, E, R>) {
+    const waiters: Array<Waiter> = []
+    ;(this.#running ??= new Map()).set(key, waiters)
+    return Effect.onExit(Effect.provideService(effect, InOnce, [...outer, key]), (exit) =>
+      Effect.sync(() => {
+        this.#running!.delete(key)
+        if (Exit.isSuccess(exit)) this.done.set(key, exit.value)
+        // One that was interrupted leaves the work to the next one that waits.
+        const given = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? undefined : exit
+        for (const waiter of waiters) waiter(given)
+        this.settled()
+      }))
+  }
+
+  #join<E, R>(key: string, waiters: Array<Waiter>, effect: Effect.Effect<unknown, E, R>) {
+    return Effect.callback<unknown, E, R>((resume) => {
+      const waiter: Waiter = (exit) => resume(exit as Exit.Exit<unknown, E> | undefined ?? this.once(key, effect))
+      waiters.push(waiter)
+      return Effect.sync(() => {
+        const at = waiters.indexOf(waiter)
+        if (at >= 0) waiters.splice(at, 1)
+      })
+    })
+  }
+}

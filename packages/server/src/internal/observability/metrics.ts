@@ -1,0 +1,175 @@
+/** The metrics of a server, and who hears of what they count. */
+import { isNamed, named, otherMethod } from "@skein/protocol/Conventions"
+import type { Exchange } from "@skein/runtime/RequestContext"
+import type { Peer } from "@skein/runtime/Peer"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Metric from "effect/Metric"
+import type { Observer } from "./observer.ts"
+import type { Outcome } from "./outcome.ts"
+import { ServerSession } from "../dispatch/session.ts"
+
+/** What an operation that failed is known by. */
+export interface Failure {
+  /** `error.type`. */
+  readonly type: string
+  /** `rpc.response.status_code`: the code of the JSON-RPC error, if it is one. */
+  readonly code: string | undefined
+}
+
+/** The attributes of the network, where something is known of it. */
+export const network = (exchange: Exchange, transport: string | undefined): Metric.Metric.Attributes =>
+  exchange.origin?.header !== undefined
+    ? { "network.transport": "tcp", "network.protocol.name": "http" }
+    : transport === undefined
+    ? {}
+    : { "network.transport": transport }
+
+// The conventions ask for these, in seconds. Whoever exports a metric takes its unit from the attribute `unit`.
+const boundaries = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]
+const seconds = { unit: "s" }
+
+const operationDuration = Metric.histogram("mcp.server.operation.duration", {
+  description: "The time from the arrival of a request to its answer",
+  boundaries,
+  attributes: seconds
+})
+const sessionDuration = Metric.histogram("mcp.server.session.duration", {
+  description: "The time from the handshake of a session to its end",
+  boundaries,
+  attributes: seconds
+})
+const requests = Metric.counter("mcp.server.requests", {
+  description: "Requests that are over",
+  incremental: true,
+  attributes: { unit: "{request}" }
+})
+const openSessions = Metric.counter("mcp.server.sessions", {
+  description: "Sessions that are open",
+  attributes: { unit: "{session}" }
+})
+const openStreams = Metric.counter("mcp.server.streams", {
+  description: "Streams of server-sent events that are open",
+  attributes: { unit: "{stream}" }
+})
+const refusals = Metric.counter("mcp.server.refusals", {
+  description: "HTTP requests that were refused",
+  incremental: true,
+  attributes: { unit: "{request}" }
+})
+
+/** The two metrics of one kind of request. */
+interface Series {
+  readonly duration: Metric.Metric<number, unknown>
+  readonly count: Metric.Metric<number, unknown>
+}
+
+interface OpenSession {
+  readonly since: bigint
+  readonly attributes: Metric.Metric.Attributes
+}
+
+/** Updates the metrics, in the registry of the context that it was made with. */
+export class Measures implements Observer {
+  readonly #context: Context.Context<never>
+  readonly #clock: Clock.Clock
+  readonly #maxSeries: number
+  readonly #transport: string | undefined
+  readonly #series = new Map<string, Series>()
+  readonly #refusals = new Map<number, Metric.Metric<number, unknown>>()
+  readonly #sessions = new Map<Peer, OpenSession>()
+
+  constructor(context: Context.Context<never>, maxSeries: number, transport: string | undefined) {
+    this.#context = context
+    this.#clock = Context.get(context, Clock.Clock)
+    this.#maxSeries = maxSeries
+    this.#transport = transport
+  }
+
+  /** A request is over, after so many nanoseconds. `target` is one that there is. */
+  request(
+    exchange: Exchange,
+    method: string,
+    target: string | undefined,
+    outcome: Outcome,
+    failure: Failure | undefined,
+    nanos: bigint
+  ): void {
+    // Resources are many, and not what a series is for.
+    const { duration, count } = this.#seriesOf(exchange, method, isNamed(method) ? target : undefined, outcome, failure)
+    duration.updateUnsafe(Number(nanos) / 1e9, this.#context)
+    count.updateUnsafe(1, this.#context)
+    if (method === "initialize" && outcome === "ok") this.#sessionOpened(exchange)
+  }
+
+  #seriesOf(
+    exchange: Exchange,
+    method: string,
+    target: string | undefined,
+    outcome: Outcome,
+    failure: Failure | undefined
+  ): Series {
+    const http = exchange.origin?.header === undefined ? "" : "http"
+    const { revision } = exchange.caller
+    const key = `${method}\n${revision}\n${http}\n${outcome}\n${failure?.type ?? ""}\n${target ?? ""}`
+    const known = this.#series.get(key)
+    if (known !== undefined) return known
+    if (this.#series.size >= this.#maxSeries) return this.#rest
+    const common = {
+      "mcp.method.name": method,
+      "mcp.protocol.version": revision,
+      ...network(exchange, this.#transport)
+    }
+    const about = {
+      ...common,
+      ...(target === undefined ? undefined : named(method, target)),
+      ...(failure === undefined ? undefined : { "error.type": failure.type }),
+      ...(failure?.code === undefined ? undefined : { "rpc.response.status_code": failure.code })
+    }
+    const series: Series = {
+      duration: Metric.withAttributes(operationDuration, about),
+      count: Metric.withAttributes(requests, { ...about, outcome })
+    }
+    this.#series.set(key, series)
+    return series
+  }
+
+  readonly #rest: Series = {
+    duration: Metric.withAttributes(operationDuration, { "mcp.method.name": otherMethod }),
+    count: Metric.withAttributes(requests, { "mcp.method.name": otherMethod })
+  }
+
+  #sessionOpened(exchange: Exchange): void {
+    const { caller } = exchange
+    if (!(caller instanceof ServerSession)) return
+    const attributes = { "mcp.protocol.version": caller.revision, ...network(exchange, this.#transport) }
+    this.#sessions.set(caller.peer, { since: this.#clock.monotonicTimeNanosUnsafe(), attributes })
+    Metric.withAttributes(openSessions, attributes).modifyUnsafe(1, this.#context)
+  }
+
+  sessionClosed(peer: Peer): void {
+    const session = this.#sessions.get(peer)
+    if (session === undefined) return
+    this.#sessions.delete(peer)
+    const duration = Number(this.#clock.monotonicTimeNanosUnsafe() - session.since) / 1e9
+    Metric.withAttributes(sessionDuration, session.attributes).updateUnsafe(duration, this.#context)
+    Metric.withAttributes(openSessions, session.attributes).modifyUnsafe(-1, this.#context)
+  }
+
+  streamOpened(): void {
+    openStreams.modifyUnsafe(1, this.#context)
+  }
+
+  streamClosed(): void {
+    openStreams.modifyUnsafe(-1, this.#context)
+  }
+
+  refused(status: number): void {
+    let metric = this.#refusals.get(status)
+    if (metric === undefined) {
+      metric = Metric.withAttributes(refusals, { "http.response.status_code": String(status) })
+      this.#refusals.set(status, metric)
+    }
+    metric.updateUnsafe(1, this.#context)
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * The request that a task's handler sees: the call that made the task, as far as it is kept. What is asked through it is asked
+ * durably; progress goes to the task's row; notifications about a request have nobody to go to.
+ */
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import { type CallOptions, Exchange, type Owner, type Progress } from "@skein/runtime/RequestContext"
+import type { RequestError } from "@skein/runtime/RequestError"
+import * as Effect from "effect/Effect"
+import type { CurrentTask } from "../../CurrentTask.ts"
+import * as refused from "./refused.ts"
+import type { Work } from "../store/store.ts"
+
+/** What a running task gives to its handler. */
+export interface Running {
+  readonly current: CurrentTask["Service"]
+  readonly ask: (
+    method: string,
+    params: JsonRpc.JsonObject | undefined,
+    options: CallOptions | undefined
+  ) => Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError>
+  readonly progress: (progress: Progress) => Effect.Effect<void>
+}
+
+/** Nobody waits for the answer: it is the worker that takes the handler's result. */
+const nobody: Owner = {
+  run: () => {
+    throw new Error("A task's exchange is run by its worker")
+  },
+  answer: () => {},
+  drop: () => {},
+  say: () => true,
+  drained: () => Effect.void,
+  ask: () => Effect.never,
+  suspended: () => {},
+  resumed: () => {},
+  defect: () => {}
+}
+
+/** See the module's text. */
+export class TaskExchange extends Exchange {
+  readonly #running: Running
+
+  constructor({ args, caller, id, tool }: Work, running: Running) {
+    super(nobody, { _tag: "Request", id, method: "tools/call", params: { name: tool, arguments: args } }, caller)
+    this.#running = running
+  }
+
+  /** The task, for what only tasks can do. */
+  get task(): CurrentTask["Service"] {
+    return this.#running.current
+  }
+
+  /** A user may take as long as the task lives. */
+  override get patience(): undefined {
+    return undefined
+  }
+
+  override request(
+    method: string,
+    params?: JsonRpc.JsonObject,
+    options?: CallOptions
+  ): Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError> {
+    return Effect.flatMap(this.#running.ask(method, params, options), (answer) => {
+      const error = refused.read(answer)
+      return error === undefined
+        ? Effect.succeed(answer)
+        : Effect.fail(McpError.fromErrorObject(error, this.caller.revision))
+    })
+  }
+
+  override progress(progress: Progress): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (progress.progress > (this.reported?.progress ?? -Infinity)) this.reported = progress
+      return this.#running.progress(progress)
+    })
+  }
+}

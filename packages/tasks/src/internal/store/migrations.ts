@@ -1,0 +1,149 @@
+/**
+ * The tables, version by version. A step that was published is never changed: a later one changes what it made. All statements can
+ * run twice, and one process at a time runs them.
+ */
+import * as Effect from "effect/Effect"
+import * as SqlClient from "effect/sql/SqlClient"
+import { TaskError } from "../../TaskError.ts"
+import { Database, never } from "./database.ts"
+
+type Step = (pg: boolean) => ReadonlyArray<string>
+
+const first: Step = (pg) => {
+  const id = pg ? `TEXT COLLATE "C"` : "TEXT"
+  // What changes often is updated in place, without its indexes.
+  const room = pg ? "WITH (fillfactor = 70)" : ""
+  return [
+    `CREATE TABLE IF NOT EXISTS skein_tasks (
+      id ${id} NOT NULL PRIMARY KEY,
+      tool TEXT NOT NULL,
+      pool TEXT NOT NULL,
+      owner TEXT NOT NULL,
+      status TEXT NOT NULL,
+      settled SMALLINT NOT NULL DEFAULT 0,
+      waits SMALLINT NOT NULL DEFAULT 0,
+      is_error SMALLINT NOT NULL DEFAULT 0,
+      version INTEGER NOT NULL DEFAULT 1,
+      said INTEGER NOT NULL DEFAULT 0,
+      open_questions INTEGER NOT NULL DEFAULT 0,
+      created_at BIGINT NOT NULL,
+      updated_at BIGINT NOT NULL,
+      expires_at BIGINT NOT NULL,
+      ttl BIGINT,
+      poll_interval BIGINT NOT NULL,
+      progress DOUBLE PRECISION,
+      progress_total DOUBLE PRECISION,
+      progress_message TEXT,
+      message TEXT,
+      caller TEXT NOT NULL,
+      args TEXT NOT NULL,
+      outcome TEXT
+    ) ${room}`,
+    "CREATE INDEX IF NOT EXISTS skein_tasks_owner ON skein_tasks (owner, created_at, id)",
+    `CREATE INDEX IF NOT EXISTS skein_tasks_expiry ON skein_tasks (expires_at, id) WHERE expires_at < ${never}`,
+    "CREATE INDEX IF NOT EXISTS skein_tasks_unsettled ON skein_tasks (id) WHERE settled = 0",
+    "CREATE INDEX IF NOT EXISTS skein_tasks_undoing ON skein_tasks (id) WHERE settled = 0 AND status = 'cancelled'",
+    // State: 0 open, 1 answered, 2 withdrawn, 3 lost in a race.
+    `CREATE TABLE IF NOT EXISTS skein_task_questions (
+      task_id ${id} NOT NULL,
+      name TEXT NOT NULL,
+      place INTEGER NOT NULL,
+      state SMALLINT NOT NULL DEFAULT 0,
+      method TEXT NOT NULL,
+      params TEXT,
+      answer TEXT,
+      PRIMARY KEY (task_id, name)
+    )`,
+    // Kind: 0 in all, 1 of a tool, 2 of an owner.
+    `CREATE TABLE IF NOT EXISTS skein_task_counts (
+      kind SMALLINT NOT NULL,
+      name TEXT NOT NULL,
+      live BIGINT NOT NULL,
+      retained BIGINT NOT NULL,
+      PRIMARY KEY (kind, name)
+    ) ${pg ? "WITH (fillfactor = 30)" : "WITHOUT ROWID"}`,
+    ...pg ? [] : [
+      // What PostgreSQL does in the statement that ends a task.
+      `CREATE TRIGGER IF NOT EXISTS skein_tasks_ended AFTER UPDATE OF status ON skein_tasks
+      WHEN OLD.status IN ('working', 'input_required') AND NEW.status NOT IN ('working', 'input_required')
+      BEGIN
+        UPDATE skein_task_counts SET live = live - 1
+        WHERE (kind, name) IN (VALUES (0, ''), (1, NEW.tool), (2, NEW.owner));
+      END`
+    ]
+  ]
+}
+
+const steps: ReadonlyArray<Step> = [first]
+
+/** Of PostgreSQL's advisory locks: "skein", as a number. */
+const lock = "SELECT pg_advisory_xact_lock(495790843246)"
+
+const later = (found: number) =>
+  new TaskError({
+    reason: "Store",
+    message:
+      `The tables of tasks are of version ${found}: this program knows ${steps.length}, and a later one made them`
+  })
+
+/** Runs once in a time, whoever else wants to. */
+const locked = <A, E>(database: Database, effect: Effect.Effect<A, E>): Effect.Effect<A, E | TaskError> =>
+  database.transaction(database.pg ? Effect.andThen(database.prepare(lock)(), effect) : effect)
+
+const exists = (database: Database, name: string): Effect.Effect<boolean, TaskError> =>
+  Effect.map(
+    database.pg
+      ? database.prepare("SELECT to_regclass(?) IS NOT NULL AS found")(name)
+      : database.prepare("SELECT COUNT(*) > 0 AS found FROM sqlite_master WHERE name = ?")(name),
+    (rows) => Boolean(rows[0]?.["found"])
+  )
+
+const version = (database: Database): Effect.Effect<number, TaskError> =>
+  Effect.flatMap(exists(database, "skein_task_versions"), (found) =>
+    found
+      ? Effect.map(
+        database.prepare("SELECT MAX(version) AS version FROM skein_task_versions")(),
+        (rows) => Number(rows[0]?.["version"] ?? 0)
+      )
+      : Effect.succeed(0))
+
+/** Makes the tables what this program knows. Nothing is touched, and nobody waits, where they are that already. */
+export const migrate = (database: Database): Effect.Effect<void, TaskError> =>
+  Effect.flatMap(version(database), (before) => {
+    if (before > steps.length) return Effect.fail(later(before))
+    if (before === steps.length) return Effect.void
+    const rest = Effect.flatMap(
+      version(database),
+      (now) =>
+        now > steps.length ? Effect.fail(later(now)) : Effect.forEach(
+          steps.slice(now),
+          (step, index) =>
+            Effect.andThen(
+              Effect.forEach(step(database.pg), (statement) => database.prepare(statement)(), { discard: true }),
+              database.prepare("INSERT INTO skein_task_versions (version) VALUES (?)")(now + index + 1)
+            ),
+          { discard: true }
+        )
+    )
+    const table = database.prepare(
+      "CREATE TABLE IF NOT EXISTS skein_task_versions (version INTEGER NOT NULL PRIMARY KEY)"
+    )
+    return locked(database, Effect.andThen(table(), rest))
+  })
+
+/**
+ * An index on the cluster's messages by which those of one execution are found: clearing them reads the whole table otherwise. Run it
+ * once the cluster's tables are there. `prefix` is that of the cluster's tables.
+ */
+export const indexMessages = (prefix = "cluster"): Effect.Effect<void, TaskError, SqlClient.SqlClient> =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) => {
+    const database = new Database(sql)
+    const table = `${prefix}_messages`
+    const name = `${table}_skein_entity_idx`
+    const create = database.prepare(`CREATE INDEX IF NOT EXISTS ${name} ON ${table} (entity_id, entity_type)`)
+    // Not even asked for where it is there: that would wait for all who write to the table.
+    return Effect.flatMap(
+      exists(database, name),
+      (found) => found ? Effect.void : Effect.asVoid(locked(database, create()))
+    )
+  })
