@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
-import * as Link from "@skein/server/InMemoryTransport"
+import * as InMemoryTransport from "@skein/server/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
@@ -106,7 +106,7 @@ describe("everything-client", () => {
   it.effect("a tool that fails as tools may fails its program, and what it said is told", () =>
     Effect.gen(function*() {
       const { serve } = yield* McpServer.McpServer
-      const client = yield* Client.make(Link.transport(serve))
+      const client = yield* Client.make(InMemoryTransport.transport(serve))
       const error = yield* Effect.flip(programs["http-invalid-tool-headers"]!(client))
       expect(error.message).toMatch(/^fails: .*It always does/)
     }).pipe(Effect.provide(

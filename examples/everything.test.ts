@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
-import * as Link from "@skein/server/InMemoryTransport"
+import * as InMemoryTransport from "@skein/server/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -13,7 +13,7 @@ import * as kit from "./kit.ts"
 
 /** A client of the server, over a link; each test has a server of its own. */
 const connect = (revision: Revision.Revision) =>
-  Effect.flatMap(McpServer.McpServer, ({ serve }) => Client.make(Link.transport(serve), { revisions: [revision] }))
+  Effect.flatMap(McpServer.McpServer, ({ serve }) => Client.make(InMemoryTransport.transport(serve), { revisions: [revision] }))
 
 describe("everything", () => {
   for (const revision of Revision.all) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import * as Stdio from "@skein/client/Stdio"
-import * as Link from "@skein/server/InMemoryTransport"
+import * as InMemoryTransport from "@skein/server/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -20,7 +20,7 @@ const Answer = Schema.Struct({ rows: Schema.Array(Schema.Any), more: Schema.Bool
 const explorer = (file?: string) =>
   Effect.gen(function*() {
     const server = yield* Layer.build(Layer.provide(SqliteExplorer, Database.layer(file)))
-    return yield* Effect.flatMap(McpServer.McpServer, ({ serve }) => Client.make(Link.transport(serve))).pipe(
+    return yield* Effect.flatMap(McpServer.McpServer, ({ serve }) => Client.make(InMemoryTransport.transport(serve))).pipe(
       Effect.provide(server)
     )
   })

@@ -167,7 +167,7 @@ describe("the type check", () => {
 describe("the build", () => {
   const sources = {
     protocol: "JsonRpc",
-    runtime: "Link",
+    runtime: "InMemoryTransport",
     server: "Tool",
     client: "Client",
     testing: "RudeServer",

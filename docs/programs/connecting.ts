@@ -4,7 +4,7 @@ import * as Http from "@skein/client/Http"
 import * as NodeHttp from "@skein/client/NodeHttp"
 import * as Stdio from "@skein/client/Stdio"
 import type { Transport } from "@skein/runtime/Connection"
-import * as Link from "@skein/server/InMemoryTransport"
+import * as InMemoryTransport from "@skein/server/InMemoryTransport"
 import type * as McpServer from "@skein/server/McpServer"
 import * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
@@ -19,7 +19,7 @@ export const ways = (args: ReadonlyArray<string>, url: string, server: McpServer
   // On Node: cheaper for each request, and with no limit of its own on how slow an answer may be.
   node: NodeHttp.transport({ url }),
   // A server in this process, with nothing between the two.
-  memory: Link.transport(server.serve)
+  memory: InMemoryTransport.transport(server.serve)
 })
 // #endregion
 

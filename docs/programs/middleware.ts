@@ -4,7 +4,7 @@ import * as Concurrency from "@skein/server/Concurrency"
 import * as McpServer from "@skein/server/McpServer"
 import * as Middleware from "@skein/server/Middleware"
 import * as RateLimit from "@skein/server/RateLimit"
-import * as ResponseSize from "@skein/server/MaxResponseSize"
+import * as MaxResponseSize from "@skein/server/MaxResponseSize"
 import * as Timeout from "@skein/server/Timeout"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
@@ -30,7 +30,7 @@ export const Careful = McpServer.layer(
   RateLimit.layer({ limit: 10, window: "1 minute" }),
   Concurrency.layer({ limit: 4, maxWaiting: 16, maxWait: "5 seconds" }),
   Timeout.layer({ after: "10 seconds", tools: { report: "5 minutes" } }),
-  ResponseSize.layer({ maxBytes: 4_096 }),
+  MaxResponseSize.layer({ maxBytes: 4_096 }),
   closedAtNight,
   ping,
   slow,

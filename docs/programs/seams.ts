@@ -1,6 +1,6 @@
 import * as Catalog from "@skein/server/Catalog"
-import * as ChangeBus from "@skein/server/EventBus"
-import * as EventLog from "@skein/server/EventStore"
+import * as EventBus from "@skein/server/EventBus"
+import * as EventStore from "@skein/server/EventStore"
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Resource from "@skein/server/Resource"
@@ -21,8 +21,8 @@ export interface Channel {
   readonly subscribe: (heard: (text: string) => void) => Promise<() => Promise<void>>
 }
 
-export const busOver = (channel: Channel): Layer.Layer<ChangeBus.ChangeBus> =>
-  Layer.succeed(ChangeBus.ChangeBus, {
+export const busOver = (channel: Channel): Layer.Layer<EventBus.EventBus> =>
+  Layer.succeed(EventBus.EventBus, {
     publish: (change) => Effect.ignore(Effect.tryPromise(() => channel.publish(JSON.stringify(change)))),
     subscribe: (heard) =>
       Effect.asVoid(Effect.acquireRelease(
@@ -37,7 +37,7 @@ export const shopOver = (channel: Channel) =>
 
 // #region events
 // Events of a stream in memory, with other bounds than the default ones.
-const Events = EventLog.layerMemory({ maxEvents: 100, retention: "1 minute" })
+const Events = EventStore.layerMemory({ maxEvents: 100, retention: "1 minute" })
 
 export const Listening = NodeHttp.layer({ port: 0 }).pipe(
   Layer.provide([Events, McpServer.layer({ name: "shop", version: "1.0.0" }, menu, touch)])

@@ -2,7 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import * as Elicitation from "@skein/client/Elicitation"
-import * as Link from "@skein/server/InMemoryTransport"
+import * as InMemoryTransport from "@skein/server/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Effect from "effect/Effect"
@@ -18,7 +18,7 @@ it.effect("the dough rests for two hours", () =>
   Effect.gen(function*() {
     const server = yield* McpServer.McpServer
     const user = Elicitation.layer({ form: () => Effect.succeed(Elicitation.accept({ sure: true })) })
-    const client = yield* Effect.provide(Client.make(Link.transport(server.serve)), user)
+    const client = yield* Effect.provide(Client.make(InMemoryTransport.transport(server.serve)), user)
     const call = yield* Effect.forkChild(client.callTool("bake", { cakes: 2 }))
     yield* Effect.repeat(tenMinutes, { until: () => call.pollUnsafe() !== undefined })
     expect((yield* Fiber.join(call)).content).toMatchObject([{ text: "2 cakes of spelt, 2 kg" }])

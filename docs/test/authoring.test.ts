@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import * as Method from "@skein/protocol/Method"
 import type { Principal } from "@skein/runtime/Connection"
-import * as Link from "@skein/server/InMemoryTransport"
+import * as InMemoryTransport from "@skein/server/InMemoryTransport"
 import type * as Catalog from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"
 import * as Context from "effect/Context"
@@ -36,7 +36,7 @@ const connect = <E>(
   Effect.gen(function*() {
     const { serve } = Context.get(yield* Layer.build(server), McpServer.McpServer)
     const { principal, ...rest } = options
-    return yield* Client.make(Link.transport(serve, { principal }), rest)
+    return yield* Client.make(InMemoryTransport.transport(serve, { principal }), rest)
   }).pipe(Effect.orDie)
 
 const textOf = ({ content }: { readonly content: ReadonlyArray<object> }): string =>

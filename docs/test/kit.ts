@@ -2,7 +2,7 @@
 import * as Client from "@skein/client/Client"
 import type { Connection, Transport } from "@skein/runtime/Connection"
 import type * as Catalog from "@skein/server/Catalog"
-import * as Link from "@skein/server/InMemoryTransport"
+import * as InMemoryTransport from "@skein/server/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -16,7 +16,7 @@ export const serving = <E>(server: Server<E>): Effect.Effect<McpServer.McpServer
   Effect.orDie(Effect.map(Layer.build(server), (context) => Context.get(context, McpServer.McpServer)))
 
 export const inMemory = <E>(server: Server<E>): Effect.Effect<Transport, never, Scope.Scope> =>
-  Effect.map(serving(server), ({ serve }) => Link.transport(serve))
+  Effect.map(serving(server), ({ serve }) => InMemoryTransport.transport(serve))
 
 export const connect = <E>(
   server: Server<E>,
@@ -45,7 +45,7 @@ export const counted = ({ connect }: Transport) => {
 export const breakable = ({ serve }: McpServer.McpServer["Service"]) => {
   let end: Effect.Effect<void> = Effect.void
   const transport: Transport = {
-    connect: Effect.flatMap(Link.make(), ([near, far]) => {
+    connect: Effect.flatMap(InMemoryTransport.make(), ([near, far]) => {
       end = far.close
       return Effect.as(serve(far), near)
     })

@@ -1,7 +1,7 @@
 /** Servers with tasks, on the test's clock: time passes in steps, in each of which what wakes up gets to its end. */
 import type { Catalog } from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"
-import * as Link from "@skein/server/InMemoryTransport"
+import * as InMemoryTransport from "@skein/server/InMemoryTransport"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import type * as Client from "@skein/client/Client"
 import * as Elicitation from "@skein/client/Elicitation"
@@ -30,7 +30,7 @@ export const run = <E, E2>(server: Needs<E>, engine: Layer.Layer<TaskEngine | Sq
     return {
       context,
       close: Scope.close(scope, Exit.void),
-      transport: (principal?: Principal) => Link.transport(serve, { principal })
+      transport: (principal?: Principal) => InMemoryTransport.transport(serve, { principal })
     }
   })
 

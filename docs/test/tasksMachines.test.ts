@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import * as NodeHttp from "@skein/client/NodeHttp"
 import type { RemoteTask } from "@skein/client/RemoteTask"
-import * as Link from "@skein/server/InMemoryTransport"
+import * as InMemoryTransport from "@skein/server/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
@@ -96,7 +96,7 @@ describe("programs/tasksMachines.ts", () => {
           configured({ TASK_KEYS: `${"n".repeat(32)},${"o".repeat(32)}` })
         )
         const { serve } = Context.get(context, McpServer.McpServer)
-        const client = yield* Client.make(Link.transport(serve))
+        const client = yield* Client.make(InMemoryTransport.transport(serve))
         return yield* textOf(yield* begin(client, "bake"))
       }).pipe(Effect.scoped)
       expect(text).toBe(`Baked by ${process.pid}`)

@@ -2,7 +2,7 @@
  * The same under the names that the suite has for the request era, where a question is the answer of one round, and what the client
  * says to it comes with the next. A question's key is what the client sees it by.
  */
-import type { AskError } from "@skein/server/InputError"
+import type { InputError } from "@skein/server/InputError"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as Prompt from "@skein/server/Prompt"
 import * as Roots from "@skein/server/Roots"
@@ -76,7 +76,7 @@ const stepwise = Tool.layer(
 )
 
 /** What the client cannot be asked is left out. */
-const ifAble = <A, R>(question: Effect.Effect<A, AskError, R>) =>
+const ifAble = <A, R>(question: Effect.Effect<A, InputError, R>) =>
   Effect.catchIf(
     question,
     ({ reason }) => reason === "MissingCapability",

@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
-import * as Link from "@skein/server/InMemoryTransport"
+import * as InMemoryTransport from "@skein/server/InMemoryTransport"
 import * as Content from "@skein/server/Content"
 import * as McpServer from "@skein/server/McpServer"
 import * as Tool from "@skein/server/Tool"
@@ -39,7 +39,7 @@ describe("a server in memory", () => {
   it.effect("greets", () =>
     Effect.gen(function*() {
       const server = yield* McpServer.McpServer
-      const client = yield* Client.make(Link.transport(server.serve))
+      const client = yield* Client.make(InMemoryTransport.transport(server.serve))
       const { content } = yield* client.callTool("greet", { name: "Ada" })
       expect(content).toEqual([Content.text("Hello, Ada!")])
     }).pipe(Effect.provide(Server)))
@@ -47,7 +47,7 @@ describe("a server in memory", () => {
   it.effect("is called with a schema for what it answers", () =>
     Effect.gen(function*() {
       const server = yield* McpServer.McpServer
-      const client = yield* Client.make(Link.transport(server.serve))
+      const client = yield* Client.make(InMemoryTransport.transport(server.serve))
       const Total = Schema.Struct({ total: Schema.Finite })
       const total = client.callTool("bill", { cups: 2 }, { output: Total, onProgress: console.log }).pipe(
         Effect.map(({ total }) => `That is ${total}.`),
@@ -65,7 +65,7 @@ describe("a server in memory", () => {
   it.effect("is called with a timeout, and its handler is interrupted", () =>
     Effect.gen(function*() {
       const server = yield* McpServer.McpServer
-      const client = yield* Client.make(Link.transport(server.serve))
+      const client = yield* Client.make(InMemoryTransport.transport(server.serve))
       const napping = yield* Effect.forkChild(Effect.flip(client.callTool("nap", {}, { timeout: "5 minutes" })))
       yield* TestClock.adjust("5 minutes")
       expect((yield* Fiber.join(napping)).reason).toBe("TimedOut")

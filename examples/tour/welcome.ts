@@ -3,7 +3,7 @@
  */
 import * as Client from "@skein/client/Client"
 import type * as Revision from "@skein/protocol/Revision"
-import * as Link from "@skein/server/InMemoryTransport"
+import * as InMemoryTransport from "@skein/server/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
 import * as Effect from "effect/Effect"
 import { styleText } from "node:util"
@@ -66,7 +66,7 @@ const guest = (revision: Revision.Revision) =>
   Effect.flatMap(
     McpServer.McpServer,
     ({ serve }) =>
-      Client.make(Link.transport(serve), { info: { name: "first-guest", version: "1" }, revisions: [revision] })
+      Client.make(InMemoryTransport.transport(serve), { info: { name: "first-guest", version: "1" }, revisions: [revision] })
   )
 
 const visits = Effect.all([

@@ -2,7 +2,7 @@
  * What our client does when a server of others loses what it knew, when the network between them breaks, and when it is told
  * beforehand what it would find out.
  */
-import type { Detection } from "@skein/client/ServerProfile"
+import type { ServerProfile } from "@skein/client/ServerProfile"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { textOf } from "../conversations.ts"
 import { eventually } from "../eventually.ts"
@@ -120,7 +120,7 @@ describe("what was found out before", () => {
   )("%s is not found out again", async (_, way, revision, opening) => {
     const host = await way.talk(Board.make())
     const first = await Skein.talk(host.address)
-    const kept = JSON.parse(JSON.stringify(first.client.detection)) as Detection
+    const kept = JSON.parse(JSON.stringify(first.client.detection)) as ServerProfile
     await first.close()
     expect(kept).toMatchObject({ revision, variant: way.variant })
     const before = host.seen.length

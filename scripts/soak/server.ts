@@ -5,7 +5,7 @@
 import * as AuditLog from "@skein/server/AuditLog"
 import * as Catalog from "@skein/server/Catalog"
 import * as Concurrency from "@skein/server/Concurrency"
-import * as EventLog from "@skein/server/EventStore"
+import * as EventStore from "@skein/server/EventStore"
 import * as LegacySse from "@skein/server/LegacySse"
 import * as McpServer from "@skein/server/McpServer"
 import * as Middleware from "@skein/server/Middleware"
@@ -14,7 +14,7 @@ import * as Polling from "@skein/server/Polling"
 import * as Progress from "@skein/server/Progress"
 import * as RateLimit from "@skein/server/RateLimit"
 import * as Resource from "@skein/server/Resource"
-import * as ResponseSize from "@skein/server/MaxResponseSize"
+import * as MaxResponseSize from "@skein/server/MaxResponseSize"
 import * as Sampling from "@skein/server/Sampling"
 import * as Telemetry from "@skein/server/Telemetry"
 import * as Timeout from "@skein/server/Timeout"
@@ -122,10 +122,10 @@ const middleware = Layer.mergeAll(
   RateLimit.layer({ limit: 1_000, window: "10 seconds", maxKeys: 200 }),
   Concurrency.layer({ limit: 3, key: Middleware.perPrincipalAndTarget }),
   Timeout.layer({ after: "1 minute" }),
-  ResponseSize.layer()
+  MaxResponseSize.layer()
 )
 
-const log = EventLog.memory() as EventLog.Log & { readonly size: number }
+const log = EventStore.memory() as EventStore.Log & { readonly size: number }
 
 const server = McpServer.layer(
   { name: "soak", version: "1.0.0", listChangedDebounce: "10 millis" },
@@ -140,7 +140,7 @@ const server = McpServer.layer(
   changes,
   middleware
 ).pipe(
-  Layer.merge(Layer.succeed(EventLog.EventLog, log)),
+  Layer.merge(Layer.succeed(EventStore.EventStore, log)),
   // A client that does not read is worth a warning, and there are thousands of them here.
   Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "Error"))
 )

@@ -38,7 +38,7 @@ const quiet = async (server: Server): Promise<void> => {
 
 /** What the endpoint and its sessions are made of: of these there is not one more in the end. */
 const exact =
-  /^object (FiberImpl|Peer|HttpSession|LegacySession|ServerSession|Stream|Exchange|Turn|Listen|Socket|ServerResponse|IncomingMessage|Timeout|Immediate)$/
+  /^object (FiberImpl|Peer|HttpSession|LegacySession|ServerSession|Stream|RequestContext|Turn|Listen|Socket|ServerResponse|IncomingMessage|Timeout|Immediate)$/
 
 const columns = [
   "heap MB",

@@ -4,7 +4,7 @@
 import * as Client from "@skein/client/Client"
 import * as NodeClient from "@skein/client/NodeHttp"
 import type { Transport } from "@skein/runtime/Connection"
-import * as Link from "@skein/runtime/InMemoryTransport"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import { McpServer } from "@skein/server/McpServer"
 import * as NodeServer from "@skein/server/NodeHttp"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
@@ -56,8 +56,8 @@ const open = (command: Of<"open">) =>
     const context = yield* Layer.build(Layer.provideMerge(server, engineOf(command)))
     engine = Context.get(context, TaskEngine)
     const { serve } = Context.get(context, McpServer)
-    yield* connect("link", Link.transport(serve))
-    yield* connect("legacy", Link.transport(serve))
+    yield* connect("link", InMemoryTransport.transport(serve))
+    yield* connect("legacy", InMemoryTransport.transport(serve))
     if (!command.door) return undefined
     const door = NodeServer.layer({ port: 0, maxStreams: 20_000 })
     return Context.get(yield* Layer.build(Layer.provide(door, Layer.succeedContext(context))), NodeServer.Listening).url

@@ -127,7 +127,7 @@ export interface Options {
   /**
    * When to subscribe again after a subscription has ended or was lost while the connection went on: as the client's `reconnect` says,
    * or else the defaults of the policy. Ends that were graceful count as well. When it gives up the stream fails with `Closed`, and the
-   * `cause` is a `GaveUp`. How often a connection is opened again is the client's matter alone.
+   * `cause` is a `ReconnectExhausted`. How often a connection is opened again is the client's matter alone.
    */
   readonly reconnect?: Reconnect.Policy | undefined
 }

@@ -45,7 +45,7 @@ import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { Change, Filter, Options as ChangesOptions } from "./Changes.ts"
 import type { ClientError } from "./ClientError.ts"
-import type { Detection } from "./ServerProfile.ts"
+import type { ServerProfile } from "./ServerProfile.ts"
 import { announce } from "./internal/connection/logConnection.ts"
 import { ClientImpl } from "./internal/client.ts"
 import { ClientDesk } from "./internal/context.ts"
@@ -171,7 +171,7 @@ export interface Options {
    */
   readonly tasks?: RemoteTask.Settings | boolean | undefined
   /** What was found out about the server before; see {@link Client.detection}. */
-  readonly detection?: Detection | undefined
+  readonly detection?: ServerProfile | undefined
 }
 
 export type { CallToolOptions, Heartbeat, PageOptions, PingOptions, RequestOptions, TypedCallOptions }
@@ -200,7 +200,7 @@ export interface Client {
   /** What was negotiated. */
   readonly revision: Revision.Revision
   /** What was found out about the server, to be kept and given to the next client of it (`detection`). */
-  readonly detection: Detection
+  readonly detection: ServerProfile
   /** How the negotiated revision converses. */
   readonly era: Revision.Era
   /** Name and version of the server, as it gave them. Not to be trusted. */

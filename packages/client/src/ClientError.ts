@@ -15,7 +15,7 @@ import type { Handle } from "./internal/tasks/handle.ts"
  * - `Closed`: the connection ended before the answer came, or was over already, and `end` says how; or, without `end`, the answer
  *   was lost on its way and could not be fetched again. What a server that was spawned wrote to its standard error last is in the
  *   message, where the transport kept it.
- *   When it was opened anew in vain the `cause` is a `Reconnect.GaveUp`.
+ *   When it was opened anew in vain the `cause` is a `Reconnect.ReconnectExhausted`.
  * - `Refused`: what answers over HTTP is no answer of the protocol; `status` is the HTTP status, the `cause` a `TransportError`.
  * - `Unauthorized`: the server wants to know who asks (`status` 401), or does not let them (403).
  * - `TimedOut`: no answer within the timeout of the call. The server was told that it is cancelled.

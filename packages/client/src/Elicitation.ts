@@ -41,7 +41,7 @@ import { Elicit } from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
-import type { Asker } from "./RequestingServer.ts"
+import type { RequestingServer } from "./RequestingServer.ts"
 import { capture, type Needed } from "./internal/input/captured.ts"
 import * as Form from "./internal/input/form.ts"
 import { Elicitation, type Forms, malformed } from "./internal/input/services.ts"
@@ -50,7 +50,7 @@ import * as Url from "./internal/input/url.ts"
 /** A form to fill in. */
 export interface FormRequest {
   /** Who asks. Show it to the user. */
-  readonly asker: Asker
+  readonly asker: RequestingServer
   /** Why the server asks. */
   readonly message: string
   /** The fields, with their names of the newest revision, whatever revision is spoken. */
@@ -67,7 +67,7 @@ export interface FormRequest {
 /** An address that the user should visit. */
 export interface UrlRequest {
   /** Who asks. Show it to the user. */
-  readonly asker: Asker
+  readonly asker: RequestingServer
   /** Why the server asks. */
   readonly message: string
   /** The address. Show all of it (`url.href`) before the user agrees. */

@@ -25,7 +25,7 @@ export interface Policy {
    * the second half of it (`half`, the default), or nothing (`none`).
    */
   readonly jitter?: "full" | "half" | "none" | undefined
-  /** How many attempts are made in a row: 8 by default. After the last one the client ends with {@link GaveUp}. */
+  /** How many attempts are made in a row: 8 by default. After the last one the client ends with {@link ReconnectExhausted}. */
   readonly maxAttempts?: number | undefined
   /** How long a connection has to live to start the count anew: 30 seconds by default. */
   readonly stableAfter?: Duration.Input | undefined
@@ -88,7 +88,7 @@ export const retryAfter = (failure: unknown): number | undefined => {
  * The connection was opened anew as often as the policy allows, to no avail: the `cause` of the `ClientError` `Closed` that calls
  * fail with from then on, and of the client's end.
  */
-export class GaveUp extends Data.TaggedError("GaveUp")<{
+export class ReconnectExhausted extends Data.TaggedError("ReconnectExhausted")<{
   /** How many attempts were made in a row. */
   readonly attempts: number
   readonly message: string

@@ -8,7 +8,7 @@ import type { Implementation } from "@skein/protocol/Common"
 import type { Revision } from "@skein/protocol/Revision"
 
 /** See the module's text. */
-export interface Asker {
+export interface RequestingServer {
   /**
    * What the host itself calls the server: the `label` of its client, or its name in a pool. The only name here that a server has no
    * say in: tell servers apart by it, and show it to the user.

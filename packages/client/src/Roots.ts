@@ -21,7 +21,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
-import type { Asker } from "./RequestingServer.ts"
+import type { RequestingServer } from "./RequestingServer.ts"
 import { capture, type Needed } from "./internal/input/captured.ts"
 import { problem } from "./internal/input/uris.ts"
 import { Roots } from "./internal/input/services.ts"
@@ -108,12 +108,12 @@ export const layerStream = <R>(
  * the log says so.
  */
 export const layerEffect = <R = never>(
-  list: (asker: Asker) => Effect.Effect<ReadonlyArray<Root>, never, R>
+  list: (asker: RequestingServer) => Effect.Effect<ReadonlyArray<Root>, never, R>
 ): Layer.Layer<Roots, never, Needed<R>> =>
   Layer.effect(
     Roots,
     Effect.map(capture<R>(), (provide) => ({
-      list: (asker: Asker) => Effect.flatMap(provide(Effect.suspend(() => list(asker))), withoutInvalid),
+      list: (asker: RequestingServer) => Effect.flatMap(provide(Effect.suspend(() => list(asker))), withoutInvalid),
       changes: undefined
     }))
   )

@@ -25,7 +25,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
-import type { Asker } from "./RequestingServer.ts"
+import type { RequestingServer } from "./RequestingServer.ts"
 import { capture, type Needed } from "./internal/input/captured.ts"
 import { imbalance, usesTools } from "./internal/input/messages.ts"
 import { malformed, type Refusal, Sampling, unasked } from "./internal/input/services.ts"
@@ -33,7 +33,7 @@ import { malformed, type Refusal, Sampling, unasked } from "./internal/input/ser
 /** What the model is asked, and by whom. */
 export interface Request extends Omit<Wire.CreateMessageRequestParams, "_meta" | "task"> {
   /** Who asks. Show it to the user. */
-  readonly asker: Asker
+  readonly asker: RequestingServer
 }
 
 /** What the model answered. */

@@ -3,7 +3,7 @@
  *
  * 2026-07-28, versioning: "Clients SHOULD cache the result for the lifetime of the server process (stdio) or origin (HTTP), and MAY
  * persist it across restarts of the same server configuration, re-probing if the cached assumption later fails." A client that is
- * given a `Detection` sends no probe: a session is opened at once, in the way and the revision that it had; and a server of the
+ * given a `ServerProfile` sends no probe: a session is opened at once, in the way and the revision that it had; and a server of the
  * request era is not asked anything at all before the first call.
  *
  * Where the server is another one by now, everything is found out anew: by the handshake in the session era, by the first call in the
@@ -19,7 +19,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
 
 /** What was found out. See the module's text. */
-export interface Detection {
+export interface ServerProfile {
   /** The revision that was agreed on. */
   readonly revision: Revision.Revision
   /** How the transport reaches the server, where it had a choice: `streamable` or `sse` over HTTP. */

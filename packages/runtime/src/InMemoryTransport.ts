@@ -3,7 +3,7 @@
  *
  * @example
  * const server = yield* McpServer.McpServer
- * const client = yield* Client.make(Link.transport(server.serve))
+ * const client = yield* Client.make(InMemoryTransport.transport(server.serve))
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"

@@ -6,7 +6,7 @@ import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type { Exchange, Progress } from "./RequestContext.ts"
+import type { RequestContext, Progress } from "./RequestContext.ts"
 import { targetOf } from "./internal/target.ts"
 import { millisOf } from "./internal/time.ts"
 import type { Peer } from "./Peer.ts"
@@ -63,7 +63,7 @@ export interface ServerInfo {
   readonly tasks: ReadonlyArray<RequestInfo>
 }
 
-const requestAt = (exchange: Exchange, now: number): RequestInfo => ({
+const requestAt = (exchange: RequestContext, now: number): RequestInfo => ({
   id: exchange.id,
   method: exchange.method,
   target: targetOf(exchange.params),
@@ -92,8 +92,8 @@ export const server = (options: {
   readonly name: string
   readonly version: string
   readonly peers: Iterable<Peer>
-  readonly endpoints?: Iterable<{ readonly exchanges: Iterable<Exchange>; readonly streams: number }> | undefined
-  readonly tasks?: Iterable<Exchange> | undefined
+  readonly endpoints?: Iterable<{ readonly exchanges: Iterable<RequestContext>; readonly streams: number }> | undefined
+  readonly tasks?: Iterable<RequestContext> | undefined
 }): Effect.Effect<ServerInfo> =>
   Effect.map(now, (now) => ({
     name: options.name,

@@ -2,7 +2,7 @@
  * The actor of one connection: it runs what the other side asks, and asks the other side.
  *
  * A peer is a few fields, and no fiber while it is idle: its end starts one. It has no mailbox, because a connection delivers its
- * messages one by one already. Each request of the other side is an `Exchange`, a fiber that ends with the peer at the latest;
+ * messages one by one already. Each request of the other side is an `RequestContext`, a fiber that ends with the peer at the latest;
  * each own request waits in a table with one timer for all.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
@@ -15,7 +15,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import type { Connection, Headers, Origin, Receiver, TransportError } from "./Connection.ts"
-import type { Caller, CallOptions, Dispatcher, Exchange, McpRequest, Progress, Refusal } from "./RequestContext.ts"
+import type { Caller, CallOptions, Dispatcher, RequestContext, McpRequest, Progress, Refusal } from "./RequestContext.ts"
 import { BatchReply } from "./internal/batch.ts"
 import { type CallResult, Calls, closed, type Host as CallsHost, readProgress } from "./internal/outboundCalls.ts"
 import { guard } from "./internal/guard.ts"
@@ -81,7 +81,7 @@ export interface Peer {
    * Ends the session for a reason of this side's. Requests in flight are interrupted, calls fail with `Closed`. A session that
    * has ended already keeps its reason; if it still waits for requests to finish, it does not any more.
    *
-   * `stopping`: because this side stops as a whole. Its requests know that then: see `Exchange.stopped`.
+   * `stopping`: because this side stops as a whole. Its requests know that then: see `RequestContext.stopped`.
    */
   readonly close: (end: SessionEnd, stopping?: boolean) => void
   /**
@@ -92,7 +92,7 @@ export interface Peer {
   /** Closed when the session ends. Made when first asked for. */
   readonly scope: Scope.Scope
   /** The requests of the other side that are suspended now, oldest first. */
-  readonly exchanges: Iterable<Exchange>
+  readonly exchanges: Iterable<RequestContext>
   /** How many requests of the other side wait for one of those to end. */
   readonly queued: number
   /** The own requests that wait for an answer, oldest first; `startedAt` in milliseconds of the monotonic clock. */
@@ -200,7 +200,7 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
     return this.#scope
   }
 
-  get exchanges(): Iterable<Exchange> {
+  get exchanges(): Iterable<RequestContext> {
     return this.#requests.exchanges
   }
 

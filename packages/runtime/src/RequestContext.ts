@@ -82,13 +82,13 @@ export interface Round {
 export type Answer = JsonRpc.Success["result"]
 
 /**
- * The one entry to a server or a client: from a request to its result. It is called by a `Peer` and by a lone `Exchange`
+ * The one entry to a server or a client: from a request to its result. It is called by a `Peer` and by a lone `RequestContext`
  * alike, so that no feature is written twice for two eras.
  */
-export type Dispatcher<R = never> = (exchange: Exchange) => Effect.Effect<Answer, McpError.McpError, R>
+export type Dispatcher<R = never> = (exchange: RequestContext) => Effect.Effect<Answer, McpError.McpError, R>
 
 /** The request that is being handled. Provided to every handler. */
-export class McpRequest extends Context.Service<McpRequest, Exchange>()("@skein/runtime/McpRequest") {}
+export class McpRequest extends Context.Service<McpRequest, RequestContext>()("@skein/runtime/McpRequest") {}
 
 /** Progress of a request: `progress` grows with every report, `total` and `message` are optional. */
 export interface Progress {
@@ -101,31 +101,31 @@ export interface Progress {
 export interface Owner {
   /** Starts the exchange's effect at once, with its services; or the one that answers in its stead. */
   readonly run: (
-    exchange: Exchange,
+    exchange: RequestContext,
     instead?: Effect.Effect<Answer, McpError.McpError>
   ) => Fiber.Fiber<Answer, McpError.McpError>
   /** Sends the answer. May throw what `JsonRpc.encode` throws. */
-  readonly answer: (exchange: Exchange, message: JsonRpc.Success | JsonRpc.Failure) => void
+  readonly answer: (exchange: RequestContext, message: JsonRpc.Success | JsonRpc.Failure) => void
   /** The exchange ends and nothing is to be said. */
-  readonly drop: (exchange: Exchange) => void
+  readonly drop: (exchange: RequestContext) => void
   /** Sends a notification about the exchange; `false` when whoever can wait should wait for `drained`. */
-  readonly say: (exchange: Exchange, method: string, params: JsonRpc.JsonObject) => boolean
-  readonly drained: (exchange: Exchange) => Effect.Effect<void>
+  readonly say: (exchange: RequestContext, method: string, params: JsonRpc.JsonObject) => boolean
+  readonly drained: (exchange: RequestContext) => Effect.Effect<void>
   /** Asks the other side something for the exchange's sake, in the session era. */
   readonly ask: (
-    exchange: Exchange,
+    exchange: RequestContext,
     method: string,
     params: JsonRpc.JsonObject | undefined,
     options: CallOptions | undefined
   ) => Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError>
   /** Ends the HTTP connection that waits for the answer, but not the exchange. What has no such thing omits it. */
-  readonly detach?: ((exchange: Exchange, retry: number | undefined) => void) | undefined
+  readonly detach?: ((exchange: RequestContext, retry: number | undefined) => void) | undefined
   /** The exchange did not end at once. */
-  readonly suspended: (exchange: Exchange) => void
+  readonly suspended: (exchange: RequestContext) => void
   /** An exchange that was suspended is over, and its answer was sent. */
-  readonly resumed: (exchange: Exchange) => void
+  readonly resumed: (exchange: RequestContext) => void
   /** A handler died, or its result had no JSON form. */
-  readonly defect: (exchange: Exchange, cause: Cause.Cause<unknown>, reference: string) => void
+  readonly defect: (exchange: RequestContext, cause: Cause.Cause<unknown>, reference: string) => void
 }
 
 const progressTokenOf = (params: JsonRpc.JsonObject | undefined): JsonRpc.Id | undefined => {
@@ -146,7 +146,7 @@ const resultOf = (value: Answer): Answer => {
 const timeout = "10 minutes"
 
 /** One request in flight. See the module's text. */
-export class Exchange {
+export class RequestContext {
   readonly id: JsonRpc.Id
   readonly method: string
   readonly params: JsonRpc.JsonObject | undefined
@@ -154,7 +154,7 @@ export class Exchange {
   /** What the transport knows of it. */
   readonly origin: Origin | undefined
   /** Opens the round of its questions, in the request era. The dispatcher of a server gives it, where the method may ask. */
-  rounds: ((exchange: Exchange) => Round) | undefined = undefined
+  rounds: ((exchange: RequestContext) => Round) | undefined = undefined
   /** The round, once it was needed. */
   round: Round | undefined = undefined
   /**

@@ -1,16 +1,16 @@
 /** An exchange on its own, as an endpoint of the request era holds it: what it tells its owner, and in which order. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
-import * as Exchange from "@skein/runtime/RequestContext"
+import * as RequestContext from "@skein/runtime/RequestContext"
 import { RequestError } from "@skein/runtime/RequestError"
 import { describe, expect, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 
-type Outcome = Effect.Effect<Exchange.Answer, McpError.McpError, Exchange.McpRequest>
+type Outcome = Effect.Effect<RequestContext.Answer, McpError.McpError, RequestContext.McpRequest>
 
 /** An owner that remembers what it was told. */
-class Recorder implements Exchange.Owner {
+class Recorder implements RequestContext.Owner {
   readonly told: Array<string> = []
   readonly answers: Array<JsonRpc.Success | JsonRpc.Failure> = []
   drained(): Effect.Effect<void> {
@@ -25,11 +25,11 @@ class Recorder implements Exchange.Owner {
     this.#unsendable = unsendable
   }
 
-  run(exchange: Exchange.Exchange, instead?: Exchange.Exchange["instead"]) {
-    return Effect.runFork(Effect.provideService(instead ?? this.#handler, Exchange.McpRequest, exchange))
+  run(exchange: RequestContext.RequestContext, instead?: RequestContext.RequestContext["instead"]) {
+    return Effect.runFork(Effect.provideService(instead ?? this.#handler, RequestContext.McpRequest, exchange))
   }
 
-  answer(_: Exchange.Exchange, message: JsonRpc.Success | JsonRpc.Failure) {
+  answer(_: RequestContext.RequestContext, message: JsonRpc.Success | JsonRpc.Failure) {
     if (this.answers.push(message) <= this.#unsendable) throw new TypeError("no JSON form")
     this.told.push("answer")
   }
@@ -38,12 +38,12 @@ class Recorder implements Exchange.Owner {
     this.told.push("drop")
   }
 
-  say(_: Exchange.Exchange, method: string) {
+  say(_: RequestContext.RequestContext, method: string) {
     this.told.push(method)
     return true
   }
 
-  ask(_: Exchange.Exchange, method: string) {
+  ask(_: RequestContext.RequestContext, method: string) {
     this.told.push(method)
     return Effect.fail(new RequestError({ reason: "Unsupported", method, message: "no" }))
   }
@@ -63,7 +63,7 @@ class Recorder implements Exchange.Owner {
 
 const start = (owner: Recorder) => {
   const request = { _tag: "Request", id: 1, method: "tools/call", params: { _meta: { progressToken: 1 } } } as const
-  const exchange = new Exchange.Exchange(owner, request, { revision: "2026-07-28", info: undefined, capabilities: {} })
+  const exchange = new RequestContext.RequestContext(owner, request, { revision: "2026-07-28", info: undefined, capabilities: {} })
   exchange.start()
   return exchange
 }
@@ -80,7 +80,7 @@ describe("an exchange", () => {
   })
 
   it("that suspends says so, is answered, and only then says that it is over", () => {
-    const end = Deferred.makeUnsafe<Exchange.Answer>()
+    const end = Deferred.makeUnsafe<RequestContext.Answer>()
     const owner = new Recorder(Deferred.await(end))
     const exchange = start(owner)
     expect(owner.told).toEqual(["suspended"])
@@ -113,8 +113,8 @@ describe("an exchange", () => {
   })
 
   it("gives its handler itself", () => {
-    const seen: Array<Exchange.Exchange> = []
-    const owner = new Recorder(Effect.map(Exchange.McpRequest, (exchange) => {
+    const seen: Array<RequestContext.RequestContext> = []
+    const owner = new Recorder(Effect.map(RequestContext.McpRequest, (exchange) => {
       seen.push(exchange)
       return {}
     }))
@@ -126,7 +126,7 @@ describe("an exchange", () => {
 
   it.effect("says and asks through its owner while it runs, and nothing after its end", () =>
     Effect.gen(function*() {
-      const end = Deferred.makeUnsafe<Exchange.Answer>()
+      const end = Deferred.makeUnsafe<RequestContext.Answer>()
       const owner = new Recorder(Deferred.await(end))
       const exchange = start(owner)
       yield* exchange.progress({ progress: 1 })
@@ -146,7 +146,7 @@ describe("an exchange", () => {
 
   it.effect("of the request era asks through its round, which is opened when it is first needed", () =>
     Effect.gen(function*() {
-      const end = Deferred.makeUnsafe<Exchange.Answer>()
+      const end = Deferred.makeUnsafe<RequestContext.Answer>()
       const owner = new Recorder(Deferred.await(end))
       const exchange = start(owner)
       const asked: Array<unknown> = []
@@ -174,7 +174,7 @@ describe("an exchange", () => {
     const instead = Effect.succeed({ resultType: "input_required" })
 
     /** An exchange whose handler is interrupted for it. */
-    const interrupted = (handler: Outcome, stead: Exchange.Exchange["instead"] = instead) => {
+    const interrupted = (handler: Outcome, stead: RequestContext.RequestContext["instead"] = instead) => {
       const owner = new Recorder(handler)
       const exchange = start(owner)
       exchange.instead = stead
@@ -207,7 +207,7 @@ describe("an exchange", () => {
     })
 
     it("is answered with what the handler came to, where it came to something before", () => {
-      const end = Deferred.makeUnsafe<Exchange.Answer>()
+      const end = Deferred.makeUnsafe<RequestContext.Answer>()
       const owner = new Recorder(Deferred.await(end))
       const exchange = start(owner)
       exchange.instead = instead

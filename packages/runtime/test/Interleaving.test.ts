@@ -4,7 +4,7 @@
  */
 import * as McpError from "@skein/protocol/McpError"
 import { TransportError } from "@skein/runtime/Connection"
-import type * as Exchange from "@skein/runtime/RequestContext"
+import type * as RequestContext from "@skein/runtime/RequestContext"
 import type * as Peer from "@skein/runtime/Peer"
 import { describe, expect, it } from "@effect/vitest"
 import * as Arbitrary from "effect/Arbitrary"
@@ -92,12 +92,12 @@ const text = (json: any): string => {
 /** Handlers of every kind, and what ends them. */
 class Bench {
   readonly kinds = new Map<number, Kind>()
-  readonly exchanges = new Map<number, Exchange.Exchange>()
-  readonly ends = new Map<number, Deferred.Deferred<Exchange.Answer, McpError.McpError>>()
+  readonly exchanges = new Map<number, RequestContext.RequestContext>()
+  readonly ends = new Map<number, Deferred.Deferred<RequestContext.Answer, McpError.McpError>>()
   readonly notices: Array<Deferred.Deferred<void>> = []
   peer: Peer.Peer | undefined = undefined
 
-  readonly dispatch = (exchange: Exchange.Exchange): Effect.Effect<Exchange.Answer, McpError.McpError> => {
+  readonly dispatch = (exchange: RequestContext.RequestContext): Effect.Effect<RequestContext.Answer, McpError.McpError> => {
     const id = exchange.id as number
     this.exchanges.set(id, exchange)
     switch (this.kinds.get(id)!) {
@@ -150,9 +150,9 @@ class Bench {
     if (end !== undefined) Deferred.doneUnsafe(end, Effect.void)
   }
 
-  #wait(id: number): Effect.Effect<Exchange.Answer, McpError.McpError> {
+  #wait(id: number): Effect.Effect<RequestContext.Answer, McpError.McpError> {
     return Effect.suspend(() => {
-      const end = Deferred.makeUnsafe<Exchange.Answer, McpError.McpError>()
+      const end = Deferred.makeUnsafe<RequestContext.Answer, McpError.McpError>()
       this.ends.set(id, end)
       return Deferred.await(end)
     })

@@ -3,7 +3,7 @@
  * what is counted here is what really exists: fibers, timers, listeners, table entries, and the heap.
  */
 import * as McpError from "@skein/protocol/McpError"
-import type * as Exchange from "@skein/runtime/RequestContext"
+import type * as RequestContext from "@skein/runtime/RequestContext"
 import * as Inspect from "@skein/runtime/Inspect"
 import type * as Peer from "@skein/runtime/Peer"
 import { describe, expect, it } from "@effect/vitest"
@@ -61,7 +61,7 @@ const heap = (): number => {
 const turns = (n: number): Effect.Effect<void> => n === 0 ? Effect.void : Effect.andThen(Effect.yieldNow, turns(n - 1))
 
 /** What a handler does depends on the method: something of everything that a handler can do. */
-const dispatch: Exchange.Dispatcher = (exchange) => {
+const dispatch: RequestContext.Dispatcher = (exchange) => {
   switch (exchange.method) {
     case "at once":
       return Effect.succeed({})

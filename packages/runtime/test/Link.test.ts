@@ -1,6 +1,6 @@
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Connection from "@skein/runtime/Connection"
-import * as Link from "@skein/runtime/InMemoryTransport"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -25,7 +25,7 @@ const numbers = (messages: ReadonlyArray<JsonRpc.Inbound>) =>
 describe("a link", () => {
   it.effect("delivers in order, both ways, and never inside send", () =>
     Effect.gen(function*() {
-      const [a, b] = yield* Link.make()
+      const [a, b] = yield* InMemoryTransport.make()
       const left = listen(a)
       const right = listen(b)
       for (let n = 0; n < 5; n++) {
@@ -40,7 +40,7 @@ describe("a link", () => {
 
   it.effect("what is sent means what it means on a wire: undefined members go, dates become text, batches arrive whole", () =>
     Effect.gen(function*() {
-      const [a, b] = yield* Link.make()
+      const [a, b] = yield* InMemoryTransport.make()
       const right = listen(b)
       a.send(JsonRpc.success(1, { gone: undefined, at: new Date(0) }))
       a.send(JsonRpc.success(2, new JsonRpc.Encoded(`{"raw":true}`)))
@@ -62,7 +62,7 @@ describe("a link", () => {
 
   it.effect("the second side is told who the first one is, and nobody else is told anything", () =>
     Effect.gen(function*() {
-      const [a, b] = yield* Link.make({ principal: { id: "ada" } })
+      const [a, b] = yield* InMemoryTransport.make({ principal: { id: "ada" } })
       const origins: Array<Connection.Origin | undefined> = []
       const open = (side: Connection.Connection): void =>
         side.open({ message: (_, origin) => void origins.push(origin), end: () => {} })
@@ -77,7 +77,7 @@ describe("a link", () => {
 
   it.effect("send throws what encode throws, and then nothing was sent", () =>
     Effect.gen(function*() {
-      const [a, b] = yield* Link.make()
+      const [a, b] = yield* InMemoryTransport.make()
       const right = listen(b)
       expect(() => a.send(JsonRpc.notification("n", { big: 1n }))).toThrow(TypeError)
       a.send(note(1))
@@ -87,7 +87,7 @@ describe("a link", () => {
 
   it.effect("what arrives before open is kept for the receiver", () =>
     Effect.gen(function*() {
-      const [a, b] = yield* Link.make()
+      const [a, b] = yield* InMemoryTransport.make()
       a.send(note(1))
       yield* settle
       const right = listen(b)
@@ -97,7 +97,7 @@ describe("a link", () => {
 
   it.effect("pause stops reading in the middle of what waits, and resume goes on", () =>
     Effect.gen(function*() {
-      const [a, b] = yield* Link.make()
+      const [a, b] = yield* InMemoryTransport.make()
       const received: Array<JsonRpc.Inbound> = []
       b.open({
         message: (message) => {
@@ -115,7 +115,7 @@ describe("a link", () => {
 
   it.effect("at maxQueued send answers false, takes the message all the same, and drained waits for room", () =>
     Effect.gen(function*() {
-      const [a, b] = yield* Link.make({ maxQueued: 2 })
+      const [a, b] = yield* InMemoryTransport.make({ maxQueued: 2 })
       const right = listen(b)
       b.pause!()
       expect([a.send(note(1)), a.send(note(2)), a.send(note(3))]).toEqual([true, false, false])
@@ -133,7 +133,7 @@ describe("a link", () => {
 
   it.effect("the default is 1,024", () =>
     Effect.gen(function*() {
-      const [a, b] = yield* Link.make()
+      const [a, b] = yield* InMemoryTransport.make()
       b.pause!()
       for (let n = 1; n < 1024; n++) expect(a.send(note(n))).toBe(true)
       expect(a.send(note(1024))).toBe(false)
@@ -141,7 +141,7 @@ describe("a link", () => {
 
   it.effect("close tells the other side Ended after what was said, and this side Closed; both once", () =>
     Effect.gen(function*() {
-      const [a, b] = yield* Link.make()
+      const [a, b] = yield* InMemoryTransport.make()
       const left = listen(a)
       const right = listen(b)
       a.send(note(1))
@@ -161,7 +161,7 @@ describe("a link", () => {
 
   it.effect("a side that is stopped hears that it was closed, and of the other's end when it has read everything", () =>
     Effect.gen(function*() {
-      const [a, b] = yield* Link.make()
+      const [a, b] = yield* InMemoryTransport.make()
       const left = listen(a)
       const right = listen(b)
       yield* settle
@@ -176,7 +176,7 @@ describe("a link", () => {
       yield* settle
       expect(numbers(right.received)).toEqual([1])
       expect(right.ends).toEqual([{ _tag: "Ended" }])
-      const [c, d] = yield* Link.make()
+      const [c, d] = yield* InMemoryTransport.make()
       const idle = listen(d)
       yield* settle
       d.pause!()
@@ -188,7 +188,7 @@ describe("a link", () => {
   it.effect("who waits for a slow reader is woken when either side closes", () =>
     Effect.gen(function*() {
       for (const closer of [0, 1] as const) {
-        const link = yield* Link.make({ maxQueued: 1 })
+        const link = yield* InMemoryTransport.make({ maxQueued: 1 })
         const [a, b] = link
         listen(b)
         b.pause!()
@@ -203,7 +203,7 @@ describe("a link", () => {
 
   it.effect("who waits for a side that was never opened is woken too", () =>
     Effect.gen(function*() {
-      const [a, b] = yield* Link.make({ maxQueued: 1 })
+      const [a, b] = yield* InMemoryTransport.make({ maxQueued: 1 })
       a.send(note(1))
       const waiting = yield* fork(a.drained)
       yield* b.close
@@ -214,7 +214,7 @@ describe("a link", () => {
   it.effect("the scope closes both sides", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
-      const [a, b] = yield* Link.make().pipe(Effect.provideService(Scope.Scope, scope))
+      const [a, b] = yield* InMemoryTransport.make().pipe(Effect.provideService(Scope.Scope, scope))
       const left = listen(a)
       const right = listen(b)
       yield* Scope.close(scope, Exit.void)
@@ -247,7 +247,7 @@ describe("a transport in memory", () => {
     Effect.gen(function*() {
       const served: Array<ReturnType<typeof listen>> = []
       const log: Array<string> = []
-      const { connect } = Link.transport((connection) =>
+      const { connect } = InMemoryTransport.transport((connection) =>
         Effect.acquireRelease(
           Effect.sync(() => served.push(listen(connection))),
           () => Effect.sync(() => log.push("released"))
@@ -272,7 +272,7 @@ describe("a transport in memory", () => {
 
   it.effect("at the bound it says that the other side is slow, as a link does", () =>
     Effect.gen(function*() {
-      const connection = yield* Link.transport(() => Effect.void, { maxQueued: 2 }).connect
+      const connection = yield* InMemoryTransport.transport(() => Effect.void, { maxQueued: 2 }).connect
       expect([connection.send(note(1)), connection.send(note(2))]).toEqual([true, false])
     }))
 })

@@ -1,7 +1,7 @@
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
-import * as Exchange from "@skein/runtime/RequestContext"
+import * as RequestContext from "@skein/runtime/RequestContext"
 import * as Peer from "@skein/runtime/Peer"
 import { describe, expect, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
@@ -17,7 +17,7 @@ describe("requests of the other side", () => {
   for (const revision of Revision.sessionEra) {
     it.effect(`${revision} · ping: MUST respond promptly with an empty response, both ways, also while work is in flight`, () =>
       Effect.gen(function*() {
-        const busy: Exchange.Dispatcher = (exchange) => exchange.method === "ping" ? Effect.succeed({}) : Effect.never
+        const busy: RequestContext.Dispatcher = (exchange) => exchange.method === "ping" ? Effect.succeed({}) : Effect.never
         const [left, right] = yield* pair({ revision, left: busy, right: busy })
         yield* Effect.forkChild(left.request("tools/call"))
         yield* Effect.forkChild(right.request("sampling/createMessage"))
@@ -155,7 +155,7 @@ describe("requests of the other side", () => {
         connection: other,
         dispatch: () =>
           Effect.gen(function*() {
-            const exchange = yield* Exchange.McpRequest
+            const exchange = yield* RequestContext.McpRequest
             return { word: yield* Word, id: exchange.id, params: exchange.params }
           }),
         identify: () => ({ revision: "2025-11-25", info: undefined, capabilities: {} })
@@ -167,11 +167,11 @@ describe("requests of the other side", () => {
 
 describe("defects", () => {
   const secret = new Error("the password is 1234")
-  const odd = (value: unknown): Effect.Effect<Exchange.Answer> => Effect.succeed(value as Exchange.Answer)
+  const odd = (value: unknown): Effect.Effect<RequestContext.Answer> => Effect.succeed(value as RequestContext.Answer)
   const cycle: Record<string, unknown> = {}
   cycle["self"] = cycle
 
-  const cases: ReadonlyArray<readonly [string, Exchange.Dispatcher]> = [
+  const cases: ReadonlyArray<readonly [string, RequestContext.Dispatcher]> = [
     ["throws before it returns an effect", () => {
       throw secret
     }],

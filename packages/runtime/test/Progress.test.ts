@@ -1,5 +1,5 @@
 import * as Revision from "@skein/protocol/Revision"
-import type * as Exchange from "@skein/runtime/RequestContext"
+import type * as RequestContext from "@skein/runtime/RequestContext"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -8,7 +8,7 @@ import { Handlers, logged, pair, poll, raw, settle } from "./kit.ts"
 const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
 
 describe("progress that a handler reports", () => {
-  const reports: ReadonlyArray<Exchange.Progress> = [
+  const reports: ReadonlyArray<RequestContext.Progress> = [
     { progress: 0 },
     { progress: 0.5, total: 10, message: "half of one" },
     { progress: 0.5, message: "not more" },
@@ -183,7 +183,7 @@ describe("progress that a call asked for", () => {
   it.effect("both ways across a link", () =>
     Effect.gen(function*() {
       const seen: Array<string> = []
-      const working: Exchange.Dispatcher = (exchange) =>
+      const working: RequestContext.Dispatcher = (exchange) =>
         Effect.as(
           Effect.forEach(
             [1, 2, 3],

@@ -1,5 +1,5 @@
 import { TransportError } from "@skein/runtime/Connection"
-import type * as Exchange from "@skein/runtime/RequestContext"
+import type * as RequestContext from "@skein/runtime/RequestContext"
 import type { SessionEnd } from "@skein/runtime/Session"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -13,7 +13,7 @@ const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effec
 
 const lost: SessionEnd = { _tag: "Lost", cause: new TransportError({ reason: "Lost", message: "broken" }) }
 
-const stubborn: Exchange.Dispatcher = () => Effect.uninterruptible(Effect.never)
+const stubborn: RequestContext.Dispatcher = () => Effect.uninterruptible(Effect.never)
 
 describe("the end of a session", () => {
   const reasons: ReadonlyArray<SessionEnd> = [
@@ -77,8 +77,8 @@ describe("the end of a session", () => {
     it.effect(`a request in flight knows ${stopped ? "that this side stops" : "of no stop of this side"}: ${what}`, () =>
       Effect.gen(function*() {
         const scope = yield* Scope.make()
-        let seen: Exchange.Exchange | undefined
-        const dispatch: Exchange.Dispatcher = (exchange) => {
+        let seen: RequestContext.RequestContext | undefined
+        const dispatch: RequestContext.Dispatcher = (exchange) => {
           seen = exchange
           return Effect.never
         }

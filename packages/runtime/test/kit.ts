@@ -6,9 +6,9 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
 import type * as Revision from "@skein/protocol/Revision"
 import type * as Connection from "@skein/runtime/Connection"
-import type * as Exchange from "@skein/runtime/RequestContext"
+import type * as RequestContext from "@skein/runtime/RequestContext"
 import type * as Limits from "@skein/runtime/Limits"
-import * as Link from "@skein/runtime/InMemoryTransport"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as Peer from "@skein/runtime/Peer"
 import type * as Session from "@skein/runtime/Session"
 import * as Cause from "effect/Cause"
@@ -167,19 +167,19 @@ export class Counterpart implements Connection.Connection {
   }
 }
 
-type Outcome = Effect.Effect<Exchange.Answer, McpError.McpError>
+type Outcome = Effect.Effect<RequestContext.Answer, McpError.McpError>
 
 /** Handlers that wait to be told how to end. */
 export class Handlers {
-  readonly #ends = new Map<JsonRpc.Id, Deferred.Deferred<Exchange.Answer, McpError.McpError>>()
-  readonly exchanges = new Map<JsonRpc.Id, Exchange.Exchange>()
+  readonly #ends = new Map<JsonRpc.Id, Deferred.Deferred<RequestContext.Answer, McpError.McpError>>()
+  readonly exchanges = new Map<JsonRpc.Id, RequestContext.RequestContext>()
   readonly started: Array<JsonRpc.Id> = []
   readonly interrupted: Array<JsonRpc.Id> = []
 
   /** Parks until `end` is called for its id. */
-  readonly parked = (exchange: Exchange.Exchange): Outcome =>
+  readonly parked = (exchange: RequestContext.RequestContext): Outcome =>
     Effect.suspend(() => {
-      const end = Deferred.makeUnsafe<Exchange.Answer, McpError.McpError>()
+      const end = Deferred.makeUnsafe<RequestContext.Answer, McpError.McpError>()
       this.#ends.set(exchange.id, end)
       this.exchanges.set(exchange.id, exchange)
       this.started.push(exchange.id)
@@ -197,14 +197,14 @@ export interface RawOptions {
   readonly canPause?: boolean
   /** The other side, where it is made by the test. */
   readonly connection?: Counterpart
-  readonly dispatch?: Exchange.Dispatcher<Exchange.McpRequest>
+  readonly dispatch?: RequestContext.Dispatcher<RequestContext.McpRequest>
   readonly identify?: Peer.Options<never>["identify"]
   readonly onNotification?: Peer.Options<never>["onNotification"]
   readonly onLate?: Peer.Options<never>["onLate"]
   readonly patient?: boolean
 }
 
-const caller = (peer: Peer.Peer, fallback: Revision.Revision): Exchange.Caller => ({
+const caller = (peer: Peer.Peer, fallback: Revision.Revision): RequestContext.Caller => ({
   revision: peer.session?.revision ?? fallback,
   info: undefined,
   capabilities: {}
@@ -236,22 +236,22 @@ export const raw = (options: RawOptions = {}): Effect.Effect<
 
 export interface PairOptions {
   readonly revision?: Revision.Revision
-  readonly left?: Exchange.Dispatcher<Exchange.McpRequest>
-  readonly right?: Exchange.Dispatcher<Exchange.McpRequest>
+  readonly left?: RequestContext.Dispatcher<RequestContext.McpRequest>
+  readonly right?: RequestContext.Dispatcher<RequestContext.McpRequest>
   readonly limits?: Limits.Limits
-  readonly link?: Link.Options
+  readonly link?: InMemoryTransport.Options
 }
 
 /** Answers a ping, as the specification asks of both sides, and echoes anything else. */
-export const echo: Exchange.Dispatcher = (exchange) =>
+export const echo: RequestContext.Dispatcher = (exchange) =>
   Effect.succeed(exchange.method === "ping" ? {} : { method: exchange.method, params: exchange.params })
 
 /** Two peers on a link. */
 export const pair = (options: PairOptions = {}): Effect.Effect<readonly [Peer.Peer, Peer.Peer], never, Scope.Scope> =>
   Effect.gen(function*() {
     const revision = options.revision ?? "2025-11-25"
-    const [a, b] = yield* Link.make(options.link)
-    const make = (connection: Connection.Connection, dispatch: Exchange.Dispatcher<Exchange.McpRequest>) =>
+    const [a, b] = yield* InMemoryTransport.make(options.link)
+    const make = (connection: Connection.Connection, dispatch: RequestContext.Dispatcher<RequestContext.McpRequest>) =>
       Peer.make({ connection, dispatch, identify: (peer) => caller(peer, revision), limits: options.limits })
     const left = yield* make(a, options.left ?? echo)
     const right = yield* make(b, options.right ?? echo)

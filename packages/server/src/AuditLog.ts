@@ -11,7 +11,7 @@
 import { Encoded, type Id, isObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import type * as Revision from "@skein/protocol/Revision"
-import type { Answer, Exchange, McpRequest } from "@skein/runtime/RequestContext"
+import type { Answer, RequestContext, McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Layer from "effect/Layer"
@@ -63,7 +63,7 @@ export interface Options<R> {
   /** The methods that are written: `all` by default, and here `subscriptions/listen` is one of them: it is written when it ends. */
   readonly methods?: Middleware.Methods
   /** `true` adds `params.arguments` as they came; a function adds what it makes of the request. `false` by default. */
-  readonly arguments?: boolean | ((exchange: Exchange) => unknown)
+  readonly arguments?: boolean | ((exchange: RequestContext) => unknown)
 }
 
 /** Writes who called what, and how it ended. */
@@ -96,19 +96,19 @@ export const layer = <R = never>(
     )
   })
 
-const argumentsOf = (exchange: Exchange): unknown => exchange.params?.["arguments"]
+const argumentsOf = (exchange: RequestContext): unknown => exchange.params?.["arguments"]
 
-const nameOf = ({ info }: Exchange["caller"]): string | undefined => {
+const nameOf = ({ info }: RequestContext["caller"]): string | undefined => {
   const name = info?.["name"]
   const version = info?.["version"]
   return typeof name !== "string" ? undefined : clip(typeof version === "string" ? `${name} ${version}` : name)
 }
 
 const entryOf = (
-  exchange: Exchange,
+  exchange: RequestContext,
   exit: Exit.Exit<Answer, McpError.McpError>,
   durationMs: number,
-  args: ((exchange: Exchange) => unknown) | undefined
+  args: ((exchange: RequestContext) => unknown) | undefined
 ): Entry => {
   const { caller, id, method } = exchange
   const target = namedBy(exchange)
@@ -130,7 +130,7 @@ const entryOf = (
 }
 
 /** "Log task creation, completion, and retrieval events for audit purposes" (2025-11-25, tasks, "Audit and Logging"). */
-const taskOf = ({ method, params }: Exchange, exit: Exit.Exit<Answer, McpError.McpError>): string | undefined => {
+const taskOf = ({ method, params }: RequestContext, exit: Exit.Exit<Answer, McpError.McpError>): string | undefined => {
   const id = method.startsWith("tasks/") ? params?.["taskId"] : method === "tools/call" ? madeBy(exit) : undefined
   return typeof id === "string" ? clip(id, 8) : undefined
 }

@@ -22,7 +22,7 @@ import type * as WirePrompt from "@skein/protocol/Prompt"
 import type * as WireResource from "@skein/protocol/Resource"
 import type * as WireTool from "@skein/protocol/Tool"
 import type * as XMcpHeader from "@skein/protocol/XMcpHeader"
-import type { Caller, Dispatcher, Exchange, McpRequest } from "@skein/runtime/RequestContext"
+import type { Caller, Dispatcher, RequestContext, McpRequest } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -59,11 +59,11 @@ export interface ToolEntry extends Entry<WireTool.Tool> {
   readonly headers?: ReadonlyArray<XMcpHeader.Param> | undefined
   /** What extensions were told of it (`Tool.Options.extensions`). */
   readonly extensions?: Context.Context<never> | undefined
-  readonly call: (args: JsonObject, exchange: Exchange) => Handled<CallTool.CallToolResult>
+  readonly call: (args: JsonObject, exchange: RequestContext) => Handled<CallTool.CallToolResult>
 }
 
 /** Reads a resource. */
-export type Reader = (exchange: Exchange) => Handled<WireResource.ReadResourceResult>
+export type Reader = (exchange: RequestContext) => Handled<WireResource.ReadResourceResult>
 
 /** A resource and what reads it. */
 export interface ResourceEntry extends Entry<WireResource.Resource> {
@@ -80,7 +80,7 @@ export interface TemplateEntry extends Entry<WireResource.ResourceTemplate> {
 
 /** A prompt and what fills it in. */
 export interface PromptEntry extends Entry<WirePrompt.Prompt> {
-  readonly get: (args: JsonObject, exchange: Exchange) => Handled<WirePrompt.GetPromptResult>
+  readonly get: (args: JsonObject, exchange: RequestContext) => Handled<WirePrompt.GetPromptResult>
   readonly complete?: Completers | undefined
 }
 
@@ -119,14 +119,14 @@ export class Stack {
 /** A method and what handles it. Made by `Extension.method`. */
 export interface ExtensionMethod {
   readonly method: Method.AnyRequest
-  readonly run: (params: unknown, exchange: Exchange) => Handled<Codec.Writable<unknown>>
+  readonly run: (params: unknown, exchange: RequestContext) => Handled<Codec.Writable<unknown>>
 }
 
 /** A call of a tool, before its arguments are read. */
 export interface ToolCall {
   readonly tool: ToolEntry
   readonly params: CallTool.CallToolRequestParams
-  readonly exchange: Exchange
+  readonly exchange: RequestContext
 }
 
 /** What a tool may be called with, or a handle in its place. */
@@ -159,11 +159,11 @@ export interface Extension {
   readonly listen?:
     | ((
       notifications: JsonObject,
-      exchange: Exchange
+      exchange: RequestContext
     ) => Effect.Effect<Listening | undefined, McpError.McpError, McpRequest>)
     | undefined
   /** What it runs now beside the requests of clients, for `McpServer.inspect`. */
-  readonly running?: Iterable<Exchange> | undefined
+  readonly running?: Iterable<RequestContext> | undefined
   /** Runs when all definitions of the server are there. What it forks into the scope lives as long as the server. */
   readonly ready?: Effect.Effect<void, never, Scope.Scope> | undefined
 }

@@ -2,7 +2,7 @@
  * Asking the user, by a form or by an address to visit.
  *
  * A question is an effect that a handler of a tool, a prompt or a resource yields, in all revisions that have it: forms since
- * 2025-06-18, addresses since 2025-11-25. It fails with `AskError`, at once where the client has not declared that it can be asked;
+ * 2025-06-18, addresses since 2025-11-25. It fails with `InputError`, at once where the client has not declared that it can be asked;
  * a handler may let that pass.
  *
  * @example
@@ -37,12 +37,12 @@ import type * as Wire from "@skein/protocol/Elicitation"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import type { Revision } from "@skein/protocol/Revision"
-import { type CallOptions, type Exchange, McpRequest } from "@skein/runtime/RequestContext"
+import { type CallOptions, type RequestContext, McpRequest } from "@skein/runtime/RequestContext"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { AskError } from "./InputError.ts"
+import type { InputError } from "./InputError.ts"
 import { clip, maxProblem, quoted } from "./internal/clip.ts"
 import { formOf } from "./internal/definitions/formSchema.ts"
 import { ask, refuse, type TaskOptions } from "./internal/input/requestInput.ts"
@@ -153,7 +153,7 @@ export const form = <const S extends Shape | Form<unknown>>(
   options?: Options
 ): Effect.Effect<
   Answer<S extends Form<infer A> ? A : S extends Shape ? TypeOf<S> : never>,
-  AskError,
+  InputError,
   McpRequest
 > => asking(message, shape instanceof FormImpl ? shape : make(shape as Shape), options) as never
 
@@ -161,7 +161,7 @@ const asking = <A>(
   message: string,
   { decode, requestedSchema }: Form<A>,
   options: Options | undefined
-): Effect.Effect<Answer<A>, AskError, McpRequest> =>
+): Effect.Effect<Answer<A>, InputError, McpRequest> =>
   Effect.flatMap(McpRequest, ({ caller: { revision } }) => {
     const name = Method.Elicit.name
     if (Result.isFailure(requestedSchema)) return refuse(name, revision, "InvalidQuestion", requestedSchema.failure)
@@ -169,7 +169,7 @@ const asking = <A>(
     const question = { method: Method.Elicit, params, missing: missing("form") }
     return Effect.flatMap(
       ask(question, options, true),
-      ({ action, content }): Effect.Effect<Answer<A>, AskError> => {
+      ({ action, content }): Effect.Effect<Answer<A>, InputError> => {
         if (action !== "accept") return Effect.succeed({ action })
         const read = decode(content ?? {})
         return Result.isSuccess(read)
@@ -216,7 +216,7 @@ export const url = (
   message: string,
   address: string | URL,
   options: UrlOptions = {}
-): Effect.Effect<Answer<Visit>, AskError, McpRequest> =>
+): Effect.Effect<Answer<Visit>, InputError, McpRequest> =>
   Effect.flatMap(McpRequest, (exchange) => {
     const { elicitationId = globalThis.crypto.randomUUID(), ...rest } = options
     const params = { mode: "url", message, url: String(address), elicitationId } as const
@@ -229,7 +229,7 @@ export const url = (
     )
   })
 
-const complete = (exchange: Exchange, elicitationId: string): Effect.Effect<void> =>
+const complete = (exchange: RequestContext, elicitationId: string): Effect.Effect<void> =>
   Effect.suspend(() => {
     const { caller } = exchange
     const { name } = Method.ElicitationComplete
@@ -239,10 +239,10 @@ const complete = (exchange: Exchange, elicitationId: string): Effect.Effect<void
     return sessionOf(caller)?.peer.notify(name, { elicitationId }) ?? Effect.void
   })
 
-/** What was accepted. Fails with `AskError` `Declined` or `Cancelled` otherwise, which a tool may let pass. */
+/** What was accepted. Fails with `InputError` `Declined` or `Cancelled` otherwise, which a tool may let pass. */
 export const accepted = <A, E, R>(
   question: Effect.Effect<Answer<A>, E, R>
-): Effect.Effect<A, E | AskError, R | McpRequest> =>
+): Effect.Effect<A, E | InputError, R | McpRequest> =>
   Effect.flatMap(question, (answer) => {
     if (answer.action === "accept") return Effect.succeed(answer.content)
     const [reason, message] = answer.action === "decline"

@@ -5,7 +5,7 @@
  * each of them a bus over what they share (Redis, NATS, PostgreSQL's `NOTIFY`): provide the service to the layer of the server.
  *
  * @example
- * const bus = Layer.succeed(ChangeBus.ChangeBus, {
+ * const bus = Layer.succeed(EventBus.EventBus, {
  *   publish: (change) => Effect.ignore(Effect.tryPromise(() => redis.publish("changes", JSON.stringify(change)))),
  *   subscribe: (heard) => Effect.acquireRelease(
  *     Effect.promise(() => redis.subscribe("changes", (text) => heard(JSON.parse(text)))),
@@ -28,7 +28,7 @@ export type Change =
   | { readonly _tag: "Resource"; readonly uri: string; readonly parent?: string }
 
 /** What carries changes from each process to all, the one that they come from included. */
-export class ChangeBus extends Context.Service<ChangeBus, {
+export class EventBus extends Context.Service<EventBus, {
   /**
    * Tells everybody. Changes of lists are gathered before (`listChangedDebounce`); those of resources come as they are said, and
    * `Catalog.updated` waits for this. It must not fail: what cannot be told is lost.
@@ -39,7 +39,7 @@ export class ChangeBus extends Context.Service<ChangeBus, {
 }>()("@skein/server/EventBus") {}
 
 /** A bus in memory, for several servers in one process. */
-export const memory: Effect.Effect<ChangeBus["Service"]> = Effect.sync(() => {
+export const memory: Effect.Effect<EventBus["Service"]> = Effect.sync(() => {
   const all = new Set<(change: Change) => void>()
   return {
     publish: (change) => Effect.sync(() => all.forEach((heard) => heard(change))),
@@ -54,4 +54,4 @@ export const memory: Effect.Effect<ChangeBus["Service"]> = Effect.sync(() => {
 })
 
 /** Provides a bus in memory. */
-export const layerMemory: Layer.Layer<ChangeBus> = Layer.effect(ChangeBus, memory)
+export const layerMemory: Layer.Layer<EventBus> = Layer.effect(EventBus, memory)

@@ -11,10 +11,10 @@ import { type Bounds, type Log, MemoryLog } from "./internal/http/eventStore.ts"
 export type { Bounds, Log } from "./internal/http/eventStore.ts"
 
 /** Where endpoints keep the events of their streams. */
-export class EventLog extends Context.Service<EventLog, Log>()("@skein/server/EventStore") {}
+export class EventStore extends Context.Service<EventStore, Log>()("@skein/server/EventStore") {}
 
 /** Keeps the events in memory. That is what endpoints do by themselves; this is for other bounds. */
 export const memory = (bounds?: Bounds): Log => new MemoryLog(bounds)
 
 /** The layer of `memory`. */
-export const layerMemory = (bounds?: Bounds): Layer.Layer<EventLog> => Layer.sync(EventLog, () => memory(bounds))
+export const layerMemory = (bounds?: Bounds): Layer.Layer<EventStore> => Layer.sync(EventStore, () => memory(bounds))

@@ -13,7 +13,7 @@
 import type * as Codec from "@skein/protocol/Codec"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as Method from "@skein/protocol/Method"
-import type { Caller, Exchange } from "@skein/runtime/RequestContext"
+import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
@@ -28,7 +28,7 @@ export type { Called, Extension, ExtensionMethod, Listening, Tell, ToolCall } fr
  */
 export const method = <P, R>(
   entry: Method.RequestMethod<P, R>,
-  run: (params: P, exchange: Exchange) => Handled<Codec.Writable<R>>
+  run: (params: P, exchange: RequestContext) => Handled<Codec.Writable<R>>
 ): ExtensionMethod => ({
   method: entry as Method.AnyRequest,
   // The params are what the entry reads.

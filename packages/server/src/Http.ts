@@ -3,7 +3,7 @@
  *
  * Most servers want a door: `NodeHttp` for `node:http`, Express and Fastify.
  */
-import type { Exchange } from "@skein/runtime/RequestContext"
+import type { RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { classify as classifyRequest } from "./internal/http/classify.ts"
@@ -32,7 +32,7 @@ export interface Endpoint {
    */
   readonly handle: (request: HttpRequest, answer: HttpAnswer, identify?: (then: () => void) => void) => void
   /** The requests of the request era that are being handled; one that ends at once is never seen. */
-  readonly exchanges: Iterable<Exchange>
+  readonly exchanges: Iterable<RequestContext>
   /** How many sessions there are. */
   readonly sessions: number
   /** How many streams are open that last as long as their client wants: `subscriptions/listen` and GET. */

@@ -3,6 +3,6 @@
  *
  * @example
  * const server = yield* McpServer.McpServer
- * const client = yield* Client.make(Link.transport(server.serve))
+ * const client = yield* Client.make(InMemoryTransport.transport(server.serve))
  */
 export * from "@skein/runtime/InMemoryTransport"

@@ -36,7 +36,7 @@ export type Reason =
  * `isError`, prompts and resources as `-32603`. `MissingCapability` is a JSON-RPC error with the missing capability instead: in
  * the request era `-32021`, from tools too; in the session era `-32600` from prompts and resources.
  */
-export class AskError extends Data.TaggedError("AskError")<{
+export class InputError extends Data.TaggedError("InputError")<{
   readonly reason: Reason
   /** What was asked, `elicitation/create` for instance; or the key of a `once`. */
   readonly method: string
@@ -58,5 +58,5 @@ export class AskError extends Data.TaggedError("AskError")<{
 }
 
 /** As a JSON-RPC error, for a middleware that asks and has no other way to fail: `-32603` with the message, or the fault that it is. */
-export const toMcpError = (error: AskError): McpError.McpError =>
+export const toMcpError = (error: InputError): McpError.McpError =>
   error.fault ?? new McpError.McpError({ reason: "InternalError", message: error.message })

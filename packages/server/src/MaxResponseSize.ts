@@ -9,11 +9,11 @@
  * belongs after this one in the list; to what is before, a result is JSON text.
  *
  * @example
- * const limit = ResponseSize.layer({ maxBytes: 256 * 1024 })
+ * const limit = MaxResponseSize.layer({ maxBytes: 256 * 1024 })
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
-import type { Answer, Exchange } from "@skein/runtime/RequestContext"
+import type { Answer, RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type { Catalog } from "./Catalog.ts"
@@ -43,7 +43,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
     )
   })
 
-const check = (exchange: Exchange, answer: Answer, maxBytes: number): Effect.Effect<Answer, McpError.McpError> => {
+const check = (exchange: RequestContext, answer: Answer, maxBytes: number): Effect.Effect<Answer, McpError.McpError> => {
   // What has no JSON form is a defect, here as without a limit.
   const text: string | undefined = answer instanceof JsonRpc.Encoded ? answer.text : JSON.stringify(answer)
   // What is no object is found out by the exchange.

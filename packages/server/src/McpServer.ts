@@ -18,7 +18,7 @@ import * as References from "effect/References"
 import * as Scope from "effect/Scope"
 import type * as Caching from "./Caching.ts"
 import * as Catalog from "./Catalog.ts"
-import { ChangeBus, type ListKind } from "./EventBus.ts"
+import { EventBus, type ListKind } from "./EventBus.ts"
 import * as caching from "./internal/definitions/caching.ts"
 import * as details from "./internal/definitions/validateDefinition.ts"
 import * as dispatcher from "./internal/dispatch/dispatcher.ts"
@@ -88,7 +88,7 @@ export class McpServer extends Context.Service<McpServer, {
    * Serves a connection, each message in the era that it is written in, until the scope closes or the connection ends. Give
    * each connection a scope of its own: it is listed by `inspect` until that closes.
    *
-   * `Link.transport(server.serve)` is the transport of a client in the same process.
+   * `InMemoryTransport.transport(server.serve)` is the transport of a client in the same process.
    */
   readonly serve: (connection: Connection) => Effect.Effect<Peer.Peer, never, Scope.Scope>
   /** The server, its connections and what runs on them, now, and its tasks that run in this process. */
@@ -134,7 +134,7 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
     for (const definition of definitions) {
       yield* Layer.buildWithMemoMap(Layer.provide(definition, building), memo, scope)
     }
-    const bus = Context.getOrUndefined(given, ChangeBus)
+    const bus = Context.getOrUndefined(given, EventBus)
     const hub = new Hub(catalog, settings(options, logs), fibers, bus)
     catalog.changes.listener = hub
     for (const { ready } of catalog.extensions.all) if (ready !== undefined) yield* ready

@@ -1,7 +1,7 @@
 /**
  * Middleware: what stands around the dispatcher, for every request of every method in both eras.
  *
- * A middleware is a function from dispatcher to dispatcher. It is called with the `Exchange`: the method, the params as they came,
+ * A middleware is a function from dispatcher to dispatcher. It is called with the `RequestContext`: the method, the params as they came,
  * who asks (`exchange.caller.principal`, `exchange.caller.revision`), and the headers, where HTTP brought it
  * (`exchange.origin?.header?.("user-agent")`). It sees methods that do not exist too, and `initialize`; what is refused before it
  * is dispatched (a `_meta` that cannot be read, an id that is in use) it does not see, and neither does it see notifications.
@@ -25,7 +25,7 @@
  * const server = McpServer.layer({ name: "timed", version: "1.0.0" }, timed, Tool.layer(greet, greeting))
  */
 import type * as McpError from "@skein/protocol/McpError"
-import type { Answer, Dispatcher, Exchange, McpRequest } from "@skein/runtime/RequestContext"
+import type { Answer, Dispatcher, RequestContext, McpRequest } from "@skein/runtime/RequestContext"
 import type * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type { Catalog } from "./Catalog.ts"
@@ -64,7 +64,7 @@ export const includes = (methods: Methods): (method: string) => boolean => {
  * What a bound counts apart: requests with the same key share it. `target` is the tool, prompt or resource that the request
  * names, where there is one that its caller may see: a name that a client made up has no key of its own, and fills no table.
  */
-export type Key = (exchange: Exchange, target: string | undefined) => string
+export type Key = (exchange: RequestContext, target: string | undefined) => string
 
 // Each part says how long it is, so that no two lists of parts make the same key.
 const join = (...parts: ReadonlyArray<string>): string => parts.map((part) => `${part.length}:${part}`).join("")

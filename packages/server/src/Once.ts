@@ -18,7 +18,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { AskError } from "./InputError.ts"
+import { InputError } from "./InputError.ts"
 import { Onces } from "./internal/input/onceStore.ts"
 
 /** How an effect is run once. */
@@ -41,14 +41,14 @@ const minute = Duration.minutes(1)
  * - The result is part of the sealed `requestState`: keep it small. It is secret from the client, and cannot be forged by it.
  * - A question inside of it is a defect, and so is a `once` inside of one with the same key.
  *
- * Fails with `AskError` `TimedOut` when the effect takes longer than `timeout`; it is interrupted then.
+ * Fails with `InputError` `TimedOut` when the effect takes longer than `timeout`; it is interrupted then.
  */
 export const once = <A, E, R>(
   key: string,
   schema: Schema.ConstraintCodec<A, unknown>,
   effect: Effect.Effect<A, E, R>,
   options: Options = {}
-): Effect.Effect<A, E | AskError, R | McpRequest> =>
+): Effect.Effect<A, E | InputError, R | McpRequest> =>
   Effect.flatMap(McpRequest, (exchange) => {
     const { caller: { revision } } = exchange
     const codec = Schema.toCodecJson(schema)
@@ -58,7 +58,7 @@ export const once = <A, E, R>(
       duration: options.timeout ?? minute,
       orElse: () => {
         const message = `once(${JSON.stringify(key)}) took too long`
-        return Effect.fail(new AskError({ reason: "TimedOut", method: key, message, revision }))
+        return Effect.fail(new InputError({ reason: "TimedOut", method: key, message, revision }))
       }
     })
     return Effect.flatMap(round.once(key, run), (json) => {

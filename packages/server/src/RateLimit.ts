@@ -23,7 +23,7 @@
  * )
  */
 import * as McpError from "@skein/protocol/McpError"
-import type { Exchange } from "@skein/runtime/RequestContext"
+import type { RequestContext } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -127,7 +127,7 @@ const limit = (catalog: Catalog["Service"], consume: Consume, options: SharedOpt
 }
 
 const tooMany = (
-  exchange: Exchange,
+  exchange: RequestContext,
   terms: { readonly limit: number; readonly window: Duration.Duration },
   retryAfterMs: number
 ): McpError.McpError => {

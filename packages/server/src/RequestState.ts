@@ -35,7 +35,7 @@ export interface Options {
    * of a question, 10 minutes by default too, may end it before: for more time both have to be longer.
    */
   readonly timeToLive?: Duration.Input | undefined
-  /** How often one request may be answered with questions: 16 by default. Then a question fails with `AskError` `Limit`. */
+  /** How often one request may be answered with questions: 16 by default. Then a question fails with `InputError` `Limit`. */
   readonly maxRounds?: number | undefined
   /**
    * How many characters `requestState` may have: 65,536 by default. It holds all answers so far and what `once` keeps, in base64.

@@ -6,7 +6,7 @@ import * as Method from "@skein/protocol/Method"
 import type * as Wire from "@skein/protocol/Roots"
 import type { CallOptions, McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
-import type { AskError } from "./InputError.ts"
+import type { InputError } from "./InputError.ts"
 import { ask } from "./internal/input/requestInput.ts"
 
 /** How the client is asked. `key` and `unasked` are of the request era; see `Elicitation`. */
@@ -17,9 +17,9 @@ export type Root = Wire.Root
 
 /**
  * Asks the client for its roots (`roots/list`), while a request of its is handled. Works alike in all revisions; see
- * `Elicitation` for what a question means for a handler. Fails with `AskError`: `MissingCapability` where the client has none.
+ * `Elicitation` for what a question means for a handler. Fails with `InputError`: `MissingCapability` where the client has none.
  */
-export const list = (options?: Options): Effect.Effect<ReadonlyArray<Root>, AskError, McpRequest> =>
+export const list = (options?: Options): Effect.Effect<ReadonlyArray<Root>, InputError, McpRequest> =>
   Effect.map(
     ask({
       method: Method.ListRoots,

@@ -20,7 +20,7 @@ import type * as Wire from "@skein/protocol/Sampling"
 import type { CallOptions, McpRequest } from "@skein/runtime/RequestContext"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type { AskError } from "./InputError.ts"
+import type { InputError } from "./InputError.ts"
 import * as Content from "./Content.ts"
 import { ask, type TaskOptions } from "./internal/input/requestInput.ts"
 
@@ -123,13 +123,13 @@ const hasTools = ({ toolChoice, tools }: Request, messages: ReadonlyArray<Messag
 /**
  * Asks the client's model for a message (`sampling/createMessage`).
  *
- * Fails with `AskError`:
+ * Fails with `InputError`:
  * - `MissingCapability` where the client has no `sampling`; no `sampling.tools`, and tools are given, or their uses and results; no
  *   `sampling.context`, and `includeContext` asks for some (2025-11-25 and later).
  * - `Unsupported` for tools, for several blocks in a message and the like where the revision does not have them.
  * - `InvalidQuestion` where the uses of tools and their results do not match.
  */
-export const createMessage = (request: Request, options?: Options): Effect.Effect<Answer, AskError, McpRequest> => {
+export const createMessage = (request: Request, options?: Options): Effect.Effect<Answer, InputError, McpRequest> => {
   const messages = typeof request.messages === "string" ? [user(request.messages)] : request.messages
   const tools = hasTools(request, messages)
   const context = request.includeContext !== undefined && request.includeContext !== "none"

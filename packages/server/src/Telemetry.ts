@@ -26,7 +26,7 @@
 import * as Conventions from "@skein/protocol/Conventions"
 import * as McpError from "@skein/protocol/McpError"
 import * as TraceContext from "@skein/protocol/TraceContext"
-import type { Answer, Exchange, McpRequest } from "@skein/runtime/RequestContext"
+import type { Answer, RequestContext, McpRequest } from "@skein/runtime/RequestContext"
 import * as Trace from "@skein/runtime/Trace"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -119,7 +119,7 @@ class Recorder {
     this.#outer = Context.getOrUndefined(catalog.base, Tracer.ParentSpan)
   }
 
-  handle(next: Middleware.Handler, exchange: Exchange): ReturnType<Middleware.Handler> {
+  handle(next: Middleware.Handler, exchange: RequestContext): ReturnType<Middleware.Handler> {
     return Effect.contextWith((context: Context.Context<McpRequest>) => {
       const clock = Context.get(context, Clock.Clock)
       const start = clock.monotonicTimeNanosUnsafe()
@@ -147,7 +147,7 @@ class Recorder {
     })
   }
 
-  #sources(exchange: Exchange, context: Context.Context<McpRequest>): Sources {
+  #sources(exchange: RequestContext, context: Context.Context<McpRequest>): Sources {
     const ambient = Context.getOrUndefined(context, Tracer.ParentSpan)
     const own = ambient !== undefined && ambient !== this.#outer
     if (this.#options.remote === "ignore") {
@@ -160,7 +160,7 @@ class Recorder {
   }
 
   #begin(
-    exchange: Exchange,
+    exchange: RequestContext,
     method: string,
     target: string | undefined,
     { around, meta, own }: Sources
@@ -177,7 +177,7 @@ class Recorder {
     })
   }
 
-  #attributes(exchange: Exchange): Record<string, unknown> {
+  #attributes(exchange: RequestContext): Record<string, unknown> {
     const { caller, id, method, origin } = exchange
     const name = namedBy(exchange)
     const session = this.#options.sessionId === true ? origin?.header?.("mcp-session-id") : undefined
@@ -223,7 +223,7 @@ const inside = (
  * is answered with `-32603`.
  */
 const failureOf = (
-  exchange: Exchange,
+  exchange: RequestContext,
   exit: Exit.Exit<Answer, McpError.McpError>,
   outcome: Outcome
 ): Failure | undefined => {

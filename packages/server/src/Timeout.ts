@@ -13,7 +13,7 @@
  * const limit = Timeout.layer({ after: "10 seconds", tools: { report: "5 minutes" }, methods: { "prompts/get": "1 second" } })
  */
 import type * as McpError from "@skein/protocol/McpError"
-import type { Answer, Exchange, McpRequest } from "@skein/runtime/RequestContext"
+import type { Answer, RequestContext, McpRequest } from "@skein/runtime/RequestContext"
 import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -54,7 +54,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
 
 const endless = ["subscriptions/listen", "tasks/result"]
 
-const limitOf = ({ after, methods, tools }: Options): (exchange: Exchange) => Duration.Duration => {
+const limitOf = ({ after, methods, tools }: Options): (exchange: RequestContext) => Duration.Duration => {
   const read = (table: { readonly [name: string]: Duration.Input } = {}) =>
     new Map(Object.entries(table).map(([name, input]) => [name, Duration.fromInputUnsafe(input)]))
   const others = Duration.fromInputUnsafe(after ?? "1 minute")
@@ -69,13 +69,13 @@ type Handled = Effect.Effect<Answer, McpError.McpError>
 
 /** One request, handled in a fiber of its own: that costs no timer where it ends at once. The fiber ends when this one does. */
 class Timed {
-  readonly #exchange: Exchange
+  readonly #exchange: RequestContext
   readonly #limit: Duration.Duration
   readonly #grace: Duration.Duration
   #child: Fiber.Fiber<Answer, McpError.McpError> | undefined = undefined
   #leftBehind = false
 
-  constructor(exchange: Exchange, limit: Duration.Duration, grace: Duration.Duration) {
+  constructor(exchange: RequestContext, limit: Duration.Duration, grace: Duration.Duration) {
     this.#exchange = exchange
     this.#limit = limit
     this.#grace = grace

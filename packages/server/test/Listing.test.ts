@@ -2,8 +2,8 @@ import { describe, expect, it } from "@effect/vitest"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
-import { type Answer, Exchange } from "@skein/runtime/RequestContext"
-import * as Link from "@skein/runtime/InMemoryTransport"
+import { type Answer, RequestContext } from "@skein/runtime/RequestContext"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as Catalog from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"
 import * as Prompt from "@skein/server/Prompt"
@@ -180,7 +180,7 @@ describe("written once", () => {
     const get = (revision: Revision.Revision, cursor?: string): Effect.Effect<kit.Json> => {
       const caller = { revision, info: undefined, capabilities: {} }
       const params = { ...(cursor === undefined ? {} : { cursor }), _meta: kit.meta() }
-      const exchange = new Exchange(undefined as never, JsonRpc.request(1, "tools/list", params), caller)
+      const exchange = new RequestContext(undefined as never, JsonRpc.request(1, "tools/list", params), caller)
       return Effect.orDie(methods.handlers.get("tools/list")!(exchange)) as Effect.Effect<kit.Json>
     }
     const offer = (name: string) =>
@@ -244,7 +244,7 @@ describe("written once", () => {
   it.effect("what a server sends for a listing is the same text each time", () =>
     Effect.gen(function*() {
       const context = yield* Layer.build(kit.server(tool("a")))
-      const [near, far] = yield* Link.make()
+      const [near, far] = yield* InMemoryTransport.make()
       yield* Effect.provide(
         Effect.flatMap(McpServer.McpServer, (server) =>
           server.serve({

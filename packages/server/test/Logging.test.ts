@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
-import * as Link from "@skein/runtime/InMemoryTransport"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as Logging from "@skein/server/Logging"
 import * as McpServer from "@skein/server/McpServer"
 import * as Middleware from "@skein/server/Middleware"
@@ -419,7 +419,7 @@ describe("slow readers", () => {
       })
       const context = yield* Layer.build(kit.server(logs(work)))
       const server = Context.get(context, McpServer.McpServer)
-      const [near, far] = yield* Link.make({ maxQueued: 10 })
+      const [near, far] = yield* InMemoryTransport.make({ maxQueued: 10 })
       const client = new kit.Client(far, yield* server.serve(near), "2026-07-28")
       far.pause!()
       const id = client.send("tools/call", { name: "t", _meta: { "io.modelcontextprotocol/logLevel": "error" } })

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
-import { type Caller, Exchange, type Owner } from "@skein/runtime/RequestContext"
-import * as Link from "@skein/runtime/InMemoryTransport"
+import { type Caller, RequestContext, type Owner } from "@skein/runtime/RequestContext"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as Catalog from "@skein/server/Catalog"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -139,7 +139,7 @@ describe("subscriptions/listen", () => {
   it.effect("when the client has said all that it has to say, a subscription does not keep the connection for a grace", () =>
     Effect.gen(function*() {
       const { hub, server } = yield* set()
-      const [near, far] = yield* Link.make()
+      const [near, far] = yield* InMemoryTransport.make()
       let end = (): void => {}
       const peer = yield* server.serve({
         open: (receiver) => {
@@ -236,10 +236,10 @@ describe("a lone request", () => {
       resumed: () => {},
       defect: (_, cause) => void said.push(cause)
     }
-    const open = (id: number): Exchange => {
+    const open = (id: number): RequestContext => {
       const params = { notifications: { resourceSubscriptions: ["r://r"], toolsListChanged: true }, _meta: kit.meta() }
       const request = JsonRpc.request(id, "subscriptions/listen", params)
-      const exchange = new Exchange(owner, request, host.identify(request, undefined) as Caller)
+      const exchange = new RequestContext(owner, request, host.identify(request, undefined) as Caller)
       exchange.start()
       return exchange
     }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
-import * as Link from "@skein/runtime/InMemoryTransport"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as Catalog from "@skein/server/Catalog"
-import * as ChangeBus from "@skein/server/EventBus"
+import * as EventBus from "@skein/server/EventBus"
 import * as McpServer from "@skein/server/McpServer"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -143,7 +143,7 @@ describe("slow readers", () => {
     it.effect(`${revision} · who does not read delays nobody, and hears once of what changed often`, () =>
       Effect.gen(function*() {
         const { connect, hub, offer, run, server } = yield* set({}, [...one, resource("r://s")])
-        const [near, far] = yield* Link.make({ maxQueued: 1 })
+        const [near, far] = yield* InMemoryTransport.make({ maxQueued: 1 })
         const slow = new kit.Client(far, yield* server.serve(near), revision)
         const watch = (client: kit.Client) =>
           Effect.gen(function*() {
@@ -186,10 +186,10 @@ describe("slow readers", () => {
 describe("the bus", () => {
   it.effect("what changes in one process is heard by those who listen to another", () =>
     Effect.gen(function*() {
-      const bus = yield* ChangeBus.memory
+      const bus = yield* EventBus.memory
       const build = Effect.gen(function*() {
         const layer = McpServer.layer({ name: "test", version: "1.0.0" }, ...one) as kit.Server
-        return yield* Layer.build(Layer.provide(layer, Layer.succeed(ChangeBus.ChangeBus, bus)))
+        return yield* Layer.build(Layer.provide(layer, Layer.succeed(EventBus.EventBus, bus)))
       })
       const [left, right] = [yield* build, yield* build]
       const session = yield* Effect.provide(kit.connect("2025-11-25"), right)
@@ -209,7 +209,7 @@ describe("the bus", () => {
     Effect.gen(function*() {
       const layer = Layer.provide(
         McpServer.layer({ name: "t", version: "1" }, ...one) as kit.Server,
-        ChangeBus.layerMemory
+        EventBus.layerMemory
       )
       const client = yield* kit.client(layer, "2025-11-25")
       expect(client.received.length).toBe(1)
@@ -224,11 +224,11 @@ describe("the bus", () => {
   it.effect("a server that is closed hears nothing more", () =>
     Effect.gen(function*() {
       let heard = 0
-      const listeners = new Set<(change: ChangeBus.Change) => void>()
-      const bus = ChangeBus.ChangeBus.of({
+      const listeners = new Set<(change: EventBus.Change) => void>()
+      const bus = EventBus.EventBus.of({
         publish: (change) => Effect.sync(() => listeners.forEach((f) => f(change))),
         subscribe: (f) => {
-          const counted = (change: ChangeBus.Change) => {
+          const counted = (change: EventBus.Change) => {
             heard++
             f(change)
           }
@@ -241,7 +241,7 @@ describe("the bus", () => {
       const layer = McpServer.layer({ name: "test", version: "1.0.0" }, ...one) as kit.Server
       const scope = yield* Scope.make()
       const context = yield* Scope.provide(
-        Layer.build(Layer.provide(layer, Layer.succeed(ChangeBus.ChangeBus, bus))),
+        Layer.build(Layer.provide(layer, Layer.succeed(EventBus.EventBus, bus))),
         scope
       )
       yield* Effect.provide(Catalog.updated("r://r"), context)

@@ -5,7 +5,7 @@
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
 import type { Principal } from "@skein/runtime/Connection"
-import * as Link from "@skein/runtime/InMemoryTransport"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import type * as Peer from "@skein/runtime/Peer"
 import type * as Catalog from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"
@@ -37,7 +37,7 @@ export class Client {
   revision: Revision.Revision
   /** All that came, in order. */
   readonly received: Array<Json> = []
-  readonly #connection: Effect.Success<ReturnType<typeof Link.make>>[1]
+  readonly #connection: Effect.Success<ReturnType<typeof InMemoryTransport.make>>[1]
   readonly #waiting = new Map<JsonRpc.Id, (message: Json) => void>()
   readonly #asked = new Map<JsonRpc.Id, { readonly method: string; readonly revision: Revision.Revision }>()
   // How much of what came was looked at.
@@ -45,7 +45,7 @@ export class Client {
   #id = 0
 
   constructor(
-    connection: Effect.Success<ReturnType<typeof Link.make>>[1],
+    connection: Effect.Success<ReturnType<typeof InMemoryTransport.make>>[1],
     peer: Peer.Peer,
     revision: Revision.Revision
   ) {
@@ -179,7 +179,7 @@ export const link = (
 ): Effect.Effect<Client, never, McpServer.McpServer | Scope.Scope> =>
   Effect.gen(function*() {
     const server = yield* McpServer.McpServer
-    const [near, far] = yield* Link.make()
+    const [near, far] = yield* InMemoryTransport.make()
     return new Client(far, yield* server.serve(near), revision)
   })
 
@@ -190,7 +190,7 @@ export const linkAs = (
   revision: Revision.Revision = Revision.latest
 ): Effect.Effect<Client, never, Scope.Scope> =>
   Effect.gen(function*() {
-    const [near, far] = yield* Link.make()
+    const [near, far] = yield* InMemoryTransport.make()
     const peer = yield* server.serve({
       open: (receiver) =>
         near.open({

@@ -3,7 +3,7 @@
  * `PostgresTasks`). A host can look at tasks with it, cancel them and answer their questions, past all owners.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import type { Exchange } from "@skein/runtime/RequestContext"
+import type { RequestContext } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -13,7 +13,7 @@ import type { TaskError } from "./TaskError.ts"
 import type { NewTask, Outcome, Owner, Position, State } from "./TaskState.ts"
 
 /** The request that a handler runs on. It is the task's own: what is asked through it is asked through the task. */
-export interface TaskRequest extends Exchange {
+export interface TaskRequest extends RequestContext {
   readonly task: CurrentTask["Service"]
 }
 

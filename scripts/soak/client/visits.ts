@@ -6,7 +6,7 @@ import * as Http from "@skein/client/Http"
 import * as NodeHttp from "@skein/client/NodeHttp"
 import * as Stdio from "@skein/client/Stdio"
 import type { Transport } from "@skein/runtime/Connection"
-import * as Link from "@skein/runtime/InMemoryTransport"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
 import * as Tool from "@skein/server/Tool"
 import * as RudeServer from "@skein/testing/RudeServer"
@@ -75,7 +75,7 @@ const links: Visits = {
     Effect.scoped(Effect.gen(function*() {
       const layer = McpServer.layer({ name: "soak", version: "1.0.0" }, echo)
       const server = Context.get(yield* Effect.orDie(Layer.build(layer)), McpServer.McpServer)
-      return yield* times(count, 20, (n) => visit(Link.transport(server.serve), n, "in memory", true))
+      return yield* times(count, 20, (n) => visit(InMemoryTransport.transport(server.serve), n, "in memory", true))
     }))
 }
 

@@ -17,7 +17,7 @@ import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 import type * as Changes from "../Changes.ts"
 import type { ClientError } from "../ClientError.ts"
-import type { Detection } from "../ServerProfile.ts"
+import type { ServerProfile } from "../ServerProfile.ts"
 import type { LoggingMessage, Notification } from "../Notification.ts"
 import type { Handle, RemoteTask, ResumeOptions, Started } from "../RemoteTask.ts"
 import type { Status } from "../Status.ts"
@@ -77,7 +77,7 @@ export class ClientImpl {
     return this.#last.agreement.instructions
   }
 
-  get detection(): Detection {
+  get detection(): ServerProfile {
     return detectionOf(this.#last)
   }
 

@@ -13,7 +13,7 @@ import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { Change } from "../Changes.ts"
 import type { ClientError } from "../ClientError.ts"
-import type { Detection } from "../ServerProfile.ts"
+import type { ServerProfile } from "../ServerProfile.ts"
 import type { Notification } from "../Notification.ts"
 import type { Resolved } from "../Reconnect.ts"
 import type { Settings as TaskSettings } from "../RemoteTask.ts"
@@ -170,7 +170,7 @@ export class ClientDesk implements Desk, Shared, Settings, Lister {
   }
 
   /** What the next line is opened with. */
-  get #known(): Detection | undefined {
+  get #known(): ServerProfile | undefined {
     // There is none when the first line is opened.
     const last: Line | undefined = this.keeper?.last
     // "Clients SHOULD cache the result for the lifetime of […] origin (HTTP)": the next session is opened without a probe. In the

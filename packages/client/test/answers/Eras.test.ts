@@ -1,7 +1,7 @@
 /** The same host services, unchanged, in all five revisions against a server of ours. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
-import * as Link from "@skein/runtime/InMemoryTransport"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import { once } from "@skein/server/Once"
 import * as Ask from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
@@ -93,7 +93,7 @@ const server = McpServer.layer(
 const client = (host: Host, revision: Revision.Revision) =>
   Effect.gen(function*() {
     const { serve } = Context.get(yield* Layer.build(server), McpServer.McpServer)
-    return yield* connect(Link.transport(serve), host.layer, { revisions: [revision] })
+    return yield* connect(InMemoryTransport.transport(serve), host.layer, { revisions: [revision] })
   })
 
 const doors: { readonly [method: string]: (client: Client.Client, name: Name) => Effect.Effect<string, unknown> } = {
@@ -131,7 +131,7 @@ for (const revision of Revision.all) {
         for (const [only, layer] of Object.entries(parts)) {
           const asked = Effect.gen(function*() {
             const { serve } = yield* McpServer.McpServer
-            const mcp = yield* connect(Link.transport(serve), layer as Layer.Layer<never>, { revisions: [revision] })
+            const mcp = yield* connect(InMemoryTransport.transport(serve), layer as Layer.Layer<never>, { revisions: [revision] })
             const answered: Array<string> = []
             for (const name of ["sample", "roots", "form"] as const) {
               const exit = yield* Effect.exit(mcp.callTool(name))

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
-import type * as Asker from "../../src/RequestingServer.ts"
+import type * as RequestingServer from "../../src/RequestingServer.ts"
 import * as Client from "../../src/Client.ts"
 import type { ClientError } from "../../src/ClientError.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
@@ -21,7 +21,7 @@ export type Json = any
 /** What a host was asked. */
 export interface Seen {
   readonly kind: "form" | "url" | "sampling"
-  readonly asker: Asker.Asker
+  readonly asker: RequestingServer.RequestingServer
   readonly request: Json
 }
 

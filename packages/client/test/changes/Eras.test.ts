@@ -1,7 +1,7 @@
 /** The same program hears of changes in all five revisions, from a server of ours. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
-import * as Link from "@skein/runtime/InMemoryTransport"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as Catalog from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"
 import * as Prompt from "@skein/server/Prompt"
@@ -31,7 +31,7 @@ const open = (revision: Revision.Revision) =>
     const scope = yield* Scope.fork(yield* Effect.scope)
     const context = yield* Scope.provide(Layer.build(layer), scope)
     const { host: { hub }, serve } = Context.get(context, McpServer.McpServer)
-    const client = yield* Client.make(Link.transport(serve), { revisions: [revision] })
+    const client = yield* Client.make(InMemoryTransport.transport(serve), { revisions: [revision] })
     return {
       client,
       hub,

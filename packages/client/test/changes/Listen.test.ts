@@ -218,8 +218,8 @@ describe("listening again", () => {
       }
       const error = yield* seen.error
       assert.strictEqual(error.reason, "Closed")
-      assert.instanceOf(error.cause, Reconnect.GaveUp)
-      assert.strictEqual((error.cause as Reconnect.GaveUp).attempts, 4)
+      assert.instanceOf(error.cause, Reconnect.ReconnectExhausted)
+      assert.strictEqual((error.cause as Reconnect.ReconnectExhausted).attempts, 4)
       assert.strictEqual(server.requests(kit.listen).length, 5)
     }))
 
@@ -246,7 +246,7 @@ describe("listening again", () => {
       assert.strictEqual(server.requests(kit.listen).length, 2)
       yield* kit.pass(5000)
       const { cause } = yield* seen.error
-      assert.strictEqual(((cause as Reconnect.GaveUp).cause as any).reason, "TimedOut")
+      assert.strictEqual(((cause as Reconnect.ReconnectExhausted).cause as any).reason, "TimedOut")
       assert.deepStrictEqual(seen.tags, [])
     }))
 

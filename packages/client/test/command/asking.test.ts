@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Link from "@skein/runtime/InMemoryTransport"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
 import * as Tool from "@skein/server/Tool"
@@ -48,7 +48,7 @@ const Server = McpServer.layer(
 const calling = (tool: string, answers: Layer.Layer<Answering.Elicitation>) =>
   Effect.gen(function*() {
     const server = yield* McpServer.McpServer
-    const client = yield* Client.make(Link.transport(server.serve))
+    const client = yield* Client.make(InMemoryTransport.transport(server.serve))
     const { content } = yield* client.callTool(tool)
     return content[0]?.type === "text" ? JSON.parse(content[0].text) : content
   }).pipe(Effect.provide(Layer.merge(answers, Server)))

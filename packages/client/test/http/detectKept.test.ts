@@ -5,7 +5,7 @@ import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
 import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
-import type { Detection } from "../../src/ServerProfile.ts"
+import type { ServerProfile } from "../../src/ServerProfile.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
 import { scripted, speaks } from "../support/scripted.ts"
 import { tcp } from "./support/rawServer.ts"
@@ -18,9 +18,9 @@ const discover = "POST server/discover"
 const initialize = "POST initialize"
 const call = "POST tools/call"
 
-const kept = (revision: Detection["revision"], variant?: string): Detection => ({ revision, capabilities, variant })
+const kept = (revision: ServerProfile["revision"], variant?: string): ServerProfile => ({ revision, capabilities, variant })
 const open = (url: URL, detection: unknown, options: Client.Options = {}) =>
-  Client.make(NodeHttp.transport({ url }), { ...options, detection: detection as Detection })
+  Client.make(NodeHttp.transport({ url }), { ...options, detection: detection as ServerProfile })
 
 const text = (client: Client.Client) =>
   Effect.map(client.callTool("echo", {}), ({ content }) => (content[0] as { readonly text: string }).text)

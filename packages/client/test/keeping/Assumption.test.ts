@@ -5,11 +5,11 @@ import { TransportError } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Client from "../../src/Client.ts"
-import type { Detection } from "../../src/ServerProfile.ts"
+import type { ServerProfile } from "../../src/ServerProfile.ts"
 import { ok, refuse, type Reply, speaks } from "../support/scripted.ts"
 import { quiet, unsteady } from "./support.ts"
 
-const detection: Detection = { revision: "2026-07-28", capabilities: { tools: {}, logging: {} } }
+const detection: ServerProfile = { revision: "2026-07-28", capabilities: { tools: {}, logging: {} } }
 
 const answer = (request: JsonRpc.Request): Reply =>
   ok(

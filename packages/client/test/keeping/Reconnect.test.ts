@@ -165,9 +165,9 @@ describe("a connection that is lost", () => {
       assert.strictEqual(error.reason, "Closed")
       assert.strictEqual(error.undelivered, true)
       assert.match(error.message, /^tools\/list was not sent: Gave up after 8 attempts to reconnect: no 9$/)
-      assert.instanceOf(error.cause, Reconnect.GaveUp)
-      assert.strictEqual((error.cause as Reconnect.GaveUp).attempts, 8)
-      assert.strictEqual(((error.cause as Reconnect.GaveUp).cause as ClientError).reason, "Open")
+      assert.instanceOf(error.cause, Reconnect.ReconnectExhausted)
+      assert.strictEqual((error.cause as Reconnect.ReconnectExhausted).attempts, 8)
+      assert.strictEqual(((error.cause as Reconnect.ReconnectExhausted).cause as ClientError).reason, "Open")
       assert.strictEqual(line.attempts, 9)
       const end = yield* client.ended
       assert.strictEqual(endMessage(end), "Gave up after 8 attempts to reconnect: no 9")

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
-import * as Link from "@skein/runtime/InMemoryTransport"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
 import * as ServerProgress from "@skein/server/Progress"
 import * as Tool from "@skein/server/Tool"
@@ -39,7 +39,7 @@ for (const revision of Revision.all) {
           }))
         const layer = McpServer.layer({ name: "working", version: "1.0.0" }, work)
         const { serve } = Context.get(yield* Layer.build(layer), McpServer.McpServer)
-        const client = yield* Client.make(Link.transport(serve), { revisions: [revision] })
+        const client = yield* Client.make(InMemoryTransport.transport(serve), { revisions: [revision] })
         const updates = yield* Stream.runCollect(
           Progress.stream((onProgress) => client.callTool("work", {}, { onProgress }))
         )

@@ -121,10 +121,10 @@ describe("law 8 · start fast", () => {
       const Client = await import("@skein/client/Client")
       const Sampling = await import("@skein/client/Sampling")
       const Effect = await import("effect/Effect")
-      const Link = await import("@skein/runtime/InMemoryTransport")
+      const InMemoryTransport = await import("@skein/runtime/InMemoryTransport")
       const asked = (id, rest) => ({ _tag: "Request", id, method: "sampling/createMessage", params: { messages: [], maxTokens: 1, ...rest } })
       await Effect.runPromise(Effect.scoped(Effect.gen(function*() {
-        const [one, other] = yield* Link.make()
+        const [one, other] = yield* InMemoryTransport.make()
         const answers = new Map()
         other.open({ end: () => {}, message: (message) => {
           if (message.method === "initialize") other.send({ _tag: "Success", id: message.id, result: {
@@ -143,8 +143,8 @@ describe("law 8 · start fast", () => {
     `
     const flags = ["--conditions=@skein/source", "--input-type=module", "--eval", program]
     const [before = "", after = ""] = execFileSync(process.execPath, flags, { encoding: "utf8" }).split("plain\n")
-    assert.include(before, "/client/src/internal/receiving.ts")
-    assert.notInclude(before, "/internal/receiving/")
-    assert.include(after, "/internal/receiving/tasks.ts")
+    assert.include(before, "/internal/legacyTasks/receiver.ts")
+    assert.notInclude(before, "/internal/legacyTasks/tasks.ts")
+    assert.include(after, "/internal/legacyTasks/tasks.ts")
   })
 })

@@ -1,6 +1,6 @@
 /** A server of ours that asks as tasks, and a client of ours that takes them. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Link from "@skein/runtime/InMemoryTransport"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as Elicit from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
 import * as Sample from "@skein/server/Sampling"
@@ -36,7 +36,7 @@ const open = (revision: "2025-06-18" | "2025-11-25" | "2026-07-28", host: kit.Ho
     assert.isDefined(Loaded.ask)
     const context = yield* Layer.build(layer)
     const { serve } = Context.get(context, McpServer.McpServer)
-    return yield* connect(Link.transport(serve), host.layer, { revisions: [revision], taskReceiver })
+    return yield* connect(InMemoryTransport.transport(serve), host.layer, { revisions: [revision], taskReceiver })
   })
 
 const text = (result: kit.Json): string => result.content[0].text

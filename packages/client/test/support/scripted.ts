@@ -2,7 +2,7 @@
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
 import type { Connection, Transport } from "@skein/runtime/Connection"
-import * as Link from "@skein/runtime/InMemoryTransport"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as Effect from "effect/Effect"
 
 /** What a script does with one request: a result, an error, silence, or the end of the connection. */
@@ -55,7 +55,7 @@ export const scripted = (script: Script): Scripted => {
     hangUp: () => Effect.runSync(side!.close),
     transport: {
       connect: Effect.gen(function*() {
-        const [client, mine] = yield* Link.make()
+        const [client, mine] = yield* InMemoryTransport.make()
         connections++
         side = mine
         mine.open({

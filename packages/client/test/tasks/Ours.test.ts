@@ -1,6 +1,6 @@
 /** The client and the tasks of our own servers, on the real engine, over each transport and in both shapes. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Link from "@skein/runtime/InMemoryTransport"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as ServerElicitation from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeServer from "@skein/server/NodeHttp"
@@ -103,7 +103,7 @@ const doors = {
     const { serve } = Context.get(yield* Layer.build(server), McpServer.McpServer)
     return {
       connect: Effect.gen(function*() {
-        const [near, far] = yield* Link.make()
+        const [near, far] = yield* InMemoryTransport.make()
         yield* serve(far)
         return near
       })

@@ -86,7 +86,7 @@ describe("law 8 · start fast", () => {
     const driver = new URL("../../src/internal/tasks/taskClient.ts", import.meta.url).href
     const flags = ["--conditions=@skein/source", "--input-type=module", "--eval", program, driver]
     const [before = "", after = ""] = execFileSync(process.execPath, flags, { encoding: "utf8" }).split("loaded\n")
-    assert.include(before, "/internal/tasks/register.ts")
+    assert.include(before, "/internal/tasks/taskRegistry.ts")
     const lazy = ["driver", "follower", "course", "questions", "requests", "states", "failures"]
     for (const name of lazy) {
       assert.notInclude(before, `/internal/tasks/${name}.ts`)

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
-import * as Link from "@skein/runtime/InMemoryTransport"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
 import * as Tool from "@skein/server/Tool"
 import * as Context from "effect/Context"
@@ -48,7 +48,7 @@ describe("client.logs", () => {
           }))
         const layer = McpServer.layer({ name: "talking", version: "1.0.0" }, work)
         const { serve } = Context.get(yield* Layer.build(layer), McpServer.McpServer)
-        const client = yield* Client.make(Link.transport(serve), { revisions: [revision] })
+        const client = yield* Client.make(InMemoryTransport.transport(serve), { revisions: [revision] })
         const logs = yield* Effect.forkChild(Stream.runCollect(Stream.take(client.logs, 2)), { startImmediately: true })
         yield* client.setLoggingLevel("warning")
         yield* client.callTool("work")

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
 import * as TraceContext from "@skein/protocol/TraceContext"
-import * as Link from "@skein/runtime/InMemoryTransport"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
 import * as ServerTelemetry from "@skein/server/Telemetry"
 import * as Tool from "@skein/server/Tool"
@@ -94,7 +94,7 @@ describe("_meta", () => {
         proxy
       )
       const { serve } = Context.get(yield* Layer.build(layer), McpServer.McpServer)
-      const [near, far] = yield* Link.make()
+      const [near, far] = yield* InMemoryTransport.make()
       yield* serve(far)
       near.open({ message: () => {}, end: () => {} })
       const about = {
@@ -131,7 +131,7 @@ describe("_meta", () => {
         )
         const { serve } = Context.get(yield* Layer.build(layer), McpServer.McpServer)
         const options = { revisions: [revision], telemetry: Telemetry.make() }
-        const client = yield* Client.make(Link.transport(serve), options)
+        const client = yield* Client.make(InMemoryTransport.transport(serve), options)
         yield* Effect.withSpan(client.callTool("t"), "host")
         const [host, sent, handled] = ["host", "client", "server"].map((wanted) =>
           spans.find(({ kind, name }) => name === wanted || (name === "tools/call t" && kind === wanted))!

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import * as Link from "@skein/runtime/InMemoryTransport"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as Content from "@skein/server/Content"
 import * as McpServer from "@skein/server/McpServer"
 import * as ServerProgress from "@skein/server/Progress"
@@ -70,7 +70,7 @@ const Server = McpServer.layer(
 
 const connect = Effect.gen(function*() {
   const server = yield* McpServer.McpServer
-  return yield* Client.make(Link.transport(server.serve))
+  return yield* Client.make(InMemoryTransport.transport(server.serve))
 })
 
 // Everything that a model must see as the server wrote it.

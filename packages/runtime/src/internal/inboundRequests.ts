@@ -14,7 +14,7 @@ import {
   type Caller,
   type CallOptions,
   type Dispatcher,
-  Exchange,
+  RequestContext,
   McpRequest,
   type Owner,
   type Refusal
@@ -68,8 +68,8 @@ export class Requests<R> implements Owner {
   readonly #maxInFlight: number
   readonly #maxQueued: number
   #queue: Map<JsonRpc.Id, Waiting> | undefined = undefined
-  #exchanges: Map<JsonRpc.Id, Exchange> | undefined = undefined
-  #batches: Map<Exchange, BatchReply> | undefined = undefined
+  #exchanges: Map<JsonRpc.Id, RequestContext> | undefined = undefined
+  #batches: Map<RequestContext, BatchReply> | undefined = undefined
 
   constructor(
     host: Host,
@@ -87,7 +87,7 @@ export class Requests<R> implements Owner {
   }
 
   /** The suspended ones, oldest first. */
-  get exchanges(): Iterable<Exchange> {
+  get exchanges(): Iterable<RequestContext> {
     return this.#exchanges?.values() ?? none
   }
 
@@ -129,7 +129,7 @@ export class Requests<R> implements Owner {
   #start(request: JsonRpc.Request, batch: BatchReply | undefined, origin: Origin | undefined): void {
     const caller = this.#identify(request, origin)
     if ("error" in caller) return this.#refuse(request, caller, batch)
-    const exchange = new Exchange(this, request, caller, origin)
+    const exchange = new RequestContext(this, request, caller, origin)
     if (batch !== undefined) (this.#batches ??= new Map()).set(exchange, batch)
     exchange.start()
   }
@@ -229,7 +229,7 @@ export class Requests<R> implements Owner {
   // ---- what an exchange needs
 
   run(
-    exchange: Exchange,
+    exchange: RequestContext,
     instead?: Effect.Effect<Answer, McpError.McpError>
   ): Fiber.Fiber<Answer, McpError.McpError> {
     const effect = instead ?? guard(() => this.#dispatcher.dispatch(exchange))
@@ -238,22 +238,22 @@ export class Requests<R> implements Owner {
     return Effect.runForkWith(Context.add(context, McpRequest, exchange))(effect)
   }
 
-  answer(exchange: Exchange, message: JsonRpc.Success | JsonRpc.Failure): void {
+  answer(exchange: RequestContext, message: JsonRpc.Success | JsonRpc.Failure): void {
     const batch = this.#batches?.get(exchange)
     this.reply(message, batch)
     if (batch !== undefined) this.#batches!.delete(exchange)
   }
 
-  say(exchange: Exchange, method: string, params: JsonRpc.JsonObject): boolean {
+  say(exchange: RequestContext, method: string, params: JsonRpc.JsonObject): boolean {
     return this.#connection.send(JsonRpc.notification(method, params), exchange.id)
   }
 
-  drained(exchange: Exchange): Effect.Effect<void> {
+  drained(exchange: RequestContext): Effect.Effect<void> {
     return this.#connection.drainedAbout?.(exchange.id) ?? this.#connection.drained
   }
 
   ask(
-    exchange: Exchange,
+    exchange: RequestContext,
     method: string,
     params: JsonRpc.JsonObject | undefined,
     options: CallOptions | undefined
@@ -261,7 +261,7 @@ export class Requests<R> implements Owner {
     return this.#host.call(exchange.id, method, params, options)
   }
 
-  drop(exchange: Exchange): void {
+  drop(exchange: RequestContext): void {
     const batch = this.#batches?.get(exchange)
     this.#batches?.delete(exchange)
     this.forget(exchange.id, batch)
@@ -273,11 +273,11 @@ export class Requests<R> implements Owner {
     this.#connection.dropped?.(id)
   }
 
-  detach(exchange: Exchange, retry: number | undefined): void {
+  detach(exchange: RequestContext, retry: number | undefined): void {
     this.#connection.detach?.(exchange.id, retry)
   }
 
-  suspended(exchange: Exchange): void {
+  suspended(exchange: RequestContext): void {
     exchange.startedAt = this.#host.now()
     ;(this.#exchanges ??= new Map()).set(exchange.id, exchange)
     if (this.full) this.#host.counted()
@@ -285,13 +285,13 @@ export class Requests<R> implements Owner {
     if (this.#host.over) exchange.cancel(this.#host.stopping)
   }
 
-  resumed(exchange: Exchange): void {
+  resumed(exchange: RequestContext): void {
     this.#exchanges!.delete(exchange.id)
     this.#next()
     this.#host.counted()
   }
 
-  defect(exchange: Exchange, cause: Cause.Cause<unknown>, reference: string): void {
+  defect(exchange: RequestContext, cause: Cause.Cause<unknown>, reference: string): void {
     this.#log(exchange, cause, reference)
   }
 }

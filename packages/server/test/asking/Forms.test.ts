@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import type * as Revision from "@skein/protocol/Revision"
 import type { McpRequest } from "@skein/runtime/RequestContext"
-import type { AskError } from "@skein/server/InputError"
+import type { InputError } from "@skein/server/InputError"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -73,11 +73,11 @@ const written = {
 /** Asks in a revision, and gives what was sent and what came of it. */
 const asking = <A>(
   revision: Revision.Revision,
-  question: Effect.Effect<A, AskError, McpRequest>,
+  question: Effect.Effect<A, InputError, McpRequest>,
   answer: kit.Json
 ) =>
   Effect.gen(function*() {
-    const seen: Array<Result.Result<A, AskError>> = []
+    const seen: Array<Result.Result<A, InputError>> = []
     const handler = Effect.map(Effect.result(question), (result) => {
       seen.push(result)
       return "done"
@@ -87,7 +87,7 @@ const asking = <A>(
     return { sent: client.asked[0]?.params, result: seen.at(-1)! }
   })
 
-const failure = <A>(result: Result.Result<A, AskError>) => Result.isFailure(result) ? result.failure : undefined
+const failure = <A>(result: Result.Result<A, InputError>) => Result.isFailure(result) ? result.failure : undefined
 
 const content = {
   name: "Ann",
@@ -326,10 +326,10 @@ describe("is limited to flat objects with primitive properties", () => {
     const form = Elicitation.make({ n: Schema.NumberFromString, c: Elicitation.choice({ x: "X", y: "Y" }) })
     expectTypeOf(form).toEqualTypeOf<Elicitation.Form<{ readonly n: number; readonly c: "x" | "y" }>>()
     expectTypeOf(Elicitation.accepted(Elicitation.form("?", form))).toEqualTypeOf<
-      Effect.Effect<{ readonly n: number; readonly c: "x" | "y" }, AskError, McpRequest>
+      Effect.Effect<{ readonly n: number; readonly c: "x" | "y" }, InputError, McpRequest>
     >()
     expectTypeOf(Elicitation.form("?", { a: Schema.optionalKey(Schema.Date) })).toEqualTypeOf<
-      Effect.Effect<Elicitation.Answer<{ readonly a?: Date }>, AskError, McpRequest>
+      Effect.Effect<Elicitation.Answer<{ readonly a?: Date }>, InputError, McpRequest>
     >()
   })
 })

@@ -1,7 +1,7 @@
 /** Any program of questions comes to the same in both eras; and what was asked and never answered leaves nothing. */
 import { describe, expect, it } from "@effect/vitest"
 import type { McpRequest } from "@skein/runtime/RequestContext"
-import type { AskError } from "@skein/server/InputError"
+import type { InputError } from "@skein/server/InputError"
 import * as Elicitation from "@skein/server/Elicitation"
 import { once } from "@skein/server/Once"
 import * as RequestState from "@skein/server/RequestState"
@@ -48,12 +48,12 @@ const generate = (next: () => number, depth: number): Program => {
 const text = Elicitation.make({ text: Schema.String })
 const ask = (message: string) => Effect.map(Elicitation.accepted(Elicitation.form(message, text)), ({ text }) => text)
 
-type Handler = Effect.Effect<string, AskError, McpRequest>
+type Handler = Effect.Effect<string, InputError, McpRequest>
 
 /** What a program does. Parallel questions of one text may change places, so their answers are the same. */
 const interpret = (program: Program, effects: Map<string, number>): Handler => {
   const run = (part: Program) => interpret(part, effects)
-  const joined = (parts: Effect.Effect<ReadonlyArray<string>, AskError, McpRequest>) =>
+  const joined = (parts: Effect.Effect<ReadonlyArray<string>, InputError, McpRequest>) =>
     Effect.map(parts, (all) => `(${all.join(" ")})`)
   switch (program._tag) {
     case "Ask":

@@ -1,6 +1,6 @@
 /** How a round ends in the request era, whatever the handler does around its questions. */
 import { describe, expect, it } from "@effect/vitest"
-import type { AskError } from "@skein/server/InputError"
+import type { InputError } from "@skein/server/InputError"
 import * as Elicitation from "@skein/server/Elicitation"
 import type { McpRequest } from "@skein/runtime/RequestContext"
 import * as Cause from "effect/Cause"
@@ -14,7 +14,7 @@ import * as kit from "./kit.ts"
 const text = Elicitation.make({ text: Schema.String })
 
 /** Asks, and gives what was entered; the client says the question back, in capitals. */
-const ask = (message: string, options?: Elicitation.Options): Effect.Effect<string, AskError, McpRequest> =>
+const ask = (message: string, options?: Elicitation.Options): Effect.Effect<string, InputError, McpRequest> =>
   Effect.map(Elicitation.accepted(Elicitation.form(message, text, options)), ({ text }) => text)
 
 const answer: kit.Answerer = ({ params }) => kit.accept({ text: params.message.toUpperCase() })
@@ -22,7 +22,7 @@ const answer: kit.Answerer = ({ params }) => kit.accept({ text: params.message.t
 const all = { concurrency: "unbounded" } as const
 
 /** What a handler comes to in both eras, and how many requests the client has sent for it. */
-const both = (handler: Effect.Effect<string, AskError, McpRequest>, answerer: kit.Answerer = answer) =>
+const both = (handler: Effect.Effect<string, InputError, McpRequest>, answerer: kit.Answerer = answer) =>
   Effect.gen(function*() {
     const session = yield* kit.client(kit.tool(handler), { revision: "2025-11-25", answer: answerer })
     const modern = yield* kit.client(kit.tool(handler), { revision: "2026-07-28", answer: answerer })
@@ -32,7 +32,7 @@ const both = (handler: Effect.Effect<string, AskError, McpRequest>, answerer: ki
   })
 
 /** The same in the request era alone, with the client. */
-const replayed = (handler: Effect.Effect<string, AskError, McpRequest>, answerer: kit.Answerer = answer) =>
+const replayed = (handler: Effect.Effect<string, InputError, McpRequest>, answerer: kit.Answerer = answer) =>
   Effect.gen(function*() {
     const client = yield* kit.client(kit.tool(handler), { revision: "2026-07-28", answer: answerer })
     return { said: yield* client.call("t"), requests: client.sent, client }
@@ -119,7 +119,7 @@ describe("one question after the other", () => {
 })
 
 describe("nothing recovers from the end of a round", () => {
-  const handlers: { readonly [name: string]: Effect.Effect<string, AskError, McpRequest> } = {
+  const handlers: { readonly [name: string]: Effect.Effect<string, InputError, McpRequest> } = {
     catchCause: ask("a").pipe(Effect.catchCause(() => Effect.succeed("recovered"))),
     exit: Effect.map(Effect.exit(ask("a")), (exit) => exit._tag === "Success" ? exit.value : "recovered"),
     orElseSucceed: Effect.orElseSucceed(ask("a"), () => "recovered"),
@@ -209,7 +209,7 @@ describe("the end of a round", () => {
 
   it.effect("one that asks and is detached does not outlive it", () =>
     Effect.gen(function*() {
-      const fibers: Array<Fiber.Fiber<string, AskError>> = []
+      const fibers: Array<Fiber.Fiber<string, InputError>> = []
       const handler = Effect.gen(function*() {
         fibers.push(yield* Effect.forkDetach(Effect.catchCause(ask("stray"), () => Effect.succeed("recovered"))))
         return yield* ask("a")
@@ -224,7 +224,7 @@ describe("the end of a round", () => {
 
   it.effect("the final answer comes first: a stray question is not asked, and does not wait for ever", () =>
     Effect.gen(function*() {
-      const fibers: Array<Fiber.Fiber<string, AskError>> = []
+      const fibers: Array<Fiber.Fiber<string, InputError>> = []
       const handler = Effect.gen(function*() {
         fibers.push(yield* Effect.forkDetach(ask("stray"), { startImmediately: true }))
         return "done"

@@ -1,6 +1,6 @@
 /** Sampling: what may be sent, and both shapes of content. */
 import { describe, expect, it } from "@effect/vitest"
-import type { AskError } from "@skein/server/InputError"
+import type { InputError } from "@skein/server/InputError"
 import * as Content from "@skein/server/Content"
 import * as Sampling from "@skein/server/Sampling"
 import * as Effect from "effect/Effect"
@@ -13,7 +13,7 @@ const said = (content: kit.Json, stopReason = "endTurn") => ({ role: "assistant"
 /** Asks in a revision, and gives what was sent and what came of it. */
 const asking = (revision: typeof revisions[number], request: Sampling.Request, answer: kit.Json) =>
   Effect.gen(function*() {
-    const seen: Array<Result.Result<Sampling.Answer, AskError>> = []
+    const seen: Array<Result.Result<Sampling.Answer, InputError>> = []
     const handler = Effect.map(Effect.result(Sampling.createMessage(request)), (result) => {
       seen.push(result)
       return "done"
@@ -23,7 +23,7 @@ const asking = (revision: typeof revisions[number], request: Sampling.Request, a
     return { sent: client.asked[0]?.params, result: seen.at(-1)! }
   })
 
-const failure = <A>(result: Result.Result<A, AskError>) => Result.isFailure(result) ? result.failure : undefined
+const failure = <A>(result: Result.Result<A, InputError>) => Result.isFailure(result) ? result.failure : undefined
 
 const use = (id: string): Sampling.Block => ({ type: "tool_use", id, name: "f", input: {} })
 const result = (id: string) => Sampling.toolResult({ id }, "ok")

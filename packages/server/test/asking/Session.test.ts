@@ -1,6 +1,6 @@
 /** Questions of the session era: requests of the server's, on behalf of a request of the client's. */
 import { describe, expect, it } from "@effect/vitest"
-import type { AskError } from "@skein/server/InputError"
+import type { InputError } from "@skein/server/InputError"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as Roots from "@skein/server/Roots"
 import * as Sampling from "@skein/server/Sampling"
@@ -18,9 +18,9 @@ const form = (options?: Elicitation.Options) => Elicitation.form("?", { a: Schem
 const sample = (options?: Sampling.Options) => Sampling.createMessage({ messages: "?", maxTokens: 1 }, options)
 
 /** A client that is asked and does not answer; how the question ended, when it has. */
-const waiting = <A>(question: Effect.Effect<A, AskError, McpRequest>, answer: kit.Answerer = () => undefined) =>
+const waiting = <A>(question: Effect.Effect<A, InputError, McpRequest>, answer: kit.Answerer = () => undefined) =>
   Effect.gen(function*() {
-    const seen: Array<Result.Result<A, AskError>> = []
+    const seen: Array<Result.Result<A, InputError>> = []
     const handler = Effect.map(Effect.result(question), (result) => {
       seen.push(result)
       return "done"
@@ -62,7 +62,7 @@ describe("2025-11-25", () => {
   it.effect("a handler that is cancelled cancels its questions", () =>
     Effect.gen(function*() {
       const { call, client } = yield* waiting<unknown>(
-        Effect.all([form(), sample()], { concurrency: "unbounded" }) as Effect.Effect<unknown, AskError, McpRequest>
+        Effect.all([form(), sample()], { concurrency: "unbounded" }) as Effect.Effect<unknown, InputError, McpRequest>
       )
       expect(client.asked).toHaveLength(2)
       client.notify("notifications/cancelled", { requestId: client.sent })

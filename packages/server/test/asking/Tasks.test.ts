@@ -1,7 +1,7 @@
 /** Questions that are asked as tasks (2025-11-25): what a requestor does, against clients that do what a test says. */
 import { describe, expect, it } from "@effect/vitest"
 import type { McpRequest } from "@skein/runtime/RequestContext"
-import type { AskError } from "@skein/server/InputError"
+import type { InputError } from "@skein/server/InputError"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as Sampling from "@skein/server/Sampling"
 import * as Effect from "effect/Effect"
@@ -75,13 +75,13 @@ class Receiver {
 
 /** Asks a client, and gives how the question ended, when it has. */
 const asking = <A>(
-  question: Effect.Effect<A, AskError, McpRequest>,
+  question: Effect.Effect<A, InputError, McpRequest>,
   receiver: Receiver,
   options: Partial<kit.Options> = {}
 ) =>
   Effect.gen(function*() {
     expect(Loaded.ask).toBeDefined()
-    const ended: Array<Result.Result<A, AskError>> = []
+    const ended: Array<Result.Result<A, InputError>> = []
     const handler = Effect.map(Effect.result(question), (result) => {
       ended.push(result)
       return "done"

@@ -5,7 +5,7 @@
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
 import type { Connection, Principal } from "@skein/runtime/Connection"
-import * as Link from "@skein/runtime/InMemoryTransport"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import type * as Peer from "@skein/runtime/Peer"
 import * as McpServer from "@skein/server/McpServer"
 import * as Tool from "@skein/server/Tool"
@@ -85,7 +85,7 @@ export class Client {
   readonly received: Array<Json> = []
   /** How many requests of the client's were sent. */
   sent = 0
-  readonly #connection: Effect.Success<ReturnType<typeof Link.make>>[1]
+  readonly #connection: Effect.Success<ReturnType<typeof InMemoryTransport.make>>[1]
   readonly #waiting = new Map<JsonRpc.Id, (message: Json) => void>()
 
   constructor(connection: Client["connection"], peer: Peer.Peer, options: Options) {
@@ -222,7 +222,7 @@ const identified = (connection: Connection, principal: () => Principal | undefin
 export const connect = (options: Options): Effect.Effect<Client, never, McpServer.McpServer | Scope.Scope> =>
   Effect.gen(function*() {
     const server = yield* McpServer.McpServer
-    const [near, far] = yield* Link.make()
+    const [near, far] = yield* InMemoryTransport.make()
     const client: Client = new Client(far, yield* server.serve(identified(near, () => client.principal)), options)
     if (Revision.era(options.revision) === "session") {
       yield* client.once("initialize", { ...kit.hello(options.revision), capabilities: client.capabilities })

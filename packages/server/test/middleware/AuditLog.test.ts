@@ -3,7 +3,7 @@ import * as McpError from "@skein/protocol/McpError"
 import { McpRequest } from "@skein/runtime/RequestContext"
 import * as AuditLog from "@skein/server/AuditLog"
 import * as RateLimit from "@skein/server/RateLimit"
-import * as ResponseSize from "@skein/server/MaxResponseSize"
+import * as MaxResponseSize from "@skein/server/MaxResponseSize"
 import * as Tool from "@skein/server/Tool"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -51,7 +51,7 @@ for (const revision of support.eras) {
         const { all, sink } = entries()
         const limit = RateLimit.layer({ limit: 1, key: () => "all", methods: ["tools/list"] })
         const server = yield* support.build(
-          kit.server(AuditLog.layer({ sink }), limit, ResponseSize.layer(), ...tools)
+          kit.server(AuditLog.layer({ sink }), limit, MaxResponseSize.layer(), ...tools)
         )
         const client = yield* support.connect(server, revision, support.as("alice"))
         all.length = 0

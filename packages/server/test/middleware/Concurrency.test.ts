@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
-import { type Exchange, McpRequest } from "@skein/runtime/RequestContext"
+import { type RequestContext, McpRequest } from "@skein/runtime/RequestContext"
 import * as Concurrency from "@skein/server/Concurrency"
 import * as Middleware from "@skein/server/Middleware"
 import * as Tool from "@skein/server/Tool"
@@ -158,7 +158,7 @@ for (const revision of support.eras) {
 it.effect("a key is forgotten when nothing of it is left", () =>
   Effect.gen(function*() {
     const room = new Room(503, 1, 1, Duration.seconds(1))
-    const exchange = { method: "tools/call", params: { name: "t" } } as unknown as Exchange
+    const exchange = { method: "tools/call", params: { name: "t" } } as unknown as RequestContext
     const enter = (key: string, effect: Effect.Effect<JsonRpc.JsonObject>) =>
       Effect.forkChild(Effect.exit(room.enter(key, exchange, () => effect)), { startImmediately: true })
     for (let i = 0; i < 100; i++) yield* enter(`done ${i}`, Effect.succeed({}))

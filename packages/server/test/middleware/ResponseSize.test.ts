@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Middleware from "@skein/server/Middleware"
 import * as Resource from "@skein/server/Resource"
-import * as ResponseSize from "@skein/server/MaxResponseSize"
+import * as MaxResponseSize from "@skein/server/MaxResponseSize"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -22,9 +22,9 @@ for (const revision of support.eras) {
         for (const said of ["a".repeat(500), "é".repeat(250), "€".repeat(200), "😀".repeat(100)]) {
           const args = { text: said }
           const bytes = new TextEncoder().encode(JSON.stringify(yield* plain.call("text", args))).byteLength
-          const exact = yield* kit.client(kit.server(ResponseSize.layer({ maxBytes: bytes }), text), revision)
+          const exact = yield* kit.client(kit.server(MaxResponseSize.layer({ maxBytes: bytes }), text), revision)
           expect((yield* exact.call("text", args)).content[0].text).toBe(said)
-          const less = yield* kit.client(kit.server(ResponseSize.layer({ maxBytes: bytes - 1 }), text), revision)
+          const less = yield* kit.client(kit.server(MaxResponseSize.layer({ maxBytes: bytes - 1 }), text), revision)
           expect(yield* less.call("text", args)).toMatchObject({
             isError: true,
             content: [{
@@ -37,7 +37,7 @@ for (const revision of support.eras) {
     it.effect("every other method is answered with -32603 and the sizes", () =>
       Effect.gen(function*() {
         const large = Resource.layer(Resource.make("a://b"), Effect.succeed("x".repeat(2000)))
-        const client = yield* kit.client(kit.server(ResponseSize.layer({ maxBytes: 1000 }), large), revision)
+        const client = yield* kit.client(kit.server(MaxResponseSize.layer({ maxBytes: 1000 }), large), revision)
         const error = yield* client.error("resources/read", { uri: "a://b" })
         expect(error.code).toBe(-32603)
         expect(error.data.maxBytes).toBe(1000)
@@ -54,7 +54,7 @@ for (const revision of support.eras) {
         const ready = Middleware.layer((next) => (exchange) =>
           exchange.params?.["name"] === "ready" ? Effect.succeed(encoded) : next(exchange)
         )
-        const client = yield* kit.client(kit.server(look, ResponseSize.layer(), ready, text), revision)
+        const client = yield* kit.client(kit.server(look, MaxResponseSize.layer(), ready, text), revision)
         answers.length = 0
         expect((yield* client.call("text", { text: "x" })).content[0].text).toBe("x")
         expect(answers[0]).toBeInstanceOf(JsonRpc.Encoded)
@@ -74,7 +74,7 @@ for (const revision of support.eras) {
           }
           return next(exchange)
         })
-        const client = yield* kit.client(kit.server(ResponseSize.layer(), odd, text), revision)
+        const client = yield* kit.client(kit.server(MaxResponseSize.layer(), odd, text), revision)
         for (const name of ["array", "cycle"]) {
           expect((yield* client.error("tools/call", { name })).code).toBe(-32603)
         }
@@ -84,7 +84,7 @@ for (const revision of support.eras) {
 
 it.effect("by default 4 MiB", () =>
   Effect.gen(function*() {
-    const client = yield* kit.client(kit.server(ResponseSize.layer(), text), "2026-07-28")
+    const client = yield* kit.client(kit.server(MaxResponseSize.layer(), text), "2026-07-28")
     const large = yield* client.call("text", { text: "x".repeat(4 * 1024 * 1024 - 1000) })
     expect(large.isError).toBeUndefined()
     expect((yield* client.call("text", { text: "x".repeat(4 * 1024 * 1024) })).isError).toBe(true)

@@ -5,7 +5,7 @@ import * as McpServer from "@skein/server/McpServer"
 import * as Prompt from "@skein/server/Prompt"
 import * as RateLimit from "@skein/server/RateLimit"
 import * as Resource from "@skein/server/Resource"
-import * as ResponseSize from "@skein/server/MaxResponseSize"
+import * as MaxResponseSize from "@skein/server/MaxResponseSize"
 import * as Telemetry from "@skein/server/Telemetry"
 import * as Tool from "@skein/server/Tool"
 import * as Cause from "effect/Cause"
@@ -58,7 +58,7 @@ const tools = [
 
 const traced = (options: Telemetry.Options = {}) => {
   const { layer, spans } = double()
-  const server = kit.server(Telemetry.layer(options), ResponseSize.layer(), ...tools).pipe(Layer.provide(layer))
+  const server = kit.server(Telemetry.layer(options), MaxResponseSize.layer(), ...tools).pipe(Layer.provide(layer))
   return { spans, server }
 }
 

@@ -4,7 +4,7 @@ import * as Revision from "@skein/protocol/Revision"
 import * as AuditLog from "@skein/server/AuditLog"
 import * as Concurrency from "@skein/server/Concurrency"
 import * as RateLimit from "@skein/server/RateLimit"
-import * as ResponseSize from "@skein/server/MaxResponseSize"
+import * as MaxResponseSize from "@skein/server/MaxResponseSize"
 import * as Roots from "@skein/server/Roots"
 import * as Telemetry from "@skein/server/Telemetry"
 import * as Timeout from "@skein/server/Timeout"
@@ -27,7 +27,7 @@ const set = () => {
     RateLimit.layer({ limit: 6 }),
     Concurrency.layer({ limit: 1, maxWaiting: 0 }),
     Timeout.layer({ after: "10 seconds" }),
-    ResponseSize.layer()
+    MaxResponseSize.layer()
   ] as const
   return { outcomes, server: kit.server(Telemetry.layer(), log, ...limits, ask, plain) }
 }

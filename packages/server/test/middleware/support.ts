@@ -1,7 +1,7 @@
 /** What the tests of middleware share: clients that the host knows, and the eras. */
 import type * as Revision from "@skein/protocol/Revision"
 import type { Connection, Origin } from "@skein/runtime/Connection"
-import * as Link from "@skein/runtime/InMemoryTransport"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -34,7 +34,7 @@ export const connect = (
   origin: Origin = {}
 ): Effect.Effect<kit.Client, never, Scope.Scope> =>
   Effect.gen(function*() {
-    const [near, far] = yield* Link.make()
+    const [near, far] = yield* InMemoryTransport.make()
     const client = new kit.Client(far, yield* server.serve(from(near, origin)), revision)
     if (revision === "2026-07-28") return client
     yield* client.result("initialize", kit.hello(revision))

@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import * as Link from "@skein/server/InMemoryTransport"
+import * as InMemoryTransport from "@skein/server/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
 import * as Client from "@skein/client/Client"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
@@ -11,7 +11,7 @@ import * as Layer from "effect/Layer"
 it.effect("2025-11-25 · a server that does not bound its pages lists all tasks in one", () =>
   Effect.gen(function*() {
     const server = yield* McpServer.McpServer
-    const client = yield* Client.make(Link.transport(server.serve), { revisions: ["2025-11-25"] })
+    const client = yield* Client.make(InMemoryTransport.transport(server.serve), { revisions: ["2025-11-25"] })
     for (let task = 0; task < 3; task++) yield* client.startTask("bake")
     const { nextCursor, tasks } = yield* client.listTasks()
     expect(tasks).toHaveLength(3)

@@ -51,7 +51,7 @@ const work = Task.layerPrepared(
         Elicitation.form(secret("question"), { name: Schema.String }, { key: "k" })
       )
       return yield* Effect.fail({ _tag: "Failed", message: [a, prepared, name, secret("result")].join(" ") } as const)
-    }).pipe(Effect.catchTag("AskError", () => Effect.succeed("")))
+    }).pipe(Effect.catchTag("InputError", () => Effect.succeed("")))
 )
 
 const run = (keys: ReadonlyArray<string>) =>

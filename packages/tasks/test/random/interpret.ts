@@ -1,6 +1,6 @@
 /** A program as the durable body that it stands for. What it gives is a text that says how each of its parts has ended. */
 import { McpRequest } from "@skein/runtime/RequestContext"
-import type { AskError } from "@skein/server/InputError"
+import type { InputError } from "@skein/server/InputError"
 import * as Elicitation from "@skein/server/Elicitation"
 import type { CurrentTask } from "@skein/tasks/CurrentTask"
 import * as Step from "@skein/tasks/Step"
@@ -93,7 +93,7 @@ export const interpret = ({ end, parts }: generate.Program, life: Life, sql: Sql
       const asked = Effect.map(form, (answer) => answer.action === "accept" ? answer.content.text : answer.action)
       return Effect.catch(
         asked,
-        (error: AskError) => error.reason === "TimedOut" ? Effect.succeed("late") : Effect.die(error)
+        (error: InputError) => error.reason === "TimedOut" ? Effect.succeed("late") : Effect.die(error)
       )
     }
 

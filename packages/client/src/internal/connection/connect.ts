@@ -9,7 +9,7 @@ import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
 import * as Task from "@skein/protocol/Task"
 import type { Connection, Transport, TransportError } from "@skein/runtime/Connection"
-import type { Caller, Dispatcher, Exchange, Progress } from "@skein/runtime/RequestContext"
+import type { Caller, Dispatcher, RequestContext, Progress } from "@skein/runtime/RequestContext"
 import type * as Limits from "@skein/runtime/Limits"
 import * as Peer from "@skein/runtime/Peer"
 import type { SessionEnd } from "@skein/runtime/Session"
@@ -20,7 +20,7 @@ import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import { ClientError } from "../../ClientError.ts"
-import type { Detection } from "../../ServerProfile.ts"
+import type { ServerProfile } from "../../ServerProfile.ts"
 import type { Notification } from "../../Notification.ts"
 import type { Telemetry } from "../../Telemetry.ts"
 import type { Answers } from "../input/inputRequests.ts"
@@ -41,7 +41,7 @@ export interface Setup {
   readonly limits?: Limits.Limits | undefined
   readonly notificationBuffer?: number | undefined
   readonly telemetry?: Telemetry | undefined
-  readonly detection?: Detection | undefined
+  readonly detection?: ServerProfile | undefined
   readonly tasks?: unknown
 }
 
@@ -172,7 +172,7 @@ class Connected implements Line, Watch, Peer.Options<never> {
 
   // ---- what the peer asks
 
-  dispatch(exchange: Exchange): ReturnType<Dispatcher> {
+  dispatch(exchange: RequestContext): ReturnType<Dispatcher> {
     return this.#shared.answers.dispatch(exchange, this.peer)
   }
 
@@ -262,7 +262,7 @@ const find = (
 }
 
 /** What was kept about the server, if it can be used. */
-const known = ({ detection }: Setup, { revisions }: Settings, { warn }: Shared): Detection | undefined => {
+const known = ({ detection }: Setup, { revisions }: Settings, { warn }: Shared): ServerProfile | undefined => {
   if (detection === undefined || detection === null) return undefined
   const found = read(detection)
   if (found === undefined) warn("The detection that was given is malformed, and is ignored")

@@ -7,7 +7,7 @@ import type * as Revision from "@skein/protocol/Revision"
 import type { Connection, TransportError } from "@skein/runtime/Connection"
 import type { Peer } from "@skein/runtime/Peer"
 import type { SessionEnd } from "@skein/runtime/Session"
-import type { Detection } from "../../ServerProfile.ts"
+import type { ServerProfile } from "../../ServerProfile.ts"
 import type { Telemetry } from "../../Telemetry.ts"
 import type { Agreement } from "./handshake.ts"
 import { implementationOf } from "./serverInfo.ts"
@@ -45,7 +45,7 @@ export interface Line {
 }
 
 /** What was found out about the server, to be kept. */
-export const detectionOf = ({ agreement, connection: { variant } }: Line): Detection => ({ ...agreement, variant })
+export const detectionOf = ({ agreement, connection: { variant } }: Line): ServerProfile => ({ ...agreement, variant })
 
 /** Name and version of the server, as it gave them. */
 export const serverOf = ({ agreement: { info }, revision }: Line): Implementation | undefined =>

@@ -3,12 +3,12 @@
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
-import type { Detection } from "../../ServerProfile.ts"
+import type { ServerProfile } from "../../ServerProfile.ts"
 
 const absent = (value: unknown): boolean => value === undefined || value === null
 
 /** The detection, without what is malformed and can be missed; nothing where the rest is. */
-export const read = (value: unknown): Detection | undefined => {
+export const read = (value: unknown): ServerProfile | undefined => {
   if (!JsonRpc.isObject(value)) return undefined
   const { capabilities, info, instructions, revision, variant } = value
   if (!Revision.is(revision) || !JsonRpc.isObject(capabilities)) return undefined

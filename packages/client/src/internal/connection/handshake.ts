@@ -19,7 +19,7 @@ import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import { ClientError } from "../../ClientError.ts"
-import type { Detection } from "../../ServerProfile.ts"
+import type { ServerProfile } from "../../ServerProfile.ts"
 import { fromHandshake, isTelling } from "./handshakeFailure.ts"
 import { fromRequest } from "../calls/failure.ts"
 
@@ -238,7 +238,7 @@ export const probe = (peer: Peer, settings: Settings): Effect.Effect<Agreement, 
 
 /** Begins with what is known of the server: with nothing in the request era, in the session era with the session itself. */
 export const resume =
-  (detection: Detection) => (peer: Peer, settings: Settings): Effect.Effect<Agreement, ClientError> => {
+  (detection: ServerProfile) => (peer: Peer, settings: Settings): Effect.Effect<Agreement, ClientError> => {
     const { capabilities, info, instructions, revision } = detection
     return Revision.era(revision) === "session"
       ? initialize(peer, settings, revision)

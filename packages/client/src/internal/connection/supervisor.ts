@@ -288,7 +288,7 @@ class KeeperImpl implements Keeper, Owner {
     const message = `Gave up after ${attempts} ${attempts === 1 ? "attempt" : "attempts"} to reconnect: ${
       messageOf(cause)
     }`
-    const gaveUp = new Reconnect.GaveUp({ attempts, message, cause })
+    const gaveUp = new Reconnect.ReconnectExhausted({ attempts, message, cause })
     const end = lost(message, gaveUp)
     this.finish(end, over(message, end, gaveUp))
   }

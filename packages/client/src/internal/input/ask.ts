@@ -11,7 +11,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import type { Asker } from "../../RequestingServer.ts"
+import type { RequestingServer } from "../../RequestingServer.ts"
 import { implementationOf } from "../connection/serverInfo.ts"
 import {
   Elicitation,
@@ -70,7 +70,7 @@ export const askerOf = (
   info: JsonObject | undefined,
   revision: Revision,
   method: string | undefined
-): Asker => ({
+): RequestingServer => ({
   label,
   server: info === undefined ? undefined : implementationOf(info, revision),
   revision,
@@ -80,7 +80,7 @@ export const askerOf = (
 const elicit = (
   forms: Forms | undefined,
   params: ElicitRequestParams,
-  asker: Asker,
+  asker: RequestingServer,
   count: number
 ): Put<InputResponse> => {
   const { name } = Method.Elicit
@@ -114,7 +114,7 @@ export const answers = ({ elicitation, roots, sampling }: Services, method: stri
 }
 
 /** Puts a question to the host, one of `count` that come together: nothing runs before the effect does. */
-export const put = (services: Services, question: InputRequest, asker: Asker, count = 1): Put<InputResponse> => {
+export const put = (services: Services, question: InputRequest, asker: RequestingServer, count = 1): Put<InputResponse> => {
   const refused = answers(services, question.method)
   if (refused !== undefined) return refused
   switch (question.method) {

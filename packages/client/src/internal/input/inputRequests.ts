@@ -8,7 +8,7 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import { relatedTask } from "@skein/protocol/LegacyTask"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
-import type { Dispatcher, Exchange } from "@skein/runtime/RequestContext"
+import type { Dispatcher, RequestContext } from "@skein/runtime/RequestContext"
 import * as Limits from "@skein/runtime/Limits"
 import type { Peer } from "@skein/runtime/Peer"
 import * as Cause from "effect/Cause"
@@ -50,7 +50,7 @@ const plain = (params: JsonRpc.JsonObject): JsonRpc.JsonObject => {
  * The key that ties a question to a task of the server's own, which the answer has to have as well: "All requests, notifications,
  * and responses related to a task MUST include the `io.modelcontextprotocol/related-task` key" (2025-11-25, tasks).
  */
-const relatedOf = ({ caller, params }: Exchange): JsonRpc.JsonObject | undefined => {
+const relatedOf = ({ caller, params }: RequestContext): JsonRpc.JsonObject | undefined => {
   const meta = params?.["_meta"]
   if (caller.revision !== "2025-11-25" || !JsonRpc.isObject(meta) || !Object.hasOwn(meta, relatedTask)) return undefined
   return { _meta: { [relatedTask]: meta[relatedTask] } }
@@ -59,7 +59,7 @@ const relatedOf = ({ caller, params }: Exchange): JsonRpc.JsonObject | undefined
 const refuse = (error: McpError.McpError): Ready => Result.fail(error)
 
 /** What a request of the server comes to. */
-const ready = (services: Services, exchange: Exchange, declared: boolean): Ready => {
+const ready = (services: Services, exchange: RequestContext, declared: boolean): Ready => {
   const { caller: { info, revision }, method: name, params } = exchange
   const method = Method.request(name, revision) === undefined ? undefined : questions.get(name)
   if (method === undefined) return refuse(McpError.methodNotFound(name))
@@ -162,7 +162,7 @@ export class Answers {
   }
 
   /** Answers the requests of the server, in the session era. */
-  dispatch(exchange: Exchange, peer: Peer): ReturnType<Dispatcher> {
+  dispatch(exchange: RequestContext, peer: Peer): ReturnType<Dispatcher> {
     if (exchange.method === "ping") return Effect.succeed({})
     const { taskReceiver } = this.#options
     const question = () => ready(this.#services, exchange, taskReceiver !== false)

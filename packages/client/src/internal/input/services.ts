@@ -10,7 +10,7 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Stream from "effect/Stream"
-import type { Asker } from "../../RequestingServer.ts"
+import type { RequestingServer } from "../../RequestingServer.ts"
 
 /**
  * Why a question is not answered: what the server is told in the session era, and why the call fails in the request
@@ -50,10 +50,10 @@ export interface Visit {
 export interface Forms {
   /** Puts a form; absent where the host has none. `forms` is how many come with it, itself among them: 1 by default. */
   readonly form:
-    | ((params: Elicit.ElicitRequestFormParams, asker: Asker, forms?: number) => Put<Elicit.ElicitResult>)
+    | ((params: Elicit.ElicitRequestFormParams, asker: RequestingServer, forms?: number) => Put<Elicit.ElicitResult>)
     | undefined
   /** Puts an address; absent where the host has none. `required` where a call waits for the end of the visit. */
-  readonly url: ((params: Elicit.ElicitRequestURLParams, asker: Asker, required: boolean) => Put<Visit>) | undefined
+  readonly url: ((params: Elicit.ElicitRequestURLParams, asker: RequestingServer, required: boolean) => Put<Visit>) | undefined
 }
 
 /** Answers `elicitation/create`. Made by `layer`. */
@@ -63,7 +63,7 @@ export class Elicitation extends Context.Service<Elicitation, Forms>()("@skein/c
 export interface Model {
   readonly tools: boolean
   readonly context: boolean
-  readonly put: (params: Sample.CreateMessageRequestParams, asker: Asker) => Put<Sample.CreateMessageResult>
+  readonly put: (params: Sample.CreateMessageRequestParams, asker: RequestingServer) => Put<Sample.CreateMessageResult>
 }
 
 /** Answers `sampling/createMessage`. Made by `layer`. */
@@ -71,7 +71,7 @@ export class Sampling extends Context.Service<Sampling, Model>()("@skein/client/
 
 /** The places that the host works in. */
 export interface Places {
-  readonly list: (asker: Asker) => Effect.Effect<ReadonlyArray<Root>>
+  readonly list: (asker: RequestingServer) => Effect.Effect<ReadonlyArray<Root>>
   /** One element for each change, several that come at once may be one; absent where nothing changes. */
   readonly changes: Stream.Stream<unknown> | undefined
 }

@@ -10,7 +10,7 @@ import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import type { Asker } from "../../RequestingServer.ts"
+import type { RequestingServer } from "../../RequestingServer.ts"
 import type { Forms, Refusal, Visit } from "./services.ts"
 
 /** How visits are bounded. */
@@ -58,7 +58,7 @@ export class Visits {
   attend(
     put: NonNullable<Forms["url"]>,
     error: McpError,
-    asker: Asker,
+    asker: RequestingServer,
     bounds: Bounds,
     atMost: Duration.Input
   ): Effect.Effect<boolean> {

@@ -6,7 +6,7 @@ import type { ClientTasksCapability } from "@skein/protocol/Capabilities"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import type { McpError } from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
-import type { Answer, Exchange } from "@skein/runtime/RequestContext"
+import type { Answer, RequestContext } from "@skein/runtime/RequestContext"
 import type { Peer } from "@skein/runtime/Peer"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -41,7 +41,7 @@ const methods: ReadonlySet<string> = new Set(
 )
 
 /** Whether a request asks for a task, or after one, as was declared. */
-export const concernsTasks = (services: Services, { caller, method, params }: Exchange): boolean => {
+export const concernsTasks = (services: Services, { caller, method, params }: RequestContext): boolean => {
   if (caller.revision !== "2025-11-25") return false
   switch (method) {
     case Method.CreateMessage.name:
@@ -68,7 +68,7 @@ export class Receiving {
   }
 
   /** Answers what concerns tasks; `ready` is what a question comes to. */
-  answer(exchange: Exchange, peer: Peer, ready: () => Ready): Effect.Effect<Answer, McpError> {
+  answer(exchange: RequestContext, peer: Peer, ready: () => Ready): Effect.Effect<Answer, McpError> {
     if (methods.has(exchange.method)) return Effect.flatMap(this.#of(peer), (tasks) => tasks.answer(exchange))
     const question = ready()
     return Result.isFailure(question)

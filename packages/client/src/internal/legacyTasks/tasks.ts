@@ -8,7 +8,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { withRelated } from "@skein/protocol/LegacyTask"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
-import { type Answer, type Exchange, McpRequest } from "@skein/runtime/RequestContext"
+import { type Answer, type RequestContext, McpRequest } from "@skein/runtime/RequestContext"
 import type { Peer } from "@skein/runtime/Peer"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -88,7 +88,7 @@ export class Tasks {
    * as the response. This result SHOULD be returned as soon as possible."
    */
   create(
-    { method, params }: Exchange,
+    { method, params }: RequestContext,
     answered: Effect.Effect<JsonObject, McpError.McpError>
   ): Effect.Effect<Answer, McpError.McpError> {
     return Effect.suspend(() => {
@@ -165,7 +165,7 @@ export class Tasks {
   // ---- what is asked about them
 
   /** Answers what asks after tasks. */
-  answer({ method, params }: Exchange): Effect.Effect<Answer, McpError.McpError> {
+  answer({ method, params }: RequestContext): Effect.Effect<Answer, McpError.McpError> {
     switch (method) {
       case Method.LegacyGetTask.name:
         return this.#with(params, (task) => Effect.succeed(task.state))

@@ -41,7 +41,7 @@ const gaveUp = (attempts: number, cause: ClientError | undefined): ClientError =
     reason: "Closed",
     method: Method.SubscriptionsListen.name,
     message,
-    cause: new Reconnect.GaveUp({ attempts, message, cause })
+    cause: new Reconnect.ReconnectExhausted({ attempts, message, cause })
   })
 }
 

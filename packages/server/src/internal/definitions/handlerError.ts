@@ -2,7 +2,7 @@
  * What is said of a handler's failure.
  */
 import * as McpError from "@skein/protocol/McpError"
-import { AskError } from "../../InputError.ts"
+import { InputError } from "../../InputError.ts"
 import type { HandlerError } from "../../HandlerError.ts"
 
 /** What an error says of itself: its message, or its tag or name where it has none. */
@@ -11,7 +11,7 @@ export const describe = (error: HandlerError & { readonly _tag?: unknown; readon
 
 /** The JSON-RPC error that a failure is; `undefined` for one that is none. */
 const faultOf = (error: HandlerError): McpError.McpError | undefined =>
-  McpError.isMcpError(error) ? error : error instanceof AskError ? error.fault : undefined
+  McpError.isMcpError(error) ? error : error instanceof InputError ? error.fault : undefined
 
 /** The JSON-RPC error of a handler that has no other way to fail: `-32603` with its message, or the one that the failure is. */
 export const toMcpError = (error: HandlerError): McpError.McpError =>
@@ -19,4 +19,4 @@ export const toMcpError = (error: HandlerError): McpError.McpError =>
 
 /** The JSON-RPC error of a tool, which has another way to fail; `undefined` where its result says it. */
 export const toolFault = (error: HandlerError): McpError.McpError | undefined =>
-  error instanceof AskError && !error.isProtocolFault ? undefined : faultOf(error)
+  error instanceof InputError && !error.isProtocolFault ? undefined : faultOf(error)

@@ -8,7 +8,7 @@ import { Encoded } from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
 import type * as Method from "@skein/protocol/Method"
 import type { Revision } from "@skein/protocol/Revision"
-import type { Answer, Exchange } from "@skein/runtime/RequestContext"
+import type { Answer, RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Entry, Registry } from "../../Registry.ts"
@@ -41,7 +41,7 @@ export const install = <R>(
     scoped ||= selective
   }
 
-  const page = (sorted: Sorted, start: number, exchange: Exchange): Answer => {
+  const page = (sorted: Sorted, start: number, exchange: RequestContext): Answer => {
     const end = start + pageSize
     const last = sorted[end - 1]
     const found = {

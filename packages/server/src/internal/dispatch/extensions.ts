@@ -3,13 +3,13 @@ import type { ServerCapabilities } from "@skein/protocol/Capabilities"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
-import type { Caller, Exchange, McpRequest } from "@skein/runtime/RequestContext"
+import type { Caller, RequestContext, McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type { Called, Catalog, Extension, Listening, ToolCall } from "../../Catalog.ts"
 import type { Handler, Methods } from "../methods/handlers.ts"
 
 /** What handles a request of an extension's, if it is one. */
-export const handlers = (methods: Methods): (exchange: Exchange) => Handler | undefined => {
+export const handlers = (methods: Methods): (exchange: RequestContext) => Handler | undefined => {
   const { extensions } = methods.catalog
   // Made when a method is asked for the first time: extensions may come while the server runs.
   const made = new WeakMap<object, Handler>()
@@ -58,7 +58,7 @@ const past = (all: ReadonlyArray<Extension>, index: number, toolCall: ToolCall):
 export const listening = (
   { extensions: { all } }: Catalog["Service"],
   notifications: object,
-  exchange: Exchange
+  exchange: RequestContext
 ): Effect.Effect<ReadonlyArray<Listening>, McpError.McpError, McpRequest> =>
   all.every(({ listen }) => listen === undefined)
     ? none

@@ -5,7 +5,7 @@ import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
 import type { Revision } from "@skein/protocol/Revision"
 import type { Connection, Origin } from "@skein/runtime/Connection"
-import type { Answer, Caller, Dispatcher, Exchange, Refusal } from "@skein/runtime/RequestContext"
+import type { Answer, Caller, Dispatcher, RequestContext, Refusal } from "@skein/runtime/RequestContext"
 import { McpRequest } from "@skein/runtime/RequestContext"
 import type * as Limits from "@skein/runtime/Limits"
 import * as Peer from "@skein/runtime/Peer"
@@ -21,7 +21,7 @@ import * as logs from "../observability/logs.ts"
 /** What an endpoint of HTTP shows of itself. */
 export interface Endpoint {
   /** The lone requests in flight. */
-  readonly exchanges: Iterable<Exchange>
+  readonly exchanges: Iterable<RequestContext>
   /** How many streams are open that last as long as their client wants. */
   readonly streams: number
 }
@@ -102,7 +102,7 @@ export class Host {
   /** Starts the handling of a lone request, with the services of `context`. */
   run(
     context: Context.Context<never>,
-    exchange: Exchange,
+    exchange: RequestContext,
     instead?: Effect.Effect<Answer, McpError.McpError>
   ): Fiber.Fiber<Answer, McpError.McpError> {
     let effect: Effect.Effect<Answer, McpError.McpError, McpRequest>

@@ -6,7 +6,7 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
-import type { Exchange } from "@skein/runtime/RequestContext"
+import type { RequestContext } from "@skein/runtime/RequestContext"
 import * as Limits from "@skein/runtime/Limits"
 import type * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -77,7 +77,7 @@ export class Endpoint {
   }
 
   /** The lone requests in flight. */
-  get exchanges(): Iterable<Exchange> {
+  get exchanges(): Iterable<RequestContext> {
     return this.#lone.exchanges
   }
 

@@ -13,7 +13,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
-import * as EventLog from "../../EventStore.ts"
+import * as EventStore from "../../EventStore.ts"
 import { clip } from "../clip.ts"
 import type { Host } from "../dispatch/serverCore.ts"
 import { ServerSession } from "../dispatch/session.ts"
@@ -47,7 +47,7 @@ const newId = (): string =>
 
 export class Sessions implements Keeper {
   readonly options: Resolved
-  readonly log: EventLog.Log
+  readonly log: EventStore.Log
   readonly keepAlive: KeepAlive
   closing = false
   readonly gauge: Gauge
@@ -67,13 +67,13 @@ export class Sessions implements Keeper {
   // How many POSTs there were that stand alone.
   #posts = 0
 
-  /** An `EventLog` among the services of the endpoint is used. */
+  /** An `EventStore` among the services of the endpoint is used. */
   constructor({ context, gauge, host, keepAlive, limits, options, refusals }: Parts) {
     this.options = options
     this.keepAlive = keepAlive
     this.gauge = gauge
     this.#refusals = refusals
-    this.log = Option.getOrElse(Context.getOption(context, EventLog.EventLog), () => EventLog.memory())
+    this.log = Option.getOrElse(Context.getOption(context, EventStore.EventStore), () => EventStore.memory())
     this.#host = host
     this.#context = context
     this.#limits = limits

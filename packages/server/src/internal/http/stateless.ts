@@ -6,7 +6,7 @@ import * as Header from "@skein/protocol/Header"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
-import { type Answer, type Caller, type CallOptions, Exchange, type Owner } from "@skein/runtime/RequestContext"
+import { type Answer, type Caller, type CallOptions, RequestContext, type Owner } from "@skein/runtime/RequestContext"
 import { RequestError } from "@skein/runtime/RequestError"
 import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -29,7 +29,7 @@ import { Unsent } from "./slowReaderBuffer.ts"
 import { Waiters } from "./waiters.ts"
 
 /** A lone request in flight. */
-class Turn extends Exchange {
+class Turn extends RequestContext {
   readonly to: HttpAnswer
   readonly from: HttpRequest
   /** What waits of the answer's stream, once that has begun. */
@@ -90,7 +90,7 @@ export class Lone implements Owner {
   }
 
   /** The suspended ones, oldest first. */
-  get exchanges(): Iterable<Exchange> {
+  get exchanges(): Iterable<RequestContext> {
     return this.#turns
   }
 
@@ -141,13 +141,13 @@ export class Lone implements Owner {
 
   // ---- what an exchange needs; each is a `Turn`, since nobody else makes any with this owner
 
-  run(exchange: Exchange, instead?: Effect.Effect<Answer, McpError.McpError>): Fiber.Fiber<Answer, McpError.McpError> {
+  run(exchange: RequestContext, instead?: Effect.Effect<Answer, McpError.McpError>): Fiber.Fiber<Answer, McpError.McpError> {
     const { context } = (exchange as Turn).from
     const services = context === undefined ? this.#context : Context.merge(context, this.#context)
     return this.#host.run(services, exchange, instead)
   }
 
-  answer(exchange: Exchange, message: JsonRpc.Success | JsonRpc.Failure): void {
+  answer(exchange: RequestContext, message: JsonRpc.Success | JsonRpc.Failure): void {
     const turn = exchange as Turn
     const text = JsonRpc.encode(message)
     if (!turn.streams) {
@@ -160,14 +160,14 @@ export class Lone implements Owner {
   }
 
   /** Whoever asked is gone; or they are not, and this side ends. A client that heard of nothing might wait for ever. */
-  drop(exchange: Exchange): void {
+  drop(exchange: RequestContext): void {
     const turn = exchange as Turn
     if (!turn.streams) return turn.to.over ? undefined : this.#refusals.refuse(turn.to, closing, turn.id)
     if (!turn.to.over) turn.to.write(sse.message(JsonRpc.encode(JsonRpc.failure(turn.id, closing.error))))
     this.#end(turn)
   }
 
-  say(exchange: Exchange, method: string, params: JsonRpc.JsonObject): boolean {
+  say(exchange: RequestContext, method: string, params: JsonRpc.JsonObject): boolean {
     const text = JsonRpc.encode(JsonRpc.notification(method, params))
     const turn = exchange as Turn
     this.#stream(turn)
@@ -183,13 +183,13 @@ export class Lone implements Owner {
     return true
   }
 
-  drained(exchange: Exchange): Effect.Effect<void> {
+  drained(exchange: RequestContext): Effect.Effect<void> {
     return (exchange as Turn).to.drained
   }
 
   /** Never called: in this era what is to be asked travels in the result. */
   ask(
-    _exchange: Exchange,
+    _exchange: RequestContext,
     method: string,
     _params: JsonRpc.JsonObject | undefined,
     _options: CallOptions | undefined
@@ -197,7 +197,7 @@ export class Lone implements Owner {
     return Effect.fail(new RequestError({ reason: "Unsupported", method, message: `${method} cannot be asked here` }))
   }
 
-  suspended(exchange: Exchange): void {
+  suspended(exchange: RequestContext): void {
     const turn = exchange as Turn
     turn.startedAt = monotonicMillis(this.#clock)
     this.#turns.add(turn)
@@ -213,7 +213,7 @@ export class Lone implements Owner {
     if (this.#closing) turn.release?.()
   }
 
-  resumed(exchange: Exchange): void {
+  resumed(exchange: RequestContext): void {
     const turn = exchange as Turn
     this.#turns.delete(turn)
     if (turn.listens) this.#gauge.left(turn.from.size)
@@ -222,7 +222,7 @@ export class Lone implements Owner {
     if (this.#turns.size === 0) this.#waiting.wake()
   }
 
-  defect({ method, params }: Exchange, cause: Cause.Cause<unknown>, reference: string): void {
+  defect({ method, params }: RequestContext, cause: Cause.Cause<unknown>, reference: string): void {
     const name = params?.["name"]
     const about = typeof name === "string" ? `${logged(method)} ${quoted(name)}` : logged(method)
     Effect.runForkWith(this.#context)(Effect.logError(`${about} failed, reference ${reference}`, cause))

@@ -6,7 +6,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { RequestError } from "@skein/runtime/RequestError"
-import type { Exchange, Round } from "@skein/runtime/RequestContext"
+import type { RequestContext, Round } from "@skein/runtime/RequestContext"
 
 /** The keys of the `once` that a fiber runs in. */
 export const InOnce = Context.Reference<ReadonlyArray<string>>("@skein/server/InOnce", { defaultValue: () => [] })
@@ -16,12 +16,12 @@ type Waiter = (exit: Exit.Exit<unknown, unknown> | undefined) => void
 
 /** The round of a request that is handled in one run, and may not ask: what has to run once, and no more. */
 export class Onces implements Round {
-  readonly exchange: Exchange
+  readonly exchange: RequestContext
   /** What has run, as JSON. */
   readonly done: Map<string, unknown>
   #running: Map<string, Array<Waiter>> | undefined = undefined
 
-  constructor(exchange: Exchange, done: Map<string, unknown> = new Map()) {
+  constructor(exchange: RequestContext, done: Map<string, unknown> = new Map()) {
     this.exchange = exchange
     this.done = done
   }

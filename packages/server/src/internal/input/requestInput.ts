@@ -6,13 +6,13 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import type { Revision } from "@skein/protocol/Revision"
-import { type CallOptions, type Exchange, McpRequest } from "@skein/runtime/RequestContext"
+import { type CallOptions, type RequestContext, McpRequest } from "@skein/runtime/RequestContext"
 import type { RequestError } from "@skein/runtime/RequestError"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { AskError, type Reason } from "../../InputError.ts"
+import { InputError, type Reason } from "../../InputError.ts"
 import { InOnce } from "./onceStore.ts"
 import { sessionOf } from "../dispatch/session.ts"
 
@@ -44,19 +44,19 @@ export const refuse = (
   reason: Reason,
   message: string,
   cause?: unknown
-): Effect.Effect<never, AskError> => Effect.fail(new AskError({ reason, method, message, revision, cause }))
+): Effect.Effect<never, InputError> => Effect.fail(new InputError({ reason, method, message, revision, cause }))
 
 /** "Limit" and so on mean the same here; what the client says itself is a reason of its own. */
-const unanswered = (error: McpError.McpError | RequestError, method: string, revision: Revision): AskError =>
+const unanswered = (error: McpError.McpError | RequestError, method: string, revision: Revision): InputError =>
   McpError.isMcpError(error)
-    ? new AskError({
+    ? new InputError({
       reason: "Rejected",
       method,
       message: `The client refused ${method}: ${error.message}`,
       revision,
       cause: error
     })
-    : new AskError({
+    : new InputError({
       reason: error.reason === "Refused" ? "Closed" : error.reason,
       method,
       message: error.message,
@@ -67,8 +67,8 @@ const unanswered = (error: McpError.McpError | RequestError, method: string, rev
 /** What is the matter with a question to a client, or its params as they are written. */
 const write = <P, R>(
   { method, missing, params, problem }: Question<P, R>,
-  { caller: { capabilities, revision }, method: about }: Exchange
-): Effect.Effect<JsonObject, AskError> => {
+  { caller: { capabilities, revision }, method: about }: RequestContext
+): Effect.Effect<JsonObject, InputError> => {
   const { name } = method
   // "The server SHOULD NOT send requests other than pings and logging before receiving the `initialized` notification."
   if (about === Method.Initialize.name) {
@@ -83,7 +83,7 @@ const write = <P, R>(
   const lacking = missing(capabilities, revision)
   if (lacking !== undefined) {
     const message = `The client has not declared what ${name} needs: ${JSON.stringify(lacking)}`
-    return Effect.fail(new AskError({ reason: "MissingCapability", method: name, message, revision, missing: lacking }))
+    return Effect.fail(new InputError({ reason: "MissingCapability", method: name, message, revision, missing: lacking }))
   }
   const read = Codec.decodeParams(method, revision, written.success)
   return Result.isSuccess(read)
@@ -93,11 +93,11 @@ const write = <P, R>(
 
 /** Asks as a task, if that is wished and the client takes it. Nothing of it is loaded before. */
 const asTask = (
-  exchange: Exchange,
+  exchange: RequestContext,
   method: Method.AnyRequest,
   params: JsonObject,
   { task, timeout, ...options }: Options
-): ReturnType<Exchange["request"]> | undefined => {
+): ReturnType<RequestContext["request"]> | undefined => {
   const { capabilities, revision } = exchange.caller
   if (task === undefined || revision !== "2025-11-25") return undefined
   // There is none where what asks is a task of this side's own.
@@ -115,7 +115,7 @@ export const ask = <P, R>(
   question: Question<P, R>,
   options: Options | undefined,
   human = false
-): Effect.Effect<R, AskError, McpRequest> =>
+): Effect.Effect<R, InputError, McpRequest> =>
   Effect.withFiber((fiber) => {
     const exchange = Context.getUnsafe(fiber.context, McpRequest)
     const { method } = question

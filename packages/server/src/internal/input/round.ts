@@ -9,7 +9,7 @@
 import * as Codec from "@skein/protocol/Codec"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
-import type { CallOptions, Exchange, Round as Contract } from "@skein/runtime/RequestContext"
+import type { CallOptions, RequestContext, Round as Contract } from "@skein/runtime/RequestContext"
 import { RequestError } from "@skein/runtime/RequestError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -56,7 +56,7 @@ interface Identity {
 export interface Host {
   readonly maxRounds: number
   /** Answers a request whose round has ended with questions. */
-  readonly answer: (round: Round) => NonNullable<Exchange["instead"]>
+  readonly answer: (round: Round) => NonNullable<RequestContext["instead"]>
 }
 
 type Resume = (effect: Effect.Effect<never>) => void
@@ -78,7 +78,7 @@ export class Round extends Onces implements Contract {
   #armed = false
   #ended = false
 
-  constructor(exchange: Exchange, host: Host, state: State) {
+  constructor(exchange: RequestContext, host: Host, state: State) {
     super(exchange, state.onces)
     this.#host = host
     this.state = state

@@ -8,7 +8,7 @@ import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
-import type { Answer, Dispatcher, Exchange, McpRequest } from "@skein/runtime/RequestContext"
+import type { Answer, Dispatcher, RequestContext, McpRequest } from "@skein/runtime/RequestContext"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -52,13 +52,13 @@ const refused = (problem: string): Effect.Effect<never, McpError.McpError> =>
   Effect.fail(McpError.invalidParams(`Invalid params: ${problem}`))
 
 /** A digest of what a request asks for: it must come again with the same params, in whatever order its members are. */
-const digestOf = async ({ method, params }: Exchange): Promise<string> => {
+const digestOf = async ({ method, params }: RequestContext): Promise<string> => {
   const { _meta, inputResponses: _answers, requestState: _state, ...salient } = params ?? {}
   const bytes = new TextEncoder().encode(canonical([method, salient]))
   return Base64Url.encode(new Uint8Array(await globalThis.crypto.subtle.digest("SHA-256", bytes)))
 }
 
-const principalOf = ({ caller: { principal } }: Exchange): string | null => principal?.id ?? null
+const principalOf = ({ caller: { principal } }: RequestContext): string | null => principal?.id ?? null
 
 export class Rounds implements Host {
   readonly maxRounds: number
@@ -67,7 +67,7 @@ export class Rounds implements Host {
   readonly #timeToLive: number
   readonly #seal: Seal
   /** One function for all requests: giving it to one costs nothing. */
-  readonly #open: (exchange: Exchange) => Round
+  readonly #open: (exchange: RequestContext) => Round
 
   constructor(methods: Methods, options: Options) {
     this.#methods = methods
@@ -93,7 +93,7 @@ export class Rounds implements Host {
   }
 
   /** "Servers MUST treat `requestState` as an attacker-controlled input … and MUST reject state that fails verification." */
-  #resume(exchange: Exchange, sealed: unknown): Effect.Effect<State, McpError.McpError> {
+  #resume(exchange: RequestContext, sealed: unknown): Effect.Effect<State, McpError.McpError> {
     if (typeof sealed !== "string") return refused("params.requestState: a string is expected")
     if (sealed.length > this.#maxSize) return refused("params.requestState: it is larger than any that was given")
     return Effect.gen({ self: this }, function*() {
@@ -144,7 +144,7 @@ export class Rounds implements Host {
 }
 
 /** Params that nest too deep to be written once more are nobody's. */
-const digest = (exchange: Exchange): Effect.Effect<string, McpError.McpError> =>
+const digest = (exchange: RequestContext): Effect.Effect<string, McpError.McpError> =>
   Effect.tryPromise({
     try: () => digestOf(exchange),
     catch: () => McpError.invalidParams("Invalid params: they nest too deep")
@@ -152,7 +152,7 @@ const digest = (exchange: Exchange): Effect.Effect<string, McpError.McpError> =>
 
 /** Adds the answers that came. What nobody asked for is ignored; what is missing will be asked for again, unless it is late. */
 const read = (
-  { caller: { revision }, params }: Exchange,
+  { caller: { revision }, params }: RequestContext,
   answers: Sealed["answers"],
   pending: Sealed["pending"],
   now: number

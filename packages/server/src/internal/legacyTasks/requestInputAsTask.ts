@@ -6,7 +6,7 @@ import * as Codec from "@skein/protocol/Codec"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { McpError } from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
-import type { CallOptions, Exchange } from "@skein/runtime/RequestContext"
+import type { CallOptions, RequestContext } from "@skein/runtime/RequestContext"
 import { RequestError } from "@skein/runtime/RequestError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -31,7 +31,7 @@ const leastInterval = 100
 const invalid = (method: string, why: string): RequestError =>
   new RequestError({ reason: "InvalidAnswer", method, message: `The answer to ${method} is none: ${why}` })
 
-const look = (exchange: Exchange, taskId: string): Asked<State> => {
+const look = (exchange: RequestContext, taskId: string): Asked<State> => {
   const { name } = Method.LegacyGetTask
   return Effect.flatMap(exchange.request(name, { taskId }), (raw) => {
     const read = Codec.decodeResult(Method.LegacyGetTask, revision, raw)
@@ -40,7 +40,7 @@ const look = (exchange: Exchange, taskId: string): Asked<State> => {
 }
 
 /** Looks at the task until there is something to fetch. A look that is not answered in time says nothing: the next one may be. */
-const follow = (exchange: Exchange, task: State): Asked<JsonObject> =>
+const follow = (exchange: RequestContext, task: State): Asked<JsonObject> =>
   Effect.gen(function*() {
     let state = task
     while (state.status === "working") {
@@ -71,7 +71,7 @@ const cancel = ({ peer }: ServerSession, { taskId }: State): Effect.Effect<void>
  * client is asked to keep the task for, unless `ttl` says otherwise. The task is cancelled when nobody waits for it any more.
  */
 export const ask = (
-  exchange: Exchange,
+  exchange: RequestContext,
   session: ServerSession,
   method: Method.AnyRequest,
   params: JsonObject,

@@ -1,6 +1,6 @@
 /** Who is handled now, and who waits for it. */
 import * as McpError from "@skein/protocol/McpError"
-import type { Answer, Dispatcher, Exchange, McpRequest } from "@skein/runtime/RequestContext"
+import type { Answer, Dispatcher, RequestContext, McpRequest } from "@skein/runtime/RequestContext"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { describe, inWords } from "./refusal.ts"
@@ -46,7 +46,7 @@ export class Room {
   }
 
   /** Nothing is taken before there is a finalizer that gives it back, since a fiber may be interrupted between any two steps. */
-  enter(key: string, exchange: Exchange, next: Handler): ReturnType<Handler> {
+  enter(key: string, exchange: RequestContext, next: Handler): ReturnType<Handler> {
     return Effect.suspend(() => {
       let ticket: Ticket | undefined
       return Effect.onExitPrimitive(
@@ -67,7 +67,7 @@ export class Room {
     return desk
   }
 
-  #admit(ticket: Ticket, exchange: Exchange, next: Handler): ReturnType<Handler> {
+  #admit(ticket: Ticket, exchange: RequestContext, next: Handler): ReturnType<Handler> {
     const { desk } = ticket
     if (desk.handled < this.#limit) {
       desk.handled++
@@ -91,7 +91,7 @@ export class Room {
         ))
   }
 
-  #refuse(exchange: Exchange, why: string): Effect.Effect<Answer, McpError.McpError> {
+  #refuse(exchange: RequestContext, why: string): Effect.Effect<Answer, McpError.McpError> {
     return Effect.fail(McpError.other(this.#code, `Too busy for ${describe(exchange)}: ${why}. Try again later`))
   }
 

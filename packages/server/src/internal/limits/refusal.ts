@@ -1,7 +1,7 @@
 /** What a middleware answers in the place of a handler. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
-import { type Exchange, McpRequest } from "@skein/runtime/RequestContext"
+import { type RequestContext, McpRequest } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { logged } from "../clip.ts"
@@ -11,7 +11,7 @@ import { namedBy } from "../dispatch/target.ts"
 const toolError = (text: string): JsonRpc.JsonObject => ({ content: [{ type: "text", text }], isError: true })
 
 /** The request, for people: `tools/call add`. */
-export const describe = (exchange: Exchange): string => {
+export const describe = (exchange: RequestContext): string => {
   const name = namedBy(exchange)
   return name === undefined ? logged(exchange.method) : `${logged(exchange.method)} ${logged(name)}`
 }
@@ -21,7 +21,7 @@ export const describe = (exchange: Exchange): string => {
  * Execution Errors contain actionable feedback that language models can use to self-correct"); otherwise it is `-32603`.
  */
 export const failed = (
-  exchange: Exchange,
+  exchange: RequestContext,
   text: string,
   data: JsonRpc.JsonObject
 ): Effect.Effect<JsonRpc.JsonObject, McpError.McpError> =>

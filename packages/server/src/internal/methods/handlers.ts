@@ -8,7 +8,7 @@ import * as McpError from "@skein/protocol/McpError"
 import type * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
-import type { Answer, Exchange, McpRequest } from "@skein/runtime/RequestContext"
+import type { Answer, RequestContext, McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Hint } from "../../Caching.ts"
@@ -16,7 +16,7 @@ import type { Catalog, Handled } from "../../Catalog.ts"
 import type { Hub } from "../subscriptions/registry.ts"
 
 /** What handles one method. */
-export type Handler = (exchange: Exchange) => Handled<Answer>
+export type Handler = (exchange: RequestContext) => Handled<Answer>
 
 /** What a server says of itself. */
 export interface About {
@@ -44,7 +44,7 @@ export class Methods {
   /** A method whose answer is given as it is. Params that are `plain` are valid, and not looked at closer. */
   handle<P>(
     method: Method.RequestMethod<P, unknown>,
-    run: (params: P, exchange: Exchange) => Effect.Effect<Answer, McpError.McpError, McpRequest>,
+    run: (params: P, exchange: RequestContext) => Effect.Effect<Answer, McpError.McpError, McpRequest>,
     plain?: (params: JsonObject | undefined) => params is P & JsonObject
   ): void {
     this.handlers.set(method.name, reading(method, run, plain))
@@ -53,7 +53,7 @@ export class Methods {
   /** A method with a result of the model. */
   on<P, R>(
     method: Method.RequestMethod<P, R>,
-    run: (params: P, exchange: Exchange) => Handled<Codec.Writable<R>>,
+    run: (params: P, exchange: RequestContext) => Handled<Codec.Writable<R>>,
     plain?: (params: JsonObject | undefined) => params is P & JsonObject
   ): void {
     this.handlers.set(method.name, this.handler(method, run, plain))
@@ -62,7 +62,7 @@ export class Methods {
   /** What handles such a method. */
   handler<P, R>(
     method: Method.RequestMethod<P, R>,
-    run: (params: P, exchange: Exchange) => Handled<Codec.Writable<R>>,
+    run: (params: P, exchange: RequestContext) => Handled<Codec.Writable<R>>,
     plain?: (params: JsonObject | undefined) => params is P & JsonObject
   ): Handler {
     return reading(
@@ -73,7 +73,7 @@ export class Methods {
   }
 
   /** Writes a result. One that the revision cannot carry is a defect. */
-  finish<P, R>(method: Method.RequestMethod<P, R>, result: Codec.Writable<R>, exchange: Exchange): Answer {
+  finish<P, R>(method: Method.RequestMethod<P, R>, result: Codec.Writable<R>, exchange: RequestContext): Answer {
     const { revision } = exchange.caller
     const whole = Revision.era(revision) === "request" ? this.signed(this.#hinted(method.name, result)) as R : result
     const written = Codec.encodeResult(method, revision, whole)
@@ -99,7 +99,7 @@ export class Methods {
 /** Reads the params, or refuses them. */
 const reading = <P>(
   method: Method.RequestMethod<P, unknown>,
-  run: (params: P, exchange: Exchange) => Handled<Answer>,
+  run: (params: P, exchange: RequestContext) => Handled<Answer>,
   plain?: (params: JsonObject | undefined) => params is P & JsonObject
 ): Handler =>
 (exchange) => {

@@ -2,7 +2,7 @@
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import type { SubscriptionFilter } from "@skein/protocol/Subscription"
-import type { Exchange } from "@skein/runtime/RequestContext"
+import type { RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type { ListKind } from "../../EventBus.ts"
 import * as capabilities from "../dispatch/capabilities.ts"
@@ -39,7 +39,7 @@ export const install = (methods: Methods): void => {
     }))
 
   /** The resources of a filter that the caller may subscribe to, each once, up to the bound. */
-  const watched = (asked: ReadonlyArray<string>, { caller }: Exchange): ReadonlySet<string> => {
+  const watched = (asked: ReadonlyArray<string>, { caller }: RequestContext): ReadonlySet<string> => {
     const uris = new Set<string>()
     for (const uri of asked) {
       if (uris.size >= hub.maxResources) break

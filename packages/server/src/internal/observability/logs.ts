@@ -3,7 +3,7 @@
  */
 import { LoggingLevel } from "@skein/protocol/Common"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import { type Dispatcher, type Exchange, McpRequest } from "@skein/runtime/RequestContext"
+import { type Dispatcher, type RequestContext, McpRequest } from "@skein/runtime/RequestContext"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -54,7 +54,7 @@ export class Forwarder {
   readonly #fibers: Fibers
   readonly #logger: Logger.Logger<unknown, void>
   // The requests whose client is slow to read, and how many messages it has missed.
-  readonly #slow = new Map<Exchange, { dropped: number }>()
+  readonly #slow = new Map<RequestContext, { dropped: number }>()
 
   // What was made of the host's loggers.
   readonly #hosts = new WeakSet<object>()
@@ -114,7 +114,7 @@ export class Forwarder {
     })
   }
 
-  #send(exchange: Exchange, params: JsonObject): void {
+  #send(exchange: RequestContext, params: JsonObject): void {
     const waiting = this.#fibers.fork(exchange.notify("notifications/message", params))
     if (waiting === undefined) return
     const slow = { dropped: 0 }

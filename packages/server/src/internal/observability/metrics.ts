@@ -1,6 +1,6 @@
 /** The metrics of a server, and who hears of what they count. */
 import { isNamed, named, otherMethod } from "@skein/protocol/Conventions"
-import type { Exchange } from "@skein/runtime/RequestContext"
+import type { RequestContext } from "@skein/runtime/RequestContext"
 import type { Peer } from "@skein/runtime/Peer"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -18,7 +18,7 @@ export interface Failure {
 }
 
 /** The attributes of the network, where something is known of it. */
-export const network = (exchange: Exchange, transport: string | undefined): Metric.Metric.Attributes =>
+export const network = (exchange: RequestContext, transport: string | undefined): Metric.Metric.Attributes =>
   exchange.origin?.header !== undefined
     ? { "network.transport": "tcp", "network.protocol.name": "http" }
     : transport === undefined
@@ -88,7 +88,7 @@ export class Measures implements Observer {
 
   /** A request is over, after so many nanoseconds. `target` is one that there is. */
   request(
-    exchange: Exchange,
+    exchange: RequestContext,
     method: string,
     target: string | undefined,
     outcome: Outcome,
@@ -103,7 +103,7 @@ export class Measures implements Observer {
   }
 
   #seriesOf(
-    exchange: Exchange,
+    exchange: RequestContext,
     method: string,
     target: string | undefined,
     outcome: Outcome,
@@ -139,7 +139,7 @@ export class Measures implements Observer {
     count: Metric.withAttributes(requests, { "mcp.method.name": otherMethod })
   }
 
-  #sessionOpened(exchange: Exchange): void {
+  #sessionOpened(exchange: RequestContext): void {
     const { caller } = exchange
     if (!(caller instanceof ServerSession)) return
     const attributes = { "mcp.protocol.version": caller.revision, ...network(exchange, this.#transport) }

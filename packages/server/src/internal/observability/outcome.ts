@@ -1,7 +1,7 @@
 /** How a request ended, for those who keep a record of it. */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
-import type { Answer, Exchange } from "@skein/runtime/RequestContext"
+import type { Answer, RequestContext } from "@skein/runtime/RequestContext"
 import * as Cause from "effect/Cause"
 import type * as Exit from "effect/Exit"
 
@@ -34,7 +34,7 @@ export const errorOf = (exit: Exit.Exit<Answer, McpError.McpError>): McpError.Mc
 }
 
 /** How it ended. Asked when the handler is over, and before the exchange is. */
-export const outcomeOf = (exchange: Exchange, exit: Exit.Exit<Answer, McpError.McpError>): Outcome => {
+export const outcomeOf = (exchange: RequestContext, exit: Exit.Exit<Answer, McpError.McpError>): Outcome => {
   if (exchange.cancelled) return "cancelled"
   if (exit._tag === "Success") return ofAnswer(exit.value)
   if (errorOf(exit) !== undefined) return "error"

@@ -1,17 +1,17 @@
 import type { Id, JsonObject } from "@skein/protocol/JsonRpc"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
-import type { Caller, Exchange } from "@skein/runtime/RequestContext"
+import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
 import type * as Effect from "effect/Effect"
 import type { ListKind } from "../../EventBus.ts"
 import type { Notice, Target } from "./pendingNotifications.ts"
 
 /** A `subscriptions/listen` that is being answered: who asked, and what the server has agreed to tell. */
 export class Listen implements Target {
-  readonly exchange: Exchange
+  readonly exchange: RequestContext
   readonly kinds: ReadonlyArray<ListKind>
   readonly uris: ReadonlySet<string>
 
-  constructor(exchange: Exchange, kinds: ReadonlyArray<ListKind>, uris: ReadonlySet<string>) {
+  constructor(exchange: RequestContext, kinds: ReadonlyArray<ListKind>, uris: ReadonlySet<string>) {
     this.exchange = exchange
     this.kinds = kinds
     this.uris = uris

@@ -5,12 +5,12 @@ import type { LoggingLevel } from "@skein/protocol/Common"
 import type { Notification } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
-import type { Caller, Exchange } from "@skein/runtime/RequestContext"
+import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
 import type { Peer } from "@skein/runtime/Peer"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Catalog, Listener, Listening, Tell } from "../../Catalog.ts"
-import type { Change, ChangeBus, ListKind } from "../../EventBus.ts"
+import type { Change, EventBus, ListKind } from "../../EventBus.ts"
 import * as capabilities from "../dispatch/capabilities.ts"
 import type { Fibers } from "../dispatch/fibers.ts"
 import { Listen } from "./listen.ts"
@@ -47,7 +47,7 @@ export class Hub implements Listener {
   readonly #catalog: Catalog["Service"]
   readonly #settings: Settings
   readonly #fibers: Fibers
-  readonly #bus: ChangeBus["Service"] | undefined
+  readonly #bus: EventBus["Service"] | undefined
   readonly #outbox: Outbox
   readonly #listens = new Set<Listen>()
   readonly #listensOf = new Tally()
@@ -61,7 +61,7 @@ export class Hub implements Listener {
     catalog: Catalog["Service"],
     settings: Settings,
     fibers: Fibers,
-    bus: ChangeBus["Service"] | undefined
+    bus: EventBus["Service"] | undefined
   ) {
     this.#catalog = catalog
     this.#settings = settings
@@ -158,7 +158,7 @@ export class Hub implements Listener {
    * Acknowledges, and tells what was agreed on until the exchange is released, which ends this, or it is interrupted.
    */
   listen(
-    exchange: Exchange,
+    exchange: RequestContext,
     kinds: ReadonlyArray<ListKind>,
     uris: ReadonlySet<string>,
     agreed: object,

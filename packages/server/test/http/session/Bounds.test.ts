@@ -1,6 +1,6 @@
 /** Clients that do not read, and what is kept for those who come back. */
 import { describe, expect, it } from "@effect/vitest"
-import * as EventLog from "@skein/server/EventStore"
+import * as EventStore from "@skein/server/EventStore"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { call, enter, serve, until } from "./kit.ts"
@@ -31,7 +31,7 @@ describe("a client that does not read", () => {
 
   it.effect("is cut off when more waits than may, and comes back for the rest", () =>
     Effect.gen(function*() {
-      const log = EventLog.layerMemory({ maxPerSession: 64 * 1024 * 1024 })
+      const log = EventStore.layerMemory({ maxPerSession: 64 * 1024 * 1024 })
       const server = yield* Effect.provide(serve({ maxUnsent: 256 * 1024 }), log)
       const client = yield* enter(server, "2025-11-25")
       const slow = yield* client.stream(call(1, "flood", { times: 400, waits: false }))
@@ -48,27 +48,27 @@ describe("a client that does not read", () => {
 })
 
 describe("the event log in memory", () => {
-  const read = (log: EventLog.Log, session: string, stream: number, after: number) =>
+  const read = (log: EventStore.Log, session: string, stream: number, after: number) =>
     Effect.runSync(log.read(session, stream, after))
 
-  const fill = (log: EventLog.Log, session: string, stream: number, count: number, data = "0123456789") => {
+  const fill = (log: EventStore.Log, session: string, stream: number, count: number, data = "0123456789") => {
     for (let event = 1; event <= count; event++) log.append(session, stream, event, data)
   }
 
   it("keeps the last events of a stream: maxEvents", () => {
-    const log = EventLog.memory({ maxEvents: 3 })
+    const log = EventStore.memory({ maxEvents: 3 })
     fill(log, "a", 1, 5)
     expect(read(log, "a", 1, 2)).toHaveLength(3)
     expect(read(log, "a", 1, 5)).toEqual([])
     expect(read(log, "a", 1, 1)).toBeUndefined()
     expect(read(log, "a", 1, 6)).toBeUndefined()
-    const none = EventLog.memory({ maxEvents: 0 })
+    const none = EventStore.memory({ maxEvents: 0 })
     fill(none, "a", 1, 2)
     expect(read(none, "a", 1, 1)).toBeUndefined()
   })
 
   it("keeps so many characters of a session, those of streams that are not complete last: maxPerSession", () => {
-    const log = EventLog.memory({ maxPerSession: 50 })
+    const log = EventStore.memory({ maxPerSession: 50 })
     fill(log, "a", 1, 2)
     fill(log, "a", 2, 2)
     fill(log, "b", 1, 5)
@@ -87,7 +87,7 @@ describe("the event log in memory", () => {
   })
 
   it("keeps so many characters in all: maxTotal", () => {
-    const log = EventLog.memory({ maxTotal: 100 })
+    const log = EventStore.memory({ maxTotal: 100 })
     for (const session of ["a", "b", "c"]) fill(log, session, 1, 4)
     expect(read(log, "a", 1, 1)).toBeUndefined()
     expect(read(log, "a", 1, 2)).toHaveLength(2)
@@ -99,7 +99,7 @@ describe("the event log in memory", () => {
   })
 
   it("forgets what belongs to a session that is over, and what was complete long enough: retention", () => {
-    const log = EventLog.memory({ retention: "5 seconds" })
+    const log = EventStore.memory({ retention: "5 seconds" })
     fill(log, "a", 1, 2)
     fill(log, "b", 1, 2)
     log.forget("a")
@@ -115,9 +115,9 @@ describe("the event log in memory", () => {
 
   it.effect("the events of a session are forgotten with it", () =>
     Effect.gen(function*() {
-      const memory = EventLog.memory()
+      const memory = EventStore.memory()
       const sessions: Array<string> = []
-      const log: EventLog.Log = {
+      const log: EventStore.Log = {
         append: (session, stream, event, data) => {
           sessions.push(session)
           memory.append(session, stream, event, data)
@@ -126,7 +126,7 @@ describe("the event log in memory", () => {
         forget: (session) => memory.forget(session),
         read: (session, stream, after) => memory.read(session, stream, after)
       }
-      const server = yield* Effect.provide(serve(), Layer.succeed(EventLog.EventLog, log))
+      const server = yield* Effect.provide(serve(), Layer.succeed(EventStore.EventStore, log))
       const client = yield* enter(server, "2025-11-25")
       yield* client.post(call(0, "echo", { text: "x" }))
       expect(sessions).toEqual([])

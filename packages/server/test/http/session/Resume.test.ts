@@ -1,6 +1,6 @@
 /** Coming back to a stream (2025-11-25, transports: resumability and redelivery, polling). */
 import { describe, expect, it } from "@effect/vitest"
-import * as EventLog from "@skein/server/EventStore"
+import * as EventStore from "@skein/server/EventStore"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
@@ -167,7 +167,7 @@ describe("resumption", () => {
 describe("the stream by GET, when the log has lost what came after the event", () => {
   it.effect("goes on all the same, with what comes from now on", () =>
     Effect.gen(function*() {
-      const server = yield* Effect.provide(serve(), EventLog.layerMemory({ maxEvents: 1 }))
+      const server = yield* Effect.provide(serve(), EventStore.layerMemory({ maxEvents: 1 }))
       const client = yield* enter(server, "2025-11-25")
       const listening = yield* client.get()
       const primed = yield* listening.next
@@ -227,10 +227,10 @@ describe("the event log", () => {
 
   it.effect("may be a service of the host's that takes its time: what is said meanwhile is not lost, nor said twice", () =>
     Effect.gen(function*() {
-      const memory = EventLog.memory()
+      const memory = EventStore.memory()
       const read = Latch.makeUnsafe(false)
       let reads = 0
-      const slow: EventLog.Log = {
+      const slow: EventStore.Log = {
         append: (session, stream, event, data) => memory.append(session, stream, event, data),
         complete: (session, stream) => memory.complete(session, stream),
         forget: (session) => memory.forget(session),
@@ -242,7 +242,7 @@ describe("the event log", () => {
             return Effect.as(read.await, found)
           })
       }
-      const server = yield* Effect.provide(serve(), Layer.succeed(EventLog.EventLog, slow))
+      const server = yield* Effect.provide(serve(), Layer.succeed(EventStore.EventStore, slow))
       const client = yield* enter(server, "2025-11-25")
       const { control, go, primed } = yield* steps(client)
       const resuming = yield* Effect.forkChild(client.read(after(primed)))

@@ -4,7 +4,7 @@
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
-import { type CallOptions, Exchange, type Owner, type Progress } from "@skein/runtime/RequestContext"
+import { type CallOptions, RequestContext, type Owner, type Progress } from "@skein/runtime/RequestContext"
 import type { RequestError } from "@skein/runtime/RequestError"
 import * as Effect from "effect/Effect"
 import type { CurrentTask } from "../../CurrentTask.ts"
@@ -38,7 +38,7 @@ const nobody: Owner = {
 }
 
 /** See the module's text. */
-export class TaskExchange extends Exchange {
+export class TaskExchange extends RequestContext {
   readonly #running: Running
 
   constructor({ args, caller, id, tool }: Work, running: Running) {

@@ -6,7 +6,7 @@
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import type { Exchange } from "@skein/runtime/RequestContext"
+import type { RequestContext } from "@skein/runtime/RequestContext"
 import type { Handled, ToolCall } from "@skein/server/Catalog"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -43,10 +43,10 @@ export const prepare = ({ exchange, params, tool }: ToolCall): Handled<JsonObjec
   })
 
 /** What was prepared for the task of this request. */
-export const preparedFor = ({ params }: Exchange): unknown => argumentsOf(params)[member]
+export const preparedFor = ({ params }: RequestContext): unknown => argumentsOf(params)[member]
 
 /** The arguments as the client gave them. */
-export const given = ({ params }: Exchange): JsonObject => without(argumentsOf(params))
+export const given = ({ params }: RequestContext): JsonObject => without(argumentsOf(params))
 
 /**
  * Arguments of which nothing was prepared, whatever the client says: the task may run when its tool has come to be one that is

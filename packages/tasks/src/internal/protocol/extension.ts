@@ -6,7 +6,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import * as Task from "@skein/protocol/Task"
-import type { Exchange } from "@skein/runtime/RequestContext"
+import type { RequestContext } from "@skein/runtime/RequestContext"
 import type { ExtensionMethod } from "@skein/server/Catalog"
 import * as Extension from "@skein/server/Extension"
 import * as Effect from "effect/Effect"
@@ -35,7 +35,7 @@ const UpdateTask: Method.RequestMethod<
 /** The methods of the extension. */
 export const methods = (face: Face): ReadonlyArray<ExtensionMethod> => {
   /** "Servers MUST return this error for non-declaring clients issuing `tasks/get`, `tasks/update`, and `tasks/cancel`." */
-  const find = ({ caller }: Exchange, id: string): Effect.Effect<State, McpError.McpError> =>
+  const find = ({ caller }: RequestContext, id: string): Effect.Effect<State, McpError.McpError> =>
     declares(caller.capabilities) ? face.find(id, caller) : undeclared
 
   return [
@@ -64,7 +64,7 @@ const update = (
   { engine }: Face,
   state: State,
   given: JsonObject,
-  { caller: { revision } }: Exchange
+  { caller: { revision } }: RequestContext
 ): Effect.Effect<Task.UpdateTaskResult, McpError.McpError> =>
   Effect.suspend(() => {
     const answers: Array<readonly [key: string, answer: JsonObject]> = []

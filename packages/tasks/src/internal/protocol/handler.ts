@@ -2,7 +2,7 @@
  * What a worker runs: the handlers of the catalog, with what every request of the server starts with.
  */
 import * as McpError from "@skein/protocol/McpError"
-import { type Exchange, McpRequest } from "@skein/runtime/RequestContext"
+import { type RequestContext, McpRequest } from "@skein/runtime/RequestContext"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -30,7 +30,7 @@ export const handlers = (face: Face): Handlers => {
 const run = (
   { running }: Face,
   tool: ToolEntry,
-  exchange: Exchange,
+  exchange: RequestContext,
   base: Context.Context<never>
 ): Effect.Effect<Outcome> =>
   Effect.clockWith((clock) => {
@@ -47,7 +47,7 @@ const run = (
   )
 
 /** An error of the protocol is the answer. A defect is one that says nothing but a reference, under which it is in the log. */
-const outcome = (exchange: Exchange, cause: Cause.Cause<McpError.McpError>): Effect.Effect<Outcome> => {
+const outcome = (exchange: RequestContext, cause: Cause.Cause<McpError.McpError>): Effect.Effect<Outcome> => {
   const { caller: { revision } } = exchange
   // The engine's: the task sleeps, is cancelled, or goes on elsewhere.
   if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)

@@ -9,7 +9,7 @@ import type { ErrorObject, JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
 import type { Called, ToolCall } from "@skein/server/Catalog"
-import type { Exchange } from "@skein/runtime/RequestContext"
+import type { RequestContext } from "@skein/runtime/RequestContext"
 import type { RequestError } from "@skein/runtime/RequestError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -65,13 +65,13 @@ export const wait = (face: Face, call: ToolCall): Called => {
  * Interrupted for a round's questions, a call comes again; and who stops is this server, not its task, which goes on when a worker is
  * there. Otherwise nobody wants the result any more.
  */
-const left = (face: Face, exchange: Exchange, id: string): Effect.Effect<void> =>
+const left = (face: Face, exchange: RequestContext, id: string): Effect.Effect<void> =>
   exchange.stopped || (exchange.instead !== undefined && !exchange.cancelled) ? Effect.void : abandon(face, id)
 
 /** Waits for the end of a task, and is its client meanwhile. */
 const watch = (
   face: Face,
-  exchange: Exchange,
+  exchange: RequestContext,
   id: string,
   tools: ModelTools | undefined
 ): Effect.Effect<State, McpError.McpError> =>
@@ -89,7 +89,7 @@ const watch = (
 /** Reports progress, asks what is new, and leaves what is not wanted any more. */
 const follow = (
   face: Face,
-  exchange: Exchange,
+  exchange: RequestContext,
   asking: Map<string, Fiber.Fiber<void>>,
   state: State,
   tools: ModelTools | undefined
@@ -114,7 +114,7 @@ const follow = (
 const patient = { timeout: Duration.infinity, maxTimeout: Duration.infinity }
 
 /** Asks one question through the call, and gives its answer to the task: what a client refuses is the handler's to deal with. */
-const ask = (face: Face, exchange: Exchange, id: string, { key, method, params }: Question): Effect.Effect<void> =>
+const ask = (face: Face, exchange: RequestContext, id: string, { key, method, params }: Question): Effect.Effect<void> =>
   exchange.request(method, params, Revision.era(exchange.caller.revision) === "session" ? patient : { key }).pipe(
     Effect.catch((error) => Effect.succeed(refused.make(refusal(error, exchange)))),
     Effect.flatMap((answer) => face.engine.answer(id, key, answer)),
@@ -122,5 +122,5 @@ const ask = (face: Face, exchange: Exchange, id: string, { key, method, params }
     Effect.asVoid
   )
 
-const refusal = (error: McpError.McpError | RequestError, { caller: { revision } }: Exchange): ErrorObject =>
+const refusal = (error: McpError.McpError | RequestError, { caller: { revision } }: RequestContext): ErrorObject =>
   McpError.isMcpError(error) ? McpError.toErrorObject(error, revision) : { code: -32603, message: error.message }

@@ -3,7 +3,7 @@ import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as SchemaValidation from "@skein/protocol/SchemaValidation"
-import { type Exchange, McpRequest } from "@skein/runtime/RequestContext"
+import { type RequestContext, McpRequest } from "@skein/runtime/RequestContext"
 import type { Catalog } from "@skein/server/Catalog"
 import * as Content from "@skein/server/Content"
 import type { DefinitionError } from "@skein/server/DefinitionError"
@@ -183,7 +183,7 @@ const forModel = <A, R>(
 const found = <A>(
   faceNow: () => Face,
   taskId: string,
-  use: (face: Face, state: State, exchange: Exchange) => Effect.Effect<A, McpError.McpError | Mistake>
+  use: (face: Face, state: State, exchange: RequestContext) => Effect.Effect<A, McpError.McpError | Mistake>
 ): Effect.Effect<A, McpError.McpError | Mistake, McpRequest> =>
   forModel(
     Effect.flatMap(McpRequest, (exchange) =>
@@ -208,7 +208,7 @@ const changed = (
   face: Face,
   state: State,
   seconds: number,
-  exchange: Exchange
+  exchange: RequestContext
 ): Effect.Effect<State, McpError.McpError> =>
   Effect.andThen(
     Effect.timeoutOption(

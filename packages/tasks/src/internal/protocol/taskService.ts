@@ -4,7 +4,7 @@
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as McpError from "@skein/protocol/McpError"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import type { Caller, Exchange } from "@skein/runtime/RequestContext"
+import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
 import type { Catalog, Extension, Handled, ToolCall, ToolEntry } from "@skein/server/Catalog"
 import type { Visible } from "@skein/server/Registry"
 import * as Effect from "effect/Effect"
@@ -59,7 +59,7 @@ export class Face {
   readonly catalog: Catalog["Service"]
   readonly settings: Settings
   /** The tasks that run now, in this process. */
-  readonly running = new Set<Exchange>()
+  readonly running = new Set<RequestContext>()
   /** What holds for a tool is found out once. */
   readonly #held = new WeakMap<ToolEntry, { readonly held: Held | undefined }>()
   /** The owner policies that tools have of their own, by name: a tool that is not offered for a while has tasks all the same. */

@@ -5,7 +5,7 @@
 import { type Id, isId, isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { related } from "@skein/protocol/LegacyTask"
 import * as Method from "@skein/protocol/Method"
-import { type Caller, type Exchange, McpRequest, type Progress } from "@skein/runtime/RequestContext"
+import { type Caller, type RequestContext, McpRequest, type Progress } from "@skein/runtime/RequestContext"
 import type { Catalog } from "@skein/server/Catalog"
 import * as Extension from "@skein/server/Extension"
 import * as Context from "effect/Context"
@@ -35,8 +35,8 @@ const progressOf = (id: string, progressToken: Id, { message, progress, total }:
  * The handle goes out first: nobody can make anything of what is said of an unknown task. The request, whose arguments may be large,
  * is let go of then: what tells of its task may do so for days.
  */
-const answered = (exchange: Exchange): Effect.Effect<unknown> => {
-  let asked: Exchange | undefined = exchange
+const answered = (exchange: RequestContext): Effect.Effect<unknown> => {
+  let asked: RequestContext | undefined = exchange
   return Effect.andThen(
     Effect.yieldNow,
     Effect.suspend(() => {
@@ -51,7 +51,7 @@ const answered = (exchange: Exchange): Effect.Effect<unknown> => {
 export const follow = (
   engine: TaskEngine["Service"],
   made: State,
-  exchange: Exchange
+  exchange: RequestContext
 ): Effect.Effect<void, never, Catalog> => {
   const { caller } = exchange
   return Effect.flatMap(Extension.session(caller), (session) => {

@@ -9,7 +9,7 @@
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { withRelated } from "@skein/protocol/LegacyTask"
 import * as McpError from "@skein/protocol/McpError"
-import type { Exchange } from "@skein/runtime/RequestContext"
+import type { RequestContext } from "@skein/runtime/RequestContext"
 import type { RequestError } from "@skein/runtime/RequestError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -31,14 +31,14 @@ const patient = { timeout: Duration.infinity, maxTimeout: Duration.infinity }
 
 /** A `tasks/result` that waits. */
 class Waiter {
-  readonly exchange: Exchange
+  readonly exchange: RequestContext
   readonly fork: Fork
   /** What its client is asked. */
   readonly asked = new Map<string, Fiber.Fiber<void>>()
   /** What could not be asked here, for reasons of the transport. */
   readonly failed = new Set<string>()
 
-  constructor(exchange: Exchange, fork: Fork) {
+  constructor(exchange: RequestContext, fork: Fork) {
     this.exchange = exchange
     this.fork = fork
   }
@@ -56,7 +56,7 @@ class Waiter {
 
 /** Asks a question, as it is said in this revision. An answer that is none is kept as it is: whoever asked sees that. */
 const ask = (
-  exchange: Exchange,
+  exchange: RequestContext,
   state: State,
   question: Question
 ): Effect.Effect<JsonObject, McpError.McpError | RequestError> => {
@@ -172,7 +172,7 @@ export class Desks {
   }
 
   /** Lets a call ask the questions of a task until the scope closes. It shows what it sees of the task. */
-  join(state: State, exchange: Exchange): Effect.Effect<(state: State) => void, never, Scope.Scope> {
+  join(state: State, exchange: RequestContext): Effect.Effect<(state: State) => void, never, Scope.Scope> {
     return Effect.flatMap(FiberSet.makeRuntime<never, void, never>(), (fork) =>
       Effect.map(
         Effect.acquireRelease(

@@ -6,7 +6,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { type CreateTaskResult, type GetTaskResult, type ListTasksResult, related } from "@skein/protocol/LegacyTask"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
-import type { Caller, Exchange } from "@skein/runtime/RequestContext"
+import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
 import { type Called, Catalog, type Extension, type ToolCall } from "@skein/server/Catalog"
 import { method } from "@skein/server/Extension"
 import * as Effect from "effect/Effect"
@@ -77,7 +77,7 @@ export class Legacy implements Pick<Extension, "capabilities" | "methods"> {
     }
   }
 
-  #follow(state: State, exchange: Exchange): Effect.Effect<void> {
+  #follow(state: State, exchange: RequestContext): Effect.Effect<void> {
     return Effect.provideService(follow(this.#face.engine, state, exchange), Catalog, this.#face.catalog)
   }
 
@@ -85,7 +85,7 @@ export class Legacy implements Pick<Extension, "capabilities" | "methods"> {
    * "It MUST block the response until the task reaches a terminal status." Who stops waiting leaves the task as it is. A task that
    * is gone before its end, because its time is over, is as unknown as any other then.
    */
-  #result(taskId: string, exchange: Exchange): Effect.Effect<JsonObject, McpError.McpError> {
+  #result(taskId: string, exchange: RequestContext): Effect.Effect<JsonObject, McpError.McpError> {
     return Effect.flatMap(this.#face.find(taskId, exchange.caller), (state) =>
       isFinal(state)
         ? answerOf(state)
@@ -93,7 +93,7 @@ export class Legacy implements Pick<Extension, "capabilities" | "methods"> {
   }
 
   /** Waits for the end of a task, and has its questions asked meanwhile. They are withdrawn before this ends. */
-  #wait(state: State, exchange: Exchange) {
+  #wait(state: State, exchange: RequestContext) {
     return Effect.flatMap(this.#desks.join(state, exchange), (see) =>
       told(Stream.runForEach(
         this.#face.engine.watch(state.id),
