@@ -13,7 +13,10 @@ import * as kit from "./kit.ts"
 
 /** A client of the server, over a link; each test has a server of its own. */
 const connect = (revision: Revision.Revision) =>
-  Effect.flatMap(McpServer.McpServer, ({ serve }) => Client.make(InMemoryTransport.transport(serve), { revisions: [revision] }))
+  Effect.flatMap(
+    McpServer.McpServer,
+    ({ serve }) => Client.make(InMemoryTransport.transport(serve), { revisions: [revision] })
+  )
 
 describe("everything", () => {
   for (const revision of Revision.all) {
@@ -22,10 +25,10 @@ describe("everything", () => {
         Effect.gen(function*() {
           const client = yield* connect(revision)
           const offered = [
-            ...(yield* client.allTools()),
-            ...(yield* client.allResources()),
-            ...(yield* client.allResourceTemplates()),
-            ...(yield* client.allPrompts())
+            ...(yield* client.listTools()),
+            ...(yield* client.listResources()),
+            ...(yield* client.listResourceTemplates()),
+            ...(yield* client.listPrompts())
           ]
           expect(offered.filter(({ description }) => description === undefined)).toEqual([])
           expect(offered.length).toBeGreaterThan(15)
@@ -87,7 +90,7 @@ describe("everything", () => {
     Effect.gen(function*() {
       const client = yield* connect("2025-11-25")
       const heard = yield* Effect.forkChild(Stream.runHead(client.notifications))
-      const names = Effect.map(client.allTools(), (tools) => tools.map(({ name }) => name))
+      const names = Effect.map(client.listTools(), (tools) => tools.map(({ name }) => name))
       const called = yield* Effect.forkChild(client.callTool("test_trigger_tool_change"))
       yield* TestClock.adjust("50 millis")
       expect(yield* Fiber.join(heard)).toMatchObject({ value: { method: "notifications/tools/list_changed" } })
@@ -100,7 +103,7 @@ describe("everything", () => {
   it.effect("raw JSON Schema is told as it was written, and validates", () =>
     Effect.gen(function*() {
       const client = yield* connect("2026-07-28")
-      const { inputSchema } = (yield* client.allTools()).find(({ name }) => name === "json_schema_2020_12_tool")!
+      const { inputSchema } = (yield* client.listTools()).find(({ name }) => name === "json_schema_2020_12_tool")!
       expect(inputSchema).toMatchObject({
         $schema: "https://json-schema.org/draft/2020-12/schema",
         $defs: { address: { $anchor: "addressDef" } },

@@ -20,9 +20,10 @@ const Answer = Schema.Struct({ rows: Schema.Array(Schema.Any), more: Schema.Bool
 const explorer = (file?: string) =>
   Effect.gen(function*() {
     const server = yield* Layer.build(Layer.provide(SqliteExplorer, Database.layer(file)))
-    return yield* Effect.flatMap(McpServer.McpServer, ({ serve }) => Client.make(InMemoryTransport.transport(serve))).pipe(
-      Effect.provide(server)
-    )
+    return yield* Effect.flatMap(McpServer.McpServer, ({ serve }) => Client.make(InMemoryTransport.transport(serve)))
+      .pipe(
+        Effect.provide(server)
+      )
   })
 
 const ask = (client: Client.Client, sql: string, limit?: number) =>
@@ -47,7 +48,7 @@ describe("the SQLite explorer", () => {
   it.effect("shows the schema and the names of the tables as resources", () =>
     Effect.gen(function*() {
       const client = yield* explorer()
-      const { resources } = yield* client.listResources()
+      const { resources } = yield* client.listResourcesPage()
       expect(resources.map(({ uri }) => uri)).toEqual(["sqlite://schema", "sqlite://tables"])
       const { contents: [schema] } = yield* client.readResource("sqlite://schema")
       expect(schema).toMatchObject({

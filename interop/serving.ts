@@ -29,7 +29,7 @@ export const serve = async <E>(server: Layer.Layer<McpServer, E>, options: Http.
   const built = await Effect.runPromise(
     Effect.orDie(Layer.buildWithScope(Layer.provideMerge(layer, server), scope))
   )
-  const { endpoint, port, url } = Context.get(built, NodeHttp.Listening)
+  const { endpoint, port, url } = Context.get(built, NodeHttp.Server)
   const { inspect } = Context.get(built, McpServer)
   return {
     http: { transport: "http", url },

@@ -35,7 +35,7 @@ const face = (client: Client.Client) => ({
   serverName: client.server?.name,
   instructions: client.instructions,
   complaints: [],
-  tools: async () => blocks(await Effect.runPromise(client.allTools())),
+  tools: async () => blocks(await Effect.runPromise(client.listTools())),
   call: async (name, args, { onProgress, signal } = {}) => {
     const call = client.callTool(name, args, {
       onProgress: onProgress === undefined
@@ -45,10 +45,11 @@ const face = (client: Client.Client) => ({
     const result = await Effect.runPromise(call, { signal })
     return { ...result, isError: result.isError === true } as unknown as CallOutcome
   },
-  resources: async () => (await Effect.runPromise(client.allResources())).map(({ uri }) => uri),
-  templates: async () => (await Effect.runPromise(client.allResourceTemplates())).map(({ uriTemplate }) => uriTemplate),
+  resources: async () => (await Effect.runPromise(client.listResources())).map(({ uri }) => uri),
+  templates: async () =>
+    (await Effect.runPromise(client.listResourceTemplates())).map(({ uriTemplate }) => uriTemplate),
   read: async (uri) => blocks((await Effect.runPromise(client.readResource(uri))).contents),
-  prompts: async () => blocks(await Effect.runPromise(client.allPrompts())),
+  prompts: async () => blocks(await Effect.runPromise(client.listPrompts())),
   prompt: async (name, args) => blocks((await Effect.runPromise(client.getPrompt(name, args))).messages)
 } satisfies Omit<AnyClient, "pid" | "close">)
 

@@ -103,7 +103,7 @@ describe("the linter's rules of the house", () => {
         .toEqual(["eslint(no-restricted-globals)"])
     }
     expect(broken("packages/server/src/Stdio.ts", uses("node:fs"))).toEqual([])
-    expect(broken("packages/client/src/internal/stdioChild.ts", uses("node:child_process"))).toEqual([])
+    expect(broken("packages/client/src/internal/stdio/child.ts", uses("node:child_process"))).toEqual([])
     expect(broken("packages/client/src/Stdio.ts", uses("@skein/server/Stdio"))).toEqual(imports)
   })
 

@@ -11,7 +11,7 @@ const work = (client: Client.Client, job: Job, turns: Turns) =>
     for (let turn = turns.next(); turn !== undefined; turn = turns.next()) {
       if (job === "greet") turns.greeted(turn, textOf(yield* client.callTool(job, { name: `n${turn}` })))
       else if (job === "list" || job === "cached") {
-        turns.listed((yield* client.listTools({ cache: job === "list" ? "bypass" : "use" })).tools)
+        turns.listed((yield* client.listToolsPage({ cache: job === "list" ? "bypass" : "use" })).tools)
       } else turns.reported(turn, (yield* client.callTool(job, { id: turn })).structuredContent)
     }
   })
@@ -20,12 +20,12 @@ const work = (client: Client.Client, job: Job, turns: Turns) =>
 export const over = (transport: (options: { readonly url: string }) => Transport): Connect => async ({ kept, url }) => {
   const scope = Scope.makeUnsafe()
   const client = await Effect.runPromise(
-    Client.make(transport({ url }), { info: { name: "bench", version: "1.0.0" }, detection: kept as never }).pipe(
+    Client.make(transport({ url }), { info: { name: "bench", version: "1.0.0" }, serverProfile: kept as never }).pipe(
       Scope.provide(scope)
     )
   )
   return {
-    discover: () => Effect.runPromise(Effect.asVoid(client.listTools())),
+    discover: () => Effect.runPromise(Effect.asVoid(client.listToolsPage())),
     drive: (job, inFlight, turns) =>
       Effect.runPromise(
         Effect.all(Array.from({ length: inFlight }, () => work(client, job, turns)), {
@@ -33,7 +33,7 @@ export const over = (transport: (options: { readonly url: string }) => Transport
           discard: true
         })
       ),
-    kept: client.detection,
+    kept: client.serverProfile,
     close: () => Effect.runPromise(Scope.close(scope, Exit.void))
   }
 }

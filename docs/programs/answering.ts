@@ -65,7 +65,7 @@ export const workspace = Effect.gen(function*() {
 export const models = (screen: Screen, answer: (request: Sampling.Request) => Effect.Effect<Sampling.Answer>) =>
   Sampling.layer((request) =>
     Effect.gen(function*() {
-      const { asker: { server }, maxTokens, messages } = request
+      const { server: { info: server }, maxTokens, messages } = request
       const lines = [`${server?.name} asks the model, up to ${maxTokens} tokens`, JSON.stringify(messages)]
       if (!(yield* screen.confirm(lines))) return yield* new Sampling.SamplingRefused({})
       return yield* answer(request)

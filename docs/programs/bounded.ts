@@ -15,7 +15,7 @@ const Small = McpServer.layer(
     name: "small",
     version: "1.0.0",
     pageSize: 2,
-    limits: { maxInFlight: 8, maxQueued: 8, timeout: "10 seconds" },
+    limits: { maxInFlightRequests: 8, maxQueuedRequests: 8, timeout: "10 seconds" },
     subscriptions: { maxListens: 100 }
   },
   hello,
@@ -25,9 +25,9 @@ const Small = McpServer.layer(
 
 export const Listening = NodeHttp.layer({
   port: 0,
-  maxBody: 16_384,
-  maxRequests: 1,
-  sessions: { max: 100, idleTimeout: "5 minutes" },
+  maxBodyBytes: 16_384,
+  maxInFlightRequests: 1,
+  sessions: { maxSessions: 100, idleTimeout: "5 minutes" },
   headersTimeout: "5 seconds",
   maxConnections: 200
 }).pipe(Layer.provide(Small))

@@ -29,7 +29,7 @@ export const look = (client: Client.Client) =>
     const { contents } = yield* client.readResource("notes://folders")
     const template = { type: "ref/resource", uri: "notes://{folder}/{index}" } as const
     const { completion } = yield* client.complete(template, { name: "folder", value: "w" })
-    const first = yield* client.listResources()
+    const first = yield* client.listResourcesPage()
     return { contents, folders: completion.values, more: first.nextCursor !== undefined }
   })
 // #endregion

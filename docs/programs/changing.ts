@@ -10,7 +10,7 @@ const secret = Tool.make("secret", { description: "Opens the cellar." })
 const unlock = Tool.layer(
   Tool.make("unlock"),
   () =>
-    Catalog.lasting(Tool.add(secret, () => Effect.succeed("A cellar full of tea"))).pipe(
+    Catalog.persistent(Tool.add(secret, () => Effect.succeed("A cellar full of tea"))).pipe(
       Effect.as("There is one more tool now")
     )
 )

@@ -27,7 +27,7 @@ export const ways = (args: ReadonlyArray<string>, url: string, server: McpServer
 export const look = (transport: Transport) =>
   Effect.gen(function*() {
     const client = yield* Client.make(transport, { info: { name: "my-host", version: "2.1.0" } })
-    const tools = yield* client.allTools()
+    const tools = yield* client.listTools()
     return { revision: client.revision, server: client.server?.name, tools: tools.map(({ name }) => name) }
   }).pipe(Effect.scoped)
 // #endregion
@@ -45,10 +45,10 @@ export const greeted = (transport: Transport) => Effect.provide(greet, Client.la
 export const remembered = (transport: Transport, kept: Map<string, string>, entry: string) =>
   Effect.gen(function*() {
     const known = kept.get(entry)
-    const client = yield* Client.make(transport, { detection: known === undefined ? undefined : JSON.parse(known) })
+    const client = yield* Client.make(transport, { serverProfile: known === undefined ? undefined : JSON.parse(known) })
     // In the request era nothing was sent so far. The first answer says whether what was known is still true.
     yield* client.ping()
-    kept.set(entry, JSON.stringify(client.detection))
+    kept.set(entry, JSON.stringify(client.serverProfile))
     return client
   })
 // #endregion

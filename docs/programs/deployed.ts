@@ -11,6 +11,6 @@ NodeHttp.runMain(Hello, {
   allowedOrigins: ["https://app.example.com"],
   cors: Cors.make(),
   legacySse: LegacySse.make(),
-  grace: "10 seconds"
+  shutdownTimeout: "10 seconds"
 })
 // #endregion

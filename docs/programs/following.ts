@@ -6,7 +6,7 @@ import * as Stream from "effect/Stream"
 // #region changes
 export const follow = (client: Client.Client, uri: string, show: (text: string) => Effect.Effect<void>) => {
   const read = Effect.flatMap(client.readResource(uri), ({ contents }) => show(JSON.stringify(contents)))
-  const list = Effect.flatMap(client.allTools(), (tools) => show(`${tools.length} tools`))
+  const list = Effect.flatMap(client.listTools(), (tools) => show(`${tools.length} tools`))
   return client.changes({ tools: true, uris: [uri] }).pipe(
     Stream.runForEach((change) => {
       switch (change._tag) {

@@ -29,7 +29,7 @@ export const Careful = McpServer.layer(
   AuditLog.layer({ methods: ["tools/call"], sink: write }),
   RateLimit.layer({ limit: 10, window: "1 minute" }),
   Concurrency.layer({ limit: 4, maxWaiting: 16, maxWait: "5 seconds" }),
-  Timeout.layer({ after: "10 seconds", tools: { report: "5 minutes" } }),
+  Timeout.layer({ timeout: "10 seconds", tools: { report: "5 minutes" } }),
   MaxResponseSize.layer({ maxBytes: 4_096 }),
   closedAtNight,
   ping,

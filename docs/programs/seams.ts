@@ -37,7 +37,7 @@ export const shopOver = (channel: Channel) =>
 
 // #region events
 // Events of a stream in memory, with other bounds than the default ones.
-const Events = EventStore.layerMemory({ maxEvents: 100, retention: "1 minute" })
+const Events = EventStore.layerMemory({ maxEventsPerStream: 100, retention: "1 minute" })
 
 export const Listening = NodeHttp.layer({ port: 0 }).pipe(
   Layer.provide([Events, McpServer.layer({ name: "shop", version: "1.0.0" }, menu, touch)])

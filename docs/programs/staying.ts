@@ -29,7 +29,7 @@ export const watch = (client: Client.Client, show: (line: string) => Effect.Effe
 // #region replay
 export const pay = (client: Client.Client, invoice: string) =>
   // It may reach the server twice. The key makes that harmless.
-  client.callTool("pay", { invoice, idempotencyKey: invoice }, { replay: true })
+  client.callTool("pay", { invoice, idempotencyKey: invoice }, { retry: true })
 // #endregion
 
 // #region process

@@ -16,7 +16,7 @@ const count = Tool.layer(
   Tool.make("count", {
     description: "Counts what is in the store room. Takes a quarter of an hour.",
     execution: { taskSupport: "optional" },
-    extensions: Task.terms({ ttl: "1 hour" })
+    extensions: Task.policy({ ttl: "1 hour" })
   }),
   () => stock.count
 )
@@ -49,7 +49,7 @@ const bulk = Task.layer(
     pool: "big ovens",
     limits: { live: 3 },
     // A small one is done at once: its call waits.
-    decide: ({ args }) => Number(args["cakes"]) > 100
+    asTask: ({ args }) => Number(args["cakes"]) > 100
   }),
   ({ cakes }) => Effect.succeed(`${cakes} cakes`)
 )
@@ -67,7 +67,7 @@ export const Bakery = McpServer.layer(
   { name: "bakery", version: "1.0.0" },
   order,
   Tasks.layer(),
-  TaskTools.layer({ patience: "10 seconds" })
+  TaskTools.layer({ maxWait: "10 seconds" })
 )
 // #endregion
 

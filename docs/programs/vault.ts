@@ -42,14 +42,14 @@ const whoami = Tool.layer(
 const Vault = McpServer.layer(
   { name: "vault", version: "1.0.0" },
   RateLimit.layer({ limit: 30, window: "1 minute", methods: "all" }),
-  Timeout.layer({ after: "10 seconds" }),
+  Timeout.layer({ timeout: "10 seconds" }),
   file,
   echo,
   whoami
 )
 
 const principals = new Map([["Bearer ada", { id: "ada" }], ["Bearer bob", { id: "bob" }]])
-const mcp = await NodeHttp.mount(Vault, { allowedHosts: ["localhost", "vault.example.com"], maxBody: 65_536 })
+const mcp = await NodeHttp.mount(Vault, { allowedHosts: ["localhost", "vault.example.com"], maxBodyBytes: 65_536 })
 
 createServer((request, response) => {
   const principal = principals.get(request.headers.authorization ?? "")

@@ -57,7 +57,7 @@ describe("programs/tools.ts", () => {
       const refused = yield* client.callTool("bill", { tea: "oolong", cups: 13 })
       expect(refused.isError).toBe(true)
       expect(textOf(refused)).toContain("Invalid arguments for tool bill")
-      const [tool] = yield* client.allTools()
+      const [tool] = yield* client.listTools()
       expect(tool).toMatchObject({ title: "The bill, please", annotations: { readOnlyHint: true } })
       expect(JSON.stringify(tool!.inputSchema)).toContain("How many cups")
     }))
@@ -76,7 +76,7 @@ describe("programs/schemas.ts", () => {
       for (const [name, args] of wrong) {
         expect([name, (yield* client.callTool(name, args)).isError]).toEqual([name, true])
       }
-      const tools = new Map((yield* client.allTools()).map((tool) => [tool.name, tool.inputSchema]))
+      const tools = new Map((yield* client.listTools()).map((tool) => [tool.name, tool.inputSchema]))
       expect(tools.get("move")).toMatchObject({ additionalProperties: false, required: ["x", "y"] })
       expect(tools.get("search")).toMatchObject({ properties: { query: { type: "string" } }, required: ["query"] })
       expect(tools.get("recent")).toMatchObject({ required: ["since"] })
@@ -148,7 +148,7 @@ describe("programs/resources.ts", () => {
       expect(folders.completion.values).toEqual(["work"])
       const indexes = yield* client.complete(ref, { name: "index", value: "" }, { folder: "home" })
       expect(indexes.completion).toMatchObject({ values: ["0", "1"], total: 2, hasMore: false })
-      expect(yield* client.listTools()).toMatchObject({ ttlMs: 300_000, cacheScope: "public" })
+      expect(yield* client.listToolsPage()).toMatchObject({ ttlMs: 300_000, cacheScope: "public" })
     }))
 
   it.effect("tells those who have subscribed to the parent", () =>
@@ -185,7 +185,7 @@ describe("programs/changing.ts", () => {
   it.effect("one tool more, and one that is away for a minute", () =>
     Effect.gen(function*() {
       const client = yield* connect(Cellar, session)
-      const names = Effect.map(client.allTools(), (tools) => tools.map(({ name }) => name))
+      const names = Effect.map(client.listTools(), (tools) => tools.map(({ name }) => name))
       const heard = yield* Effect.forkChild(Stream.runHead(client.notifications), { startImmediately: true })
       expect(yield* names).toEqual(["close", "maintenance", "unlock"])
       yield* client.callTool("unlock")
@@ -209,7 +209,7 @@ describe("programs/visible.ts", () => {
   it.effect("what one may not see does not exist", () =>
     Effect.gen(function*() {
       const guest = yield* connect(Guarded)
-      expect((yield* guest.allTools()).map(({ name }) => name)).toEqual(["whoami"])
+      expect((yield* guest.listTools()).map(({ name }) => name)).toEqual(["whoami"])
       expect(yield* call(guest, "whoami")).toBe("nobody that I know")
       expect((yield* Effect.flip(guest.callTool("reset"))).message).toContain("Unknown tool")
       const admin = yield* connect(Guarded, { principal: { id: "ada", role: "admin" } })

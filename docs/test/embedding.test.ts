@@ -42,8 +42,8 @@ import { start } from "./process.ts"
 describe("programs/first.ts and programs/connecting.ts", () => {
   it.live("by each way the same server says the same", () =>
     Effect.gen(function*() {
-      const context = yield* Layer.build(Layer.provideMerge(NodeHttp.layer({ port: 0, grace: 0 }), Hello))
-      const { url } = Context.get(context, NodeHttp.Listening)
+      const context = yield* Layer.build(Layer.provideMerge(NodeHttp.layer({ port: 0, shutdownTimeout: 0 }), Hello))
+      const { url } = Context.get(context, NodeHttp.Server)
       const ways = Connecting.ways(hello, url, Context.get(context, McpServer.McpServer))
       expect(yield* greet(url)).toMatchObject([{ text: "Hello, Ada!" }])
       expect(yield* Connecting.look(ways.process)).toMatchObject({ server: "hello", tools: ["greet"] })
@@ -62,7 +62,7 @@ describe("programs/first.ts and programs/connecting.ts", () => {
       expect(sent).toEqual(["server/discover", "server/discover"])
       const client = yield* Connecting.remembered(transport, kept, "tea")
       expect(sent.slice(2)).toEqual(["server/discover"])
-      expect(client.detection).toMatchObject({ revision: "2026-07-28", info: { name: "hello" } })
+      expect(client.serverProfile).toMatchObject({ revision: "2026-07-28", info: { name: "hello" } })
     }))
 
   it.live("a token goes with each request, and another one follows a 401", () =>
@@ -154,7 +154,7 @@ describe.each(["2025-11-25", "2026-07-28"] as const)("programs/lasting.ts, %s", 
     Effect.gen(function*() {
       const transport = yield* inMemory(bakery)
       const client = yield* Client.make(transport, { revisions: [revision] })
-      yield* client.listTools()
+      yield* client.listToolsPage()
       const lines: Array<string> = []
       expect((yield* Lasting.bake(client, (line) => void lines.push(line))).content).toMatchObject([{
         text: "3 cakes"
@@ -230,7 +230,7 @@ describe("programs/caching.ts", () => {
       const [ada, bob] = [yield* Caching.clientOf(transport, "ada"), yield* Caching.clientOf(transport, "bob")]
       sent.length = 0
       for (const client of [ada, ada, bob]) {
-        yield* client.listTools()
+        yield* client.listToolsPage()
         yield* client.readResource("notes://folders")
       }
       expect(sent).toEqual(["tools/list", "resources/read", "resources/read"])

@@ -141,7 +141,7 @@ describe("web-standard programs", () => {
 /** The address of a server that lives as long as the test. */
 describe("http.md", () => {
   it("tells the statuses that an endpoint answers with", async () => {
-    const { handler } = WebHttp.mount(Hello, { cors: Cors.make(), maxBody: 10_000 })
+    const { handler } = WebHttp.mount(Hello, { cors: Cors.make(), maxBodyBytes: 10_000 })
     const url = "http://localhost/mcp"
     const answered = new Map<number, number | undefined>()
     const seen = new Set<string>()
@@ -205,8 +205,8 @@ describe("http.md", () => {
   })
 })
 
-const listen = <E>(layer: Layer.Layer<NodeHttp.Listening, E>): Effect.Effect<string, never, Scope.Scope> =>
-  Effect.map(Effect.orDie(Layer.build(layer)), (context) => Context.get(context, NodeHttp.Listening).url)
+const listen = <E>(layer: Layer.Layer<NodeHttp.Server, E>): Effect.Effect<string, never, Scope.Scope> =>
+  Effect.map(Effect.orDie(Layer.build(layer)), (context) => Context.get(context, NodeHttp.Server).url)
 
 const fetched = (url: string, init: RequestInit): Effect.Effect<Response> => Effect.promise(() => fetch(url, init))
 

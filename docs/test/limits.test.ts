@@ -165,8 +165,12 @@ describe("limits.md", () => {
     for (const { declared, rows } of tables) {
       if (!/http\/options|Limits/.test(declared)) continue
       for (const { option, stated } of rows) {
-        const key = declared.includes("Limits") && option === "maxQueued" ? Limits.resolve().maxQueued : undefined
-        const of = declared.includes("http/options") && option === "maxQueued" ? sessions.maxQueued : given.get(option)
+        const key = declared.includes("Limits") && option === "maxQueued"
+          ? Limits.resolve().maxQueuedRequests
+          : undefined
+        const of = declared.includes("http/options") && option === "maxQueued"
+          ? sessions.maxPendingMessages
+          : given.get(option)
         expect([option, amount(stated)]).toEqual([option, key ?? of])
       }
     }
@@ -220,11 +224,11 @@ describe("limits.md", () => {
     const listen = { ...modern, "mcp-method": "subscriptions/listen" }
     const discover = post("server/discover", { _meta }, { ...modern, "mcp-method": "server/discover" })
     const cases: ReadonlyArray<readonly [string, WebHttp.Options, Request]> = [
-      ["maxBody", { maxBody: 10 }, discover.clone()],
-      ["maxRequests", { maxRequests: 0 }, discover.clone()],
+      ["maxBodyBytes", { maxBodyBytes: 10 }, discover.clone()],
+      ["maxRequests", { maxInFlightRequests: 0 }, discover.clone()],
       ["maxStreams", { maxStreams: 0 }, post("subscriptions/listen", { notifications: {}, _meta }, listen)],
-      ["max", { sessions: { max: 0 } }, initialize.clone()],
-      ["maxInitialize", { sessions: { maxInitialize: 10 } }, initialize.clone()]
+      ["max", { sessions: { maxSessions: 0 } }, initialize.clone()],
+      ["maxInitializeChars", { sessions: { maxInitializeChars: 10 } }, initialize.clone()]
     ]
     const rows = tables.find(({ declared }) => declared.includes("http/options"))!.rows
     for (const [option, options, request] of cases) {
@@ -241,7 +245,7 @@ describe("limits.md", () => {
 describe("programs/bounded.ts", () => {
   it.live("is bounded as it says", () =>
     Effect.gen(function*() {
-      const { url } = Context.get(yield* Layer.build(Listening), NodeHttp.Listening)
+      const { url } = Context.get(yield* Layer.build(Listening), NodeHttp.Server)
       const ask = (init: RequestInit) => Effect.promise(() => fetch(url, init))
       const statusOf = (init: RequestInit) => Effect.map(ask(init), ({ status }) => status)
       const listed = yield* Effect.flatMap(ask(modern("tools/list")), (answer) => Effect.promise(() => answer.json()))

@@ -197,9 +197,9 @@ describe("programs/tasksTerms.ts", () => {
       const as = (id: string, shop: string) => Client.make(transport({ id, shop }), speaking("2025-11-25"))
       const ada = yield* as("ada", "north")
       const { handle } = isTask(yield* ada.startTask("count"))
-      expect((yield* (yield* as("bob", "north")).listTasks()).tasks).toMatchObject([{ taskId: handle.taskId }])
+      expect((yield* (yield* as("bob", "north")).listTasksPage()).tasks).toMatchObject([{ taskId: handle.taskId }])
       const eve = yield* as("eve", "south")
-      expect((yield* eve.listTasks()).tasks).toEqual([])
+      expect((yield* eve.listTasksPage()).tasks).toEqual([])
       expect((yield* Effect.flip(eve.resumeTask(handle))).reason).toBe("Gone")
     }))
 
@@ -219,7 +219,7 @@ describe("programs/tasksTerms.ts", () => {
     Effect.gen(function*() {
       const { transport } = yield* run(Terms.Bakery, inMemory)
       const client = yield* Client.make(transport({ id: "ada" }), speaking("2025-06-18"))
-      expect((yield* client.allTools()).map(({ name }) => name).toSorted())
+      expect((yield* client.listTools()).map(({ name }) => name).toSorted())
         .toEqual(["order", "task_answer", "task_cancel", "task_list", "task_status"])
       const told = textOf(yield* until(yield* Effect.forkChild(client.callTool("order", { cakes: 2 }))))
       expect(told).toContain("It waits for answers")

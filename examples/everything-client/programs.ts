@@ -17,14 +17,14 @@ const ping: Program = (client) => client.ping()
 
 /** Lists the tools, as a host does first, and calls these. */
 const call = (...names: ReadonlyArray<string>): Program => (client) =>
-  Effect.andThen(client.allTools(), Effect.forEach(names, (name) => succeeds(client, name), { discard: true }))
+  Effect.andThen(client.listTools(), Effect.forEach(names, (name) => succeeds(client, name), { discard: true }))
 
 export const programs: { readonly [scenario: string]: Program } = {
   // Neither server offers anything, so that asking for more is refused here already.
   initialize: ping,
   "request-metadata": ping,
 
-  tools_call: (client) => Effect.andThen(client.allTools(), succeeds(client, "add_numbers", { a: 5, b: 3 })),
+  tools_call: (client) => Effect.andThen(client.listTools(), succeeds(client, "add_numbers", { a: 5, b: 3 })),
 
   "elicitation-sep1034-client-defaults": call("test_client_elicitation_defaults"),
 
@@ -33,34 +33,34 @@ export const programs: { readonly [scenario: string]: Program } = {
   // At the same time, so that what belongs to one call could end up in another.
   "sep-2322-client-request-state": (client) =>
     Effect.flatMap(
-      client.allTools(),
+      client.listTools(),
       Effect.forEach(({ name }) => succeeds(client, name), { concurrency: "unbounded", discard: true })
     ),
 
   "http-standard-headers": (client) =>
     Effect.gen(function*() {
-      for (const { name } of yield* client.allTools()) yield* succeeds(client, name)
-      for (const { uri } of yield* client.allResources()) yield* client.readResource(uri)
-      for (const { name } of yield* client.allPrompts()) yield* client.getPrompt(name)
+      for (const { name } of yield* client.listTools()) yield* succeeds(client, name)
+      for (const { uri } of yield* client.listResources()) yield* client.readResource(uri)
+      for (const { name } of yield* client.listPrompts()) yield* client.getPrompt(name)
     }),
 
   "http-custom-headers": (client) =>
     Effect.gen(function*() {
-      yield* client.allTools()
+      yield* client.listTools()
       for (const { arguments: args, name } of yield* toolCalls) yield* succeeds(client, name, args)
     }),
 
   // Whatever is on the list is called.
   "http-invalid-tool-headers": (client) =>
     Effect.flatMap(
-      client.allTools(),
+      client.listTools(),
       Effect.forEach((tool) => succeeds(client, tool.name, madeUp(tool.inputSchema)), { discard: true })
     ),
 
-  "json-schema-ref-no-deref": (client) => client.allTools(),
+  "json-schema-ref-no-deref": (client) => client.listTools(),
 
   "json-schema-2020-12-preservation": (client) =>
-    Effect.flatMap(client.allTools(), (tools) => {
+    Effect.flatMap(client.listTools(), (tools) => {
       const schema = tools.find(({ name }) => name === "json_schema_2020_12_tool")?.inputSchema
       return succeeds(client, "json_schema_echo", { schema })
     })

@@ -16,7 +16,7 @@ const greeting = Tool.layer(
   Tool.make("test_input_required_result_elicitation", { description: "Greets the user by name." }),
   () =>
     Effect.map(
-      Elicitation.accepted(Elicitation.form("What is your name?", name, { key: "user_name", unasked: true })),
+      Elicitation.accepted(Elicitation.form("What is your name?", name, { key: "user_name", acceptUnsolicited: true })),
       ({ name }) => `Hello, ${name}!`
     )
 )

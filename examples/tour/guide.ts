@@ -19,7 +19,7 @@ const visit = (revisions: ReadonlyArray<Revision.Revision>) =>
     const client = yield* Client.make(Console.tap(transport), { info: { name: "tour", version: "1.0.0" }, revisions })
 
     Console.aside(`Connected to ${client.server?.title ?? client.server?.name}, in revision ${client.revision}.`)
-    const { tools } = yield* client.listTools()
+    const { tools } = yield* client.listToolsPage()
     Console.aside(`It has ${tools.length} tools: ${tools.map(({ name }) => name).join(", ")}.`)
     yield* client.callTool("greet", { name: "Ada" })
 
@@ -37,7 +37,7 @@ const visit = (revisions: ReadonlyArray<Revision.Revision>) =>
     yield* Effect.flip(client.callTool("juggle"))
 
     Console.aside("Resources and a prompt.")
-    yield* client.listResources()
+    yield* client.listResourcesPage()
     yield* client.readResource("menu://today")
     yield* client.readResource("tea://assam")
     yield* client.getPrompt("recommend", { mood: "curious" })

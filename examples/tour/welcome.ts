@@ -66,13 +66,16 @@ const guest = (revision: Revision.Revision) =>
   Effect.flatMap(
     McpServer.McpServer,
     ({ serve }) =>
-      Client.make(InMemoryTransport.transport(serve), { info: { name: "first-guest", version: "1" }, revisions: [revision] })
+      Client.make(InMemoryTransport.transport(serve), {
+        info: { name: "first-guest", version: "1" },
+        revisions: [revision]
+      })
   )
 
 const visits = Effect.all([
   Effect.scoped(Effect.gen(function*() {
     const client = yield* guest("2025-11-25")
-    yield* client.listTools()
+    yield* client.listToolsPage()
     yield* client.callTool("greet", { name: "Ada" })
     yield* client.readResource("menu://today")
   })),

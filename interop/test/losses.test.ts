@@ -120,15 +120,15 @@ describe("what was found out before", () => {
   )("%s is not found out again", async (_, way, revision, opening) => {
     const host = await way.talk(Board.make())
     const first = await Skein.talk(host.address)
-    const kept = JSON.parse(JSON.stringify(first.client.detection)) as ServerProfile
+    const kept = JSON.parse(JSON.stringify(first.client.serverProfile)) as ServerProfile
     await first.close()
     expect(kept).toMatchObject({ revision, variant: way.variant })
     const before = host.seen.length
-    const second = await Skein.talk(host.address, { detection: kept })
+    const second = await Skein.talk(host.address, { serverProfile: kept })
     const seen = host.seen.slice(before).map(({ verb }) => verb)
     expect(seen.slice(0, Math.max(1, opening.length))).toEqual(opening)
     expect(textOf(await second.call("model", {}))).toBe("Ada said")
-    expect(second.client.detection).toMatchObject({ revision, info: { name: way.server } })
+    expect(second.client.serverProfile).toMatchObject({ revision, info: { name: way.server } })
     await second.close()
     await host.close()
   })
@@ -136,11 +136,11 @@ describe("what was found out before", () => {
   it("and is found out anew where it holds no more", async () => {
     const old = await v1.talk(Board.make())
     const first = await Skein.talk(old.address)
-    const kept = first.client.detection
+    const kept = first.client.serverProfile
     await first.close()
     await old.close()
     const host = await v2Lone.talk(Board.make())
-    const client = await Skein.talk(host.address, { detection: kept })
+    const client = await Skein.talk(host.address, { serverProfile: kept })
     expect(client.revision).toBe("2026-07-28")
     expect(textOf(await client.call("model", {}))).toBe("Ada said")
     await client.close()

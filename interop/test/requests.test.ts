@@ -107,7 +107,7 @@ describe(`${modern} · lone requests of sdk-v2`, () => {
   })
 
   it("a request is answered when the server ends, however much was said before", async () => {
-    const passing = await serve(Talk.server(), { grace: 0 })
+    const passing = await serve(Talk.server(), { shutdownTimeout: 0 })
     const other = await SdkV2.talk(passing.http, { revision: modern })
     const running = Promise.withResolvers<void>()
     const end = other.call("stuck", {}, { onProgress: () => running.resolve() }).then(() => undefined, String)

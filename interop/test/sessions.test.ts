@@ -189,7 +189,7 @@ for (const [name, connect] of [["sdk-v1", SdkV1.talk], ["sdk-v2", SdkV2.talk]] a
   })
   for (const transport of ["http", "sse"] as const) {
     it(`${name} over ${transport}: when the server ends, its call is answered, however much was said before`, async () => {
-      const passing = await serve(Talk.server(), { grace: 0 })
+      const passing = await serve(Talk.server(), { shutdownTimeout: 0 })
       const client = await connect(passing[transport])
       const progress: Array<number> = []
       const end = ending(client.call("stuck", {}, { onProgress: (note) => void progress.push(note.progress) }))

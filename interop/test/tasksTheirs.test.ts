@@ -118,9 +118,9 @@ for (const door of ["sessions", "stateless", "stdio"] as const satisfies Readonl
 
     it("tasks are listed page by page", async () => {
       for (let n = 0; n < 11; n++) await begin("must")
-      const first = await one.run(one.client.listTasks())
+      const first = await one.run(one.client.listTasksPage())
       expect(first.tasks).toHaveLength(10)
-      const second = await one.run(one.client.listTasks({ cursor: first.nextCursor! }))
+      const second = await one.run(one.client.listTasksPage({ cursor: first.nextCursor! }))
       expect(second.tasks.length).toBeGreaterThan(0)
       expect(new Set([...first.tasks, ...second.tasks].map(({ taskId }) => taskId)).size)
         .toBe(first.tasks.length + second.tasks.length)

@@ -64,7 +64,7 @@ for (const { found, lacks, offer, revisions, server, talk, variant, way } of way
             })
 
             it("what was found out is what there is", () => {
-              expect(client!.client.detection).toMatchObject({
+              expect(client!.client.serverProfile).toMatchObject({
                 revision: meeting.agreed,
                 variant,
                 info: { name: server }

@@ -46,7 +46,7 @@ for (const { lacks, revisions, server } of servers) {
       })
 
       it("what was found out is what there is, and at the end the process is gone", async () => {
-        expect(client!.client.detection).toMatchObject({ revision: agreed, info: { name: server } })
+        expect(client!.client.serverProfile).toMatchObject({ revision: agreed, info: { name: server } })
         await client!.close()
         expect(client!.statuses).toEqual(["Connected", "Ended"])
         expect(() => process.kill(client!.pid!, 0)).toThrow("ESRCH")

@@ -121,7 +121,7 @@ const middleware = Layer.mergeAll(
   AuditLog.layer({ sink: () => Effect.void }),
   RateLimit.layer({ limit: 1_000, window: "10 seconds", maxKeys: 200 }),
   Concurrency.layer({ limit: 3, key: Middleware.perPrincipalAndTarget }),
-  Timeout.layer({ after: "1 minute" }),
+  Timeout.layer({ timeout: "1 minute" }),
   MaxResponseSize.layer()
 )
 
@@ -145,7 +145,7 @@ const server = McpServer.layer(
   Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "Error"))
 )
 
-const control = ({ endpoint, port }: NodeHttp.Listening["Service"]) =>
+const control = ({ endpoint, port }: NodeHttp.Server["Service"]) =>
   Effect.flatMap(McpServer.McpServer, ({ host, inspect }) => {
     const state = Effect.map(inspect, (tree): State => ({
       sessions: endpoint.sessions,
@@ -174,8 +174,8 @@ const control = ({ endpoint, port }: NodeHttp.Listening["Service"]) =>
 
 NodeHttp.runMain(server, {
   port: 0,
-  maxUnsent: 64 * 1024,
-  keepAlive: "1 seconds",
+  maxUnsentChars: 64 * 1024,
+  keepAliveInterval: "1 seconds",
   principal: ({ headers }) => ({ id: String(headers["x-user"]) }),
   legacySse: LegacySse.make(),
   sessions: { idleTimeout: "2 seconds", initializeTimeout: "2 seconds" },

@@ -37,9 +37,14 @@ const others = Array.from({ length: more }, (_, index) =>
 const server = McpServer.layer({ name: "skein", version: "1.0.0" }, echo, count, ...others)
 
 // 10,000 of each is its default, and a few too few for those that are opened here.
-const listening = NodeHttp.layer({ port: 0, maxRequests: 20_000, maxStreams: 20_000, sessions: { max: 20_000 } })
+const listening = NodeHttp.layer({
+  port: 0,
+  maxInFlightRequests: 20_000,
+  maxStreams: 20_000,
+  sessions: { maxSessions: 20_000 }
+})
 
-const main = Layer.effectDiscard(Effect.map(NodeHttp.Listening, ({ port }) => console.log(port))).pipe(
+const main = Layer.effectDiscard(Effect.map(NodeHttp.Server, ({ port }) => console.log(port))).pipe(
   Layer.provide(listening),
   Layer.provide(server)
 )

@@ -47,7 +47,7 @@ const connect = (through: Through, transport: Transport) =>
   Effect.gen(function*() {
     const revisions = [through === "legacy" ? "2025-11-25" : "2026-07-28"] as const
     const client = yield* Client.make(transport, { info: { name: "bench", version: "1.0.0" }, revisions })
-    yield* client.listTools()
+    yield* client.listToolsPage()
     clients.set(through, client)
   })
 
@@ -60,7 +60,7 @@ const open = (command: Of<"open">) =>
     yield* connect("legacy", InMemoryTransport.transport(serve))
     if (!command.door) return undefined
     const door = NodeServer.layer({ port: 0, maxStreams: 20_000 })
-    return Context.get(yield* Layer.build(Layer.provide(door, Layer.succeedContext(context))), NodeServer.Listening).url
+    return Context.get(yield* Layer.build(Layer.provide(door, Layer.succeedContext(context))), NodeServer.Server).url
   })
 
 const newTask = (tool: string, args: NewTask["args"] = {}): NewTask => ({

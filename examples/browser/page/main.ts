@@ -70,7 +70,7 @@ const url = new URLSearchParams(location.search).get("server") ?? "http://127.0.
 
 const visit = Effect.gen(function*() {
   const client = yield* Client.make(Http.transport({ url }), { info: { name: "page", version: "1.0.0" } })
-  offer(yield* client.allTools())
+  offer(yield* client.listTools())
   listen(client)
   say("status", `Connected to ${client.server?.title ?? client.server?.name}, in revision ${client.revision}.`)
   yield* client.ended

@@ -26,7 +26,7 @@ const valueOf = ({ checked, type, value, valueAsNumber }: HTMLInputElement): Val
   return type === "number" ? valueAsNumber : value
 }
 
-const ask = ({ asker, defaults, message, problem, requestedSchema }: Elicitation.FormRequest) =>
+const ask = ({ server: asker, defaults, message, problem, requestedSchema }: Elicitation.FormRequest) =>
   Effect.callback<Elicitation.FormAnswer>((resume) => {
     const dialog = byId("question", HTMLDialogElement)
     const fields = byId("fields", HTMLElement)
@@ -35,7 +35,7 @@ const ask = ({ asker, defaults, message, problem, requestedSchema }: Elicitation
     )
     const content = (): Elicitation.Content =>
       Object.fromEntries(Array.from(fields.querySelectorAll("input"), (input) => [input.name, valueOf(input)]))
-    say("asker", asker.server?.title ?? asker.server?.name ?? "A server")
+    say("asker", asker.info?.title ?? asker.info?.name ?? "A server")
     say("message", message)
     fields.replaceChildren(...inputs)
     // What does not fit is told while it can be mended.

@@ -115,10 +115,10 @@ export type Change =
 /** How changes are listened to. */
 export interface Options {
   /**
-   * How many changes wait for whoever reads the stream: the client's `notificationBuffer` by default, 256, and at least 1. When that
+   * How many changes wait for whoever reads the stream: the client's `maxBufferedNotifications` by default, 256, and at least 1. When that
    * many wait the oldest is dropped, and a `Gap` for `Overflow` comes in its place.
    */
-  readonly bufferSize?: number | undefined
+  readonly maxBufferedChanges?: number | undefined
   /**
    * How long the server may take to agree: the timeout of the client's requests by default, 60 seconds. Then the attempt counts as
    * failed, with `TimedOut`.

@@ -88,20 +88,20 @@ export interface Options {
    * default. Turn it off for a server that offers more than it declares.
    */
   readonly enforceCapabilities?: boolean | undefined
-  /** How many pages `allTools` and its like ask for: 1,000 by default. One that has more fails with `Limit`. */
+  /** How many pages `listTools` and its like ask for: 1,000 by default. One that has more fails with `Limit`. */
   readonly maxPages?: number | undefined
-  /** How many items `allTools` and its like gather: 10,000 by default. A listing of more fails with `Limit`. */
+  /** How many items `listTools` and its like gather: 10,000 by default. A listing of more fails with `Limit`. */
   readonly maxItems?: number | undefined
   /**
    * How long what they gather may be, in UTF-16 units of JSON: 64 Mi by default, of what comes after the first eight pages, which are
    * not measured. A listing of more fails with `Limit`.
    */
-  readonly maxListing?: number | undefined
+  readonly maxListingChars?: number | undefined
   /**
    * How many notifications wait for each listener of `notifications`, `logs` or `changes`: 256 by default. When it is full the
    * oldest is dropped; of changes a `Gap` tells.
    */
-  readonly notificationBuffer?: number | undefined
+  readonly maxBufferedNotifications?: number | undefined
   /** Makes a span for each request: `Telemetry.make()`. None by default. */
   readonly telemetry?: Telemetry | undefined
   /**
@@ -118,12 +118,12 @@ export interface Options {
    * How many questions one answer may hold: 32 by default. A request that is answered with more fails with `Limit`, and none of
    * them is put to the host. An error that lists more addresses to visit than that (2025-11-25, `-32042`) is left as it is.
    */
-  readonly maxQuestions?: number | undefined
+  readonly maxInputRequests?: number | undefined
   /**
    * How many questions of one answer are put to the host at the same time: 8 by default. The others wait for one to end. What a
-   * server asks with requests of its own, in the session era, is bounded by `limits.maxInFlight`.
+   * server asks with requests of its own, in the session era, is bounded by `limits.maxInFlightRequests`.
    */
-  readonly questionConcurrency?: number | undefined
+  readonly inputRequestConcurrency?: number | undefined
   /**
    * How questions are bounded that a server asks as tasks (2025-11-25); `false` turns it off: it is not declared then, and such
    * questions are answered as any others. See `TaskReceiver`.
@@ -145,7 +145,7 @@ export interface Options {
    * How long the `outputSchema`s that are remembered may be all together, in UTF-16 units of JSON: 16 Mi by default. What tools beyond
    * that answer is not checked, and the log says so. One that is too long for `validateOutput` is not remembered at all.
    */
-  readonly maxOutputSchemas?: number | undefined
+  readonly maxOutputSchemaChars?: number | undefined
   /**
    * Whether a connection that is lost is opened anew, and how: by default as the transport does, with the policy's own defaults. HTTP
    * does; a process that dies stays dead, unless this is `true` or a policy. The first connection is opened once.
@@ -155,7 +155,7 @@ export interface Options {
    * How often one request is made again whose answer was lost: 3 times by default, then its failure is told. Only what has not
    * reached the server or may be repeated is (see {@link RequestOptions}), within the timeouts of the request.
    */
-  readonly maxReplays?: number | undefined
+  readonly maxRetries?: number | undefined
   /**
    * Asks the server every `interval` whether it is there, with `ping` or `server/discover`. When it does not answer within `timeout` the
    * connection is ended as lost, and `reconnect` decides what follows. Off by default.
@@ -169,9 +169,9 @@ export interface Options {
   /**
    * How tasks are gone about; `false` has none: the extension is not declared, and no call is augmented with one. See `RemoteTask`.
    */
-  readonly tasks?: RemoteTask.Settings | boolean | undefined
-  /** What was found out about the server before; see {@link Client.detection}. */
-  readonly detection?: ServerProfile | undefined
+  readonly tasks?: RemoteTask.Options | boolean | undefined
+  /** What was found out about the server before; see {@link Client.serverProfile}. */
+  readonly serverProfile?: ServerProfile | undefined
 }
 
 export type { CallToolOptions, Heartbeat, PageOptions, PingOptions, RequestOptions, TypedCallOptions }
@@ -200,7 +200,7 @@ export interface Client {
   /** What was negotiated. */
   readonly revision: Revision.Revision
   /** What was found out about the server, to be kept and given to the next client of it (`detection`). */
-  readonly detection: ServerProfile
+  readonly serverProfile: ServerProfile
   /** How the negotiated revision converses. */
   readonly era: Revision.Era
   /** Name and version of the server, as it gave them. Not to be trusted. */
@@ -214,12 +214,12 @@ export interface Client {
    * One page of the tools. Here and in the other listings an item that is malformed is left out, and the log says so; a page
    * that is malformed beyond that fails with `InvalidAnswer`.
    */
-  readonly listTools: (options?: PageOptions) => Effect.Effect<ListToolsResult, ClientError>
+  readonly listToolsPage: (options?: PageOptions) => Effect.Effect<ListToolsResult, ClientError>
   /**
-   * All tools: walks the pages, within `maxPages`, `maxItems` and `maxListing`. Each page is asked for with these options, so that
+   * All tools: walks the pages, within `maxPages`, `maxItems` and `maxListingChars`. Each page is asked for with these options, so that
    * `timeout` is the time of one page. A cursor that repeats fails with `InvalidAnswer`.
    */
-  readonly allTools: (options?: RequestOptions) => Effect.Effect<ReadonlyArray<Tool>, ClientError>
+  readonly listTools: (options?: RequestOptions) => Effect.Effect<ReadonlyArray<Tool>, ClientError>
   readonly callTool: CallTool
   /**
    * Calls a tool, and gives the task as soon as the server has made one of the call; a result that came at once otherwise. In 2025-11-25 a
@@ -239,25 +239,25 @@ export interface Client {
     options?: RemoteTask.ResumeOptions
   ) => Effect.Effect<RemoteTask.RemoteTask, ClientError>
   /** One page of the tasks that are one's own: in 2025-11-25 alone. Each can be resumed, by its `taskId`. */
-  readonly listTasks: (options?: PageOptions) => Effect.Effect<ListTasksResult, ClientError>
+  readonly listTasksPage: (options?: PageOptions) => Effect.Effect<ListTasksResult, ClientError>
 
   /** One page of the resources. */
-  readonly listResources: (options?: PageOptions) => Effect.Effect<ListResourcesResult, ClientError>
-  /** All resources; see `allTools`. */
-  readonly allResources: (options?: RequestOptions) => Effect.Effect<ReadonlyArray<Resource>, ClientError>
+  readonly listResourcesPage: (options?: PageOptions) => Effect.Effect<ListResourcesResult, ClientError>
+  /** All resources; see `listTools`. */
+  readonly listResources: (options?: RequestOptions) => Effect.Effect<ReadonlyArray<Resource>, ClientError>
   /** One page of the resource templates. */
-  readonly listResourceTemplates: (options?: PageOptions) => Effect.Effect<ListResourceTemplatesResult, ClientError>
-  /** All resource templates; see `allTools`. */
-  readonly allResourceTemplates: (
+  readonly listResourceTemplatesPage: (options?: PageOptions) => Effect.Effect<ListResourceTemplatesResult, ClientError>
+  /** All resource templates; see `listTools`. */
+  readonly listResourceTemplates: (
     options?: RequestOptions
   ) => Effect.Effect<ReadonlyArray<ResourceTemplate>, ClientError>
   /** The contents of a resource. One that does not exist fails with `Protocol` and the reason `ResourceNotFound`. */
   readonly readResource: (uri: string, options?: RequestOptions) => Effect.Effect<ReadResourceResult, ClientError>
 
   /** One page of the prompts. */
-  readonly listPrompts: (options?: PageOptions) => Effect.Effect<ListPromptsResult, ClientError>
-  /** All prompts; see `allTools`. */
-  readonly allPrompts: (options?: RequestOptions) => Effect.Effect<ReadonlyArray<Prompt>, ClientError>
+  readonly listPromptsPage: (options?: PageOptions) => Effect.Effect<ListPromptsResult, ClientError>
+  /** All prompts; see `listTools`. */
+  readonly listPrompts: (options?: RequestOptions) => Effect.Effect<ReadonlyArray<Prompt>, ClientError>
   /** A prompt, filled in. */
   readonly getPrompt: (
     name: string,
@@ -304,10 +304,10 @@ export interface Client {
    * Forgets the responses that are kept of this server, of every partition; what is on its way now is not kept either. Notices of
    * the server do so by themselves for what they are about.
    */
-  readonly forgetResponses: Effect.Effect<void>
+  readonly clearCache: Effect.Effect<void>
   /**
    * The notifications of the server, except for progress and cancellation. Each run is a listener of its own with a buffer of
-   * `notificationBuffer`, and ends with the session. What comes while nobody listens is dropped, and so is what is malformed.
+   * `maxBufferedNotifications`, and ends with the session. What comes while nobody listens is dropped, and so is what is malformed.
    */
   readonly notifications: Stream.Stream<Notification>
   /**

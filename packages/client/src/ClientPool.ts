@@ -228,10 +228,10 @@ export const make = (
           return Effect.as(member.close, true)
         }),
       restart: (name) => Effect.flatMap(find(name), ({ restart }) => inside(restart)),
-      tools: list(({ allTools }) => allTools()),
-      resources: list(({ allResources }) => allResources()),
-      resourceTemplates: list(({ allResourceTemplates }) => allResourceTemplates()),
-      prompts: list(({ allPrompts }) => allPrompts())
+      tools: list(({ listTools }) => listTools()),
+      resources: list(({ listResources }) => listResources()),
+      resourceTemplates: list(({ listResourceTemplates }) => listResourceTemplates()),
+      prompts: list(({ listPrompts }) => listPrompts())
     }
   })
 

@@ -50,7 +50,7 @@ import * as Url from "./internal/input/url.ts"
 /** A form to fill in. */
 export interface FormRequest {
   /** Who asks. Show it to the user. */
-  readonly asker: RequestingServer
+  readonly server: RequestingServer
   /** Why the server asks. */
   readonly message: string
   /** The fields, with their names of the newest revision, whatever revision is spoken. */
@@ -67,7 +67,7 @@ export interface FormRequest {
 /** An address that the user should visit. */
 export interface UrlRequest {
   /** Who asks. Show it to the user. */
-  readonly asker: RequestingServer
+  readonly server: RequestingServer
   /** Why the server asks. */
   readonly message: string
   /** The address. Show all of it (`url.href`) before the user agrees. */
@@ -165,7 +165,7 @@ export const layer = <RF = never, RU = never>(
           onSuccess: (read) => {
             const { defaults, settle } = read
             const problem = (content: Content) => Result.getOrUndefined(Result.flip(settle(content)))
-            const request = { asker, message, requestedSchema, defaults, problem }
+            const request = { server: asker, message, requestedSchema, defaults, problem }
             return Result.succeed(
               Effect.flatMap(provide(Effect.suspend(() => form(request))), (answer) => fill(read, answer))
             )
@@ -177,7 +177,7 @@ export const layer = <RF = never, RU = never>(
           onSuccess: (address) => {
             const { host } = address
             const warnings = Url.warnings(address)
-            const request = { asker, message, url: address, host, warnings, elicitationId, required }
+            const request = { server: asker, message, url: address, host, warnings, elicitationId, required }
             return Result.succeed(provide(Effect.suspend(() => url(request))))
           }
         }))

@@ -82,7 +82,7 @@ const ask = (request: Request, configure: Configure, named: string | undefined) 
     const answer: Answer = {
       role: "assistant",
       model: known ?? named ?? name ?? "unknown",
-      content: contentOf(content, request.asker.revision),
+      content: contentOf(content, request.server.revision),
       stopReason: stopReason(finishReason)
     }
     return answer

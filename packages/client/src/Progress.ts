@@ -25,7 +25,7 @@ export interface Options {
    * How many updates wait for whoever reads the stream: 64 by default, at least 1. When that many wait the oldest is dropped: what
    * counts is how far it is now. The result is never dropped.
    */
-  readonly bufferSize?: number | undefined
+  readonly maxBufferedUpdates?: number | undefined
 }
 
 /**
@@ -45,4 +45,4 @@ export const stream = <A, E, R>(
           Queue.offerUnsafe(queue, { _tag: "Result", result })
           Queue.endUnsafe(queue)
         })
-    ), { bufferSize: Math.max(1, options.bufferSize ?? 64), strategy: "sliding" })
+    ), { bufferSize: Math.max(1, options.maxBufferedUpdates ?? 64), strategy: "sliding" })

@@ -42,7 +42,7 @@ export type { Handle } from "./internal/tasks/handle.ts"
 export interface Described {
   readonly taskId: string
   /** A line for people or for the model about where the task stands. The server's words. */
-  readonly statusMessage?: string
+  readonly statusMessage?: string | undefined
   /** When it was created, by the clock of the server: ISO 8601. */
   readonly createdAt: string
   /** When it changed last, by the clock of the server: ISO 8601. */
@@ -50,9 +50,9 @@ export interface Described {
   /** Milliseconds from its creation after which the server may discard it; `null`: never. */
   readonly ttlMs: number | null
   /** How often the server would like to be asked, in milliseconds. */
-  readonly pollIntervalMs?: number
+  readonly pollIntervalMs?: number | undefined
   /** The last progress that was reported: in 2025-11-25, where the call asked for it. The extension has none. */
-  readonly progress?: Progress
+  readonly progress?: Progress | undefined
 }
 
 /** A task at work. */
@@ -150,7 +150,7 @@ export interface ResumeOptions extends Pick<TaskOptions, "leaveRunning"> {
 }
 
 /** How a client goes about tasks. Durations; every member is optional. */
-export interface Settings {
+export interface Options {
   /** How long is waited between two looks where the server suggests nothing: 1 second by default. */
   readonly pollInterval?: Duration.Input | undefined
   /** The shortest time between two looks, whatever the server suggests: 100 milliseconds by default. */
@@ -164,10 +164,10 @@ export interface Settings {
   readonly maxFailures?: number | undefined
   /**
    * How many questions one task may ask over its life: 1,000 by default, those that it takes back among them. One that asks more fails
-   * with `Limit`. How many may be open at once is `maxQuestions` of the client, how many the host is asked at once
-   * `questionConcurrency`.
+   * with `Limit`. How many may be open at once is `maxInputRequests` of the client, how many the host is asked at once
+   * `inputRequestConcurrency`.
    */
-  readonly maxTaskQuestions?: number | undefined
+  readonly maxTaskInputRequests?: number | undefined
   /**
    * How many tasks are subscribed to at the same time, in the request era: 100 by default, all by one `subscriptions/listen`. The
    * others are looked at every poll interval. 0 for none.

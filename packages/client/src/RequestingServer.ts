@@ -15,7 +15,7 @@ export interface RequestingServer {
    */
   readonly label: string | undefined
   /** Name and version of the server, as it gave them: not to be trusted, and undefined where it gave none. */
-  readonly server: Implementation | undefined
+  readonly info: Implementation | undefined
   /** The revision that is spoken with the server. */
   readonly revision: Revision
   /**

@@ -10,7 +10,7 @@
  *
  * **Gotchas.** A store that is shared keeps `public` results for everybody, and `private` ones only where `partition` says whose
  * they are: "Caches MUST NOT be shared across authorization contexts". The name of a server is no `server`: another may call itself
- * the same. A client is taken to be one principal's: where its `Credentials` become somebody else's, run `forgetResponses`, or make
+ * the same. A client is taken to be one principal's: where its `Credentials` become somebody else's, run `clearCache`, or make
  * another client.
  *
  * @example
@@ -71,7 +71,7 @@ export interface MemoryOptions {
    * How long they may be together, in UTF-16 units of JSON: 16 Mi by default. Of more, the ones that were used least recently go;
    * one that is longer by itself is not kept.
    */
-  readonly maxSize?: number | undefined
+  readonly maxTotalChars?: number | undefined
 }
 
 interface Common {
@@ -124,7 +124,9 @@ interface Kept {
 }
 
 /** A store in memory. Entries are kept as text, so that nobody who got one can change what the next one gets. */
-export const memory = ({ maxEntries = 1_000, maxSize = 16 * 1024 * 1024 }: MemoryOptions = {}): Store => {
+export const memory = (
+  { maxEntries = 1_000, maxTotalChars: maxSize = 16 * 1024 * 1024 }: MemoryOptions = {}
+): Store => {
   // By their last use: the one that was used least recently comes first.
   const entries = new Map<string, Kept>()
   let size = 0

@@ -33,7 +33,7 @@ import { malformed, type Refusal, Sampling, unasked } from "./internal/input/ser
 /** What the model is asked, and by whom. */
 export interface Request extends Omit<Wire.CreateMessageRequestParams, "_meta" | "task"> {
   /** Who asks. Show it to the user. */
-  readonly asker: RequestingServer
+  readonly server: RequestingServer
 }
 
 /** What the model answered. */
@@ -44,7 +44,7 @@ export type Answer = Wire.CreateMessageResult
  * so, with the code `-1` and the message ("User rejected sampling request" by default); in the request era the call
  * fails with `Unanswered`, and the server hears nothing.
  */
-export class SamplingRefused extends Data.TaggedError("SamplingRefused")<{ readonly message?: string }> {}
+export class SamplingRefused extends Data.TaggedError("SamplingRefused")<{ readonly message?: string | undefined }> {}
 
 /** What else the host can do. */
 export interface Options {
@@ -111,7 +111,7 @@ export const layer = <R = never>(
         const request: Request = {
           ...params,
           ...(context && includeContext !== undefined ? { includeContext } : undefined),
-          asker
+          server: asker
         }
         const answered = Effect.mapError(provide(Effect.suspend(() => handler(request))), refusal)
         return Result.succeed(Effect.flatMap(answered, (answer) => check(request, answer)))

@@ -12,7 +12,14 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
-import { allowedEnv, environment, type ExitStatus, type Graces, type ServerProcess, start } from "./internal/stdio/process.ts"
+import {
+  allowedEnv,
+  environment,
+  type ExitStatus,
+  type Graces,
+  type ServerProcess,
+  start
+} from "./internal/stdio/process.ts"
 
 export type { ExitStatus }
 
@@ -37,7 +44,7 @@ export interface Options {
    */
   readonly stderr?: "inherit" | "ignore" | "capture" | ((text: string) => void) | undefined
   /** How much of stderr is kept, in characters; 8 Ki by default. Older text is dropped. */
-  readonly maxStderr?: number | undefined
+  readonly maxStderrChars?: number | undefined
   /** How long each step of the end may take. */
   readonly graces?: {
     /** From closing stdin to SIGTERM; 2 seconds by default. */
@@ -53,12 +60,12 @@ export interface Options {
     readonly settle?: Duration.Input | undefined
   } | undefined
   /** The longest line that is read, in bytes; 4 MiB by default. A longer one is skipped and received as `Invalid`. */
-  readonly maxLine?: number | undefined
+  readonly maxLineBytes?: number | undefined
   /**
    * How much may wait while the server does not read, in characters; 64 Mi by default. When that much waits, the next
    * message ends the connection as `Lost`.
    */
-  readonly maxBuffered?: number | undefined
+  readonly maxBufferedChars?: number | undefined
 }
 
 // How much of stderr the message of an error quotes, in characters; the error itself holds all that was kept.
@@ -97,7 +104,7 @@ export interface StdioTransport extends Transport {
 interface Settings {
   readonly graces: Graces
   readonly settle: Duration.Duration
-  readonly maxStderr: number
+  readonly maxStderrChars: number
   readonly onStderr: ((text: string) => void) | undefined
 }
 
@@ -193,7 +200,7 @@ class ChildConnection implements StdioConnection {
 
   readonly #onStderr = (text: string): void => {
     const tail = this.#tail + text
-    this.#tail = tail.slice(Math.max(0, tail.length - this.#settings.maxStderr))
+    this.#tail = tail.slice(Math.max(0, tail.length - this.#settings.maxStderrChars))
     this.#settings.onStderr?.(text)
   }
 
@@ -273,7 +280,7 @@ export const connect = (options: Options): Effect.Effect<StdioConnection, Transp
         kill: Duration.fromInputUnsafe(options.graces?.kill ?? 1_000)
       },
       settle: Duration.fromInputUnsafe(options.graces?.settle ?? 500),
-      maxStderr: options.maxStderr ?? 8 * 1024,
+      maxStderrChars: options.maxStderrChars ?? 8 * 1024,
       onStderr: typeof stderr === "function" ? stderr : undefined
     }
     const scope = yield* Effect.scope
@@ -292,9 +299,9 @@ export const connect = (options: Options): Effect.Effect<StdioConnection, Transp
             (effect) => void Fiber.runIn(run(effect), scope),
             (outputBroken) =>
               NodeStreams.makeUnsafe(server.stdout, server.stdin, {
-                maxLine: options.maxLine,
-                maxBuffered: options.maxBuffered,
-                flush: 0,
+                maxLineBytes: options.maxLineBytes,
+                maxBufferedChars: options.maxBufferedChars,
+                flushTimeout: 0,
                 throttle: false,
                 endOutput: true,
                 outputBroken

@@ -18,12 +18,12 @@ describe("a method that is taken off its client", () => {
   it.effect("works, and is the same one each time", () =>
     Effect.gen(function*() {
       const client = yield* Client.make(scripted(everything).transport)
-      const { allTools, callTool, listTools, ping, request, setLoggingLevel } = client
+      const { listTools, callTool, listToolsPage, ping, request, setLoggingLevel } = client
       assert.strictEqual(callTool, client.callTool)
       yield* ping()
       yield* setLoggingLevel("error")
-      assert.strictEqual((yield* listTools()).tools.length, 1)
-      assert.strictEqual((yield* allTools()).length, 1)
+      assert.strictEqual((yield* listToolsPage()).tools.length, 1)
+      assert.strictEqual((yield* listTools()).length, 1)
       assert.isFunction(request)
       const called = yield* Effect.flatMap(Effect.succeed("a"), callTool)
       assert.deepStrictEqual(called.content, [{ type: "text", text: "a" }])

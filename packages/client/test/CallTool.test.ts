@@ -132,7 +132,7 @@ describe("a typed call of a tool", () => {
         .toEqualTypeOf<Effect.Effect<{ readonly sum: number }, ClientError>>()
       expectTypeOf(client.callTool("t", {}, { output: Priced }))
         .toEqualTypeOf<Effect.Effect<{ readonly price: number }, ClientError, Rates>>()
-      expectTypeOf(client.listTools()).toEqualTypeOf<Effect.Effect<ListToolsResult, ClientError>>()
+      expectTypeOf(client.listToolsPage()).toEqualTypeOf<Effect.Effect<ListToolsResult, ClientError>>()
       return [
         // @ts-expect-error a schema is no name of a tool
         client.callTool(Sum),
@@ -237,7 +237,7 @@ describe("the time that a call takes", () => {
 
   it.effect("a call that is one too many is a Limit", () =>
     Effect.gen(function*() {
-      const { client } = yield* open("2025-11-25", () => "silence", { limits: { maxPending: 1 } })
+      const { client } = yield* open("2025-11-25", () => "silence", { limits: { maxPendingRequests: 1 } })
       yield* Effect.forkChild(client.callTool("slow"), { startImmediately: true })
       assert.strictEqual((yield* Effect.flip(client.callTool("slow"))).reason, "Limit")
     }))

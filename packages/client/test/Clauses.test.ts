@@ -20,12 +20,12 @@ const metaOf = ({ params }: JsonRpc.Request): JsonObject => (params?.["_meta"] ?
 /** Asks whatever a client can ask; the answers do not matter. */
 const everything = (client: Client.Client) =>
   Effect.forEach([
-    client.listTools(),
+    client.listToolsPage(),
     client.callTool("t", {}, { onProgress: () => {} }),
-    client.listResources(),
-    client.listResourceTemplates(),
+    client.listResourcesPage(),
+    client.listResourceTemplatesPage(),
     client.readResource("a:b"),
-    client.listPrompts(),
+    client.listPromptsPage(),
     client.getPrompt("p"),
     client.complete({ type: "ref/prompt", name: "p" }, { name: "a", value: "" }),
     client.setLoggingLevel("info"),
@@ -125,8 +125,8 @@ it.effect("2026-07-28 · a resultType of any value unrecognized by the client MU
       const { client } = yield* open("2026-07-28", () => ok({ ...page, resultType, ttlMs: 0, cacheScope: "private" }))
       for (
         const effect of [
-          client.listTools(),
-          client.allPrompts(),
+          client.listToolsPage(),
+          client.listPrompts(),
           client.callTool("t"),
           client.readResource("a:b"),
           client.getPrompt("p")

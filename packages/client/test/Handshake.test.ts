@@ -64,7 +64,7 @@ describe("the handshake", () => {
         speaks("2026-07-28", () => ok({ resultType: "complete", tools: [], ttlMs: 0, cacheScope: "private" }))
       )
       const client = yield* Client.make(server.transport)
-      yield* client.listTools()
+      yield* client.listToolsPage()
       const meta = metaOf(server.requests("tools/list")[0])
       assert.strictEqual(meta[protocolVersion], "2026-07-28")
       const extensions = { "io.modelcontextprotocol/tasks": {} }

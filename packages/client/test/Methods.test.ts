@@ -63,9 +63,9 @@ for (const revision of Revision.all) {
     it.effect("listTools gives one page, and asks for the page after a cursor", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open
-        const page = yield* client.listTools()
+        const page = yield* client.listToolsPage()
         assert.deepStrictEqual(lasting(page), { resultType, tools: [greet], nextCursor: "more" })
-        yield* client.listTools({ cursor: "more" })
+        yield* client.listToolsPage({ cursor: "more" })
         assert.deepStrictEqual(server.requests("tools/list").map(({ params }) => params?.["cursor"]), [
           undefined,
           "more"
@@ -83,8 +83,8 @@ for (const revision of Revision.all) {
     it.effect("resources are listed, by template too, and read", () =>
       Effect.gen(function*() {
         const { client } = yield* open
-        assert.deepStrictEqual(lasting(yield* client.listResources()), { resultType, resources: [readme] })
-        assert.deepStrictEqual(lasting(yield* client.listResourceTemplates()), {
+        assert.deepStrictEqual(lasting(yield* client.listResourcesPage()), { resultType, resources: [readme] })
+        assert.deepStrictEqual(lasting(yield* client.listResourceTemplatesPage()), {
           resultType,
           resourceTemplates: [notes]
         })
@@ -95,7 +95,7 @@ for (const revision of Revision.all) {
     it.effect("prompts are listed and got", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open
-        assert.deepStrictEqual(lasting(yield* client.listPrompts()), { resultType, prompts: [hello] })
+        assert.deepStrictEqual(lasting(yield* client.listPromptsPage()), { resultType, prompts: [hello] })
         const prompt = yield* client.getPrompt("hello", { who: "Ada" })
         assert.deepStrictEqual(prompt, { resultType, messages: [{ role: "user", content: said }] })
         assert.deepStrictEqual(server.requests("prompts/get")[0]?.params?.["arguments"], { who: "Ada" })
@@ -154,7 +154,7 @@ for (const revision of Revision.all) {
           speaks(revision, () => ok({ tools: [strange], "x-page": 1, _meta: { "example.com/a": 1 } }))
         )
         const client = yield* Client.make(server.transport)
-        const { tools } = yield* client.listTools()
+        const { tools } = yield* client.listToolsPage()
         assert.deepStrictEqual(tools, [strange])
       }))
 
@@ -185,11 +185,11 @@ describe("what may be called", () => {
       const before = server.methods.length
       for (
         const effect of [
+          client.listToolsPage(),
           client.listTools(),
-          client.allTools(),
           client.callTool("greet"),
-          client.listResources(),
-          client.listPrompts(),
+          client.listResourcesPage(),
+          client.listPromptsPage(),
           client.complete({ type: "ref/prompt", name: "p" }, { name: "a", value: "" }),
           client.setLoggingLevel("info"),
           client.request(Method.Subscribe, { uri: "file:///x" })
@@ -217,7 +217,7 @@ describe("what may be called", () => {
   it.effect("the option enforceCapabilities lets everything be sent when it is off", () =>
     Effect.gen(function*() {
       const { client } = yield* bare({ enforceCapabilities: false })
-      assert.strictEqual((yield* client.listTools()).tools.length, 1)
+      assert.strictEqual((yield* client.listToolsPage()).tools.length, 1)
     }))
 
   it.effect("a capability that is malformed is left out of capabilities, and counts as declared", () =>
@@ -225,7 +225,7 @@ describe("what may be called", () => {
       const server = scripted(speaks("2025-11-25", full("2025-11-25"), { tools: true, prompts: {}, "x-vendor": 1 }))
       const client = yield* Client.make(server.transport)
       assert.deepStrictEqual(client.capabilities as {}, { prompts: {}, "x-vendor": 1 })
-      assert.strictEqual((yield* client.listTools()).tools.length, 1)
+      assert.strictEqual((yield* client.listToolsPage()).tools.length, 1)
     }))
 
   it.effect("params that the revision cannot carry are Unsupported, and nothing is sent", () =>
@@ -298,12 +298,12 @@ describe("what an answer may be", () => {
     Effect.gen(function*() {
       const server = scripted(speaks("2025-11-25", () => ok({ tools: [greet, { name: 7 }, null], nextCursor: "more" })))
       const client = yield* Client.make(server.transport)
-      assert.deepStrictEqual(yield* client.listTools(), { resultType, tools: [greet], nextCursor: "more" })
+      assert.deepStrictEqual(yield* client.listToolsPage(), { resultType, tools: [greet], nextCursor: "more" })
     }))
 
   it.effect("a listing that is none at all is an InvalidAnswer", () =>
     Effect.gen(function*() {
       const client = yield* Client.make(scripted(speaks("2025-11-25", () => ok({ tools: "none" }))).transport)
-      assert.strictEqual((yield* Effect.flip(client.listTools())).reason, "InvalidAnswer")
+      assert.strictEqual((yield* Effect.flip(client.listToolsPage())).reason, "InvalidAnswer")
     }))
 })

@@ -24,7 +24,7 @@ describe("walking the pages", () => {
   it.effect("gathers all items in order", () =>
     Effect.gen(function*() {
       const { client, server } = yield* paged(numbered(3))
-      assert.deepStrictEqual((yield* client.allTools()).map(({ name }) => name), ["t0", "t1", "t2"])
+      assert.deepStrictEqual((yield* client.listTools()).map(({ name }) => name), ["t0", "t1", "t2"])
       assert.strictEqual(server.requests("tools/list").length, 3)
     }))
 
@@ -36,9 +36,9 @@ describe("walking the pages", () => {
         prompts: [{ name: `p:${cursor}` }],
         ...(cursor === undefined ? { nextCursor: "b" } : {})
       }))
-      assert.deepStrictEqual((yield* client.allResources()).map(({ uri }) => uri), ["r:undefined", "r:b"])
-      assert.deepStrictEqual((yield* client.allResourceTemplates()).map((t) => t.uriTemplate), ["t:undefined", "t:b"])
-      assert.deepStrictEqual((yield* client.allPrompts()).map(({ name }) => name), ["p:undefined", "p:b"])
+      assert.deepStrictEqual((yield* client.listResources()).map(({ uri }) => uri), ["r:undefined", "r:b"])
+      assert.deepStrictEqual((yield* client.listResourceTemplates()).map((t) => t.uriTemplate), ["t:undefined", "t:b"])
+      assert.deepStrictEqual((yield* client.listPrompts()).map(({ name }) => name), ["p:undefined", "p:b"])
     }))
 
   it.effect("each page is asked for with the options: timeout is the time of one page", () =>
@@ -48,7 +48,7 @@ describe("walking the pages", () => {
           params?.["cursor"] === undefined ? ok({ ...numbered(2)(undefined) }) : "silence")
       )
       const client = yield* Client.make(server.transport)
-      const listed = yield* Effect.forkChild(Effect.flip(client.allTools({ timeout: "2 seconds" })))
+      const listed = yield* Effect.forkChild(Effect.flip(client.listTools({ timeout: "2 seconds" })))
       yield* TestClock.adjust(1_999)
       assert.isUndefined(listed.pollUnsafe())
       yield* TestClock.adjust(1)
@@ -66,47 +66,47 @@ describe("walking the pages", () => {
       const { client } = yield* paged((cursor) =>
         cursor === undefined ? { tools: [tool("a")], nextCursor: "" } : { tools: [tool(`b${cursor}`)] }
       )
-      assert.deepStrictEqual((yield* client.allTools()).map(({ name }) => name), ["a", "b"])
+      assert.deepStrictEqual((yield* client.listTools()).map(({ name }) => name), ["a", "b"])
     }))
 
   it.effect("2026-07-28 · all that counts of a cursor is whether a non-null value was provided: null is the end", () =>
     Effect.gen(function*() {
       const { client, server } = yield* paged(() => ({ tools: [tool("a")], nextCursor: null }))
-      assert.deepStrictEqual((yield* client.allTools()).map(({ name }) => name), ["a"])
+      assert.deepStrictEqual((yield* client.listTools()).map(({ name }) => name), ["a"])
       assert.strictEqual(server.requests("tools/list").length, 1)
-      assert.isFalse("nextCursor" in (yield* client.listTools()))
+      assert.isFalse("nextCursor" in (yield* client.listToolsPage()))
     }))
 
   it.effect("a cursor that repeats is an InvalidAnswer", () =>
     Effect.gen(function*() {
       const next: Record<string, string> = { undefined: "a", a: "b", b: "a" }
       const { client, server } = yield* paged((cursor) => ({ tools: [], nextCursor: next[String(cursor)] }))
-      assert.strictEqual((yield* Effect.flip(client.allTools())).reason, "InvalidAnswer")
+      assert.strictEqual((yield* Effect.flip(client.listTools())).reason, "InvalidAnswer")
       assert.strictEqual(server.requests("tools/list").length, 3)
     }))
 
   it.effect("more pages than maxPages is a Limit; 1,000 by default", () =>
     Effect.gen(function*() {
       const exact = yield* paged(numbered(2), { maxPages: 2 })
-      assert.strictEqual((yield* exact.client.allTools()).length, 2)
+      assert.strictEqual((yield* exact.client.listTools()).length, 2)
       const more = yield* paged(numbered(3), { maxPages: 2 })
-      assert.strictEqual((yield* Effect.flip(more.client.allTools())).reason, "Limit")
+      assert.strictEqual((yield* Effect.flip(more.client.listTools())).reason, "Limit")
       assert.strictEqual(more.server.requests("tools/list").length, 2)
       const endless = yield* paged(numbered(Infinity))
-      assert.strictEqual((yield* Effect.flip(endless.client.allTools())).reason, "Limit")
+      assert.strictEqual((yield* Effect.flip(endless.client.listTools())).reason, "Limit")
       assert.strictEqual(endless.server.requests("tools/list").length, 1_000)
     }))
 
   it.effect("more items than maxItems is a Limit; 10,000 by default", () =>
     Effect.gen(function*() {
       const exact = yield* paged(numbered(2), { maxItems: 2 })
-      assert.strictEqual((yield* exact.client.allTools()).length, 2)
+      assert.strictEqual((yield* exact.client.listTools()).length, 2)
       const more = yield* paged(numbered(3), { maxItems: 2 })
-      assert.strictEqual((yield* Effect.flip(more.client.allTools())).reason, "Limit")
+      assert.strictEqual((yield* Effect.flip(more.client.listTools())).reason, "Limit")
       const many = (count: number) => () => ({ tools: Array.from({ length: count }, (_, index) => tool(`t${index}`)) })
       const full = yield* paged(many(10_000))
-      assert.strictEqual((yield* full.client.allTools()).length, 10_000)
+      assert.strictEqual((yield* full.client.listTools()).length, 10_000)
       const over = yield* paged(many(10_001))
-      assert.strictEqual((yield* Effect.flip(over.client.allTools())).reason, "Limit")
+      assert.strictEqual((yield* Effect.flip(over.client.listTools())).reason, "Limit")
     }))
 })

@@ -20,7 +20,7 @@ describe("what a server says of its failure", () => {
     Effect.gen(function*() {
       const long = "x".repeat(1_000_000)
       const client = yield* saying(long)
-      const error = yield* Effect.flip(client.listTools())
+      const error = yield* Effect.flip(client.listToolsPage())
       assert.strictEqual(error.message, `tools/list: ${"x".repeat(4_096)}…`)
       assert.strictEqual(error.error?.message, long)
       const failed = yield* Effect.flip(client.callTool("t", {}, { output: Schema.Struct({ a: Schema.String }) }))
@@ -30,7 +30,7 @@ describe("what a server says of its failure", () => {
   it.effect("keeps its lines and tabs there, and steers no terminal", () =>
     Effect.gen(function*() {
       const said = "No:\r\n\tnot\u001b[2J this\u0007\u202e one\rno"
-      const error = yield* Effect.flip((yield* saying(said)).listTools())
+      const error = yield* Effect.flip((yield* saying(said)).listToolsPage())
       assert.strictEqual(error.message, "tools/list: No:\n\tnot\\u{1b}[2J this\\u{7}\\u{202e} one\\u{d}no")
       assert.strictEqual(error.error?.message, said)
     }))

@@ -54,9 +54,9 @@ describe("notifications", () => {
       assert.deepStrictEqual(first?.params, { level: "info", data: 2 })
     }))
 
-  it.effect("when notificationBuffer of them wait the oldest is dropped; 256 by default", () =>
+  it.effect("when maxBufferedNotifications of them wait the oldest is dropped; 256 by default", () =>
     Effect.gen(function*() {
-      for (const [options, size] of [[{ notificationBuffer: 2 }, 2], [{}, 256]] as const) {
+      for (const [options, size] of [[{ maxBufferedNotifications: 2 }, 2], [{}, 256]] as const) {
         const { client, server } = yield* open("2025-11-25", options)
         const started = client.notifications.pipe(
           Stream.mapEffect((notice) =>

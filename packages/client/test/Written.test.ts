@@ -67,18 +67,18 @@ for (const revision of Revision.all) {
       })
       yield* turns(10)
       const calls: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
-        client.listTools({ cursor: "c" }),
+        client.listToolsPage({ cursor: "c" }),
         client.callTool("t", { a: [null, 1.5, "é"] }, { onProgress: () => {} }),
         client.callTool("t"),
-        client.listResources(),
-        client.listResourceTemplates(),
+        client.listResourcesPage(),
+        client.listResourceTemplatesPage(),
         client.readResource("a:b"),
-        client.listPrompts(),
+        client.listPromptsPage(),
         client.getPrompt("p", { a: "1" }),
         client.complete({ type: "ref/prompt", name: "p" }, { name: "a", value: "" }, { b: "2" }),
         client.complete({ type: "ref/resource", uri: "a:{b}" }, { name: "b", value: "" }),
         client.setLoggingLevel("info"),
-        client.listTools(),
+        client.listToolsPage(),
         client.request(Method.Subscribe, { uri: "a:b" }),
         client.request(Method.Unsubscribe, { uri: "a:b" }),
         client.ping()

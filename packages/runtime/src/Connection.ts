@@ -60,7 +60,7 @@ export interface Origin {
 export interface Receiver {
   readonly message: (message: JsonRpc.Inbound, origin?: Origin) => void
   readonly refused?: ((id: JsonRpc.Id, error: TransportError) => void) | undefined
-  readonly missed?: ((error: TransportError | undefined) => void) | undefined
+  readonly gap?: ((error: TransportError | undefined) => void) | undefined
   readonly end: (end: End) => void
 }
 
@@ -81,7 +81,7 @@ export interface Headers {
  *   `JsonRpc.encode` throws, and then nothing was sent.
  * - `mirrors` says that `headers` given to `send` reach the other side beside the message: HTTP. Elsewhere they are ignored.
  * - `variant` is what the transport found out about how the other side wants to be spoken to, where there is a choice: a name
- *   that can be kept, and given to `connectAs` the next time. It is settled when the handshake is over.
+ *   that can be kept, and given to `connectWith` the next time. It is settled when the handshake is over.
  * - `drained` succeeds as soon as the transport takes more, or is over; `drainedAbout` as soon as it takes more about a request. A
  *   transport with one stream omits that.
  * - `dropped` hears that nothing more will be said about a request: it was cancelled, or came after the end, and is not answered. A
@@ -95,12 +95,12 @@ export interface Headers {
 export interface Connection {
   readonly open: (receiver: Receiver) => void
   readonly send: (message: JsonRpc.Outbound, about?: JsonRpc.Id, headers?: Headers) => boolean
-  readonly mirrors?: boolean | undefined
-  readonly variant?: string | undefined
+  readonly sendsHeaders?: boolean | undefined
+  readonly httpMode?: string | undefined
   readonly drained: Effect.Effect<void>
   readonly drainedAbout?: ((about: JsonRpc.Id) => Effect.Effect<void>) | undefined
-  readonly dropped?: ((about: JsonRpc.Id) => void) | undefined
-  readonly detach?: ((about: JsonRpc.Id, retry: number | undefined) => void) | undefined
+  readonly discardRequest?: ((about: JsonRpc.Id) => void) | undefined
+  readonly endStream?: ((about: JsonRpc.Id, retry: number | undefined) => void) | undefined
   readonly pause?: (() => void) | undefined
   readonly resume?: (() => void) | undefined
   readonly close: Effect.Effect<void>
@@ -111,7 +111,7 @@ export interface Transport {
   /** Opens a connection that the scope closes. */
   readonly connect: Effect.Effect<Connection, TransportError, Scope.Scope>
   /** Opens a connection to what was found out to be of that `variant` before, without finding it out again. */
-  readonly connectAs?: ((variant: string) => Effect.Effect<Connection, TransportError, Scope.Scope>) | undefined
+  readonly connectWith?: ((variant: string) => Effect.Effect<Connection, TransportError, Scope.Scope>) | undefined
   /**
    * Whether a client opens a connection that was lost anew by itself unless it is told otherwise: over HTTP, where a client "MUST
    * start a new session" when its own is gone. Off by default.

@@ -17,7 +17,7 @@ export interface Options {
    * taken all the same, so that what is queued is bounded by what two peers have in flight, and not by the link: there is no
    * other side here that could be lost.
    */
-  readonly maxQueued?: number | undefined
+  readonly highWaterMark?: number | undefined
   /** Who the second side takes the first one for, as the host of another transport would find it out: nobody by default. */
   readonly principal?: Principal | undefined
 }
@@ -142,7 +142,7 @@ const later = (f: () => void): void => {
 export const make = (options: Options = {}): Effect.Effect<readonly [Connection, Connection], never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      const { maxQueued = 1024, principal } = options
+      const { highWaterMark: maxQueued = 1024, principal } = options
       const left = new Side(maxQueued)
       const right = new Side(maxQueued, principal === undefined ? undefined : { principal })
       left.other = right

@@ -6,10 +6,10 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import { Skim } from "./internal/peekId.ts"
 
 /** The longest line that is read, in bytes without its line break, where nothing else is asked for: 4 MiB. */
-export const defaultMaxLine = 4 * 1024 * 1024
+export const defaultMaxLineBytes = 4 * 1024 * 1024
 
 /** How much may wait for a reader that has stalled, where nothing else is asked for: 64 Mi characters. */
-export const defaultMaxBuffered = 64 * 1024 * 1024
+export const defaultMaxBufferedChars = 64 * 1024 * 1024
 
 const lineFeed = 10
 const space = 32
@@ -37,7 +37,7 @@ export interface ReaderOptions {
    * The longest line, in bytes without its line break; 4 MiB by default. A longer one is skipped up to its line break, never
    * held as a whole, and received as one `Invalid` (-32600) with the id that it has; the next line is read as ever.
    */
-  readonly maxLine?: number | undefined
+  readonly maxLineBytes?: number | undefined
 }
 
 /**
@@ -48,7 +48,7 @@ export interface ReaderOptions {
  * paused: those are kept until `resume`, so who pauses the reader should pause what feeds it.
  */
 export class Reader {
-  readonly maxLine: number
+  readonly maxLineBytes: number
   readonly #message: (message: JsonRpc.Inbound) => void
   readonly #end: (() => void) | undefined
   #chunks: Array<Uint8Array> = []
@@ -64,7 +64,7 @@ export class Reader {
   constructor(options: ReaderOptions) {
     this.#message = options.message
     this.#end = options.end
-    this.maxLine = options.maxLine ?? defaultMaxLine
+    this.maxLineBytes = options.maxLineBytes ?? defaultMaxLineBytes
   }
 
   /** Takes the next bytes. They are read later when the reader is paused, so they must not change. */
@@ -137,7 +137,7 @@ export class Reader {
     }
     const end = at < 0 ? chunk.length : at
     const length = this.#partialLength + end - start
-    if (this.#skipped === undefined && length > this.maxLine) {
+    if (this.#skipped === undefined && length > this.maxLineBytes) {
       this.#skipped = new Skim()
       if (this.#partialLength > 0) this.#skipped.scan(this.#partial!.subarray(0, this.#takePartial()))
     }
@@ -157,7 +157,7 @@ export class Reader {
   #append(chunk: Uint8Array, start: number, length: number): void {
     if (length === this.#partialLength) return
     if (this.#partial === undefined || this.#partial.length < length) {
-      const grown = new Uint8Array(Math.max(length, Math.min(2 * length, this.maxLine), 1024))
+      const grown = new Uint8Array(Math.max(length, Math.min(2 * length, this.maxLineBytes), 1024))
       if (this.#partialLength > 0) grown.set(this.#partial!.subarray(0, this.#partialLength))
       this.#partial = grown
     }
@@ -188,7 +188,7 @@ export class Reader {
       answer,
       notification,
       id,
-      error: { code: -32600, message: `Invalid Request: the line exceeds ${this.maxLine} bytes` }
+      error: { code: -32600, message: `Invalid Request: the line exceeds ${this.maxLineBytes} bytes` }
     })
   }
 }
@@ -203,9 +203,9 @@ export interface WriterOptions {
    * How much may wait while the other side does not read; 64 Mi by default. A message is taken as long as less than that
    * waits; the next one is not, and `overflow` is called.
    */
-  readonly maxBuffered?: number | undefined
+  readonly maxBufferedChars?: number | undefined
   /** The bound was met: the connection has to be given up. */
-  readonly overflow?: ((maxBuffered: number) => void) | undefined
+  readonly overflow?: ((maxBufferedChars: number) => void) | undefined
   /**
    * Calls back at the end of this turn of the event loop, as `setImmediate` does. With it, only the first messages of a turn
    * leave with the next microtask; the others, the answers of handlers that were waiting, say, leave together at its end.
@@ -225,10 +225,10 @@ const joinAt = 1024
  * there), and while the other side is slow they are collected here.
  */
 export class Writer {
-  readonly maxBuffered: number
+  readonly maxBufferedChars: number
   readonly #write: (text: string) => boolean
   readonly #waiting: () => number
-  readonly #overflow: (maxBuffered: number) => void
+  readonly #overflow: (maxBufferedChars: number) => void
   readonly #atTurnEnd: ((callback: () => void) => unknown) | undefined
   #pending = ""
   // What is collected while the other side is slow, after what is pending.
@@ -243,7 +243,7 @@ export class Writer {
   constructor(options: WriterOptions) {
     this.#write = options.write
     this.#waiting = options.waiting ?? (() => 0)
-    this.maxBuffered = options.maxBuffered ?? defaultMaxBuffered
+    this.maxBufferedChars = options.maxBufferedChars ?? defaultMaxBufferedChars
     this.#overflow = options.overflow ?? (() => {})
     this.#atTurnEnd = options.atTurnEnd
   }
@@ -258,8 +258,8 @@ export class Writer {
     if (this.#over) return true
     const text = JsonRpc.encode(message)
     if (this.#congested) {
-      if (this.#pending.length + this.#collected + this.#waiting() >= this.maxBuffered) {
-        this.#overflow(this.maxBuffered)
+      if (this.#pending.length + this.#collected + this.#waiting() >= this.maxBufferedChars) {
+        this.#overflow(this.maxBufferedChars)
         return true
       }
       this.#collect(text)

@@ -15,14 +15,14 @@ export interface Bounds {
    * The longest line that is read, in bytes; 4 MiB by default. A longer one is skipped in bounded memory and received as one
    * `Invalid` (-32600).
    */
-  readonly maxLine?: number | undefined
+  readonly maxLineBytes?: number | undefined
   /**
    * How much may wait while the other side does not read, in characters; 64 Mi by default. When that much waits, the next
    * message ends the connection as `Lost`.
    */
-  readonly maxBuffered?: number | undefined
+  readonly maxBufferedChars?: number | undefined
   /** How long `close` waits for what was sent to be taken; 2 seconds by default, and not at all when it is 0. */
-  readonly flush?: Duration.Input | undefined
+  readonly flushTimeout?: Duration.Input | undefined
 }
 
 /** How the pair of streams is used. */
@@ -49,7 +49,7 @@ const defaultFlush = /* @__PURE__ */ Duration.seconds(2)
 const hangUps = new Set(["EPIPE", "ECONNRESET", "ERR_STREAM_DESTROYED", "ERR_STREAM_WRITE_AFTER_END", "EOF"])
 
 /** The other side went away, as far as an error of a stream can tell; anything else is a fault. */
-const isHangUp = (error: Error): boolean => hangUps.has((error as { readonly code?: string }).code ?? "")
+const isHangUp = (error: Error): boolean => hangUps.has((error as { readonly code?: string | undefined }).code ?? "")
 
 const ended: End = { _tag: "Ended" }
 const closed: End = { _tag: "Closed" }
@@ -77,7 +77,7 @@ class StreamConnection implements Connection {
     this.#options = options
     this.#write = options.write ?? ((text, done) => output.write(text, done))
     this.#reader = new Ndjson.Reader({
-      maxLine: options.maxLine,
+      maxLineBytes: options.maxLineBytes,
       message: (message) => this.#receiver!.message(message),
       end: () => this.#finish(ended)
     })
@@ -85,9 +85,9 @@ class StreamConnection implements Connection {
       write: (text) => this.#put(text),
       atTurnEnd: setImmediate,
       waiting: () => output.writableLength,
-      maxBuffered: options.maxBuffered,
-      overflow: (maxBuffered) =>
-        this.#lose(`The other side does not read: more than ${maxBuffered} characters wait for it`)
+      maxBufferedChars: options.maxBufferedChars,
+      overflow: (maxBufferedChars) =>
+        this.#lose(`The other side does not read: more than ${maxBufferedChars} characters wait for it`)
     })
     input.on("error", this.#onInputError)
     input.on("resume", this.#onInputResume)
@@ -129,7 +129,7 @@ class StreamConnection implements Connection {
     if (this.#closing) return Effect.void
     this.#closing = true
     this.#finish(closed)
-    const flush = Duration.fromInputUnsafe(this.#options.flush ?? defaultFlush)
+    const flush = Duration.fromInputUnsafe(this.#options.flushTimeout ?? defaultFlush)
     if (Duration.isZero(flush)) {
       this.#flush(ignore)
       return Effect.sync(() => this.#release())

@@ -15,7 +15,15 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import type { Connection, Headers, Origin, Receiver, TransportError } from "./Connection.ts"
-import type { Caller, CallOptions, Dispatcher, RequestContext, McpRequest, Progress, Refusal } from "./RequestContext.ts"
+import type {
+  Caller,
+  CallOptions,
+  Dispatcher,
+  McpRequest,
+  Progress,
+  Refusal,
+  RequestContext
+} from "./RequestContext.ts"
 import { BatchReply } from "./internal/batch.ts"
 import { type CallResult, Calls, closed, type Host as CallsHost, readProgress } from "./internal/outboundCalls.ts"
 import { guard } from "./internal/guard.ts"
@@ -86,7 +94,7 @@ export interface Peer {
   readonly close: (end: SessionEnd, stopping?: boolean) => void
   /**
    * Waits for the end of the session, when everything that ran in it is over and the connection is closed, and says why it
-   * ended. What ignores its interruption is waited for no longer than `interruptGrace`.
+   * ended. What ignores its interruption is waited for no longer than `interruptTimeout`.
    */
   readonly ended: Effect.Effect<SessionEnd>
   /** Closed when the session ends. Made when first asked for. */
@@ -222,7 +230,7 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
     this.#calls?.fail(id, error)
   }
 
-  missed(error: TransportError | undefined): void {
+  gap(error: TransportError | undefined): void {
     if (this.#end === undefined) this.#options.onMissed?.(error)
   }
 
@@ -282,7 +290,7 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
     const fiber = handled === undefined ? undefined : this.fork(harmless(method, handled))
     this.#starting--
     if (fiber === undefined || fiber.pollUnsafe() !== undefined) return this.#settled()
-    ;(this.#notices ??= new Notices(this, this.#limits.maxNotices)).add(method, fiber)
+    ;(this.#notices ??= new Notices(this, this.#limits.maxRunningNotifications)).add(method, fiber)
     if (this.over) fiber.interruptUnsafe()
   }
 
@@ -299,8 +307,8 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
   #onBatch(members: ReadonlyArray<JsonRpc.Message | JsonRpc.Invalid>, origin: Origin | undefined): void {
     const refused = this.session?.revision !== "2025-03-26"
       ? "Only revision 2025-03-26 has batches"
-      : members.length > this.#limits.maxBatch
-      ? `A batch holds at most ${this.#limits.maxBatch} messages`
+      : members.length > this.#limits.maxBatchMessages
+      ? `A batch holds at most ${this.#limits.maxBatchMessages} messages`
       : undefined
     if (refused !== undefined) {
       return this.#requests.reply(
@@ -423,7 +431,7 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
       for (const exchange of lasting) exchange.release?.()
       // They end in the next turn, and are answered even where everything else is interrupted.
       if (lasting.length > 0) yield* Effect.yieldNow
-      if (this.#draining && this.#running > 0) yield* Effect.timeoutOption(this.#awaitIdle, this.#limits.drainGrace)
+      if (this.#draining && this.#running > 0) yield* Effect.timeoutOption(this.#awaitIdle, this.#limits.drainTimeout)
       this.#draining = false
       this.#requests.clear()
       for (const exchange of this.exchanges) exchange.cancel(this.#stopping)
@@ -431,7 +439,7 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
       const closing = this.#scope === undefined ? undefined : this.fork(Scope.close(this.#scope, Exit.void))
       if (closing !== undefined || this.#running > 0) {
         const scopeClosed = closing === undefined ? Effect.void : Fiber.await(closing)
-        yield* Effect.timeoutOption(Effect.andThen(scopeClosed, this.#awaitIdle), this.#limits.interruptGrace)
+        yield* Effect.timeoutOption(Effect.andThen(scopeClosed, this.#awaitIdle), this.#limits.interruptTimeout)
       }
       const left = [...Array.from(this.exchanges, (exchange) => exchange.method), ...this.#notices?.methods ?? []]
       if (closing !== undefined && closing.pollUnsafe() === undefined) left.push("a finalizer of the session")
@@ -449,7 +457,7 @@ export const makeUnsafe = <R = never>(options: Options<R>, context: Context.Cont
 
 /**
  * Starts a peer on a connection. Its handlers get the services that are in the context here. When the scope closes, the
- * session is closed and everything that runs in it is interrupted; that waits for `interruptGrace` at most.
+ * session is closed and everything that runs in it is interrupted; that waits for `interruptTimeout` at most.
  */
 export const make = <R = never>(
   options: Options<R>

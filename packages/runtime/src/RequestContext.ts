@@ -60,7 +60,7 @@ export interface CallOptions {
   /** In the request era: what the question is known by when the handler runs again, instead of a digest of what is asked. */
   readonly key?: string | undefined
   /** In the request era, with a `key`: whether an answer counts that comes under it though nobody has asked yet. */
-  readonly unasked?: boolean | undefined
+  readonly acceptUnsolicited?: boolean | undefined
 }
 
 /**

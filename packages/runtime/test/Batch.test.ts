@@ -177,9 +177,9 @@ describe("batches", () => {
       })
     ))
 
-  it.effect("surplus members at maxInFlight and maxQueued are refused in the batch's answer", () =>
+  it.effect("surplus members at maxInFlightRequests and maxQueued are refused in the batch's answer", () =>
     Effect.gen(function*() {
-      const { handlers, other } = yield* raw({ revision, limits: { maxInFlight: 2, maxQueued: 0 } })
+      const { handlers, other } = yield* raw({ revision, limits: { maxInFlightRequests: 2, maxQueuedRequests: 0 } })
       other.json([request(1), request(2), request(3)])
       expect(other.paused).toBe(true)
       handlers.end(1)
@@ -194,7 +194,7 @@ describe("batches", () => {
 
   it.effect("when the session ends, what a batch has so far is sent and the rest is dropped", () =>
     Effect.gen(function*() {
-      const { handlers, other, peer } = yield* raw({ revision, limits: { drainGrace: 100 } })
+      const { handlers, other, peer } = yield* raw({ revision, limits: { drainTimeout: 100 } })
       other.json([request(1), request(2)])
       handlers.end(1)
       other.end({ _tag: "Ended" })

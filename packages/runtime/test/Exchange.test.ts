@@ -63,7 +63,11 @@ class Recorder implements RequestContext.Owner {
 
 const start = (owner: Recorder) => {
   const request = { _tag: "Request", id: 1, method: "tools/call", params: { _meta: { progressToken: 1 } } } as const
-  const exchange = new RequestContext.RequestContext(owner, request, { revision: "2026-07-28", info: undefined, capabilities: {} })
+  const exchange = new RequestContext.RequestContext(owner, request, {
+    revision: "2026-07-28",
+    info: undefined,
+    capabilities: {}
+  })
   exchange.start()
   return exchange
 }

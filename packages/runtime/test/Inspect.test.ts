@@ -77,7 +77,7 @@ describe("Inspect", () => {
 
   it.effect("how many wait for room is shown", () =>
     Effect.gen(function*() {
-      const { other, peer } = yield* raw({ limits: { maxInFlight: 1 } })
+      const { other, peer } = yield* raw({ limits: { maxInFlightRequests: 1 } })
       for (const id of [1, 2, 3]) other.request(id)
       expect(yield* Inspect.session(peer)).toMatchObject({ requests: [{ id: 1 }], queued: 2 })
     }))

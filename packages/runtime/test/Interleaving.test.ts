@@ -97,7 +97,9 @@ class Bench {
   readonly notices: Array<Deferred.Deferred<void>> = []
   peer: Peer.Peer | undefined = undefined
 
-  readonly dispatch = (exchange: RequestContext.RequestContext): Effect.Effect<RequestContext.Answer, McpError.McpError> => {
+  readonly dispatch = (
+    exchange: RequestContext.RequestContext
+  ): Effect.Effect<RequestContext.Answer, McpError.McpError> => {
     const id = exchange.id as number
     this.exchanges.set(id, exchange)
     switch (this.kinds.get(id)!) {

@@ -117,8 +117,12 @@ const oneSession = (seed: number, after: (peers: readonly [Peer.Peer, Peer.Peer]
     const peers = yield* pair({
       left: dispatch,
       right: dispatch,
-      link: { maxQueued: 1 + below(8) },
-      limits: { maxInFlight: 1 + below(6), maxPending: 1 + below(8), timeout: below(2) === 0 ? 0 : "1 minute" }
+      link: { highWaterMark: 1 + below(8) },
+      limits: {
+        maxInFlightRequests: 1 + below(6),
+        maxPendingRequests: 1 + below(8),
+        timeout: below(2) === 0 ? 0 : "1 minute"
+      }
     }).pipe(Effect.provideService(Scope.Scope, scope))
     const calls: Array<Fiber.Fiber<unknown, unknown>> = []
     for (let n = below(8); n > 0; n--) {

@@ -13,35 +13,45 @@ const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effec
 describe("the defaults", () => {
   it("are what the documentation says", () => {
     expect(Limits.resolve()).toEqual({
-      maxInFlight: 1024,
+      maxInFlightRequests: 1024,
       maxQueued: 256,
-      maxPending: 1024,
-      maxNotices: 256,
-      maxBatch: 100,
+      maxPendingRequests: 1024,
+      maxRunningNotifications: 256,
+      maxBatchMessages: 100,
       timeout: 60_000,
       maxTimeout: 3_600_000,
-      drainGrace: 5_000,
-      interruptGrace: 5_000
+      drainTimeout: 5_000,
+      interruptTimeout: 5_000
     })
   })
 
   it("give way to what is set", () => {
-    expect(Limits.resolve({ maxInFlight: 1, maxQueued: 0, maxPending: 2, maxNotices: 3, maxBatch: 4 })).toMatchObject({
-      maxInFlight: 1,
+    expect(
+      Limits.resolve({
+        maxInFlightRequests: 1,
+        maxQueuedRequests: 0,
+        maxPendingRequests: 2,
+        maxRunningNotifications: 3,
+        maxBatchMessages: 4
+      })
+    ).toMatchObject({
+      maxInFlightRequests: 1,
       maxQueued: 0,
-      maxPending: 2,
-      maxNotices: 3,
-      maxBatch: 4
+      maxPendingRequests: 2,
+      maxRunningNotifications: 3,
+      maxBatchMessages: 4
     })
-    expect(Limits.resolve({ timeout: "1 second", maxTimeout: "1 minute", drainGrace: 7, interruptGrace: "Infinity" }))
-      .toMatchObject({ timeout: 1000, maxTimeout: 60_000, drainGrace: 7, interruptGrace: Infinity })
+    expect(
+      Limits.resolve({ timeout: "1 second", maxTimeout: "1 minute", drainTimeout: 7, interruptTimeout: "Infinity" })
+    )
+      .toMatchObject({ timeout: 1000, maxTimeout: 60_000, drainTimeout: 7, interruptTimeout: Infinity })
   })
 })
 
-describe("maxInFlight", () => {
+describe("maxInFlightRequests", () => {
   it.effect("with no room to wait the reader is stopped, and goes on when one ends", () =>
     Effect.gen(function*() {
-      const { handlers, other } = yield* raw({ limits: { maxInFlight: 2, maxQueued: 0 } })
+      const { handlers, other } = yield* raw({ limits: { maxInFlightRequests: 2, maxQueuedRequests: 0 } })
       other.request(1)
       expect(other.paused).toBe(false)
       other.request(2)
@@ -67,7 +77,7 @@ describe("maxInFlight", () => {
 
   it.effect("with 1, requests are handled one by one, in order", () =>
     Effect.gen(function*() {
-      const { handlers, other } = yield* raw({ limits: { maxInFlight: 1 } })
+      const { handlers, other } = yield* raw({ limits: { maxInFlightRequests: 1 } })
       for (const id of [1, 2, 3]) other.request(id)
       expect(handlers.started).toEqual([1])
       handlers.end(1)
@@ -79,7 +89,7 @@ describe("maxInFlight", () => {
 
   it.effect("what waits can be cancelled, and so can what it waits for: the reader still hears of it", () =>
     Effect.gen(function*() {
-      const { handlers, other, peer } = yield* raw({ limits: { maxInFlight: 1 } })
+      const { handlers, other, peer } = yield* raw({ limits: { maxInFlightRequests: 1 } })
       for (const id of [1, 2, 3]) other.request(id)
       other.cancel(2)
       expect(peer.queued).toBe(1)
@@ -95,7 +105,7 @@ describe("maxInFlight", () => {
       const { other } = yield* raw({
         canPause: false,
         dispatch: (exchange) => exchange.method === "ping" ? Effect.succeed({}) : handlers.parked(exchange),
-        limits: { maxInFlight: 1, maxQueued: 1 }
+        limits: { maxInFlightRequests: 1, maxQueuedRequests: 1 }
       })
       for (const id of [1, 2, 3]) {
         other.request(id)
@@ -108,7 +118,7 @@ describe("maxInFlight", () => {
 
   it.effect("initialize is not cancelled while it waits either", () =>
     Effect.gen(function*() {
-      const { handlers, other } = yield* raw({ limits: { maxInFlight: 1 } })
+      const { handlers, other } = yield* raw({ limits: { maxInFlightRequests: 1 } })
       other.request(1)
       other.request(2, "initialize")
       other.cancel(2)
@@ -118,7 +128,7 @@ describe("maxInFlight", () => {
 
   it.effect("the id of a request that waits is taken: a second one with it gets -32600, and the first lives on", () =>
     Effect.gen(function*() {
-      const { handlers, other } = yield* raw({ limits: { maxInFlight: 1 } })
+      const { handlers, other } = yield* raw({ limits: { maxInFlightRequests: 1 } })
       for (const id of [1, 2, 2]) other.request(id)
       expect(other.answers(2)[0].error.code).toBe(-32600)
       handlers.end(1)
@@ -129,7 +139,7 @@ describe("maxInFlight", () => {
   it.effect("when the other side ends, what waits is handled too; when the session is closed, it is forgotten", () =>
     Effect.gen(function*() {
       for (const _tag of ["Ended", "Closed"] as const) {
-        const { handlers, other, peer } = yield* raw({ limits: { maxInFlight: 1 } })
+        const { handlers, other, peer } = yield* raw({ limits: { maxInFlightRequests: 1 } })
         for (const id of [1, 2, 3]) other.request(id)
         if (_tag === "Ended") other.end({ _tag })
         else peer.close({ _tag })
@@ -144,7 +154,7 @@ describe("maxInFlight", () => {
 
   it.effect("requests that do not suspend never reach it", () =>
     Effect.gen(function*() {
-      const { other } = yield* raw({ dispatch: echo, limits: { maxInFlight: 1 } })
+      const { other } = yield* raw({ dispatch: echo, limits: { maxInFlightRequests: 1 } })
       for (let id = 0; id < 100; id++) other.request(id, "ping")
       expect(other.pauses).toBe(0)
       expect(other.messages.every((json) => json.result !== undefined)).toBe(true)
@@ -152,7 +162,10 @@ describe("maxInFlight", () => {
 
   it.effect("a transport that cannot stop reading refuses the surplus with -32603, and the others live on", () =>
     Effect.gen(function*() {
-      const { handlers, other } = yield* raw({ canPause: false, limits: { maxInFlight: 2, maxQueued: 0 } })
+      const { handlers, other } = yield* raw({
+        canPause: false,
+        limits: { maxInFlightRequests: 2, maxQueuedRequests: 0 }
+      })
       other.request(1)
       other.request(2)
       other.request(3)
@@ -169,7 +182,7 @@ describe("maxInFlight", () => {
 
   it.effect("a peer that waits for an answer goes on reading, refuses the surplus, and stops when it has its answer", () =>
     Effect.gen(function*() {
-      const { other, peer } = yield* raw({ limits: { maxInFlight: 1, maxQueued: 0 } })
+      const { other, peer } = yield* raw({ limits: { maxInFlightRequests: 1, maxQueuedRequests: 0 } })
       const call = yield* fork(peer.request("roots/list"))
       other.request("a")
       expect(other.paused).toBe(false)
@@ -187,7 +200,7 @@ describe("maxInFlight", () => {
 
   it.effect("handlers that all ask the other side at the bound get their answers", () =>
     Effect.gen(function*() {
-      const limits = { maxInFlight: 4 }
+      const limits = { maxInFlightRequests: 4 }
       const [left] = yield* pair({ limits, right: (exchange) => exchange.request("roots/list") as never })
       const answers = yield* Effect.forEach([1, 2, 3, 4], () => left.request("tools/call"), { concurrency: 4 })
       expect(answers).toHaveLength(4)
@@ -196,7 +209,7 @@ describe("maxInFlight", () => {
   it.effect("across a link nothing is lost while the reader is stopped", () =>
     Effect.gen(function*() {
       const handlers = new Handlers()
-      const [left, right] = yield* pair({ limits: { maxInFlight: 3 }, right: handlers.parked })
+      const [left, right] = yield* pair({ limits: { maxInFlightRequests: 3 }, right: handlers.parked })
       const calls = yield* Effect.forEach(Array.from({ length: 10 }), () => fork(left.request("a")))
       yield* settle
       expect([...right.exchanges]).toHaveLength(3)
@@ -209,17 +222,17 @@ describe("maxInFlight", () => {
     }))
 })
 
-describe("maxPending", () => {
+describe("maxPendingRequests", () => {
   it.effect("at the bound a call fails with Limit and nothing is sent; when one ends there is room", () =>
     Effect.gen(function*() {
-      const { other, peer } = yield* raw({ limits: { maxPending: 2 } })
+      const { other, peer } = yield* raw({ limits: { maxPendingRequests: 2 } })
       yield* fork(peer.request("a"))
       const second = yield* fork(peer.request("b"))
       expect(yield* Effect.flip(peer.request("c"))).toMatchObject({
         _tag: "RequestError",
         reason: "Limit",
         method: "c",
-        message: "2 requests wait for an answer already (maxPending): c was not sent"
+        message: "2 requests wait for an answer already (maxPendingRequests): c was not sent"
       })
       expect(other.requests().map((json) => json.method)).toEqual(["a", "b"])
       yield* Fiber.interrupt(second)
@@ -229,7 +242,7 @@ describe("maxPending", () => {
 
   it.effect("timeouts make room too", () =>
     Effect.gen(function*() {
-      const { peer } = yield* raw({ limits: { maxPending: 1, timeout: 10 } })
+      const { peer } = yield* raw({ limits: { maxPendingRequests: 1, timeout: 10 } })
       const first = yield* fork(peer.request("a"))
       yield* TestClock.adjust(10)
       expect(poll(first)).toBe("failed")
@@ -238,11 +251,14 @@ describe("maxPending", () => {
     }))
 })
 
-describe("maxNotices", () => {
+describe("maxRunningNotifications", () => {
   it.effect("at the bound the reader is stopped, and goes on when one ends", () =>
     Effect.gen(function*() {
       const gate = Deferred.makeUnsafe<void>()
-      const { other } = yield* raw({ limits: { maxNotices: 2 }, onNotification: () => Deferred.await(gate) })
+      const { other } = yield* raw({
+        limits: { maxRunningNotifications: 2 },
+        onNotification: () => Deferred.await(gate)
+      })
       other.notify("notifications/a")
       expect(other.paused).toBe(false)
       other.notify("notifications/b")
@@ -258,7 +274,7 @@ describe("maxNotices", () => {
         const seen: Array<string> = []
         const { other } = yield* raw({
           canPause: false,
-          limits: { maxNotices: 2 },
+          limits: { maxRunningNotifications: 2 },
           onNotification: (_, { method }) => Effect.andThen(Effect.sync(() => seen.push(method)), Deferred.await(gate))
         })
         for (const name of ["a", "b", "c", "d", "e"]) other.notify(`notifications/${name}`)
@@ -281,7 +297,7 @@ describe("maxNotices", () => {
         let answered = 0
         const peers: { right?: Peer.Peer } = {}
         const { other, peer } = yield* raw({
-          limits: { maxNotices: 2 },
+          limits: { maxRunningNotifications: 2 },
           onNotification: (peer) =>
             Effect.ignore(Effect.tap(peer.request("roots/list"), () => Effect.sync(() => answered++)))
         })
@@ -300,7 +316,7 @@ describe("maxNotices", () => {
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw({
         canPause: false,
-        limits: { maxNotices: 1 },
+        limits: { maxRunningNotifications: 1 },
         onNotification: () => Effect.never
       })
       other.notify("notifications/a")
@@ -314,12 +330,12 @@ describe("maxNotices", () => {
     }))
 })
 
-describe("maxBatch", () => {
+describe("maxBatchMessages", () => {
   const ping = (id: number) => ({ jsonrpc: "2.0", id, method: "ping" })
 
   it.effect("a longer batch is refused whole with -32600, and nothing of it is run", () =>
     Effect.gen(function*() {
-      const { other } = yield* raw({ revision: "2025-03-26", dispatch: echo, limits: { maxBatch: 2 } })
+      const { other } = yield* raw({ revision: "2025-03-26", dispatch: echo, limits: { maxBatchMessages: 2 } })
       other.json([ping(1), ping(2), ping(3)])
       expect(other.messages).toEqual([{
         jsonrpc: "2.0",
@@ -341,7 +357,10 @@ describe("maxBatch", () => {
 describe("a refused request", () => {
   it.effect("leaves nothing behind, however many there are", () =>
     Effect.gen(function*() {
-      const { handlers, other, peer } = yield* raw({ canPause: false, limits: { maxInFlight: 1, maxQueued: 0 } })
+      const { handlers, other, peer } = yield* raw({
+        canPause: false,
+        limits: { maxInFlightRequests: 1, maxQueuedRequests: 0 }
+      })
       other.request("first")
       for (let id = 0; id < 10_000; id++) other.request(id)
       expect([...peer.exchanges]).toHaveLength(1)

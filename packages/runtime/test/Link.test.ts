@@ -115,7 +115,7 @@ describe("a link", () => {
 
   it.effect("at maxQueued send answers false, takes the message all the same, and drained waits for room", () =>
     Effect.gen(function*() {
-      const [a, b] = yield* InMemoryTransport.make({ maxQueued: 2 })
+      const [a, b] = yield* InMemoryTransport.make({ highWaterMark: 2 })
       const right = listen(b)
       b.pause!()
       expect([a.send(note(1)), a.send(note(2)), a.send(note(3))]).toEqual([true, false, false])
@@ -188,7 +188,7 @@ describe("a link", () => {
   it.effect("who waits for a slow reader is woken when either side closes", () =>
     Effect.gen(function*() {
       for (const closer of [0, 1] as const) {
-        const link = yield* InMemoryTransport.make({ maxQueued: 1 })
+        const link = yield* InMemoryTransport.make({ highWaterMark: 1 })
         const [a, b] = link
         listen(b)
         b.pause!()
@@ -203,7 +203,7 @@ describe("a link", () => {
 
   it.effect("who waits for a side that was never opened is woken too", () =>
     Effect.gen(function*() {
-      const [a, b] = yield* InMemoryTransport.make({ maxQueued: 1 })
+      const [a, b] = yield* InMemoryTransport.make({ highWaterMark: 1 })
       a.send(note(1))
       const waiting = yield* fork(a.drained)
       yield* b.close
@@ -272,7 +272,7 @@ describe("a transport in memory", () => {
 
   it.effect("at the bound it says that the other side is slow, as a link does", () =>
     Effect.gen(function*() {
-      const connection = yield* InMemoryTransport.transport(() => Effect.void, { maxQueued: 2 }).connect
+      const connection = yield* InMemoryTransport.transport(() => Effect.void, { highWaterMark: 2 }).connect
       expect([connection.send(note(1)), connection.send(note(2))]).toEqual([true, false])
     }))
 })

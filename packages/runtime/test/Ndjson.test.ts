@@ -7,14 +7,14 @@ const utf8 = new TextEncoder()
 
 const read = (
   chunks: ReadonlyArray<Uint8Array | string>,
-  options: { readonly maxLine?: number; readonly noEnd?: boolean } = {}
+  options: { readonly maxLineBytes?: number; readonly noEnd?: boolean } = {}
 ) => {
   const messages: Array<JsonRpc.Inbound> = []
   let ends = 0
   const reader = new Ndjson.Reader({
     message: (message) => messages.push(message),
     end: () => ends++,
-    maxLine: options.maxLine
+    maxLineBytes: options.maxLineBytes
   })
   for (const chunk of chunks) reader.push(typeof chunk === "string" ? utf8.encode(chunk) : chunk)
   if (options.noEnd !== true) {
@@ -90,21 +90,21 @@ describe("Ndjson.Reader", () => {
   it("a line of the longest length is read, one byte more is one error, and the next line still works", () => {
     const text = line("abc")
     for (const chunks of [[`${text}\n${text}!\n${text}\n`], [...`${text}\n${text}!\n${text}\n`]]) {
-      expect(read(chunks, { maxLine: text.length })).toEqual([note("abc"), longNote(text.length), note("abc")])
+      expect(read(chunks, { maxLineBytes: text.length })).toEqual([note("abc"), longNote(text.length), note("abc")])
     }
-    expect(read([`${text}!`], { maxLine: text.length })).toEqual([longNote(text.length)])
+    expect(read([`${text}!`], { maxLineBytes: text.length })).toEqual([longNote(text.length)])
   })
 
   it("the longest line is 4 MiB by default", () => {
-    expect(Ndjson.defaultMaxLine).toBe(4 * 1024 * 1024)
-    const pad = Ndjson.defaultMaxLine - line("").length
+    expect(Ndjson.defaultMaxLineBytes).toBe(4 * 1024 * 1024)
+    const pad = Ndjson.defaultMaxLineBytes - line("").length
     expect(read([line("x".repeat(pad)), "\n"])).toEqual([note("x".repeat(pad))])
-    expect(read([line("x".repeat(pad + 1)), "\n"])).toEqual([longNote(Ndjson.defaultMaxLine)])
+    expect(read([line("x".repeat(pad + 1)), "\n"])).toEqual([longNote(Ndjson.defaultMaxLineBytes)])
   })
 
   it("a line over the limit is skipped in bounded memory", () => {
     const messages: Array<JsonRpc.Inbound> = []
-    const reader = new Ndjson.Reader({ message: (message) => messages.push(message), maxLine: 1024 * 1024 })
+    const reader = new Ndjson.Reader({ message: (message) => messages.push(message), maxLineBytes: 1024 * 1024 })
     const chunk = Buffer.alloc(64 * 1024, "x")
     reader.push(Buffer.from("{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{\"a\":\""))
     const before = process.memoryUsage()
@@ -149,8 +149,8 @@ describe("Ndjson.Reader", () => {
       [`}}}}]]]],"id":1,{{{{"id":2${big}`, undefined, false]
     ]
     for (const [text, id, answer, notification] of cases) {
-      expect(read([`${text}\n`], { maxLine: 100 })).toEqual([tooLong(100, id, answer, notification)])
-      expect(read([...`${text}\n`], { maxLine: 100 })).toEqual([tooLong(100, id, answer, notification)])
+      expect(read([`${text}\n`], { maxLineBytes: 100 })).toEqual([tooLong(100, id, answer, notification)])
+      expect(read([...`${text}\n`], { maxLineBytes: 100 })).toEqual([tooLong(100, id, answer, notification)])
     }
   })
 
@@ -230,16 +230,16 @@ describe("Ndjson.Reader", () => {
   it.prop(
     "however the bytes are cut, the messages are the same, in order, and so they are with pauses",
     [Lines, Schema.Array(Schema.Natural), Schema.Boolean, Schema.Literals([8, 40, 4096])],
-    ([lines, cuts, buffers, maxLine]) => {
+    ([lines, cuts, buffers, maxLineBytes]) => {
       const text = lines.map((value) => typeof value === "string" ? value : JSON.stringify(value)).join("\n")
       const bytes = utf8.encode(text)
-      const whole = read([bytes], { maxLine })
+      const whole = read([bytes], { maxLineBytes })
       const chunks = cut(bytes, cuts, buffers)
-      expect(read(chunks, { maxLine })).toEqual(whole)
+      expect(read(chunks, { maxLineBytes })).toEqual(whole)
 
       const paused: Array<JsonRpc.Inbound | "end"> = []
       const reader = new Ndjson.Reader({
-        maxLine,
+        maxLineBytes,
         message: (message) => {
           paused.push(message)
           reader.pause()
@@ -285,7 +285,7 @@ describe("Ndjson.Reader", () => {
 })
 
 describe("Ndjson.Writer", () => {
-  const setup = (options: { readonly maxBuffered?: number } = {}) => {
+  const setup = (options: { readonly maxBufferedChars?: number } = {}) => {
     const writes: Array<string> = []
     const state = { taking: true, waiting: 0, overflows: 0 }
     const writer = new Ndjson.Writer({
@@ -365,7 +365,7 @@ describe("Ndjson.Writer", () => {
   })
 
   it("takes messages until the bound is met, and then gives up once", () => {
-    const { state, writer } = setup({ maxBuffered: 1000 })
+    const { state, writer } = setup({ maxBufferedChars: 1000 })
     state.taking = false
     state.waiting = 900
     writer.send(note("a"))
@@ -411,8 +411,8 @@ describe("Ndjson.Writer", () => {
   })
 
   it("at most 64 Mi wait by default", () => {
-    expect(Ndjson.defaultMaxBuffered).toBe(64 * 1024 * 1024)
-    expect(setup().writer.maxBuffered).toBe(64 * 1024 * 1024)
+    expect(Ndjson.defaultMaxBufferedChars).toBe(64 * 1024 * 1024)
+    expect(setup().writer.maxBufferedChars).toBe(64 * 1024 * 1024)
   })
 
   it("throws what has no JSON form, and nothing of it is sent", () => {

@@ -272,7 +272,7 @@ describe("NodeStreams", () => {
 
   it.effect("a side that never reads is Lost when the bound is met", () =>
     Effect.gen(function*() {
-      const { connection, output } = yield* setup({ maxBuffered: 1000 })
+      const { connection, output } = yield* setup({ maxBufferedChars: 1000 })
       const { ends } = listen(connection)
       output.holding = true
       connection.send(note("x".repeat(100)))

@@ -10,7 +10,7 @@ const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effec
 const timedOut = { _tag: "RequestError", reason: "TimedOut" }
 
 const open = (
-  limits: { readonly timeout?: number; readonly maxTimeout?: number; readonly maxInFlight?: number } = {}
+  limits: { readonly timeout?: number; readonly maxTimeout?: number; readonly maxInFlightRequests?: number } = {}
 ) => raw({ patient: true, limits: { timeout: 100, ...limits } })
 
 describe("a patient peer", () => {
@@ -89,9 +89,9 @@ describe("a patient peer", () => {
       expect(failureOf(call)).toMatchObject(timedOut)
     }))
 
-  it.effect("a question that waits because maxInFlight of them are answered holds the call as well", () =>
+  it.effect("a question that waits because maxInFlightRequests of them are answered holds the call as well", () =>
     Effect.gen(function*() {
-      const { handlers, other, peer } = yield* open({ maxInFlight: 1 })
+      const { handlers, other, peer } = yield* open({ maxInFlightRequests: 1 })
       const call = yield* fork(peer.request("a"))
       other.request("1")
       other.request("2")

@@ -17,7 +17,8 @@ describe("requests of the other side", () => {
   for (const revision of Revision.sessionEra) {
     it.effect(`${revision} · ping: MUST respond promptly with an empty response, both ways, also while work is in flight`, () =>
       Effect.gen(function*() {
-        const busy: RequestContext.Dispatcher = (exchange) => exchange.method === "ping" ? Effect.succeed({}) : Effect.never
+        const busy: RequestContext.Dispatcher = (exchange) =>
+          exchange.method === "ping" ? Effect.succeed({}) : Effect.never
         const [left, right] = yield* pair({ revision, left: busy, right: busy })
         yield* Effect.forkChild(left.request("tools/call"))
         yield* Effect.forkChild(right.request("sampling/createMessage"))

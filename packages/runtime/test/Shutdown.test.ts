@@ -232,7 +232,7 @@ describe("when the other side has ended", () => {
 
   it.effect("close does not wait for them any more; the reason stays Ended", () =>
     Effect.gen(function*() {
-      const { handlers, other, peer } = yield* raw({ limits: { drainGrace: "1 hour" } })
+      const { handlers, other, peer } = yield* raw({ limits: { drainTimeout: "1 hour" } })
       other.request(1)
       other.end({ _tag: "Ended" })
       yield* settle
@@ -245,7 +245,7 @@ describe("when the other side has ended", () => {
   it.effect("the scope that the peer was made in does not wait for them either", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
-      const { handlers, other } = yield* raw({ limits: { drainGrace: "1 hour" } }).pipe(
+      const { handlers, other } = yield* raw({ limits: { drainTimeout: "1 hour" } }).pipe(
         Effect.provideService(Scope.Scope, scope)
       )
       other.request(1)
@@ -290,7 +290,7 @@ describe("a handler that ignores its interruption", () => {
   it.effect("the grace is one for everything: handlers and finalizers of the session's scope wait at the same time", () =>
     logged((lines) =>
       Effect.gen(function*() {
-        const { other, peer } = yield* raw({ dispatch: stubborn, limits: { interruptGrace: 100 } })
+        const { other, peer } = yield* raw({ dispatch: stubborn, limits: { interruptTimeout: 100 } })
         other.request(1)
         yield* Scope.addFinalizer(peer.scope, Effect.never)
         const ended = yield* fork(peer.ended)
@@ -312,7 +312,7 @@ describe("a handler that ignores its interruption", () => {
         const handlers = new Handlers()
         const { other, peer } = yield* raw({
           dispatch: (exchange) => Effect.uninterruptible(handlers.parked(exchange)),
-          limits: { interruptGrace: 10 }
+          limits: { interruptTimeout: 10 }
         })
         other.request(1)
         peer.close({ _tag: "Closed" })
@@ -328,7 +328,7 @@ describe("a handler that ignores its interruption", () => {
   it.effect("after Ended it has the drain grace, and then the grace for its interruption", () =>
     logged(() =>
       Effect.gen(function*() {
-        const { other, peer } = yield* raw({ dispatch: stubborn, limits: { drainGrace: 30, interruptGrace: 20 } })
+        const { other, peer } = yield* raw({ dispatch: stubborn, limits: { drainTimeout: 30, interruptTimeout: 20 } })
         other.request(1)
         const ended = yield* fork(peer.ended)
         other.end({ _tag: "Ended" })
@@ -343,7 +343,7 @@ describe("a handler that ignores its interruption", () => {
     logged(() =>
       Effect.gen(function*() {
         const scope = yield* Scope.make()
-        const { other } = yield* raw({ dispatch: stubborn, limits: { interruptGrace: 20 } }).pipe(
+        const { other } = yield* raw({ dispatch: stubborn, limits: { interruptTimeout: 20 } }).pipe(
           Effect.provideService(Scope.Scope, scope)
         )
         other.request(1)
@@ -433,7 +433,7 @@ describe("a handler that ends its own session", () => {
 describe("a stopped reader", () => {
   it.effect("goes on when the session is closed", () =>
     Effect.gen(function*() {
-      const { other, peer } = yield* raw({ limits: { maxInFlight: 1, maxQueued: 0 } })
+      const { other, peer } = yield* raw({ limits: { maxInFlightRequests: 1, maxQueuedRequests: 0 } })
       other.request(1)
       expect(other.paused).toBe(true)
       peer.close({ _tag: "Closed" })
@@ -444,7 +444,10 @@ describe("a stopped reader", () => {
   it.effect("on a link hears of the end after what was said before it", () =>
     Effect.gen(function*() {
       const handlers = new Handlers()
-      const [left, right] = yield* pair({ right: handlers.parked, limits: { maxInFlight: 1, drainGrace: "1 hour" } })
+      const [left, right] = yield* pair({
+        right: handlers.parked,
+        limits: { maxInFlightRequests: 1, drainTimeout: "1 hour" }
+      })
       yield* fork(Effect.ignore(left.request("a")))
       yield* fork(Effect.ignore(left.request("b")))
       yield* settle

@@ -67,7 +67,7 @@ export class Counterpart implements Connection.Connection {
     this.#receiver = receiver
   }
 
-  dropped(about: JsonRpc.Id): void {
+  discardRequest(about: JsonRpc.Id): void {
     this.forgotten.push(about)
   }
 

@@ -38,12 +38,12 @@ interface Call {
 }
 
 export const limits = {
-  maxInFlight: 3,
+  maxInFlightRequests: 3,
   maxQueued: 2,
-  maxPending: 3,
-  maxNotices: 2,
-  drainGrace: 100,
-  interruptGrace: 50
+  maxPendingRequests: 3,
+  maxRunningNotifications: 2,
+  drainTimeout: 100,
+  interruptTimeout: 50
 } as const
 
 export class Model {
@@ -70,11 +70,11 @@ export class Model {
 
   get paused(): boolean {
     return this.end === undefined && this.calls.size === 0 &&
-      (this.#full || this.notices >= limits.maxNotices)
+      (this.#full || this.notices >= limits.maxRunningNotifications)
   }
 
   get #busy(): boolean {
-    return this.requests.size >= limits.maxInFlight
+    return this.requests.size >= limits.maxInFlightRequests
   }
 
   get #full(): boolean {
@@ -105,7 +105,9 @@ export class Model {
         this.#starting--
         return this.#settle()
       case "asks": {
-        if (this.end !== undefined || this.calls.size >= limits.maxPending) return this.#reply(batch, `answer ${id} ok`)
+        if (this.end !== undefined || this.calls.size >= limits.maxPendingRequests) {
+          return this.#reply(batch, `answer ${id} ok`)
+        }
         const call = this.#start("question", 100, 100, false, id)
         return void this.requests.set(id, { ...running, call })
       }
@@ -133,7 +135,7 @@ export class Model {
 
   /** A notification whose handler waits. */
   notice(): void {
-    if (this.end === undefined && this.notices < limits.maxNotices) this.notices++
+    if (this.end === undefined && this.notices < limits.maxRunningNotifications) this.notices++
   }
 
   answer(id: number, how: "ok" | "error" | "bad"): void {
@@ -175,7 +177,7 @@ export class Model {
   /** Gives the call's id, or undefined for one that ended at once. */
   call(timeout: number, maxTimeout: number, progresses: boolean): number | "Closed" | "Limit" {
     if (this.end !== undefined) return "Closed"
-    if (this.calls.size >= limits.maxPending) return "Limit"
+    if (this.calls.size >= limits.maxPendingRequests) return "Limit"
     const id = this.#start("call", timeout, maxTimeout, progresses, undefined)
     this.told.set(id, [])
     return id
@@ -204,7 +206,7 @@ export class Model {
     this.#failing = false
     this.#starting--
     if (this.#draining && this.#running > 0) {
-      this.#drainAt = this.now + limits.drainGrace
+      this.#drainAt = this.now + limits.drainTimeout
     } else this.#interrupt()
   }
 
@@ -294,7 +296,7 @@ export class Model {
   #interrupt(): void {
     this.#draining = false
     this.#over = true
-    this.#graceAt = this.now + limits.interruptGrace
+    this.#graceAt = this.now + limits.interruptTimeout
     const waiting = [...this.queue.values()]
     this.queue.clear()
     for (const { batch } of waiting) if (batch !== undefined) this.#less(batch)

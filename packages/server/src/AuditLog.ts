@@ -11,7 +11,7 @@
 import { Encoded, type Id, isObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import type * as Revision from "@skein/protocol/Revision"
-import type { Answer, RequestContext, McpRequest } from "@skein/runtime/RequestContext"
+import type { Answer, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Layer from "effect/Layer"
@@ -59,11 +59,11 @@ export interface Options<R> {
    * Where entries go instead of Effect's log. The answer waits for it. If it dies, the log says so, and the answer is sent. It
    * does not have the `McpRequest`: what is logged there may be meant for the client.
    */
-  readonly sink?: (entry: Entry) => Effect.Effect<void, never, R>
+  readonly sink?: ((entry: Entry) => Effect.Effect<void, never, R>) | undefined
   /** The methods that are written: `all` by default, and here `subscriptions/listen` is one of them: it is written when it ends. */
-  readonly methods?: Middleware.Methods
+  readonly methods?: Middleware.Methods | undefined
   /** `true` adds `params.arguments` as they came; a function adds what it makes of the request. `false` by default. */
-  readonly arguments?: boolean | ((exchange: RequestContext) => unknown)
+  readonly arguments?: boolean | ((exchange: RequestContext) => unknown) | undefined
 }
 
 /** Writes who called what, and how it ended. */

@@ -15,12 +15,12 @@
 /** How long and for whom an answer may be kept. */
 export interface Hint {
   /** Milliseconds for which the answer may be taken as fresh, a whole number of at least 0; 0 by default. */
-  readonly ttlMs?: number
+  readonly ttlMs?: number | undefined
   /**
    * `public`: the answer holds nothing of a user's and may be shared between callers, whatever authorises them. `private` is the
    * default, and holds in any case for a resource, or a list with an entry, that not everybody may see.
    */
-  readonly cacheScope?: "public" | "private"
+  readonly cacheScope?: "public" | "private" | undefined
 }
 
 /** The hints by the methods whose results have them. A resource's own come first. */

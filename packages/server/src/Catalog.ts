@@ -22,7 +22,7 @@ import type * as WirePrompt from "@skein/protocol/Prompt"
 import type * as WireResource from "@skein/protocol/Resource"
 import type * as WireTool from "@skein/protocol/Tool"
 import type * as XMcpHeader from "@skein/protocol/XMcpHeader"
-import type { Caller, Dispatcher, RequestContext, McpRequest } from "@skein/runtime/RequestContext"
+import type { Caller, Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -133,14 +133,14 @@ export interface ToolCall {
 export type Called = Handled<Codec.Writable<CallTool.CallToolResult>>
 
 /** Tells a notification to who listens. Of several with one key that a slow reader has not read, the last one is sent. */
-export type Tell = (key: string, method: string, params: JsonObject) => void
+export type Publish = (key: string, method: string, params: JsonObject) => void
 
 /** What an extension tells one `subscriptions/listen`. */
-export interface Listening {
+export interface Subscription {
   /** What is acknowledged of it, beside what the server itself acknowledges. */
   readonly agreed: JsonObject
   /** Runs from the acknowledgement on; it is interrupted when the subscription ends. */
-  readonly run: (tell: Tell) => Effect.Effect<void>
+  readonly run: (tell: Publish) => Effect.Effect<void>
 }
 
 /** What an extension adds to a server. See `Extension`. */
@@ -160,7 +160,7 @@ export interface Extension {
     | ((
       notifications: JsonObject,
       exchange: RequestContext
-    ) => Effect.Effect<Listening | undefined, McpError.McpError, McpRequest>)
+    ) => Effect.Effect<Subscription | undefined, McpError.McpError, McpRequest>)
     | undefined
   /** What it runs now beside the requests of clients, for `McpServer.inspect`. */
   readonly running?: Iterable<RequestContext> | undefined
@@ -294,7 +294,7 @@ export const setEnabled = (kind: Kind, name: string, enabled: boolean): Effect.E
  * but that of its call. What is put here is kept until the server closes, so that what is added again and again wants a scope
  * of its own instead, and what is switched on and off wants `setEnabled`.
  */
-export const lasting = <A, E, R>(
+export const persistent = <A, E, R>(
   changes: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, Exclude<R, Scope.Scope> | Catalog> =>
   Effect.flatMap(Catalog, ({ scope }) => Scope.provide(changes, scope))
@@ -308,7 +308,7 @@ export const lasting = <A, E, R>(
  */
 export const updated = (
   uri: string,
-  options: { readonly parent?: string } = {}
+  options: { readonly parent?: string | undefined } = {}
 ): Effect.Effect<void, never, Catalog> =>
   Effect.flatMap(Catalog, ({ changes }) => changes.listener?.updated(uri, options.parent) ?? Effect.void)
 

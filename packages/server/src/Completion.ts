@@ -41,7 +41,7 @@ export type Sources<Names extends string> = { readonly [N in Names]?: Source<Nam
 /** What a prompt or a template may be given besides its handler. `C` is inferred: sources for its own names, and no others. */
 export interface Options<Names extends string, C> {
   /** What completes the arguments while they are typed. */
-  readonly complete?: C & { readonly [N in keyof C]: N extends Names ? C[N] : never }
+  readonly complete?: C & { readonly [N in keyof C]: N extends Names ? C[N] : never } | undefined
 }
 
 /** The services that sources need. */

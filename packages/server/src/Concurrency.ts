@@ -24,18 +24,18 @@ export const code = 503
 /** The bounds. */
 export interface Options {
   /** How many requests of a key are handled at the same time: 16 by default, 1 at least. */
-  readonly limit?: number
+  readonly limit?: number | undefined
   /** How many of a key wait: 64 by default. Beyond, they are refused at once. */
-  readonly maxWaiting?: number
+  readonly maxWaiting?: number | undefined
   /** How long one waits: 30 seconds by default. Then it is refused. */
-  readonly maxWait?: Duration.Input
+  readonly maxWait?: Duration.Input | undefined
   /** What is counted apart: `Middleware.perServer` by default. */
-  readonly key?: Middleware.Key
+  readonly key?: Middleware.Key | undefined
   /**
    * The methods that count: `["tools/call"]` by default. `all` leaves out `tasks/result` (2025-11-25) besides, which waits as long as a
    * task takes.
    */
-  readonly methods?: Middleware.Methods
+  readonly methods?: Middleware.Methods | undefined
 }
 
 /** Limits how many requests are handled at the same time. */

@@ -8,12 +8,13 @@
 import type * as Common from "@skein/protocol/Common"
 import type * as Wire from "@skein/protocol/Content"
 import * as Base64 from "effect/encoding/Base64"
+import { omitUndefined } from "./internal/omitUndefined.ts"
 
 /** What every content block may carry besides its content. */
 export interface BlockOptions {
   /** Hints about who the block is for and how much it matters. */
-  readonly annotations?: Common.Annotations
-  readonly _meta?: Common.Meta
+  readonly annotations?: Common.Annotations | undefined
+  readonly _meta?: Common.Meta | undefined
 }
 
 /** One block of content. */
@@ -30,14 +31,18 @@ const base64 = (bytes: Bytes): string => {
 }
 
 /** Text. */
-export const text = (text: string, options?: BlockOptions): Wire.TextContent => ({ type: "text", text, ...options })
+export const text = (text: string, options?: BlockOptions): Wire.TextContent => ({
+  type: "text",
+  text,
+  ...(options && omitUndefined(options))
+})
 
 /** An image, `image/png` for instance. */
 export const image = (data: Bytes, mimeType: string, options?: BlockOptions): Wire.ImageContent => ({
   type: "image",
   data: base64(data),
   mimeType,
-  ...options
+  ...(options && omitUndefined(options))
 })
 
 /** A sound, `audio/wav` for instance. Clients of 2024-11-05 get a line of text in its place. */
@@ -45,7 +50,7 @@ export const audio = (data: Bytes, mimeType: string, options?: BlockOptions): Wi
   type: "audio",
   data: base64(data),
   mimeType,
-  ...options
+  ...(options && omitUndefined(options))
 })
 
 /** A link to a resource that the client may read. Clients before 2025-06-18 get its title and address as text. */
@@ -57,10 +62,10 @@ export const resourceLink = (
 export const resource = (
   uri: string,
   contents: string | Uint8Array,
-  options: BlockOptions & { readonly mimeType?: string } = {}
+  options: BlockOptions & { readonly mimeType?: string | undefined } = {}
 ): Wire.EmbeddedResource => {
   const { mimeType, ...block } = options
-  return { type: "resource", resource: resourceContents(uri, contents, mimeType), ...block }
+  return { type: "resource", resource: resourceContents(uri, contents, mimeType), ...omitUndefined(block) }
 }
 
 /** The contents of a resource, as `resources/read` answers them: text when they are a string, else bytes. */

@@ -37,7 +37,7 @@ import type * as Wire from "@skein/protocol/Elicitation"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import type { Revision } from "@skein/protocol/Revision"
-import { type CallOptions, type RequestContext, McpRequest } from "@skein/runtime/RequestContext"
+import { type CallOptions, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -62,7 +62,7 @@ export interface Options extends CallOptions {
    * the `requestState` that came with the question. False by default: what is sealed then proves that the question went out with
    * the text that it has.
    */
-  readonly unasked?: boolean | undefined
+  readonly acceptUnsolicited?: boolean | undefined
   /**
    * How long to wait for the user, 10 minutes by default. Then the question fails with `TimedOut`; in the request era when the
    * client comes back, and at most for the `timeToLive` of `RequestState`, after which it need not come back at all.

@@ -25,7 +25,7 @@ export type ListKind = "tools" | "resources" | "prompts"
 export type Change =
   | { readonly _tag: "List"; readonly kind: ListKind }
   /** A resource, and the one that it is a part of, where there is one. */
-  | { readonly _tag: "Resource"; readonly uri: string; readonly parent?: string }
+  | { readonly _tag: "Resource"; readonly uri: string; readonly parent?: string | undefined }
 
 /** What carries changes from each process to all, the one that they come from included. */
 export class EventBus extends Context.Service<EventBus, {

@@ -6,7 +6,7 @@
  */
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
-import { type Bounds, type Log, MemoryLog } from "./internal/http/eventStore.ts"
+import { type Bounds, type Log, MemoryEventStore } from "./internal/http/eventStore.ts"
 
 export type { Bounds, Log } from "./internal/http/eventStore.ts"
 
@@ -14,7 +14,7 @@ export type { Bounds, Log } from "./internal/http/eventStore.ts"
 export class EventStore extends Context.Service<EventStore, Log>()("@skein/server/EventStore") {}
 
 /** Keeps the events in memory. That is what endpoints do by themselves; this is for other bounds. */
-export const memory = (bounds?: Bounds): Log => new MemoryLog(bounds)
+export const memory = (bounds?: Bounds): Log => new MemoryEventStore(bounds)
 
 /** The layer of `memory`. */
 export const layerMemory = (bounds?: Bounds): Layer.Layer<EventStore> => Layer.sync(EventStore, () => memory(bounds))

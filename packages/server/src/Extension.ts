@@ -19,7 +19,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { Catalog, type Extension, type ExtensionMethod, type Handled } from "./Catalog.ts"
 
-export type { Called, Extension, ExtensionMethod, Listening, Tell, ToolCall } from "./Catalog.ts"
+export type { Called, Extension, ExtensionMethod, Publish, Subscription, ToolCall } from "./Catalog.ts"
 
 /**
  * Handles a method: its params are read, and its result is written, in the caller's revision. In the request era the result says

@@ -20,7 +20,7 @@ import * as door from "./internal/http/adapters/router.ts"
 import type { McpServer } from "./McpServer.ts"
 
 /**
- * How the route answers. `path` is where it is added, in the syntax of the router, `/mcp` by default. `maxBody` takes the place of
+ * How the route answers. `path` is where it is added, in the syntax of the router, `/mcp` by default. `maxBodyBytes` takes the place of
  * the `MaxBodySize` of `effect/http`. The paths of `legacySse` are routes of their own, and the one that clients are told has no
  * prefix of a router.
  */

@@ -21,7 +21,7 @@ export interface Options {
 /**
  * Serves the transport. A session begins with its stream and ends with it: what runs then is interrupted. It counts as one of the
  * endpoint's sessions and as one of its open streams, and belongs to the principal that opened it. A client that lets more than
- * `maxUnsent` characters wait loses it.
+ * `maxUnsentChars` characters wait loses it.
  */
 export const make = (options: Options = {}): LegacySse => ({
   path: options.path ?? "/sse",

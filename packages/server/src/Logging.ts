@@ -37,12 +37,12 @@ export interface Options {
    * What clients of a session get that have not said `logging/setLevel`: "If no logging/setLevel request has been sent from the
    * client, the server MAY decide which messages to send automatically". Nothing by default.
    */
-  readonly unasked?: Level | undefined
+  readonly defaultLevel?: Level | undefined
   /**
    * How large the data of one message may be, in characters of its JSON: 16,384 by default, 256 at least. Texts are cut there
    * with a "…", and members and items beyond are left out.
    */
-  readonly maxSize?: number | undefined
+  readonly maxMessageChars?: number | undefined
 }
 
 /** At which level what is logged here is told to clients, whatever Effect's own level says. */

@@ -26,9 +26,9 @@ import * as Middleware from "./Middleware.ts"
 /** The bound. */
 export interface Options {
   /** The bytes of a result, in UTF-8: 4 MiB by default. */
-  readonly maxBytes?: number
+  readonly maxBytes?: number | undefined
   /** The methods that it is about: `all` by default. */
-  readonly methods?: Middleware.Methods
+  readonly methods?: Middleware.Methods | undefined
 }
 
 /** Limits how large a result may be. */
@@ -43,7 +43,11 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
     )
   })
 
-const check = (exchange: RequestContext, answer: Answer, maxBytes: number): Effect.Effect<Answer, McpError.McpError> => {
+const check = (
+  exchange: RequestContext,
+  answer: Answer,
+  maxBytes: number
+): Effect.Effect<Answer, McpError.McpError> => {
   // What has no JSON form is a defect, here as without a limit.
   const text: string | undefined = answer instanceof JsonRpc.Encoded ? answer.text : JSON.stringify(answer)
   // What is no object is found out by the exchange.

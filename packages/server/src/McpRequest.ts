@@ -6,4 +6,4 @@
  * @example
  * const agent = Effect.map(McpRequest, ({ origin }) => origin?.header?.("user-agent"))
  */
-export { type Caller, type RequestContext, McpRequest } from "@skein/runtime/RequestContext"
+export { type Caller, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"

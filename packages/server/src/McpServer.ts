@@ -35,34 +35,34 @@ export interface Options {
   readonly name: string
   readonly version: string
   /** A name for people. */
-  readonly title?: string
-  readonly description?: string
-  readonly websiteUrl?: string
-  readonly icons?: ReadonlyArray<Common.Icon>
+  readonly title?: string | undefined
+  readonly description?: string | undefined
+  readonly websiteUrl?: string | undefined
+  readonly icons?: ReadonlyArray<Common.Icon> | undefined
   /** How to use the server, for a language model. */
-  readonly instructions?: string
+  readonly instructions?: string | undefined
   /** The revisions that it speaks; all by default. */
-  readonly revisions?: ReadonlyArray<Revision.Revision>
+  readonly revisions?: ReadonlyArray<Revision.Revision> | undefined
   /** How many entries a page of a listing holds: 1,000 by default, 1 at least. What is beyond comes with `nextCursor`. */
-  readonly pageSize?: number
+  readonly pageSize?: number | undefined
   /** How long, and by whom, answers may be kept, by method; not at all by default. A resource's own hints come first. */
-  readonly caching?: Caching.Methods
+  readonly caching?: Caching.Methods | undefined
   /** The bounds of each connection. */
-  readonly limits?: Limits
+  readonly limits?: Limits | undefined
   /**
    * Kinds that it declares from the start, though nothing of them is there yet: for a server that adds them while it runs. A
    * client hears of no changes of a kind that it was not told of when it connected.
    */
-  readonly offers?: ReadonlyArray<ListKind>
+  readonly declareListChanged?: ReadonlyArray<ListKind> | undefined
   /**
    * For how long changes of a list are gathered before clients are told, once for all of them: 50 ms by default. From the first
    * change on, so that one who changes something all the time delays nothing.
    */
-  readonly listChangedDebounce?: Duration.Input
+  readonly listChangedDebounce?: Duration.Input | undefined
   /** The bounds of what clients subscribe to. */
-  readonly subscriptions?: Subscriptions
+  readonly subscriptions?: Subscriptions | undefined
   /** How handlers' logs reach the clients that ask for them. `false`: not at all, and `logging` is not declared. */
-  readonly logging?: Logging.Options | false
+  readonly logging?: Logging.Options | false | undefined
 }
 
 /** The bounds of what clients subscribe to. */
@@ -74,7 +74,7 @@ export interface Subscriptions {
   readonly maxResources?: number | undefined
   /**
    * How many `subscriptions/listen` may be open at the server: 20,000 by default. At the bound the next one is refused with
-   * `-32603`. On one connection it is one of the requests in flight besides (`Limits.maxInFlight`).
+   * `-32603`. On one connection it is one of the requests in flight besides (`Limits.maxInFlightRequests`).
    */
   readonly maxListens?: number | undefined
   /** The same for one principal: 1,000 by default. Those whom nobody has identified are not counted one by one. */
@@ -125,7 +125,7 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
     const fibers = yield* Fibers.make(given)
     const logs = options.logging === false ? undefined : new Forwarder(options.logging ?? {}, fibers, given)
     const base = logs?.into(given) ?? given
-    const catalog = Catalog.make(base, scope, options.offers)
+    const catalog = Catalog.make(base, scope, options.declareListChanged)
     const provided = Context.make(Catalog.Catalog, catalog)
     const loggers = Context.make(References.CurrentLoggers, Context.get(base, References.CurrentLoggers))
     // Its own, so that a second server with the same definitions offers them too.

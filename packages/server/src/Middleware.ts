@@ -25,7 +25,7 @@
  * const server = McpServer.layer({ name: "timed", version: "1.0.0" }, timed, Tool.layer(greet, greeting))
  */
 import type * as McpError from "@skein/protocol/McpError"
-import type { Answer, Dispatcher, RequestContext, McpRequest } from "@skein/runtime/RequestContext"
+import type { Answer, Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import type * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type { Catalog } from "./Catalog.ts"

@@ -22,7 +22,7 @@ import * as main from "./internal/stdio/nodeMain.ts"
 import type { McpServer } from "./McpServer.ts"
 
 /** What a host has found out about a request before it gave it away. */
-export interface Given extends door.Given {}
+export interface RequestInput extends door.Given {}
 
 /**
  * Finds out who makes a request. The type of its parameter is what the host makes of an `IncomingMessage`, which the host alone knows:
@@ -55,7 +55,7 @@ export interface HandlerOptions extends Http.Options {
 export type Handler = (
   request: IncomingMessage,
   response: ServerResponse,
-  given?: Given | ((error?: unknown) => void)
+  given?: RequestInput | ((error?: unknown) => void)
 ) => void
 
 /** How a server listens, and what bounds its connections. */
@@ -78,7 +78,7 @@ export interface Options extends HandlerOptions {
 }
 
 /** Where a server listens. */
-export class Listening extends Context.Service<Listening, {
+export class Server extends Context.Service<Server, {
   readonly host: string
   readonly port: number
   /** The endpoint's address for clients. */
@@ -131,7 +131,7 @@ export const handler = (options: HandlerOptions = {}): Effect.Effect<Handler, ne
 /** Listens until the scope closes. Fails with `TransportError` `Open` where it cannot: the port is taken, for instance. */
 export const serve = (
   options: Options = {}
-): Effect.Effect<Listening["Service"], TransportError, McpServer | Scope.Scope> =>
+): Effect.Effect<Server["Service"], TransportError, McpServer | Scope.Scope> =>
   Effect.gen(function*() {
     const host = options.host ?? "127.0.0.1"
     const own = loopback.includes(host) || server.isWildcard(host) ? [] : [host.includes(":") ? `[${host}]` : host]
@@ -159,23 +159,23 @@ export const serve = (
         })
     )
     const url = server.urlOf(address, options.path ?? "/mcp")
-    return Listening.of({ host: address.address, port: address.port, url, endpoint })
+    return Server.of({ host: address.address, port: address.port, url, endpoint })
   })
 
 /**
  * Listens in the background, until the layer's scope closes: then it accepts nothing more, lets what is in flight finish within the
  * grace, ends the streams, and closes the connections.
  */
-export const layer = (options?: Options): Layer.Layer<Listening, TransportError, McpServer> =>
-  Layer.effect(Listening, serve(options))
+export const layer = (options?: Options): Layer.Layer<Server, TransportError, McpServer> =>
+  Layer.effect(Server, serve(options))
 
 /** How a server listens, and what bounds it and its process. */
 export interface MainOptions extends Options {
   /** What is done once it listens, instead of telling the log where. It is interrupted when the process ends. */
-  readonly onListening?: ((listening: Listening["Service"]) => Effect.Effect<unknown, never, McpServer>) | undefined
+  readonly onListening?: ((listening: Server["Service"]) => Effect.Effect<unknown, never, McpServer>) | undefined
 }
 
-const announce = ({ url }: Listening["Service"]): Effect.Effect<void> => Effect.logInfo(`Listening on ${url}`)
+const announce = ({ url }: Server["Service"]): Effect.Effect<void> => Effect.logInfo(`Listening on ${url}`)
 
 /**
  * Serves HTTP as the whole life of this process. The log, on stderr, tells where.
@@ -188,7 +188,9 @@ export const runMain = <E>(mcp: Layer.Layer<McpServer, E>, options: MainOptions 
   const { onListening = announce, ...rest } = options
   const life = Effect.scoped(Effect.flatMap(serve(rest), (at) => Effect.andThen(onListening(at), Effect.never)))
   // What is in flight has the grace, and the finalizers of the server have some time of their own.
-  main.runMain(Effect.provide(life, mcp), { grace: Duration.toMillis(options.grace ?? 5_000) + 5_000 })
+  main.runMain(Effect.provide(life, mcp), {
+    shutdownTimeout: Duration.toMillis(options.shutdownTimeout ?? 5_000) + 5_000
+  })
 }
 
 /** A server inside of a host that is not written in Effect. */

@@ -40,6 +40,7 @@ import * as completers from "./internal/methods/completers.ts"
 import { decoder } from "./internal/definitions/decode.ts"
 import * as details from "./internal/definitions/validateDefinition.ts"
 import { toMcpError } from "./internal/definitions/handlerError.ts"
+import { omitUndefined } from "./internal/omitUndefined.ts"
 import type { Visible } from "./Registry.ts"
 
 /** Schemas for the arguments. On the wire each is a string; `title` and `description` annotations describe it. */
@@ -48,14 +49,14 @@ export type Arguments = { readonly [name: string]: Schema.ConstraintCodec<unknow
 /** What describes a prompt. */
 export interface Options<A extends Arguments> {
   /** A name for people. */
-  readonly title?: string
-  readonly description?: string
+  readonly title?: string | undefined
+  readonly description?: string | undefined
   /** The arguments; those made with `Schema.optional` or `Schema.optionalKey`, or with a default, may be absent. None by default. */
-  readonly arguments?: A
+  readonly arguments?: A | undefined
   /** Who may see it; everybody by default. To others there is no such prompt. It must be quick. */
-  readonly visible?: Visible
-  readonly icons?: ReadonlyArray<Common.Icon>
-  readonly _meta?: Common.Meta
+  readonly visible?: Visible | undefined
+  readonly icons?: ReadonlyArray<Common.Icon> | undefined
+  readonly _meta?: Common.Meta | undefined
 }
 
 /** A prompt's definition. `A` is what its handler gets. */
@@ -192,5 +193,5 @@ const describe = <A>(prompt: Prompt<A>): Wire.Prompt => {
     }
   })
   const { visible: _, ...rest } = prompt.options
-  return { name: prompt.name, ...rest, ...(args.length === 0 ? undefined : { arguments: args }) }
+  return { name: prompt.name, ...omitUndefined(rest), ...(args.length === 0 ? undefined : { arguments: args }) }
 }

@@ -43,24 +43,24 @@ export const code = 429
 /** What is counted, and how much of it is let through. */
 export interface Options {
   /** How many requests of a key in each `window`: 60 by default, 1 at least. */
-  readonly limit?: number
+  readonly limit?: number | undefined
   /** 1 minute by default. */
-  readonly window?: Duration.Input
+  readonly window?: Duration.Input | undefined
   /**
    * `token-bucket`, the default: up to `limit` at once, after which there is room for another one each `window / limit`.
    * `fixed-window`: up to `limit`, and then none until the window is over.
    */
-  readonly algorithm?: "token-bucket" | "fixed-window"
+  readonly algorithm?: "token-bucket" | "fixed-window" | undefined
   /** What is counted apart: `Middleware.perPrincipalAndTarget` by default. */
-  readonly key?: Middleware.Key
+  readonly key?: Middleware.Key | undefined
   /** The methods that count: `["tools/call"]` by default. */
-  readonly methods?: Middleware.Methods
+  readonly methods?: Middleware.Methods | undefined
 }
 
 /** The same, with the bound of the memory. */
 export interface MemoryOptions extends Options {
   /** The keys that are remembered: 10,000 by default. Beyond, what the one used longest ago has used is forgotten. */
-  readonly maxKeys?: number
+  readonly maxKeys?: number | undefined
 }
 
 /** The same, with what the shared store needs. */
@@ -69,9 +69,9 @@ export interface SharedOptions extends Options {
    * What the keys start with: `mcp:` by default. Servers with the same prefix share what is used; limits that are not the same
    * need prefixes that are not.
    */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
   /** What becomes of a request that cannot be counted: `refuse`, the default, with `-32603`; or `allow`. The log hears of both. */
-  readonly onStoreError?: "refuse" | "allow"
+  readonly onStoreError?: "refuse" | "allow" | undefined
 }
 
 /** What the limiters of both layers are asked. */

@@ -34,18 +34,18 @@ export interface Options {
    * How long the client has for the answers to one round: 10 minutes by default. Later ones are refused with `-32602`. The `timeout`
    * of a question, 10 minutes by default too, may end it before: for more time both have to be longer.
    */
-  readonly timeToLive?: Duration.Input | undefined
+  readonly ttl?: Duration.Input | undefined
   /** How often one request may be answered with questions: 16 by default. Then a question fails with `InputError` `Limit`. */
   readonly maxRounds?: number | undefined
   /**
    * How many characters `requestState` may have: 65,536 by default. It holds all answers so far and what `once` keeps, in base64.
    * A request whose state gets larger fails with `-32603` and a message that says so; one that comes with more is refused.
    */
-  readonly maxSize?: number | undefined
+  readonly maxStateChars?: number | undefined
 }
 
 /** A key that is too short to be one. */
-export class KeyError extends Data.TaggedError("RequestStateKeyError")<{ readonly message: string }> {}
+export class RequestStateKeyError extends Data.TaggedError("RequestStateKeyError")<{ readonly message: string }> {}
 
 /** How the servers that are built with it keep what waits for answers. */
 export const RequestState = /* @__PURE__ */ Context.Reference<Options>("@skein/server/RequestState", {
@@ -61,13 +61,13 @@ export const bytesOf = (key: Key): Uint8Array => {
 const least = 32
 
 /** Sets keys and bounds for the servers that it is provided to. Fails with `KeyError` for a key of fewer than 32 bytes. */
-export const layer = (options: Options): Layer.Layer<never, KeyError> =>
+export const layer = (options: Options): Layer.Layer<never, RequestStateKeyError> =>
   Layer.effect(
     RequestState,
     Effect.suspend(() => {
       const short = options.keys?.findIndex((key) => bytesOf(key).length < least) ?? -1
       if (short < 0) return Effect.succeed(options)
       const message = `Key ${short + 1} for the state of requests has fewer than ${least} bytes`
-      return Effect.fail(new KeyError({ message }))
+      return Effect.fail(new RequestStateKeyError({ message }))
     })
   )

@@ -21,24 +21,25 @@ import * as captured from "./internal/definitions/captureServices.ts"
 import { quoted } from "./internal/clip.ts"
 import { type Body, reading } from "./internal/definitions/contents.ts"
 import { isUri } from "./internal/definitions/uri.ts"
+import { omitUndefined } from "./internal/omitUndefined.ts"
 import type { Visible } from "./Registry.ts"
 
 /** What describes a resource. Its caching hints tell how long, and by whom, its contents may be kept. */
 export interface Options extends Hint {
   /** A name for programs; the URI by default. */
-  readonly name?: string
+  readonly name?: string | undefined
   /** A name for people. */
-  readonly title?: string
-  readonly description?: string
-  readonly mimeType?: string
+  readonly title?: string | undefined
+  readonly description?: string | undefined
+  readonly mimeType?: string | undefined
   /** Bytes, before any encoding. */
-  readonly size?: number
+  readonly size?: number | undefined
   /** Who it is for, how much it matters, and when it changed last (`lastModified`, in ISO 8601). */
-  readonly annotations?: Common.Annotations
+  readonly annotations?: Common.Annotations | undefined
   /** Who may see it, and so read it and subscribe to it; everybody by default. To others there is none. It must be quick. */
-  readonly visible?: Visible
-  readonly icons?: ReadonlyArray<Common.Icon>
-  readonly _meta?: Common.Meta
+  readonly visible?: Visible | undefined
+  readonly icons?: ReadonlyArray<Common.Icon> | undefined
+  readonly _meta?: Common.Meta | undefined
 }
 
 /** A resource's definition. */
@@ -98,5 +99,9 @@ const offer = <E extends HandlerError, R>(
   }
   const { cacheScope: _s, ttlMs: _t, visible, ...said } = options
   const reader = reading(provide(read), uri, options)
-  return catalog.resources[how](uri, { definition: { uri, name: uri, ...said }, visible, read: () => reader })
+  return catalog.resources[how](uri, {
+    definition: { uri, name: uri, ...omitUndefined(said) },
+    visible,
+    read: () => reader
+  })
 }

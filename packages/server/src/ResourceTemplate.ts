@@ -30,6 +30,7 @@ import * as captured from "./internal/definitions/captureServices.ts"
 import * as completers from "./internal/methods/completers.ts"
 import { type Body, reading } from "./internal/definitions/contents.ts"
 import { isUri } from "./internal/definitions/uri.ts"
+import { omitUndefined } from "./internal/omitUndefined.ts"
 import type { Visible } from "./Registry.ts"
 
 /** What reads a variable from the text in the URI: text for a plain one, a list of texts for one that explodes (`{x*}`). */
@@ -42,19 +43,19 @@ export interface Options<V extends Variables> extends Hint {
   /** A name for programs. */
   readonly name: string
   /** A name for people. */
-  readonly title?: string
-  readonly description?: string
-  readonly mimeType?: string
+  readonly title?: string | undefined
+  readonly description?: string | undefined
+  readonly mimeType?: string | undefined
   /**
    * Schemas for the variables, `{ id: Schema.NumberFromString }` for instance. A URI whose variables do not fit does not match.
    * Without them each variable is text, or a list of texts where it explodes.
    */
-  readonly variables?: V
-  readonly annotations?: Common.Annotations
+  readonly variables?: V | undefined
+  readonly annotations?: Common.Annotations | undefined
   /** Who may see it, and so read its resources; everybody by default. To others there is none. It must be quick. */
-  readonly visible?: Visible
-  readonly icons?: ReadonlyArray<Common.Icon>
-  readonly _meta?: Common.Meta
+  readonly visible?: Visible | undefined
+  readonly icons?: ReadonlyArray<Common.Icon> | undefined
+  readonly _meta?: Common.Meta | undefined
 }
 
 /**
@@ -90,9 +91,11 @@ export const make = <const T extends string, V extends Variables = never>(
   uriTemplate: T,
   // No schema for a variable that the template does not have: such a template would never match.
   options: Options<V> & {
-    readonly variables?: {
-      readonly [Name in Exclude<keyof V, keyof Matched<T>>]: `The template has no variable ${Name & string}`
-    }
+    readonly variables?:
+      | {
+        readonly [Name in Exclude<keyof V, keyof Matched<T>>]: `The template has no variable ${Name & string}`
+      }
+      | undefined
   }
 ): ResourceTemplate<[V] extends [never] ? Matched<T> : Schema.Struct.Type<V>> => {
   const { variables, ...rest } = options
@@ -176,7 +179,7 @@ const offer = <V, E extends HandlerError, R, C extends object>(
     : Schema.decodeUnknownResult(variables.schema)
   const { cacheScope: _s, ttlMs: _t, visible, ...said } = options
   return catalog.templates[how](uriTemplate, {
-    definition: { uriTemplate, ...said },
+    definition: { uriTemplate, ...omitUndefined(said) },
     visible,
     names: compiled.success.names,
     complete: completers.make(variables?.fields ?? {}, { ...complete }, provide),

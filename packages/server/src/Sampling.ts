@@ -68,7 +68,7 @@ export const user = (content: Input): Message => message("user", content)
 export const assistant = (content: Input): Message => message("assistant", content)
 
 /** What the model said, as the message to go on from. */
-export const said = ({ content, role }: Answer): Message => ({
+export const toMessage = ({ content, role }: Answer): Message => ({
   role,
   content: content.length === 1 ? content[0]! : content
 })

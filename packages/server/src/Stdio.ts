@@ -20,7 +20,7 @@ export interface MainOptions extends Options, main.MainOptions {}
 
 /**
  * Serves stdin and stdout until the client is gone, and says how that came. When stdin ends, what is in flight may finish
- * within the server's `drainGrace`. Nothing but protocol reaches stdout meanwhile: what else is written there goes to stderr.
+ * within the server's `drainTimeout`. Nothing but protocol reaches stdout meanwhile: what else is written there goes to stderr.
  *
  * Fails with `TransportError` `Open` when another server has stdout.
  */
@@ -38,7 +38,7 @@ export const layer = (options?: Options): Layer.Layer<never, TransportError, Mcp
 /**
  * Serves stdin and stdout as the whole life of this process.
  *
- * - stdin ends, or stdout is closed: what is in flight may finish within `drainGrace` (5 seconds), exit 0.
+ * - stdin ends, or stdout is closed: what is in flight may finish within `drainTimeout` (5 seconds), exit 0.
  * - SIGTERM or SIGINT: what is in flight is interrupted, finalizers run within `grace` (5 seconds), exit 143 or 130. A second
  *   signal exits at once.
  * - The server cannot be built, or dies, or its connection is lost (stdin or stdout breaks, or the client does not read): the

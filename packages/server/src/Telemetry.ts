@@ -26,7 +26,7 @@
 import * as Conventions from "@skein/protocol/Conventions"
 import * as McpError from "@skein/protocol/McpError"
 import * as TraceContext from "@skein/protocol/TraceContext"
-import type { Answer, RequestContext, McpRequest } from "@skein/runtime/RequestContext"
+import type { Answer, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Trace from "@skein/runtime/Trace"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -48,23 +48,23 @@ import type * as Middleware from "./Middleware.ts"
 /** What is recorded. */
 export interface Options {
   /** Whether there are spans: yes by default. */
-  readonly spans?: boolean
+  readonly spans?: boolean | undefined
   /** Whether there are metrics: yes by default. */
-  readonly metrics?: boolean
+  readonly metrics?: boolean | undefined
   /**
    * What becomes of the span that a client names: `parent` by default; `link` where clients are not to decide which trace a
    * request belongs to, nor whether it is sampled; or `ignore`.
    */
-  readonly remote?: "parent" | "link" | "ignore"
+  readonly remote?: "parent" | "link" | "ignore" | undefined
   /** `mcp.session.id` on spans. Off by default: to a server without authentication it is all that a caller needs. */
-  readonly sessionId?: boolean
+  readonly sessionId?: boolean | undefined
   /** `network.transport` of what did not come by HTTP: `pipe` for stdio. Not said by default. */
-  readonly transport?: "pipe" | "unix" | "tcp"
+  readonly transport?: "pipe" | "unix" | "tcp" | undefined
   /**
    * How many series the metrics of requests may have: 2,000 by default. Beyond, new ones are counted together, with `_OTHER` for
    * the method and without a target.
    */
-  readonly maxSeries?: number
+  readonly maxSeries?: number | undefined
 }
 
 /** What came with the request that is being handled, for whoever calls on: `undefined` outside of one, and without telemetry. */

@@ -13,7 +13,7 @@
  * const limit = Timeout.layer({ after: "10 seconds", tools: { report: "5 minutes" }, methods: { "prompts/get": "1 second" } })
  */
 import type * as McpError from "@skein/protocol/McpError"
-import type { Answer, RequestContext, McpRequest } from "@skein/runtime/RequestContext"
+import type { Answer, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -30,20 +30,20 @@ import type * as Middleware from "./Middleware.ts"
 /** The limits. `Infinity` is none. */
 export interface Options {
   /** For what is not named below: 1 minute by default. */
-  readonly after?: Duration.Input
+  readonly timeout?: Duration.Input | undefined
   /** By method. `subscriptions/listen` and `tasks/result` have a limit only here. */
-  readonly methods?: { readonly [method: string]: Duration.Input }
+  readonly methods?: { readonly [method: string]: Duration.Input } | undefined
   /** By the name of the tool. */
-  readonly tools?: { readonly [name: string]: Duration.Input }
+  readonly tools?: { readonly [name: string]: Duration.Input } | undefined
   /** How long a handler may take to end after its interruption: 5 seconds by default. The answer waits for it. */
-  readonly grace?: Duration.Input
+  readonly interruptTimeout?: Duration.Input | undefined
 }
 
 /** Limits how long the handling of a request may take. */
 export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> =>
   captured.layer<never>((catalog) => {
     const after = limitOf(options)
-    const grace = Duration.fromInputUnsafe(options.grace ?? "5 seconds")
+    const grace = Duration.fromInputUnsafe(options.interruptTimeout ?? "5 seconds")
     return catalog.middleware.add((next) => (exchange) => {
       const limit = after(exchange)
       return Duration.isFinite(limit)
@@ -54,7 +54,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
 
 const endless = ["subscriptions/listen", "tasks/result"]
 
-const limitOf = ({ after, methods, tools }: Options): (exchange: RequestContext) => Duration.Duration => {
+const limitOf = ({ timeout: after, methods, tools }: Options): (exchange: RequestContext) => Duration.Duration => {
   const read = (table: { readonly [name: string]: Duration.Input } = {}) =>
     new Map(Object.entries(table).map(([name, input]) => [name, Duration.fromInputUnsafe(input)]))
   const others = Duration.fromInputUnsafe(after ?? "1 minute")

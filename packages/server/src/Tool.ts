@@ -37,6 +37,7 @@ import { quoted } from "./internal/clip.ts"
 import * as jsonSchema from "./internal/definitions/jsonSchema.ts"
 import * as shape from "./internal/definitions/inputSchema.ts"
 import * as toolCall from "./internal/definitions/toolCall.ts"
+import { omitUndefined } from "./internal/omitUndefined.ts"
 import type { Visible } from "./Registry.ts"
 
 /** An Effect Schema that reads or writes JSON and needs no services. */
@@ -66,9 +67,9 @@ export type OutputOf<S extends Shape> = S extends Codec ? S["Type"]
  */
 export interface Options<Input extends Shape, Output extends Shape> {
   /** A name for people. */
-  readonly title?: string
+  readonly title?: string | undefined
   /** What the tool does, for the model. */
-  readonly description?: string
+  readonly description?: string | undefined
   /**
    * The arguments: a schema of an object, or its fields; a schema of another library (`z.object({ … })`); or JSON Schema, given with
    * `JsonSchema.make`. None by default.
@@ -77,33 +78,33 @@ export interface Options<Input extends Shape, Output extends Shape> {
    * `Mcp-Param-Region`, for gateways to route by. It is a string, an integer or a boolean, within nothing but objects, and the
    * name is unique.
    */
-  readonly input?: Input
+  readonly input?: Input | undefined
   /**
    * How many values the arguments may hold, all in all, where a schema of another library validates them; 100,000 by default.
    * More are refused unread: most libraries look for every fault, which takes some of them seconds for a million.
    */
-  readonly maxValues?: number
+  readonly maxValues?: number | undefined
   /**
    * The structured content of the result, described in the same ways. Without it the tool answers with content alone.
    *
    * Any JSON value since 2026-07-28. Before, it must be an object: of what is not one, clients of those revisions see neither the
    * schema nor the value, and read it as text.
    */
-  readonly output?: Output
+  readonly output?: Output | undefined
   /** Hints about what the tool does. Clients must not trust them. */
-  readonly annotations?: WireTool.ToolAnnotations
+  readonly annotations?: WireTool.ToolAnnotations | undefined
   /**
    * Whether a call may be a task, must be one, or must not (the default). It is told to clients of 2025-11-25 alone, and does
    * something with `Tasks.layer` of `@skein/tasks` among the definitions of the server: without, no call is a task, and the
    * tool should not say so.
    */
-  readonly execution?: WireTool.ToolExecution
+  readonly execution?: WireTool.ToolExecution | undefined
   /** Who may see it, and so call it; everybody by default. To others there is no such tool. It must be quick. */
-  readonly visible?: Visible
-  readonly icons?: ReadonlyArray<Common.Icon>
-  readonly _meta?: Common.Meta
+  readonly visible?: Visible | undefined
+  readonly icons?: ReadonlyArray<Common.Icon> | undefined
+  readonly _meta?: Common.Meta | undefined
   /** What extensions of this server have to know of it: never told to clients. */
-  readonly extensions?: Context.Context<never>
+  readonly extensions?: Context.Context<never> | undefined
 }
 
 /** A tool's definition. `Input` is what its handler gets; `Output` is what it answers, or `never` without an output schema. */
@@ -230,7 +231,12 @@ const describe = <Name extends string, Input, Output>(
       : yield* jsonSchema.attempt("output schema", named, output.jsonSchema)
     const headers = yield* jsonSchema.attempt("input schema", named, () => jsonSchema.headers(inputSchema))
     return {
-      definition: { name, ...said, inputSchema, ...(outputSchema === undefined ? undefined : { outputSchema }) },
+      definition: {
+        name,
+        ...omitUndefined(said),
+        inputSchema,
+        ...(outputSchema === undefined ? undefined : { outputSchema })
+      },
       headers
     }
   })

@@ -34,7 +34,7 @@ import * as door from "./internal/http/adapters/web.ts"
 import type { McpServer } from "./McpServer.ts"
 
 /** What a host has found out about a request before it gave it away. */
-export interface Given extends door.Given {}
+export interface RequestInput extends door.Given {}
 
 /** How requests are taken over from a host. */
 export interface Options extends Http.Options {
@@ -49,7 +49,7 @@ export interface Options extends Http.Options {
  * Answers a request. The second argument tells what is known of it: `handler(request, { principal })`. What a framework passes
  * there of its own does no harm, as long as it has no such members: `{ params }` of Next.js. The promise does not fail.
  */
-export type Handler = (request: Request, given?: Given) => Promise<Response>
+export type Handler = (request: Request, given?: RequestInput) => Promise<Response>
 
 /**
  * A handler for the requests of a host. What is in flight is ended with the scope: subscriptions get their result, what runs may

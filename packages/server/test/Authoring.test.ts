@@ -303,7 +303,7 @@ describe("definitions that come and go while the server runs", () => {
   it.effect("by a handler, with the services that it has", () =>
     Effect.gen(function*() {
       const more = Tool.layer(Tool.make("more"), () =>
-        Catalog.lasting(Tool.add(Tool.make("t"), () => Effect.succeed("late"))).pipe(Effect.as("added")))
+        Catalog.persistent(Tool.add(Tool.make("t"), () => Effect.succeed("late"))).pipe(Effect.as("added")))
       const client = yield* kit.client(kit.server(more))
       expect((yield* client.call("more")).content[0].text).toBe("added")
       expect((yield* client.call("t")).content[0].text).toBe("late")

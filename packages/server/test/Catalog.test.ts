@@ -234,7 +234,7 @@ describe("handlers change the catalog", () => {
       Effect.gen(function*() {
         const grow = Tool.layer(Tool.make("grow"), () =>
           Effect.gen(function*() {
-            yield* Catalog.lasting(Tool.add(Tool.make("lasting"), says("I am here")))
+            yield* Catalog.persistent(Tool.add(Tool.make("lasting"), says("I am here")))
             yield* Effect.scoped(Effect.andThen(Tool.add(Tool.make("passing"), says("")), Effect.void))
             return "grown"
           }))
@@ -267,7 +267,7 @@ describe("handlers change the catalog", () => {
       const add = Tool.layer(
         Tool.make("add"),
         () =>
-          Effect.as(Catalog.lasting(Tool.add(Tool.make("who"), who)), "added").pipe(Effect.annotateLogs("by", "ann"))
+          Effect.as(Catalog.persistent(Tool.add(Tool.make("who"), who)), "added").pipe(Effect.annotateLogs("by", "ann"))
       )
       const { client } = yield* set([users, Layer.provide(add, Layer.succeed(Database, "db"))])
       yield* client.result("tools/call", { name: "add", user: "ann" })
@@ -284,7 +284,7 @@ describe("handlers change the catalog", () => {
       const noisy = () => Effect.as(Effect.logDebug("debug"), "ok")
       const add = Tool.layer(
         Tool.make("add"),
-        () => Effect.as(Catalog.lasting(Tool.add(Tool.make("noisy"), noisy)), "ok")
+        () => Effect.as(Catalog.persistent(Tool.add(Tool.make("noisy"), noisy)), "ok")
       )
       const { client } = yield* Effect.provide(set([add]), Logger.layer([logger]))
       const _meta = { "io.modelcontextprotocol/logLevel": "debug" }
@@ -299,7 +299,7 @@ describe("handlers change the catalog", () => {
   it.effect("each server has its own catalog, also for handlers that two of them share", () =>
     Effect.gen(function*() {
       const grow = Tool.layer(Tool.make("grow"), () =>
-        Effect.as(Catalog.lasting(Tool.add(Tool.make("more"), says(""))), "grown"))
+        Effect.as(Catalog.persistent(Tool.add(Tool.make("more"), says(""))), "grown"))
       const [one, two] = [yield* set([grow]), yield* set([grow])]
       yield* one.call("grow")
       expect(yield* one.names).toEqual(["grow", "more"])
@@ -310,7 +310,7 @@ describe("handlers change the catalog", () => {
     Effect.gen(function*() {
       let open = 0
       const held = Effect.acquireRelease(Effect.sync(() => void open++), () => Effect.sync(() => void open--))
-      const hold = Tool.layer(Tool.make("hold"), () => Effect.as(Catalog.lasting(held), "held"))
+      const hold = Tool.layer(Tool.make("hold"), () => Effect.as(Catalog.persistent(held), "held"))
       const scope = yield* Scope.make()
       const { call } = yield* Scope.provide(set([hold]), scope)
       yield* call("hold")

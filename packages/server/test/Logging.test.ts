@@ -207,9 +207,9 @@ describe("whose logs they are", () => {
       expect(client.notices(message).map(({ params }) => params.data)).toEqual(["tools/list came"])
     }))
 
-  it.effect("2025-11-25 · if no setLevel has been sent the server MAY decide: with unasked it sends from that level on", () =>
+  it.effect("2025-11-25 · if no setLevel has been sent the server MAY decide: with defaultLevel it sends from that level on", () =>
     Effect.gen(function*() {
-      const options = { name: "test", version: "1.0.0", logging: { unasked: "error" } } as const
+      const options = { name: "test", version: "1.0.0", logging: { defaultLevel: "error" } } as const
       const client = yield* kit.client(McpServer.layer(options, logs(everything)), "2025-11-25")
       expect((yield* ask(client, undefined)).map(({ level }) => level)).toEqual(levels.slice(4))
       expect((yield* ask(client, "emergency")).length).toBe(1)
@@ -334,12 +334,12 @@ describe("what is told", () => {
       ]
       for (const [maxSize, bound] of [[undefined, 16_384], [1000, 1000], [0, 256]] as const) {
         for (const value of values) {
-          const [params] = yield* told(Effect.logInfo(value), { maxSize })
+          const [params] = yield* told(Effect.logInfo(value), { maxMessageChars: maxSize })
           const size = JSON.stringify(params.data).length
           expect(size).toBeLessThanOrEqual(bound + 32)
           if (value !== deep) expect(size).toBeGreaterThan(bound * 0.5)
         }
-        const [params] = yield* told(Effect.logInfo("x".repeat(1_000_000)), { maxSize })
+        const [params] = yield* told(Effect.logInfo("x".repeat(1_000_000)), { maxMessageChars: maxSize })
         expect(params.data.endsWith("x…")).toBe(true)
       }
     }))
@@ -419,7 +419,7 @@ describe("slow readers", () => {
       })
       const context = yield* Layer.build(kit.server(logs(work)))
       const server = Context.get(context, McpServer.McpServer)
-      const [near, far] = yield* InMemoryTransport.make({ maxQueued: 10 })
+      const [near, far] = yield* InMemoryTransport.make({ highWaterMark: 10 })
       const client = new kit.Client(far, yield* server.serve(near), "2026-07-28")
       far.pause!()
       const id = client.send("tools/call", { name: "t", _meta: { "io.modelcontextprotocol/logLevel": "error" } })

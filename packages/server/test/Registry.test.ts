@@ -109,7 +109,7 @@ describe("a registry", () => {
   it("what a handler needs to change the catalog its server provides", () => {
     const grow = Tool.layer(
       Tool.make("grow"),
-      () => Effect.as(Catalog.lasting(Tool.add(Tool.make("more"), () => Effect.succeed("more"))), "grown")
+      () => Effect.as(Catalog.persistent(Tool.add(Tool.make("more"), () => Effect.succeed("more"))), "grown")
     )
     const server: Layer.Layer<McpServer | Catalog.Catalog, DefinitionError> = kit.server(
       Catalog.visibleTo(() => true, Catalog.disabled(grow))

@@ -223,7 +223,7 @@ describe("the server's view", () => {
   it.effect("the limits of the server are those of each connection", () =>
     Effect.gen(function*() {
       const server = McpServer.layer(
-        { name: "test", version: "1.0.0", limits: { maxInFlight: 1 } },
+        { name: "test", version: "1.0.0", limits: { maxInFlightRequests: 1 } },
         parked
       )
       const client = yield* kit.client(server, "2025-03-26")

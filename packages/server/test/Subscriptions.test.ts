@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
-import { type Caller, RequestContext, type Owner } from "@skein/runtime/RequestContext"
+import { type Caller, type Owner, RequestContext } from "@skein/runtime/RequestContext"
 import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as Catalog from "@skein/server/Catalog"
 import * as Effect from "effect/Effect"

@@ -113,7 +113,7 @@ describe("list changed", () => {
   it.effect("no notices of a kind that was not declared to the session; offers declares it from the start", () =>
     Effect.gen(function*() {
       for (const offers of [[], ["prompts"]] as const) {
-        const { connect, offer } = yield* set({ offers }, [tool("t")])
+        const { connect, offer } = yield* set({ declareListChanged: offers }, [tool("t")])
         const client = yield* connect("2025-11-25")
         yield* kit.settle
         yield* offer("prompts", "p")
@@ -143,7 +143,7 @@ describe("slow readers", () => {
     it.effect(`${revision} · who does not read delays nobody, and hears once of what changed often`, () =>
       Effect.gen(function*() {
         const { connect, hub, offer, run, server } = yield* set({}, [...one, resource("r://s")])
-        const [near, far] = yield* InMemoryTransport.make({ maxQueued: 1 })
+        const [near, far] = yield* InMemoryTransport.make({ highWaterMark: 1 })
         const slow = new kit.Client(far, yield* server.serve(near), revision)
         const watch = (client: kit.Client) =>
           Effect.gen(function*() {

@@ -38,14 +38,14 @@ import { CurrentTask } from "./CurrentTask.ts"
 import { TaskExchange } from "./internal/engine/exchange.ts"
 import { faceOf } from "./internal/protocol/taskService.ts"
 import { type Cell, preparedFor, Preparing } from "./internal/protocol/beforeTask.ts"
-import { Durable, Prepares, TaskTerms, type ToolTerms } from "./internal/protocol/policy.ts"
+import { Durable, Prepares, TaskPolicyAnnotation, type ToolPolicyOptions } from "./internal/protocol/policy.ts"
 
 export { id, say } from "./CurrentTask.ts"
-export type { ToolTerms as Terms } from "./internal/protocol/policy.ts"
+export type { ToolPolicyOptions as Terms } from "./internal/protocol/policy.ts"
 
 /** What describes a task: a tool, and what holds for its tasks. */
 export interface Options<Input extends Tool.Shape, Output extends Tool.Shape>
-  extends Omit<Tool.Options<Input, Output>, "execution">, ToolTerms
+  extends Omit<Tool.Options<Input, Output>, "execution">, ToolPolicyOptions
 {
   /**
    * Whether a client may see a task of it.
@@ -61,7 +61,7 @@ export interface Options<Input extends Tool.Shape, Output extends Tool.Shape>
    * result is kept for its `ttl`, though the client that waited has nothing to ask for it by. A client of 2026-07-28 that is asked,
    * and never comes back, leaves its task to its `ttl` as well.
    */
-  readonly taskSupport?: "forbidden" | "optional" | "required"
+  readonly taskSupport?: "forbidden" | "optional" | "required" | undefined
 }
 
 /** A task's definition: a tool's. */
@@ -73,8 +73,8 @@ export const make = <const Name extends string, Input extends Tool.Shape = {}, O
   options: Options<Input, Output> = {}
 ): Task<Name, Tool.InputOf<Input>, [Output] extends [never] ? never : Tool.OutputOf<Output>> => {
   const {
-    asks,
-    decide,
+    inputFrom: asks,
+    asTask: decide,
     extensions,
     limits,
     maxTtl,
@@ -88,7 +88,7 @@ export const make = <const Name extends string, Input extends Tool.Shape = {}, O
   return Tool.make<Name, Input, Output>(name, {
     ...tool as Tool.Options<Input, Output>,
     execution: { taskSupport },
-    extensions: terms({ asks, decide, limits, maxTtl, owner, pollInterval, pool, ttl }, extensions)
+    extensions: policy({ inputFrom: asks, asTask: decide, limits, maxTtl, owner, pollInterval, pool, ttl }, extensions)
   })
 }
 
@@ -98,10 +98,10 @@ export const make = <const Name extends string, Input extends Tool.Shape = {}, O
  * @example
  * const slow = Tool.make("slow", { execution: { taskSupport: "optional" }, extensions: Task.terms({ ttl: "1 hour" }) })
  */
-export const terms = (
-  terms: ToolTerms,
+export const policy = (
+  terms: ToolPolicyOptions,
   extensions: Context.Context<never> = Context.empty()
-): Context.Context<never> => Context.add(extensions, TaskTerms, terms)
+): Context.Context<never> => Context.add(extensions, TaskPolicyAnnotation, terms)
 
 /** What a body gives: an effect with the services of its task, beside those that the layer captures. */
 type Body<Input, Output, E, R> = (input: Input) => Effect.Effect<Tool.Answer<Output>, E, R>

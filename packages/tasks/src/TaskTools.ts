@@ -29,13 +29,13 @@ export interface Options {
    * For how long a call of a task waits for the result, and `task_status` at most for a change (an hour at most): 20 seconds by
    * default. It should be less than what clients give a call, which is a minute for most.
    */
-  readonly patience?: Duration.Input
+  readonly maxWait?: Duration.Input | undefined
   /**
    * Who has these tools, in place of: whoever has no tasks. Since 2026-07-28 clients declare them for each request. In 2025-11-25
    * no client says that it makes its calls tasks; those that can be asked with tasks themselves (`tasks` among the client's
    * capabilities) are taken for such. It must be quick.
    */
-  readonly offered?: Visible
+  readonly offered?: Visible | undefined
 }
 
 /** Whether a client has tasks, as far as it says. */
@@ -50,7 +50,7 @@ const hasTasks = ({ capabilities, revision }: Caller): boolean =>
  */
 export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> => {
   const { offered = (caller) => !hasTasks(caller) } = options
-  const patience = Duration.toMillis(options.patience ?? "20 seconds")
+  const patience = Duration.toMillis(options.maxWait ?? "20 seconds")
   return Layer.unwrap(Effect.map(Catalog, (catalog) => {
     let face: Face | undefined
     const extension = Extension.layer({

@@ -20,22 +20,22 @@ import * as extension from "./internal/protocol/extension.ts"
 import { Face, faceOf } from "./internal/protocol/taskService.ts"
 import { Legacy } from "./internal/protocol/legacy/legacyTasks.ts"
 import { listen } from "./internal/protocol/listen.ts"
-import { type Bounds, settings, type Terms } from "./internal/protocol/policy.ts"
+import { type Bounds, settings, type TaskPolicyOptions } from "./internal/protocol/policy.ts"
 import { work } from "./internal/protocol/handler.ts"
 import { TaskEngine } from "./TaskEngine.ts"
 import type { State } from "./TaskState.ts"
 
-export type { Bounds, OwnerPolicy, Terms } from "./internal/protocol/policy.ts"
+export type { Bounds, OwnerPolicy, TaskPolicyOptions } from "./internal/protocol/policy.ts"
 
 /** How a server keeps tasks. */
-export interface Options extends Terms {
+export interface Options extends TaskPolicyOptions {
   /** How many tasks there may be. At a bound a call is refused with `-32603`, and nothing is begun. */
-  readonly limits?: Bounds
+  readonly limits?: Bounds | undefined
   /**
    * How many tasks one `subscriptions/listen` may watch: 100 by default. Of more ids than that the first ones are looked at, and
    * its acknowledgement says which were agreed on.
    */
-  readonly maxWatched?: number
+  readonly maxWatched?: number | undefined
   /**
    * Whether clients of 2025-11-25 may list their tasks (`tasks/list`).
    *
@@ -43,14 +43,14 @@ export interface Options extends Terms {
    * - `always`: the others too. **They see the tasks of everybody who is not known**: for a server with one user, on stdio.
    * - `never`: nobody.
    */
-  readonly list?: "identified" | "always" | "never"
+  readonly list?: "identified" | "always" | "never" | undefined
   /** How many tasks a page of such a listing holds: 100 by default. */
-  readonly pageSize?: number
+  readonly pageSize?: number | undefined
   /**
    * What a model is told in place of the result while a task runs, in 2025-11-25 (`io.modelcontextprotocol/model-immediate-response`
    * of "Creating Tasks"). Nothing by default: the host has words of its own.
    */
-  readonly immediateResponse?: (state: State) => string | undefined
+  readonly immediateResponse?: ((state: State) => string | undefined) | undefined
 }
 
 /**

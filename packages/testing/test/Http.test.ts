@@ -12,8 +12,8 @@ import { judge, pay, turnsUntil } from "./visits.ts"
 
 const settings = (url: string, maxAttempts: number): Http.Settings => ({
   url,
-  maxMessage,
-  closeGrace: 100,
+  maxMessageBytes: maxMessage,
+  closeTimeout: 100,
   postTimeout: 300,
   resumption: { initialDelay: 1, maxDelay: 20, maxAttempts, maxReconnects: 40 }
 })

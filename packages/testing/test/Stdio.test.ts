@@ -17,7 +17,7 @@ describe("calls over stdio", () => {
         const rude = yield* RudeServer.stdio(script)
         const { args, command } = rude
         const outcomes = yield* pay(
-          Stdio.transport({ command, args, stderr: "ignore", graces, maxLine: maxMessage })
+          Stdio.transport({ command, args, stderr: "ignore", graces, maxLineBytes: maxMessage })
         )
         const done = yield* rude.calls
         const times = (key: string) => done.filter((call) => call.key === key).length

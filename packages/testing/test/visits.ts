@@ -18,9 +18,9 @@ const stuck = 5_000
 
 const options = (deadline: number): Client.Options => ({
   probeTimeout: 200,
-  limits: { timeout: deadline, maxTimeout: deadline, drainGrace: 50, interruptGrace: 500 },
+  limits: { timeout: deadline, maxTimeout: deadline, drainTimeout: 50, interruptTimeout: 500 },
   reconnect: { initialDelay: 1, maxDelay: 20, maxAttempts: 3 },
-  maxReplays: 2
+  maxRetries: 2
 })
 
 /** What came of one call. */
@@ -82,7 +82,7 @@ export const pay = (transport: Transport, deadline = short): Effect.Effect<Reado
       }
       yield* one(0)
       yield* Effect.all([one(1), one(2), one(3)], { concurrency: "unbounded" })
-      const listed = yield* Effect.exit(within("Listing", client.listTools()))
+      const listed = yield* Effect.exit(within("Listing", client.listToolsPage()))
       expectTyped(listed)
       yield* one(4)
       yield* Effect.all([one(5), one(6)], { concurrency: "unbounded" })

@@ -53,7 +53,7 @@ const times = (count: number, concurrency: number, one: (n: number) => Effect.Ef
 const visit = (transport: Transport, n: number, key: string, expected: boolean) =>
   Effect.scoped(Effect.gen(function*() {
     const client = yield* Client.make(transport, { limits, reconnect: false, revisions: [revisions[n % 2]!] })
-    if (n % 3 === 0) yield* client.listTools()
+    if (n % 3 === 0) yield* client.listToolsPage()
     const called = client.callTool("echo", { key })
     if (n % 5 === 0) {
       yield* Effect.forkScoped(Effect.ignore(called), { startImmediately: true })
@@ -136,7 +136,7 @@ const losses = (revision: typeof revisions[number], transport: (url: string) => 
           yield* Effect.forkScoped(Effect.ignore(client.callTool("slow", { key, ms: 20 })), { startImmediately: true })
         }
         yield* rude.restart
-        const listed = yield* Effect.result(client.listTools())
+        const listed = yield* Effect.result(client.listToolsPage())
         if (listed._tag === "Failure") {
           wrong.push(`After loss ${n}: ${listed.failure.reason}: ${listed.failure.message}`)
         }

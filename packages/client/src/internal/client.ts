@@ -32,7 +32,7 @@ import { walk } from "./calls/pages.ts"
 import type { CallToolOptions, PageOptions, PingOptions, RequestOptions, TypedCallOptions } from "./calls/options.ts"
 import { driver } from "./tasks/load.ts"
 
-type Listing<R> = Method.RequestMethod<{ readonly cursor?: string }, R>
+type Listing<R> = Method.RequestMethod<{ readonly cursor?: string | undefined }, R>
 type All<A> = Effect.Effect<ReadonlyArray<A>, ClientError>
 
 // Any answer will do: what it says was read in the handshake.
@@ -77,7 +77,7 @@ export class ClientImpl {
     return this.#last.agreement.instructions
   }
 
-  get detection(): ServerProfile {
+  get serverProfile(): ServerProfile {
     return detectionOf(this.#last)
   }
 
@@ -99,7 +99,7 @@ export class ClientImpl {
     return call(this.#desk, method, options.cursor === undefined ? {} : { cursor: options.cursor }, options)
   }
 
-  #all<R extends { readonly nextCursor?: string }, A>(
+  #all<R extends { readonly nextCursor?: string | undefined }, A>(
     method: Listing<R>,
     items: (page: R) => ReadonlyArray<A>,
     options: RequestOptions | undefined
@@ -107,11 +107,11 @@ export class ClientImpl {
     return walk(method.name, this.#desk.pages, (cursor) => this.#page(method, { ...options, cursor }), items)
   }
 
-  listTools(options?: PageOptions) {
+  listToolsPage(options?: PageOptions) {
     return this.#page(Method.ListTools, options)
   }
 
-  allTools(options?: RequestOptions): All<Tool> {
+  listTools(options?: RequestOptions): All<Tool> {
     return this.#all(Method.ListTools, ({ tools }) => tools, options)
   }
 
@@ -141,23 +141,23 @@ export class ClientImpl {
     return Effect.flatMap(driver, ({ resume }) => resume(this.#desk, handle, options))
   }
 
-  listTasks(options?: PageOptions) {
+  listTasksPage(options?: PageOptions) {
     return this.#page(Method.LegacyListTasks, options)
   }
 
-  listResources(options?: PageOptions) {
+  listResourcesPage(options?: PageOptions) {
     return this.#page(Method.ListResources, options)
   }
 
-  allResources(options?: RequestOptions): All<Resource> {
+  listResources(options?: RequestOptions): All<Resource> {
     return this.#all(Method.ListResources, ({ resources }) => resources, options)
   }
 
-  listResourceTemplates(options?: PageOptions) {
+  listResourceTemplatesPage(options?: PageOptions) {
     return this.#page(Method.ListResourceTemplates, options)
   }
 
-  allResourceTemplates(options?: RequestOptions): All<ResourceTemplate> {
+  listResourceTemplates(options?: RequestOptions): All<ResourceTemplate> {
     return this.#all(Method.ListResourceTemplates, ({ resourceTemplates }) => resourceTemplates, options)
   }
 
@@ -165,11 +165,11 @@ export class ClientImpl {
     return call(this.#desk, Method.ReadResource, { uri }, options)
   }
 
-  listPrompts(options?: PageOptions) {
+  listPromptsPage(options?: PageOptions) {
     return this.#page(Method.ListPrompts, options)
   }
 
-  allPrompts(options?: RequestOptions): All<Prompt> {
+  listPrompts(options?: RequestOptions): All<Prompt> {
     return this.#all(Method.ListPrompts, ({ prompts }) => prompts, options)
   }
 
@@ -215,8 +215,8 @@ export class ClientImpl {
 
   // ---- the client itself
 
-  get forgetResponses(): Effect.Effect<void> {
-    return Effect.sync(() => this.#desk.forgetResponses())
+  get clearCache(): Effect.Effect<void> {
+    return Effect.sync(() => this.#desk.clearCache())
   }
 
   get status(): Stream.Stream<Status> {

@@ -16,7 +16,7 @@ import type { ClientError } from "../ClientError.ts"
 import type { ServerProfile } from "../ServerProfile.ts"
 import type { Notification } from "../Notification.ts"
 import type { Resolved } from "../Reconnect.ts"
-import type { Settings as TaskSettings } from "../RemoteTask.ts"
+import type { Options as TaskSettings } from "../RemoteTask.ts"
 import type * as ResponseCache from "../ResponseCache.ts"
 import { Answers, type Options as AnswersOptions } from "./input/inputRequests.ts"
 import * as Cache from "./cache/cache.ts"
@@ -40,7 +40,7 @@ interface Options extends Setup, Staying, AnswersOptions, Omit<DefinitionsSettin
   readonly enforceCapabilities?: boolean | undefined
   readonly maxPages?: number | undefined
   readonly maxItems?: number | undefined
-  readonly maxListing?: number | undefined
+  readonly maxListingChars?: number | undefined
   readonly maxRounds?: number | undefined
   readonly heartbeat?: Heartbeat | undefined
   readonly cache?: ResponseCache.Options | false | undefined
@@ -100,7 +100,7 @@ export class ClientDesk implements Desk, Shared, Settings, Lister {
     return {
       maxPages: options.maxPages ?? 1_000,
       maxItems: options.maxItems ?? 10_000,
-      maxSize: options.maxListing ?? 64 * 1024 * 1024
+      maxSize: options.maxListingChars ?? 64 * 1024 * 1024
     }
   }
 
@@ -154,10 +154,10 @@ export class ClientDesk implements Desk, Shared, Settings, Lister {
   /** What is kept of the server is not worth anything any more. */
   forget(): void {
     this.#definitions?.forget()
-    this.forgetResponses()
+    this.clearCache()
   }
 
-  forgetResponses(): void {
+  clearCache(): void {
     if (this.#sharesCache) this.cache.forget()
     else this.#cache?.forget()
   }
@@ -175,7 +175,7 @@ export class ClientDesk implements Desk, Shared, Settings, Lister {
     const last: Line | undefined = this.keeper?.last
     // "Clients SHOULD cache the result for the lifetime of […] origin (HTTP)": the next session is opened without a probe. In the
     // request era it is the probe that says whether the server is there again.
-    if (last?.modern === false && last.connection.variant !== undefined) return detectionOf(last)
+    if (last?.modern === false && last.connection.httpMode !== undefined) return detectionOf(last)
     return last?.modern === true && last.assumed !== true ? undefined : this.options.detection
   }
 
@@ -229,7 +229,7 @@ export class ClientDesk implements Desk, Shared, Settings, Lister {
   }
 
   get #buffer(): number {
-    return this.options.notificationBuffer ?? 256
+    return this.options.maxBufferedNotifications ?? 256
   }
 
   /** A store of others' has to hear what is stale, whether or not this client has asked it for anything. */

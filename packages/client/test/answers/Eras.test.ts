@@ -44,7 +44,7 @@ const loop = Effect.gen(function*() {
     const uses = Model.toolUses(answer)
     if (uses.length === 0) return Model.text(answer)
     messages.push(
-      Model.said(answer),
+      Model.toMessage(answer),
       Model.user(uses.map((use) => Model.toolResult(use, `${use.input["city"]}: 18`)))
     )
   }
@@ -116,7 +116,7 @@ for (const revision of Revision.all) {
             host.seen.length = 0
             assert.strictEqual(yield* through(mcp, name), results[name], name)
             for (const { asker } of host.seen) {
-              assert.deepInclude(asker.server, { name: "asking", version: "1.2.3" })
+              assert.deepInclude(asker.info, { name: "asking", version: "1.2.3" })
               assert.strictEqual(asker.revision, revision)
               assert.strictEqual(asker.method, revision === "2026-07-28" ? method : undefined)
             }
@@ -131,7 +131,9 @@ for (const revision of Revision.all) {
         for (const [only, layer] of Object.entries(parts)) {
           const asked = Effect.gen(function*() {
             const { serve } = yield* McpServer.McpServer
-            const mcp = yield* connect(InMemoryTransport.transport(serve), layer as Layer.Layer<never>, { revisions: [revision] })
+            const mcp = yield* connect(InMemoryTransport.transport(serve), layer as Layer.Layer<never>, {
+              revisions: [revision]
+            })
             const answered: Array<string> = []
             for (const name of ["sample", "roots", "form"] as const) {
               const exit = yield* Effect.exit(mcp.callTool(name))

@@ -51,11 +51,11 @@ for (const revision of revisions) {
           seen = request
           return Effect.succeed(Elicitation.decline)
         }, form({ name: { ...text, title: "Name" } }, ["name"]))
-        assert.deepInclude(seen!.asker, {
+        assert.deepInclude(seen!.server, {
           revision,
           method: revision === "2026-07-28" ? "tools/call" : undefined
         })
-        assert.deepStrictEqual(seen!.asker.server, { name: "scripted", version: "1.0.0" })
+        assert.deepStrictEqual(seen!.server.info, { name: "scripted", version: "1.0.0" })
         assert.strictEqual(seen!.message, "Well?")
         assert.deepStrictEqual(seen!.requestedSchema, {
           type: "object",

@@ -165,8 +165,8 @@ describe("LanguageModelSampling", () => {
     Effect.gen(function*() {
       const { prompt, result } = yield* setup([text("secret"), finish("stop")], {
         review: (request) => Effect.succeed({ ...request, systemPrompt: "Be brief." }),
-        present: (answer, { asker }) =>
-          Effect.succeed({ ...answer, content: { type: "text", text: `for ${asker.server?.name}` } })
+        present: (answer, { server: asker }) =>
+          Effect.succeed({ ...answer, content: { type: "text", text: `for ${asker.info?.name}` } })
       })
       assert.strictEqual(prompt[0].content, "Be brief.")
       assert.deepStrictEqual(result.content, text("for scripted"))

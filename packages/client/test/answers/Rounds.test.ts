@@ -115,7 +115,7 @@ describe("2026-07-28", () => {
   it.effect("Servers MUST NOT send InputRequiredResult responses on any other client requests: the answer is invalid", () =>
     Effect.gen(function*() {
       const { client } = yield* playing(echo, [inputRequired({ q: elicit() })])
-      assert.strictEqual((yield* Effect.flip(client.listTools())).reason, "InvalidAnswer")
+      assert.strictEqual((yield* Effect.flip(client.listToolsPage())).reason, "InvalidAnswer")
     }))
 
   it.effect("The JSON-RPC `id` MUST be different between the initial request and the retry", () =>
@@ -201,9 +201,9 @@ describe("2026-07-28", () => {
       }
     }))
 
-  it.effect("at most maxQuestions in a round, 32 by default: then the call fails with Limit, and nobody is asked", () =>
+  it.effect("at most maxInputRequests in a round, 32 by default: then the call fails with Limit, and nobody is asked", () =>
     Effect.gen(function*() {
-      for (const [options, most] of [[{}, 32], [{ maxQuestions: 2 }, 2]] as const) {
+      for (const [options, most] of [[{}, 32], [{ maxInputRequests: 2 }, 2]] as const) {
         for (const count of [most, most + 1, 1_000]) {
           let asked = 0
           const host = Elicitation.layer({ form: () => Effect.sync(() => (asked++, Elicitation.cancel)) })
@@ -214,15 +214,15 @@ describe("2026-07-28", () => {
           assert.strictEqual(asked, count === most ? most : 0)
           if (called._tag === "Failure") {
             assert.strictEqual(called.failure.reason, "Limit")
-            assert.include(called.failure.message, "maxQuestions")
+            assert.include(called.failure.message, "maxInputRequests")
           }
         }
       }
     }))
 
-  it.effect("questions are put in parallel, questionConcurrency of them at a time, 8 by default", () =>
+  it.effect("questions are put in parallel, inputRequestConcurrency of them at a time, 8 by default", () =>
     Effect.gen(function*() {
-      for (const [options, most] of [[{}, 8], [{ questionConcurrency: 3 }, 3]] as const) {
+      for (const [options, most] of [[{}, 8], [{ inputRequestConcurrency: 3 }, 3]] as const) {
         const open_ = yield* Deferred.make<void>()
         let now = 0
         let peak = 0

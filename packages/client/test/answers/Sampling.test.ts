@@ -59,9 +59,9 @@ for (const revision of Revision.all) {
           return Effect.succeed(said("Good day"))
         }, params)
         const { _meta: _, ...rest } = params
-        const { asker, ...request } = seen!
+        const { server: asker, ...request } = seen!
         assert.deepStrictEqual(request as Json, rest)
-        assert.strictEqual(asker.server?.name, "scripted")
+        assert.strictEqual(asker.info?.name, "scripted")
         assert.strictEqual(asker.method, revision === "2026-07-28" ? "tools/call" : undefined)
         assert.deepStrictEqual(result, {
           role: "assistant",

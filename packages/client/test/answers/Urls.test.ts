@@ -42,7 +42,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         assert.deepStrictEqual(seen!.warnings, [])
         assert.strictEqual(seen!.required, false)
         assert.strictEqual(seen!.elicitationId, revision === "2025-11-25" ? "e1" : undefined)
-        assert.strictEqual(seen!.asker.server?.name, "scripted")
+        assert.strictEqual(seen!.server.info?.name, "scripted")
         // "For URL mode: The `content` field is omitted"
         assert.deepStrictEqual(result, { action: "accept" })
       }))
@@ -138,7 +138,7 @@ describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
         [one.url, "one", true],
         [two.url, "two", true]
       ])
-      assert.deepInclude(seen[0]!.asker, { method: "tools/call", revision: "2025-11-25" })
+      assert.deepInclude(seen[0]!.server, { method: "tools/call", revision: "2025-11-25" })
       complete(server, "two")
       yield* turns()
       assert.strictEqual(server.requests("tools/call").length, 1)

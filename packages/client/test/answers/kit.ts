@@ -30,7 +30,7 @@ export class Host {
   readonly seen: Array<Seen> = []
 
   readonly elicitation = Elicitation.layer({
-    form: ({ asker, ...request }) => {
+    form: ({ server: asker, ...request }) => {
       this.seen.push({ kind: "form", asker, request })
       const fields = Object.keys(request.requestedSchema.properties)
       const content = fields.includes("people")
@@ -40,13 +40,13 @@ export class Host {
         : {}
       return Effect.succeed(Elicitation.accept(content))
     },
-    url: ({ asker, ...request }) => {
+    url: ({ server: asker, ...request }) => {
       this.seen.push({ kind: "url", asker, request })
       return Effect.succeed(Elicitation.consent())
     }
   })
 
-  readonly sampling = Sampling.layer(({ asker, ...request }) => {
+  readonly sampling = Sampling.layer(({ server: asker, ...request }) => {
     this.seen.push({ kind: "sampling", asker, request })
     return Effect.succeed(reply(request))
   }, { tools: true, context: true })
@@ -66,7 +66,7 @@ export const said = (text: string): Sampling.Answer => ({
 })
 
 /** Repeats what it was told last; given tools it uses them, and says what they gave. */
-const reply = ({ messages, tools }: Omit<Sampling.Request, "asker">): Sampling.Answer => {
+const reply = ({ messages, tools }: Omit<Sampling.Request, "server">): Sampling.Answer => {
   const contentOf = (index: number): Json => messages[index]!.content
   if (tools === undefined) return said(`re: ${contentOf(0).text}`)
   if (messages.length > 1) {

@@ -22,7 +22,7 @@ const lists = (hints: () => string) => {
   )
 }
 
-const named = (client: Client.Client) => Effect.map(client.listTools(), ({ tools }) => tools[0]!.name)
+const named = (client: Client.Client) => Effect.map(client.listToolsPage(), ({ tools }) => tools[0]!.name)
 
 describe("2026-07-28 · a cache under attack", () => {
   for (
@@ -146,7 +146,7 @@ describe("2026-07-28 · a cache under attack", () => {
         server.say(
           `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"resourceSubscriptions":[${uris}]}}}`
         )
-        return Effect.asVoid(client.listTools({ cache: "bypass" }))
+        return Effect.asVoid(client.listToolsPage({ cache: "bypass" }))
       }))
       assert.isBelow(took, 2_500)
       assert.isBelow(process.memoryUsage().rss - before, 256 * 1024 * 1024)

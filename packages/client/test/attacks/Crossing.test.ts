@@ -187,7 +187,10 @@ describe("questions of the server that cross", () => {
     Effect.gen(function*() {
       const host = new Host()
       const server = hostile(hands("2025-11-25"))
-      yield* connect(server.transport, host.layer, { revisions, limits: { maxInFlight: 8, maxQueued: 8 } })
+      yield* connect(server.transport, host.layer, {
+        revisions,
+        limits: { maxInFlightRequests: 8, maxQueuedRequests: 8 }
+      })
       for (let at = 0; at < 5_000; at++) {
         server.say(ask(String(at), at % 2 === 0 ? "elicitation/create" : "sampling/createMessage"))
       }
@@ -255,7 +258,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
         const server = yield* served(session((hit) => void waiting.push(hit.stream()), {
           listen: (hit) => void (own = hit.stream())
         }))
-        const client = yield* Client.make(transport({ url: server.url, closeGrace: 0 }), {
+        const client = yield* Client.make(transport({ url: server.url, closeTimeout: 0 }), {
           revisions,
           enforceCapabilities: false
         })
@@ -282,7 +285,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
         const server = yield* served(
           session((hit) => hit.result(text("x"), { "mcp-session-id": ids[at++ % ids.length]! }))
         )
-        const client = yield* Client.make(transport({ url: server.url, closeGrace: 0 }), {
+        const client = yield* Client.make(transport({ url: server.url, closeTimeout: 0 }), {
           revisions,
           enforceCapabilities: false
         })
@@ -306,7 +309,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
             )
           })
           const error = yield* Effect.flip(Effect.scoped(
-            Client.make(transport({ url: server.url, closeGrace: 0 }), { revisions })
+            Client.make(transport({ url: server.url, closeTimeout: 0 }), { revisions })
           ))
           assert.include(["Refused", "Closed"], error.reason)
           assert.isBelow(error.message.length, 1_000)
@@ -328,7 +331,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
           }
           hit.reply(404)
         })
-        const client = yield* Client.make(transport({ url: server.url, closeGrace: 0 }), {
+        const client = yield* Client.make(transport({ url: server.url, closeTimeout: 0 }), {
           revisions,
           enforceCapabilities: false,
           reconnect: { initialDelay: 1, maxDelay: 2, maxAttempts: 5 }
@@ -355,10 +358,10 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
           const client = yield* Client.make(
             transport({
               url: server.url,
-              closeGrace: 0,
+              closeTimeout: 0,
               resumption: { maxReconnects: 50, initialDelay: 10, maxDelay: 20 }
             }),
-            { revisions, enforceCapabilities: false, maxReplays: 0 }
+            { revisions, enforceCapabilities: false, maxRetries: 0 }
           )
           const error = yield* Effect.flip(client.callTool("t", {}, { timeout: 200 }))
           assert.include(["Closed", "TimedOut"], error.reason)

@@ -41,11 +41,11 @@ const bodies = (value: string): ReadonlyArray<readonly [method: string, body: st
 const call = (client: Client.Client, method: string): Effect.Effect<unknown, unknown> => {
   switch (method) {
     case "tools/list":
-      return client.listTools()
+      return client.listToolsPage()
     case "resources/list":
-      return client.listResources()
+      return client.listResourcesPage()
     case "prompts/list":
-      return client.listPrompts()
+      return client.listPromptsPage()
     case "resources/read":
       return client.readResource("a:b")
     case "tools/call":
@@ -97,7 +97,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
               ))))
             yield* Effect.scoped(Effect.gen(function*() {
               const client = yield* Client.make(server.transport)
-              yield* sound(client.allTools())
+              yield* sound(client.listTools())
               yield* sound(client.callTool("t", {}))
             }))
           }
@@ -139,7 +139,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
               server.say(`{"jsonrpc":"2.0","method":"${method}","params":${params}}`)
             }
           }
-          yield* sound(client.listTools())
+          yield* sound(client.listToolsPage())
           assert.isDefined(client.capabilities)
           yield* until(() => seen.includes("notifications/other"))
         }).pipe(Effect.scoped))

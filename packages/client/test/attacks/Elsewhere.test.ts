@@ -53,7 +53,7 @@ for (const [wire, transport] of wires) {
         const all = tricks(server.url, other.url)
         for (at = 0; at < all.length; at++) {
           const before = server.by("POST").length
-          const made = Client.make(transport({ url: server.url, headers, endpointTimeout: 300, closeGrace: 0 }), {
+          const made = Client.make(transport({ url: server.url, headers, endpointTimeout: 300, closeTimeout: 0 }), {
             revisions: ["2024-11-05"]
           })
           const error = yield* Effect.flip(Effect.scoped(made))
@@ -77,7 +77,7 @@ for (const [wire, transport] of wires) {
         for (status of [301, 302, 303, 307, 308]) {
           for (location of [...tricks(server.url, other.url), server.url.href, "", "?again"]) {
             const before = server.hits.length
-            const made = Client.make(transport({ url: server.url, headers, endpointTimeout: 300, closeGrace: 0 }))
+            const made = Client.make(transport({ url: server.url, headers, endpointTimeout: 300, closeTimeout: 0 }))
             const error = yield* Effect.flip(Effect.scoped(made))
             assert.strictEqual(error.reason, "Refused", `${status} ${location}`)
             assert.notInclude(error.message, secret)
@@ -125,7 +125,7 @@ for (const [wire, transport] of wires) {
         })
         yield* Effect.scoped(Effect.gen(function*() {
           const client = yield* Client.make(transport({ url: server.url, headers }))
-          yield* client.allTools()
+          yield* client.listTools()
           const args = JSON.parse("{\"__proto__\":\"p\\r\\nX-Evil: 2\",\"a\":\"\\r\\nX-Evil: 3\"}")
           for (const name of names) yield* Effect.exit(client.callTool(name, args))
         }))
@@ -153,7 +153,7 @@ for (const [wire, transport] of wires) {
           hit.stream(`id: ${ids[params.arguments.at]}\ndata:\n\n`).end()
         })
         yield* Effect.scoped(Effect.gen(function*() {
-          const client = yield* Client.make(transport({ url: server.url, headers, closeGrace: 0 }), {
+          const client = yield* Client.make(transport({ url: server.url, headers, closeTimeout: 0 }), {
             revisions: ["2025-11-25"]
           })
           for (const at of ids.keys()) {

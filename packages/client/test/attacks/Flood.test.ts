@@ -39,11 +39,11 @@ for (const [wire, transport] of wires) {
     const called = (answer: (hit: Hit) => void) =>
       Effect.gen(function*() {
         const server = yield* served(session(answer, { listen: (hit) => hit.reply(405) }))
-        const client = yield* Client.make(transport({ url: server.url, closeGrace: 0, maxMessage: mib }), {
+        const client = yield* Client.make(transport({ url: server.url, closeTimeout: 0, maxMessageBytes: mib }), {
           revisions,
           enforceCapabilities: false,
           validateOutput: false,
-          maxReplays: 0
+          maxRetries: 0
         })
         return { server, client }
       })
@@ -59,7 +59,7 @@ for (const [wire, transport] of wires) {
       ["a body that is no JSON", "text/html", repeated("<p>", 65_536)]
     ]
     for (const [what, type, text] of endless) {
-      it.live(`${what} without end fails its call at maxMessage`, () =>
+      it.live(`${what} without end fails its call at maxMessageBytes`, () =>
         Effect.gen(function*() {
           let poured = { bytes: 0, over: false }
           const { client } = yield* called((hit) => {
@@ -164,7 +164,7 @@ for (const [wire, transport] of wires) {
             go()
           }
         }))
-        const client = yield* Client.make(transport({ url: server.url, closeGrace: 0 }), {
+        const client = yield* Client.make(transport({ url: server.url, closeTimeout: 0 }), {
           revisions,
           reconnect: false
         })
@@ -194,7 +194,7 @@ describe("2024-11-05 · a server that never ends a response", () => {
         if (hit.json.id === undefined) return hit.reply(202)
         hit.response.once("close", () => left++)
       })
-      const client = yield* Client.make(Http.transport({ url: server.url, closeGrace: 50 }), {
+      const client = yield* Client.make(Http.transport({ url: server.url, closeTimeout: 50 }), {
         revisions: ["2024-11-05"],
         enforceCapabilities: false
       })
@@ -207,7 +207,7 @@ describe("2024-11-05 · a server that never ends a response", () => {
       yield* until(() => left === 10 && cancelled === 10)
     }).pipe(Effect.scoped))
 
-  it.live("one that pings without end, before it takes anything, ends its connection at maxUntaken", () =>
+  it.live("one that pings without end, before it takes anything, ends its connection at maxUndeliveredMessages", () =>
     Effect.gen(function*() {
       let id = 0
       let over = false
@@ -233,12 +233,15 @@ describe("2024-11-05 · a server that never ends a response", () => {
         }
         setImmediate(go)
       })
-      const client = yield* Client.make(Http.transport({ url: server.url, closeGrace: 0, maxUntaken: 50 }), {
-        revisions: ["2024-11-05"],
-        reconnect: false
-      })
+      const client = yield* Client.make(
+        Http.transport({ url: server.url, closeTimeout: 0, maxUndeliveredMessages: 50 }),
+        {
+          revisions: ["2024-11-05"],
+          reconnect: false
+        }
+      )
       const end = yield* Effect.timeout(client.ended, 8_000)
-      assert.include(end._tag === "Lost" ? end.cause.message : "", "maxUntaken")
+      assert.include(end._tag === "Lost" ? end.cause.message : "", "maxUndeliveredMessages")
       // What had to wait until `notifications/initialized` was taken counts too, and was never sent.
       assert.isBelow(server.by("POST").length, 60)
     }).pipe(Effect.scoped))
@@ -257,7 +260,7 @@ describe("2025-03-26 · batches", () => {
         })
         hit.say([null, [], 1, { jsonrpc: "2.0", id: "1", result: {} }, answer("first"), answer("second"), ...questions])
       }, { revision: "2025-03-26" }))
-      const client = yield* Client.make(Http.transport({ url: server.url, closeGrace: 0 }), {
+      const client = yield* Client.make(Http.transport({ url: server.url, closeTimeout: 0 }), {
         revisions: ["2025-03-26"],
         enforceCapabilities: false
       })

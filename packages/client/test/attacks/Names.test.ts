@@ -46,9 +46,9 @@ describe("keys that are names of prototypes", () => {
         )
         const client = yield* Client.make(server.transport)
         for (let twice = 0; twice < 2; twice++) {
-          yield* Effect.result(client.allTools())
+          yield* Effect.result(client.listTools())
           yield* Effect.result(client.callTool("t", JSON.parse(`{${evil}}`)))
-          yield* client.allResources()
+          yield* client.listResources()
           yield* client.readResource("a:b")
           yield* client.getPrompt("p", JSON.parse("{\"__proto__\":\"x\"}"))
         }
@@ -250,12 +250,12 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
               transport({
                 url: server.url,
                 headers: { Authorization: `Bearer ${secret}`, "X-Key": secret },
-                closeGrace: 0,
+                closeTimeout: 0,
                 endpointTimeout: 200
               }),
               { reconnect: { maxAttempts: 1, initialDelay: 1 }, enforceCapabilities: false }
             )
-            told.push(client.detection, JSON.stringify(client.detection))
+            told.push(client.serverProfile, JSON.stringify(client.serverProfile))
             told.push(yield* Effect.flip(client.callTool("t", {}, { timeout: 500 })))
           }).pipe(
             Effect.scoped,
@@ -277,7 +277,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
           for (const headers of [{ Authorization: value }, Effect.succeed({ Authorization: value })]) {
             const server = yield* served((hit) => hit.reply(500))
             const error = yield* Effect.flip(
-              Effect.scoped(Client.make(transport({ url: server.url, headers, closeGrace: 0 })))
+              Effect.scoped(Client.make(transport({ url: server.url, headers, closeTimeout: 0 })))
             )
             assert.notInclude(inspect(error, { depth: 12 }), secret)
             assert.strictEqual(server.hits.length, 0)
@@ -295,7 +295,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
         const left = () =>
           process.getActiveResourcesInfo().filter((name) => /^(TCPSocketWrap|Timeout)$/.test(name)).length
         const life = Effect.scoped(Effect.gen(function*() {
-          const client = yield* Client.make(transport({ url: server.url, closeGrace: 0 }), {
+          const client = yield* Client.make(transport({ url: server.url, closeTimeout: 0 }), {
             revisions: ["2025-11-25"],
             enforceCapabilities: false
           })

@@ -74,7 +74,7 @@ describe("a process that floods", () => {
       assert.strictEqual(client.revision, "2025-11-25")
     }).pipe(Effect.scoped))
 
-  it.live("with pings, and reads none of the answers: the connection ends at maxBuffered", () =>
+  it.live("with pings, and reads none of the answers: the connection ends at maxBufferedChars", () =>
     Effect.gen(function*() {
       const code = initialized(`
         process.stdin.pause()
@@ -87,7 +87,7 @@ describe("a process that floods", () => {
         }
         go()
       `)
-      const client = yield* Client.make(program(code, { maxBuffered: 256 * 1024 }), {
+      const client = yield* Client.make(program(code, { maxBufferedChars: 256 * 1024 }), {
         ...options,
         limits: { timeout: 5_000 },
         reconnect: false

@@ -124,7 +124,7 @@ describe("the outputSchema of a tool", () => {
               })
             ))))
           const client = yield* Client.make(server.transport)
-          const [, listing] = yield* timed(Effect.result(client.allTools()))
+          const [, listing] = yield* timed(Effect.result(client.listTools()))
           const [called, calling] = yield* timed(Effect.result(client.callTool("t", {})))
           if (called._tag === "Failure") assert.strictEqual(called.failure.reason, "InvalidAnswer")
           assert.isBelow(listing, 4_000)

@@ -69,7 +69,7 @@ describe("names of hostile tools", () => {
     Effect.gen(function*() {
       const server = tooled(listing)
       const client = yield* Client.make(server.transport)
-      const tools = yield* client.allTools()
+      const tools = yield* client.listTools()
       const toolkit = yield* Client.toolkit({ one: client, __proto__x: client })
       const shown = [...toolkit.origins.keys()]
       assert.strictEqual(new Set(shown).size, 2 * tools.length)
@@ -168,11 +168,11 @@ describe("names of hostile tools", () => {
         say(result(id, complete(`"tools":${tools}${count === 10_000 ? "" : `,"nextCursor":"${count}"`}`)))
       }))
       const client = yield* Client.make(server.transport, { cache: false })
-      const [all, took] = yield* timed(client.allTools())
+      const [all, took] = yield* timed(client.listTools())
       assert.strictEqual(all.length, 10_000)
       assert.isBelow(took, 10_000)
       count = 1
-      assert.strictEqual((yield* Effect.flip(client.allTools())).reason, "Limit")
+      assert.strictEqual((yield* Effect.flip(client.listTools())).reason, "Limit")
     }).pipe(Effect.scoped))
 
   it.live("pages that are each as long as can be: what a listing gathers is bounded in length too", () =>
@@ -188,10 +188,10 @@ describe("names of hostile tools", () => {
           )
         ))
       }))
-      const client = yield* Client.make(server.transport, { maxListing: 4 * 1024 * 1024 })
-      const error = yield* Effect.flip(client.allTools())
+      const client = yield* Client.make(server.transport, { maxListingChars: 4 * 1024 * 1024 })
+      const error = yield* Effect.flip(client.listTools())
       assert.strictEqual(error.reason, "Limit")
-      assert.include(error.message, "maxListing")
+      assert.include(error.message, "maxListingChars")
       assert.strictEqual(at, 12)
     }).pipe(Effect.scoped))
 
@@ -214,7 +214,7 @@ describe("names of hostile tools", () => {
           say(result(id, complete(`"tools":[],"nextCursor":${JSON.stringify(cursor)}`)))
         }))
         const client = yield* Client.make(server.transport)
-        assert.include(reasons, (yield* Effect.flip(client.allTools())).reason)
+        assert.include(reasons, (yield* Effect.flip(client.listTools())).reason)
         assert.isAtMost(at, 1_000)
       }
     }).pipe(Effect.scoped))

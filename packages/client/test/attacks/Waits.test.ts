@@ -27,11 +27,11 @@ describe("Retry-After", () => {
     it.effect(`of ${after.slice(0, 16)} keeps no call beyond its time`, () =>
       Effect.gen(function*() {
         const server = yield* served(session((hit) => hit.reply(503, "", { "retry-after": after })))
-        const client = yield* Client.make(Http.transport({ url: server.url, closeGrace: 0 }), {
+        const client = yield* Client.make(Http.transport({ url: server.url, closeTimeout: 0 }), {
           revisions: ["2025-11-25"],
           enforceCapabilities: false
         })
-        const call = yield* Effect.forkScoped(Effect.flip(client.listTools({ timeout: "5 seconds" })), {
+        const call = yield* Effect.forkScoped(Effect.flip(client.listToolsPage({ timeout: "5 seconds" })), {
           startImmediately: true
         })
         for (let at = 0; at < 10 && call.pollUnsafe() === undefined; at++) {
@@ -62,7 +62,7 @@ describe("a response that drips", () => {
           const timer = setInterval(() => hit.response.write(" "), 5)
           hit.response.once("close", () => clearInterval(timer))
         }))
-        const client = yield* Client.make(Http.transport({ url: server.url, closeGrace: 0 }), {
+        const client = yield* Client.make(Http.transport({ url: server.url, closeTimeout: 0 }), {
           revisions: ["2025-11-25"],
           enforceCapabilities: false
         })
@@ -149,7 +149,7 @@ describe("the log", () => {
         hit.say({ jsonrpc: "2.0", id, result: { resultType: "complete", ttlMs: 0, cacheScope: "private", ...result } })
       })
       const client = yield* Effect.provide(Client.make(Http.transport({ url: server.url })), Logger.layer([logger]))
-      assert.deepEqual((yield* client.listTools()).tools, [])
+      assert.deepEqual((yield* client.listToolsPage()).tools, [])
       yield* until(() => lines.length > 0)
       assert.isBelow(lines.join("").length, 2_000)
     }).pipe(Effect.scoped))

@@ -126,7 +126,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
           const before = process.memoryUsage().rss
           const begun = performance.now()
           const made = Client.make(
-            transport({ url: server.url, closeGrace: 50, maxMessage: mib, endpointTimeout: 100 }),
+            transport({ url: server.url, closeTimeout: 50, maxMessageBytes: mib, endpointTimeout: 100 }),
             {
               probeTimeout: 100,
               limits: { timeout: 150 }

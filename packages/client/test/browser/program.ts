@@ -68,8 +68,8 @@ const visit = (url: string) =>
     })
     const text = (name: string, args?: object) => Effect.map(client.callTool(name, args), textOf)
 
-    const { tools } = yield* client.listTools()
-    yield* client.listTools()
+    const { tools } = yield* client.listToolsPage()
+    yield* client.listToolsPage()
     const mirrored = yield* text("mirrored", { region: "Grüße", count: 3 })
     const progress = yield* Stream.runCollect(
       Progress.stream((onProgress) => client.callTool("steps", {}, { onProgress }))
@@ -133,7 +133,7 @@ const pooled = ({ modern, nobody, session }: Servers) =>
 const beside = (url: string, count: number, listen: boolean) =>
   Effect.gen(function*() {
     const clients = yield* Effect.all(
-      Array.from({ length: count }, () => Client.make(Http.transport({ url, listen }))),
+      Array.from({ length: count }, () => Client.make(Http.transport({ url, standaloneStream: listen }))),
       {
         concurrency: "unbounded"
       }

@@ -140,7 +140,7 @@ const sessions: ReadonlyArray<Revision.Revision> = ["2025-11-25", "2025-06-18", 
 const serve = (layer: ReturnType<typeof server>, options: NodeHttp.Options) =>
   Effect.map(
     Layer.build(Layer.provide(NodeHttp.layer({ port: 0, ...options }), layer)),
-    (context) => Context.get(context, NodeHttp.Listening)
+    (context) => Context.get(context, NodeHttp.Server)
   )
 
 /** A port on which nobody listens: one that was free a moment ago. */

@@ -17,10 +17,10 @@ const gets: Readonly<
   Record<string, (client: Client.Client, options?: RequestOptions) => Effect.Effect<unknown, unknown>>
 > = {
   "server/discover": (client, options) => client.request(Method.Discover, {}, options),
-  "tools/list": (client, options) => client.listTools(options),
-  "prompts/list": (client, options) => client.listPrompts(options),
-  "resources/list": (client, options) => client.listResources(options),
-  "resources/templates/list": (client, options) => client.listResourceTemplates(options),
+  "tools/list": (client, options) => client.listToolsPage(options),
+  "prompts/list": (client, options) => client.listPromptsPage(options),
+  "resources/list": (client, options) => client.listResourcesPage(options),
+  "resources/templates/list": (client, options) => client.listResourceTemplatesPage(options),
   "resources/read": (client, options) => client.readResource("r:1", options)
 }
 
@@ -47,15 +47,15 @@ describe("freshness", () => {
     it.effect(`2026-07-28 · a ttlMs that is ${what}: immediately stale`, () =>
       Effect.gen(function*() {
         const { client: it } = yield* client(counted({ cacheScope: "public", ...hints }))
-        assert.strictEqual(countOf(yield* it.listTools()), 1)
-        assert.strictEqual(countOf(yield* it.listTools()), 2)
+        assert.strictEqual(countOf(yield* it.listToolsPage()), 1)
+        assert.strictEqual(countOf(yield* it.listToolsPage()), 2)
       }))
   }
 
   it.effect("2026-07-28 · SHOULD NOT treat TTL as a polling interval: nothing is asked that nobody needs", () =>
     Effect.gen(function*() {
       const { client: it, server } = yield* client(counted(minute))
-      yield* it.listTools()
+      yield* it.listToolsPage()
       yield* TestClock.adjust("2 hours")
       assert.strictEqual(server.requests("tools/list").length, 1)
     }))
@@ -64,14 +64,14 @@ describe("freshness", () => {
     Effect.gen(function*() {
       const { client: long } = yield* client(counted({ ...minute, ttlMs: Number.MAX_SAFE_INTEGER }))
       const { client: short } = yield* client(counted(minute), { maxTtl: "1 second" })
-      yield* long.listTools()
-      yield* short.listTools()
+      yield* long.listToolsPage()
+      yield* short.listToolsPage()
       yield* TestClock.adjust(1_000)
-      assert.strictEqual(countOf(yield* short.listTools()), 2)
+      assert.strictEqual(countOf(yield* short.listToolsPage()), 2)
       yield* TestClock.adjust(24 * 3_600_000 - 1_001)
-      assert.strictEqual(countOf(yield* long.listTools()), 1)
+      assert.strictEqual(countOf(yield* long.listToolsPage()), 1)
       yield* TestClock.adjust(1)
-      assert.strictEqual(countOf(yield* long.listTools()), 2)
+      assert.strictEqual(countOf(yield* long.listToolsPage()), 2)
     }))
 
   for (const revision of Revision.all.filter((revision) => revision < "2026-07-28")) {
@@ -79,8 +79,8 @@ describe("freshness", () => {
       Effect.gen(function*() {
         const server = scripted(speaks(revision, counted(minute)))
         const it = yield* Client.make(server.transport)
-        yield* it.listTools()
-        yield* it.listTools()
+        yield* it.listToolsPage()
+        yield* it.listToolsPage()
         assert.strictEqual(server.requests("tools/list").length, 2)
       }))
   }
@@ -91,9 +91,9 @@ describe("the key", () => {
     Effect.gen(function*() {
       const { client: it, server } = yield* client(counted(minute))
       for (let times = 0; times < 2; times++) {
-        for (const cursor of [undefined, "", "a", "b"]) yield* it.listTools({ cursor })
+        for (const cursor of [undefined, "", "a", "b"]) yield* it.listToolsPage({ cursor })
         for (const uri of ["r:1", "r:2"]) yield* it.readResource(uri)
-        yield* it.listPrompts()
+        yield* it.listPromptsPage()
         yield* it.request(Method.ReadResource, { uri: "r:1", _meta: { "example.com/tenant": "a" } })
       }
       assert.strictEqual(server.requests("tools/list").length, 4)
@@ -104,13 +104,13 @@ describe("the key", () => {
   it.effect("what the protocol itself says in _meta of a request is no part of it: progress, traces", () =>
     Effect.gen(function*() {
       const { client: it, server } = yield* client(counted(minute))
-      yield* it.listTools()
-      yield* it.listTools({ onProgress: () => {} })
+      yield* it.listToolsPage()
+      yield* it.listToolsPage({ onProgress: () => {} })
       yield* it.request(Method.ListTools, {
         _meta: { traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" }
       })
       yield* it.setLoggingLevel("error").pipe(Effect.ignore)
-      yield* it.listTools()
+      yield* it.listToolsPage()
       assert.strictEqual(server.requests("tools/list").length, 1)
     }))
 
@@ -164,12 +164,12 @@ describe("notices", () => {
       const { client: it, server } = yield* client(counted(minute))
       const uris = ["file:///a/b", "file:///a/", "file:///a", "file:///b", "file:///a/b/c"]
       for (const uri of uris) yield* it.readResource(uri)
-      yield* it.listResources()
+      yield* it.listResourcesPage()
       server.notify("notifications/resources/updated", { uri: "file:///a/b" })
       yield* it.ping()
       const asked = server.received.length
       for (const uri of uris) yield* it.readResource(uri)
-      yield* it.listResources()
+      yield* it.listResourcesPage()
       const read = server.received.slice(asked).map((message) => "params" in message && message.params?.["uri"])
       assert.deepStrictEqual(read, ["file:///a/b", "file:///a/", "file:///a"])
     }))
@@ -200,22 +200,22 @@ describe("notices", () => {
   it.effect("one that comes while the answer is on its way: the answer may be older, and is not kept", () =>
     Effect.gen(function*() {
       const { client: it, server } = yield* client(() => "silence")
-      const asking = yield* Effect.forkChild(it.listTools(), { startImmediately: true })
+      const asking = yield* Effect.forkChild(it.listToolsPage(), { startImmediately: true })
       while (server.requests("tools/list").length === 0) yield* Effect.yieldNow
       server.notify("notifications/tools/list_changed")
       const [{ id }] = server.requests("tools/list") as [{ readonly id: number }, ...ReadonlyArray<unknown>]
       server.send({ _tag: "Success", id, result: { resultType: "complete", tools: [], ...minute } })
       yield* Fiber.join(asking)
-      const again = yield* Effect.forkChild(it.listTools(), { startImmediately: true })
+      const again = yield* Effect.forkChild(it.listToolsPage(), { startImmediately: true })
       while (server.requests("tools/list").length === 1) yield* Effect.yieldNow
       yield* Fiber.interrupt(again)
     }))
 
-  it.effect("forgetResponses forgets everything of the server", () =>
+  it.effect("clearCache forgets everything of the server", () =>
     Effect.gen(function*() {
       const { client: it, server } = yield* client(counted(minute))
       for (const get of Object.values(gets)) yield* get(it)
-      yield* it.forgetResponses
+      yield* it.clearCache
       const asked = server.received.length
       for (const get of Object.values(gets)) yield* get(it)
       assert.strictEqual(server.received.length - asked, Object.keys(gets).length)
@@ -226,13 +226,13 @@ describe("pages", () => {
   it.effect("2026-07-28 · the freshness clock for each page starts at the time that page was received", () =>
     Effect.gen(function*() {
       const { client: it, server } = yield* client(counted(minute))
-      yield* it.listTools()
+      yield* it.listToolsPage()
       yield* TestClock.adjust(30_000)
-      yield* it.listTools({ cursor: "b" })
+      yield* it.listToolsPage({ cursor: "b" })
       yield* TestClock.adjust(30_000)
-      yield* it.listTools({ cursor: "b" })
+      yield* it.listToolsPage({ cursor: "b" })
       assert.strictEqual(server.requests("tools/list").length, 2)
-      yield* it.listTools()
+      yield* it.listToolsPage()
       assert.strictEqual(server.requests("tools/list").length, 3)
     }))
 
@@ -247,7 +247,7 @@ describe("pages", () => {
         if (cursor !== `${generation}`) return refuse(-32602, "Unknown cursor")
         return ok({ ...hints, tools: [tool(`b${generation}`)], ttlMs: 1_000 })
       })
-      const names = Effect.map(it.allTools(), (tools) => tools.map(({ name }) => name))
+      const names = Effect.map(it.listTools(), (tools) => tools.map(({ name }) => name))
       assert.deepStrictEqual(yield* names, ["a1", "b1"])
       yield* TestClock.adjust(2_000)
       generation = 2
@@ -267,14 +267,14 @@ describe("pages", () => {
         })
       )
       const asked = () => server.requests("tools/list").length
-      yield* it.allTools()
-      yield* it.allTools()
+      yield* it.listTools()
+      yield* it.listTools()
       assert.strictEqual(asked(), 2)
       yield* TestClock.adjust(50_000)
-      yield* it.allTools({ cache: "refresh" })
+      yield* it.listTools({ cache: "refresh" })
       assert.strictEqual(asked(), 4)
       yield* TestClock.adjust(50_000)
-      yield* it.allTools()
+      yield* it.listTools()
       assert.strictEqual(asked(), 4)
     }))
 
@@ -285,7 +285,7 @@ describe("pages", () => {
           ? ok({ resultType: "complete", tools: [], nextCursor: "x", ...minute })
           : refuse(-32602, "Unknown cursor")
       )
-      const error = yield* Effect.flip(it.allTools())
+      const error = yield* Effect.flip(it.listTools())
       assert.strictEqual(error.error?.reason, "InvalidParams")
       assert.strictEqual(server.requests("tools/list").length, 4)
     }))
@@ -295,11 +295,11 @@ describe("how it is asked for", () => {
   it.effect("refresh asks, and keeps what comes; bypass asks, and leaves what is kept", () =>
     Effect.gen(function*() {
       const { client: it } = yield* client(counted(minute))
-      assert.strictEqual(countOf(yield* it.listTools()), 1)
-      assert.strictEqual(countOf(yield* it.listTools({ cache: "bypass" })), 2)
-      assert.strictEqual(countOf(yield* it.listTools({ cache: "use" })), 1)
-      assert.strictEqual(countOf(yield* it.listTools({ cache: "refresh" })), 3)
-      assert.strictEqual(countOf(yield* it.listTools()), 3)
+      assert.strictEqual(countOf(yield* it.listToolsPage()), 1)
+      assert.strictEqual(countOf(yield* it.listToolsPage({ cache: "bypass" })), 2)
+      assert.strictEqual(countOf(yield* it.listToolsPage({ cache: "use" })), 1)
+      assert.strictEqual(countOf(yield* it.listToolsPage({ cache: "refresh" })), 3)
+      assert.strictEqual(countOf(yield* it.listToolsPage()), 3)
     }))
 
   it.effect("a refresh that says ttlMs 0, or that it is gone, takes away what was kept", () =>
@@ -334,16 +334,16 @@ describe("how it is asked for", () => {
   it.effect("cache: false keeps nothing", () =>
     Effect.gen(function*() {
       const { client: it } = yield* client(counted(minute), false)
-      assert.strictEqual(countOf(yield* it.listTools()), 1)
-      assert.strictEqual(countOf(yield* it.listTools()), 2)
-      yield* it.forgetResponses
+      assert.strictEqual(countOf(yield* it.listToolsPage()), 1)
+      assert.strictEqual(countOf(yield* it.listToolsPage()), 2)
+      yield* it.clearCache
     }))
 
   it.effect("what one caller does to a result does nothing to that of the next", () =>
     Effect.gen(function*() {
       const { client: it } = yield* client(counted(minute))
       for (let times = 0; times < 3; times++) {
-        const { tools } = yield* it.listTools()
+        const { tools } = yield* it.listToolsPage()
         assert.deepStrictEqual(tools, [{ name: "t", inputSchema: { type: "object" } }])
         const spoiled = tools as Array<{ name: string; inputSchema: { type: string } }>
         spoiled[0]!.inputSchema.type = "nonsense"
@@ -364,7 +364,7 @@ describe("staleIfError", () => {
   }
   const failing = (it: Client.Client, options?: RequestOptions) =>
     Effect.gen(function*() {
-      const asking = yield* Effect.forkChild(Effect.exit(it.listTools(options)), { startImmediately: true })
+      const asking = yield* Effect.forkChild(Effect.exit(it.listToolsPage(options)), { startImmediately: true })
       yield* TestClock.adjust("60 seconds")
       return yield* Effect.flatten(Fiber.join(asking))
     })
@@ -373,7 +373,7 @@ describe("staleIfError", () => {
     Effect.gen(function*() {
       const { begin, script } = outage()
       const { client: it } = yield* client(script)
-      yield* it.listTools()
+      yield* it.listToolsPage()
       begin()
       yield* TestClock.adjust(60_000)
       assert.strictEqual((yield* Effect.flip(failing(it))).reason, "TimedOut")
@@ -383,7 +383,7 @@ describe("staleIfError", () => {
     Effect.gen(function*() {
       const { begin, end, script } = outage()
       const { client: it, server } = yield* client(script, { staleIfError: "5 minutes" })
-      yield* it.listTools()
+      yield* it.listToolsPage()
       begin()
       yield* TestClock.adjust(60_000)
       assert.strictEqual(countOf(yield* failing(it)), 1)
@@ -392,7 +392,7 @@ describe("staleIfError", () => {
       yield* TestClock.adjust("5 minutes")
       assert.strictEqual((yield* Effect.flip(failing(it))).reason, "TimedOut")
       end()
-      yield* it.listTools()
+      yield* it.listToolsPage()
       begin()
       yield* TestClock.adjust(60_000)
       server.notify("notifications/tools/list_changed")
@@ -435,9 +435,9 @@ describe("staleIfError", () => {
         (request, server) => up ? fresh(request, server) : refuse(-32603, "no"),
         { staleIfError: "5 minutes" }
       )
-      yield* it.listTools()
+      yield* it.listToolsPage()
       up = false
       yield* TestClock.adjust(60_000)
-      assert.strictEqual((yield* Effect.flip(it.listTools())).reason, "Protocol")
+      assert.strictEqual((yield* Effect.flip(it.listToolsPage())).reason, "Protocol")
     }))
 })

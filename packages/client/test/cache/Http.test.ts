@@ -32,8 +32,8 @@ const serving = Effect.gen(function*() {
     Tool.layer(where, ({ region }) => Effect.succeed({ region: region ?? "nowhere" })),
     Resource.layer(Resource.make("r://1", hint), Effect.sync(() => `read ${++reads}`))
   )
-  const context = yield* Layer.build(Layer.provideMerge(ServerHttp.layer({ port: 0, grace: 0 }), layer))
-  return { context, url: Context.get(context, ServerHttp.Listening).url }
+  const context = yield* Layer.build(Layer.provideMerge(ServerHttp.layer({ port: 0, shutdownTimeout: 0 }), layer))
+  return { context, url: Context.get(context, ServerHttp.Server).url }
 })
 
 describe.each([["fetch", Http.transport], ["node:http", NodeHttp.transport]] as const)("over %s", (_, transport) => {

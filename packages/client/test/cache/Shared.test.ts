@@ -19,7 +19,7 @@ describe("a store that is shared", () => {
       const script = counted(minute)
       for (const partition of ["ada", "bob", undefined]) {
         const { client: it } = yield* client(script, { store, server, partition })
-        assert.strictEqual(countOf(yield* it.listTools()), 1)
+        assert.strictEqual(countOf(yield* it.listToolsPage()), 1)
       }
     }))
 
@@ -31,17 +31,17 @@ describe("a store that is shared", () => {
         const open = (partition: string) =>
           Effect.map(client(script, { store, server, partition }), ({ client }) => client)
         const [ada, bob, again] = [yield* open("ada"), yield* open("bob"), yield* open("ada")]
-        assert.strictEqual(countOf(yield* ada.listTools()), 1)
-        assert.strictEqual(countOf(yield* bob.listTools()), 2)
-        assert.strictEqual(countOf(yield* again.listTools()), 1)
+        assert.strictEqual(countOf(yield* ada.listToolsPage()), 1)
+        assert.strictEqual(countOf(yield* bob.listToolsPage()), 2)
+        assert.strictEqual(countOf(yield* again.listToolsPage()), 1)
       }))
   }
 
   it.effect("private responses of nobody in particular are not kept", () =>
     Effect.gen(function*() {
       const { client: it } = yield* client(counted(mine), { store: ResponseCache.memory(), server })
-      assert.strictEqual(countOf(yield* it.listTools()), 1)
-      assert.strictEqual(countOf(yield* it.listTools()), 2)
+      assert.strictEqual(countOf(yield* it.listToolsPage()), 1)
+      assert.strictEqual(countOf(yield* it.listToolsPage()), 2)
     }))
 
   it.effect("a response that is private now is not followed by one that was public before", () =>
@@ -52,13 +52,13 @@ describe("a store that is shared", () => {
         server,
         partition: "ada"
       })
-      yield* it.listTools()
+      yield* it.listToolsPage()
       yield* TestClock.adjust(1)
       hints = { ttlMs: 1_000, cacheScope: "private" }
-      yield* it.listTools({ cache: "refresh" })
+      yield* it.listToolsPage({ cache: "refresh" })
       hints = { ttlMs: 0 }
       yield* TestClock.adjust(1_000)
-      assert.notProperty(yield* it.listTools(), "cacheScope")
+      assert.notProperty(yield* it.listToolsPage(), "cacheScope")
     }))
 
   it.effect("of one's own and everybody's, what was received last counts", () =>
@@ -66,11 +66,11 @@ describe("a store that is shared", () => {
       const store = ResponseCache.memory()
       const ada = yield* client(counted({ ttlMs: 1_000, cacheScope: "private" }), { store, server, partition: "ada" })
       const bob = yield* client(counted(minute), { store, server, partition: "bob" })
-      yield* ada.client.listTools()
+      yield* ada.client.listToolsPage()
       yield* TestClock.adjust(1)
-      yield* bob.client.listTools({ cache: "refresh" })
-      yield* bob.client.listTools({ cache: "refresh" })
-      assert.strictEqual(countOf(yield* ada.client.listTools()), 2)
+      yield* bob.client.listToolsPage({ cache: "refresh" })
+      yield* bob.client.listToolsPage({ cache: "refresh" })
+      assert.strictEqual(countOf(yield* ada.client.listToolsPage()), 2)
     }))
 
   it.effect("servers are told apart by what the host calls them, not by what they call themselves", () =>
@@ -79,10 +79,10 @@ describe("a store that is shared", () => {
       const script = counted(minute)
       const one = yield* client(script, { store, server: "https://one.example" })
       const two = yield* client(script, { store, server: "https://two.example" })
-      assert.strictEqual(countOf(yield* one.client.listTools()), 1)
-      assert.strictEqual(countOf(yield* two.client.listTools()), 2)
-      yield* two.client.forgetResponses
-      assert.strictEqual(countOf(yield* one.client.listTools()), 1)
+      assert.strictEqual(countOf(yield* one.client.listToolsPage()), 1)
+      assert.strictEqual(countOf(yield* two.client.listToolsPage()), 2)
+      yield* two.client.clearCache
+      assert.strictEqual(countOf(yield* one.client.listToolsPage()), 1)
     }))
 
   it.effect("a notice to one client makes it stale for all", () =>
@@ -91,11 +91,11 @@ describe("a store that is shared", () => {
       const script = counted(mine)
       const ada = yield* client(script, { store, server, partition: "ada" })
       const bob = yield* client(script, { store, server, partition: "bob" })
-      yield* ada.client.listTools()
-      yield* bob.client.listTools()
+      yield* ada.client.listToolsPage()
+      yield* bob.client.listToolsPage()
       ada.server.notify("notifications/tools/list_changed")
       yield* ada.client.ping()
-      assert.strictEqual(countOf(yield* bob.client.listTools()), 3)
+      assert.strictEqual(countOf(yield* bob.client.listToolsPage()), 3)
     }))
 
   it.effect("2026-07-28 · MUST mirror: a tool that another client has listed has its headers too", () =>
@@ -109,8 +109,8 @@ describe("a store that is shared", () => {
       }
       const one = yield* mirroring(script, { cache: { store, server } })
       const two = yield* mirroring(script, { cache: { store, server } })
-      yield* one.client.listTools()
-      yield* two.client.listTools()
+      yield* one.client.listToolsPage()
+      yield* two.client.listToolsPage()
       assert.strictEqual(two.server.requests("tools/list").length, 0)
       yield* two.client.callTool("t", { a: "b" })
       assert.deepStrictEqual(two.calls.map(({ headers }) => headers), [{ "Mcp-Param-A": "b" }])
@@ -139,13 +139,13 @@ describe("a store that does not do what it should", () => {
         const store = over({ get: counting, set: counting, invalidate: counting })
         const { client: it, server: answers } = yield* client(counted(minute), { store, server, storeTimeout: 100 })
         const listing = Effect.gen(function*() {
-          const fiber = yield* Effect.forkChild(it.listTools(), { startImmediately: true })
+          const fiber = yield* Effect.forkChild(it.listToolsPage(), { startImmediately: true })
           yield* TestClock.adjust(100)
           return yield* Fiber.join(fiber)
         })
         assert.strictEqual(countOf(yield* listing), 1)
         assert.deepStrictEqual([asked, told.length], [1, 1])
-        assert.strictEqual(countOf(yield* it.listTools()), 2)
+        assert.strictEqual(countOf(yield* it.listToolsPage()), 2)
         answers.notify("notifications/tools/list_changed")
         yield* it.ping()
         assert.deepStrictEqual([asked, told.length], [1, 1])
@@ -163,11 +163,11 @@ describe("a store that does not do what it should", () => {
       const memory = ResponseCache.memory()
       const store = over({ ...memory, get: (key) => hangs ? Effect.never : memory.get(key) })
       const { client: it } = yield* client(counted(minute), { store, server })
-      const fiber = yield* Effect.forkChild(it.listTools(), { startImmediately: true })
+      const fiber = yield* Effect.forkChild(it.listToolsPage(), { startImmediately: true })
       assert.isTrue(Exit.hasInterrupts(yield* Effect.andThen(Fiber.interrupt(fiber), Fiber.await(fiber))))
       hangs = false
-      assert.strictEqual(countOf(yield* it.listTools()), 1)
-      assert.strictEqual(countOf(yield* it.listTools()), 1)
+      assert.strictEqual(countOf(yield* it.listToolsPage()), 1)
+      assert.strictEqual(countOf(yield* it.listToolsPage()), 1)
       assert.deepStrictEqual(told, [])
     }).pipe(Effect.scoped, Effect.provide(layer))
   })
@@ -184,18 +184,18 @@ describe("a store that does not do what it should", () => {
         invalidate: (stale) => or(memory.invalidate(stale))
       })
       const { client: it, server: answers } = yield* client(counted(minute), { store, server, storeTimeout: 100 })
-      yield* it.listTools()
-      yield* it.listTools({ cursor: "b" })
+      yield* it.listToolsPage()
+      yield* it.listToolsPage({ cursor: "b" })
       yield* TestClock.adjust(1)
       up = false
       answers.notify("notifications/tools/list_changed")
       yield* it.ping()
       up = true
       yield* TestClock.adjust(1_000)
-      assert.strictEqual(countOf(yield* it.listTools()), 3)
+      assert.strictEqual(countOf(yield* it.listToolsPage()), 3)
       // The store has heard of it by now: what nobody asked for since is not given to another client either.
       const other = yield* client(counted(minute), { store, server })
-      yield* other.client.listTools({ cursor: "b" })
+      yield* other.client.listToolsPage({ cursor: "b" })
       assert.strictEqual(other.server.requests("tools/list").length, 1)
     }))
 
@@ -215,7 +215,7 @@ describe("a store that does not do what it should", () => {
       Effect.gen(function*() {
         const store = over({ get: () => Effect.succeed(given as ResponseCache.Entry) })
         const { client: it } = yield* client(counted(minute), { store, server })
-        assert.strictEqual(countOf(yield* it.listTools()), 1)
+        assert.strictEqual(countOf(yield* it.listToolsPage()), 1)
       }))
   }
 
@@ -225,7 +225,7 @@ describe("a store that does not do what it should", () => {
         store: over({ get: () => Effect.succeed(entry) }),
         server
       })
-      assert.deepStrictEqual((yield* it.listTools()).tools, [])
+      assert.deepStrictEqual((yield* it.listToolsPage()).tools, [])
       assert.strictEqual(answers.requests("tools/list").length, 0)
     }))
 })
@@ -254,7 +254,7 @@ describe("a store in memory", () => {
 
   it.effect("maxSize: of more the oldest go, and what is longer by itself is not kept; 16 Mi by default", () =>
     Effect.gen(function*() {
-      const store = ResponseCache.memory({ maxSize: 1_000 })
+      const store = ResponseCache.memory({ maxTotalChars: 1_000 })
       for (let at = 0; at < 4; at++) yield* store.set(key(`${at}`), entry("x".repeat(400)))
       assert.deepStrictEqual(yield* has(store, 4), [false, false, true, true])
       // Replaced, it counts once.
@@ -271,10 +271,10 @@ describe("a store in memory", () => {
   it.effect("Client.make: its bounds are options of the cache", () =>
     Effect.gen(function*() {
       const { client: it, server } = yield* client(counted(minute), { maxEntries: 1 })
-      for (const get of [it.listTools(), it.listPrompts(), it.listTools()]) yield* get
+      for (const get of [it.listToolsPage(), it.listPromptsPage(), it.listToolsPage()]) yield* get
       assert.strictEqual(server.requests("tools/list").length, 2)
-      const small = yield* client(counted(minute), { maxSize: 10 })
-      for (const get of [small.client.listTools(), small.client.listTools()]) yield* get
+      const small = yield* client(counted(minute), { maxTotalChars: 10 })
+      for (const get of [small.client.listToolsPage(), small.client.listToolsPage()]) yield* get
       assert.strictEqual(small.server.requests("tools/list").length, 2)
     }))
 })

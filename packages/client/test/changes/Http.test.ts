@@ -28,7 +28,7 @@ const open = Effect.gen(function*() {
   const { host: { hub } } = Context.get(context, McpServer.McpServer)
   return {
     hub,
-    url: Context.get(context, ServerHttp.Listening).url,
+    url: Context.get(context, ServerHttp.Server).url,
     changed: Effect.provide(Catalog.updated("r://1"), context),
     offer: Layer.build(
       Layer.provide(Tool.layer(Tool.make("more"), () => Effect.succeed("ok")), Layer.succeedContext(context))

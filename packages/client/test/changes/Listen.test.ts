@@ -372,9 +372,13 @@ describe("listening again", () => {
 })
 
 describe("a reader that is slow", () => {
-  it.effect("when bufferSize changes wait the oldest is dropped, and a Gap tells; notificationBuffer by default, 256", () =>
+  it.effect("when maxBufferedChanges changes wait the oldest is dropped, and a Gap tells; maxBufferedNotifications by default, 256", () =>
     Effect.gen(function*() {
-      const bounds = [[{}, {}, 256], [{ notificationBuffer: 3 }, {}, 3], [{}, { bufferSize: 4 }, 4]] as const
+      const bounds = [[{}, {}, 256], [{ maxBufferedNotifications: 3 }, {}, 3], [
+        {},
+        { maxBufferedChanges: 4 },
+        4
+      ]] as const
       for (const [options, own, size] of bounds) {
         const { client, server } = yield* kit.open(revision, kit.agreeable, options)
         const seen: Array<string> = []
@@ -398,13 +402,16 @@ describe("a reader that is slow", () => {
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, kit.agreeable)
       const seen: Array<string> = []
-      const reading = Stream.runForEach(client.changes({ uris: ["a:b"] }, { bufferSize: 2, reconnect }), (change) =>
-        Effect.gen(function*() {
-          seen.push(change._tag === "ResourceUpdated" ? change.uri : change._tag)
-          if (seen.length === 1) {
-            yield* Effect.sleep(2000)
-          }
-        }))
+      const reading = Stream.runForEach(
+        client.changes({ uris: ["a:b"] }, { maxBufferedChanges: 2, reconnect }),
+        (change) =>
+          Effect.gen(function*() {
+            seen.push(change._tag === "ResourceUpdated" ? change.uri : change._tag)
+            if (seen.length === 1) {
+              yield* Effect.sleep(2000)
+            }
+          })
+      )
       const fiber = yield* Effect.forkChild(reading, { startImmediately: true })
       yield* kit.settle
       kit.end(server)

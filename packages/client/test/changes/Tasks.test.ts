@@ -162,7 +162,7 @@ describe("subscriptions/listen", () => {
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, kit.agreeable)
       const seen: Array<string> = []
-      const reading = Stream.runForEach(client.changes({ taskIds: ["t1"] }, { bufferSize: 2 }), (change) =>
+      const reading = Stream.runForEach(client.changes({ taskIds: ["t1"] }, { maxBufferedChanges: 2 }), (change) =>
         Effect.gen(function*() {
           seen.push(change._tag === "TaskChanged" ? change.task.statusMessage! : change._tag)
           if (seen.length === 1) {

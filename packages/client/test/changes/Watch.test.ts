@@ -236,7 +236,7 @@ describe("another session", () => {
   it.effect("where the server is not of the request era, as was kept of it: found out before it is asked to listen", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, agreeable, {
-        detection: { revision: "2026-07-28", capabilities: {} }
+        serverProfile: { revision: "2026-07-28", capabilities: {} }
       })
       assert.strictEqual(client.revision, "2026-07-28")
       const seen = yield* kit.run(client, { tools: true, uris: ["a:1"] })

@@ -136,7 +136,7 @@ export const told = (revision: Revision.Revision, script: Script, options?: Clie
     return {
       client,
       server,
-      missed: (error?: TransportError) => Effect.andThen(Effect.sync(() => receiver!.missed!(error)), settle),
+      missed: (error?: TransportError) => Effect.andThen(Effect.sync(() => receiver!.gap!(error)), settle),
       refuse: (request: JsonRpc.Request, error: TransportError) =>
         Effect.andThen(Effect.sync(() => receiver!.refused!(request.id, error)), settle)
     }

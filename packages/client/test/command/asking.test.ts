@@ -89,7 +89,7 @@ describe("a question on the terminal", () => {
       }
       const { seen, terminal } = typist("y", "", "y")
       const { form } = yield* Answering.Elicitation.pipe(Effect.provide(onTerminal(terminal, "x")))
-      const asker = { label: undefined, server: undefined, revision: "2025-11-25", method: undefined } as const
+      const asker = { label: undefined, info: undefined, revision: "2025-11-25", method: undefined } as const
       yield* Result.getOrThrow(form!({ message: text("What?"), requestedSchema }, asker))
       assert.deepStrictEqual(seen.map((line) => line.trim()).filter((line) => line.endsWith("Answer? [y]es")), [
         "x asks: What?\n  | Answer? [y]es",

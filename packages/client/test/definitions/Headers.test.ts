@@ -24,9 +24,9 @@ describe("tools/list on Streamable HTTP", () => {
     return Effect.gen(function*() {
       const { client } = yield* mirroring(() => listing(sql("Region"), broken, tool("plain")))
       for (let times = 0; times < 2; times++) {
-        assert.deepStrictEqual((yield* client.listTools()).tools.map(({ name }) => name), ["sql", "plain"])
+        assert.deepStrictEqual((yield* client.listToolsPage()).tools.map(({ name }) => name), ["sql", "plain"])
       }
-      assert.deepStrictEqual((yield* client.allTools()).map(({ name }) => name), ["sql", "plain"])
+      assert.deepStrictEqual((yield* client.listTools()).map(({ name }) => name), ["sql", "plain"])
       // Said once for all three listings.
       assert.deepStrictEqual(told, ["The tool \"broken\" is left out: x-mcp-header at 'region' must be an HTTP token"])
     }).pipe(Effect.scoped, Effect.provide(layer))
@@ -35,7 +35,7 @@ describe("tools/list on Streamable HTTP", () => {
   it.effect("2026-07-28 · clients using other transports MAY ignore x-mcp-header annotations: the tool stays", () =>
     Effect.gen(function*() {
       const { client } = yield* opened("2026-07-28", () => listing(broken))
-      assert.strictEqual((yield* client.listTools()).tools.length, 1)
+      assert.strictEqual((yield* client.listToolsPage()).tools.length, 1)
     }))
 
   it.effect("2025-11-25 · knows no x-mcp-header: the tool stays, and nothing is mirrored", () =>
@@ -45,7 +45,7 @@ describe("tools/list on Streamable HTTP", () => {
         {},
         "2025-11-25"
       )
-      assert.strictEqual((yield* client.listTools()).tools.length, 2)
+      assert.strictEqual((yield* client.listToolsPage()).tools.length, 2)
       yield* client.callTool("sql", { region: "eu" })
       assert.deepStrictEqual(calls.map(({ headers }) => headers), [undefined])
     }))
@@ -67,7 +67,7 @@ describe("tools/call on Streamable HTTP", () => {
       const { calls, client } = yield* mirroring(({ method }) =>
         method === "tools/list" ? listing(tool("t", { inputSchema })) : done
       )
-      yield* client.listTools()
+      yield* client.listToolsPage()
       yield* client.callTool("t", args)
       return calls[0]?.headers ?? {}
     })
@@ -98,7 +98,7 @@ describe("tools/call on Streamable HTTP", () => {
   it.effect("2026-07-28 · integer values MUST be within the safe range: another is refused, and nothing is sent", () =>
     Effect.gen(function*() {
       const { calls, client } = yield* mirroring(() => listing(tool("t", { inputSchema })))
-      yield* client.listTools()
+      yield* client.listToolsPage()
       const error = yield* Effect.flip(client.callTool("t", { count: 2 ** 53 }))
       assert.strictEqual(error.reason, "Unsupported")
       assert.include(error.message, "Mcp-Param-Count")
@@ -216,7 +216,7 @@ describe("HeaderMismatch", () => {
     Effect.gen(function*() {
       let header = "Region"
       const { calls, client, server } = yield* strict(() => header)
-      yield* client.listTools()
+      yield* client.listToolsPage()
       yield* client.callTool("sql", { region: "eu" })
       header = "Area"
       server.notify("notifications/tools/list_changed")
@@ -238,7 +238,7 @@ describe("HeaderMismatch", () => {
       const { calls, client, server } = yield* mirroring(({ method }) =>
         method === "tools/call" ? done : listing(...tools)
       )
-      yield* client.listTools()
+      yield* client.listToolsPage()
       tools = []
       server.notify("notifications/tools/list_changed")
       yield* client.ping()

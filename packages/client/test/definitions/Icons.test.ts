@@ -46,10 +46,10 @@ const server = (revision: Revision.Revision, hints: JsonObject = {}) =>
   scripted(speaks(revision, ({ method }) => ok({ ...rest, ...hints, ...answers[method] })))
 
 const lists = (client: Client.Client) => [
-  Effect.map(client.listTools(), ({ tools }) => tools),
-  Effect.map(client.listResources(), ({ resources }) => resources),
-  Effect.map(client.listResourceTemplates(), ({ resourceTemplates }) => resourceTemplates),
-  Effect.map(client.listPrompts(), ({ prompts }) => prompts)
+  Effect.map(client.listToolsPage(), ({ tools }) => tools),
+  Effect.map(client.listResourcesPage(), ({ resources }) => resources),
+  Effect.map(client.listResourceTemplatesPage(), ({ resourceTemplates }) => resourceTemplates),
+  Effect.map(client.listPromptsPage(), ({ prompts }) => prompts)
 ]
 
 const expected = [["bare", undefined], ["some", good], ["none", undefined]]
@@ -124,7 +124,7 @@ describe("what has no icons that are unsafe", () => {
       const page = { ...rest, prompts: [{ name: "a" }, { name: "b", icons: [{ src: image, sizes: ["any"] }] }] }
       const { transport } = scripted(speaks("2026-07-28", () => ok(page)))
       const client = yield* Client.make(transport)
-      assert.deepStrictEqual((yield* client.listPrompts()).prompts, page.prompts)
+      assert.deepStrictEqual((yield* client.listPromptsPage()).prompts, page.prompts)
       assert.deepStrictEqual(told, [])
     }).pipe(Effect.provide(layer))
   })
@@ -138,15 +138,15 @@ describe("what is kept", () => {
       const hints = { ttlMs: 60_000, cacheScope: "public" }
       const { requests, transport } = server("2026-07-28", hints)
       const client = yield* Client.make(transport, { cache: { store, server: "s" } })
-      yield* client.listPrompts()
+      yield* client.listPromptsPage()
       const entry = yield* store.get({ server: "s", method: "prompts/list", params: "{}", partition: undefined })
       assert.isDefined(entry)
       assert.notInclude(entry!.text, "javascript:")
       const text = JSON.stringify({ ...rest, ...hints, ...answers["prompts/list"] })
       yield* store.set({ server: "s", method: "prompts/list", params: "{}", partition: undefined }, { ...entry!, text })
       told.length = 0
-      assert.deepStrictEqual(seen((yield* client.listPrompts()).prompts), expected)
-      assert.deepStrictEqual(seen((yield* client.listPrompts()).prompts), expected)
+      assert.deepStrictEqual(seen((yield* client.listPromptsPage()).prompts), expected)
+      assert.deepStrictEqual(seen((yield* client.listPromptsPage()).prompts), expected)
       assert.strictEqual(requests("prompts/list").length, 1)
       assert.deepStrictEqual(told, [])
     }).pipe(Effect.provide(layer))

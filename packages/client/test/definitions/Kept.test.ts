@@ -27,7 +27,7 @@ const listed = (lengths: () => ReadonlyArray<number>, options?: Client.Options) 
           : ok({ content: [], structuredContent: { n: "none" } }),
       options
     )
-    yield* client.listTools()
+    yield* client.listToolsPage()
     return client
   })
 
@@ -43,7 +43,7 @@ describe("the outputSchemas that are remembered", () => {
         assert.deepStrictEqual(lines, [])
         assert.isTrue(yield* isChecked(client, "t0"))
         assert.isFalse(yield* isChecked(client, "t1"))
-        yield* client.listTools()
+        yield* client.listToolsPage()
         assert.isFalse(yield* isChecked(client, "t1"))
       })
       yield* Effect.provide(run, layer)
@@ -54,22 +54,22 @@ describe("the outputSchemas that are remembered", () => {
       )
     }))
 
-  it.effect("maxOutputSchemas: those beyond it in all check nothing; what is listed anew, or forgotten, makes room", () =>
+  it.effect("maxOutputSchemaChars: those beyond it in all check nothing; what is listed anew, or forgotten, makes room", () =>
     Effect.gen(function*() {
       let lengths = [400, 400, 400, 10]
-      const client = yield* listed(() => lengths, { maxOutputSchemas: 1_200 })
+      const client = yield* listed(() => lengths, { maxOutputSchemaChars: 1_200 })
       const checked = () => Effect.forEach(["t0", "t1", "t2", "t3"], (name) => isChecked(client, name))
       assert.deepStrictEqual(yield* checked(), [true, true, false, true])
-      yield* client.listTools()
+      yield* client.listToolsPage()
       assert.deepStrictEqual(yield* checked(), [true, true, false, true])
       lengths = [10, 400, 400, 10]
-      yield* client.listTools()
+      yield* client.listToolsPage()
       assert.deepStrictEqual(yield* checked(), [true, true, true, true])
     }))
 
-  it.effect("maxOutputSchemas: what is forgotten for maxTools makes room too", () =>
+  it.effect("maxOutputSchemaChars: what is forgotten for maxTools makes room too", () =>
     Effect.gen(function*() {
-      const client = yield* listed(() => [400, 400, 400, 400], { maxOutputSchemas: 1_700, maxTools: 1 })
+      const client = yield* listed(() => [400, 400, 400, 400], { maxOutputSchemaChars: 1_700, maxTools: 1 })
       assert.isFalse(yield* isChecked(client, "t0"))
       assert.isTrue(yield* isChecked(client, "t3"))
     }))

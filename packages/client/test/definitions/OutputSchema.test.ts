@@ -29,7 +29,7 @@ const answering = (
           : ok({ ...(revision === "2026-07-28" ? { resultType: "complete" } : {}), content: [], ...answer }),
       options
     )
-    yield* both.client.listTools()
+    yield* both.client.listToolsPage()
     return both
   })
 
@@ -120,15 +120,15 @@ describe("a result whose tool has an outputSchema", () => {
         method === "tools/list"
           ? page("2025-11-25", tool("add", { outputSchema: schema }))
           : ok({ content: [], structuredContent: { total: 3 } }))
-      yield* client.listTools()
+      yield* client.listToolsPage()
       assert.strictEqual((yield* Effect.flip(client.callTool("add"))).reason, "InvalidAnswer")
       server.notify("notifications/tools/list_changed")
       assert.isDefined((yield* Effect.andThen(client.ping(), client.callTool("add"))).structuredContent)
       schema = { type: "object", required: ["total"] }
-      yield* client.listTools()
+      yield* client.listToolsPage()
       assert.isDefined((yield* client.callTool("add")).structuredContent)
       schema = { type: "object", required: ["other"] }
-      yield* client.listTools()
+      yield* client.listToolsPage()
       assert.strictEqual((yield* Effect.flip(client.callTool("add"))).reason, "InvalidAnswer")
     }))
 
@@ -139,19 +139,19 @@ describe("a result whose tool has an outputSchema", () => {
         method === "tools/list"
           ? page("2025-11-25", tool("add", schema === undefined ? {} : { outputSchema: schema }))
           : ok({ content: [], structuredContent: { total: 3 } }))
-      yield* client.listTools()
+      yield* client.listToolsPage()
       schema = { type: "object", required: ["total"] }
       assert.isDefined((yield* client.callTool("add")).structuredContent)
       assert.strictEqual(server.requests("tools/list").length, 2)
       assert.strictEqual(server.requests("tools/call").length, 1)
       // Once: a tool that never keeps its promise costs no list for each call.
       schema = { type: "object", required: ["other"] }
-      yield* client.listTools()
+      yield* client.listToolsPage()
       for (let times = 0; times < 3; times++) yield* Effect.flip(client.callTool("add"))
       assert.strictEqual(server.requests("tools/list").length, 3)
       server.notify("notifications/tools/list_changed")
       yield* client.ping()
-      yield* client.listTools()
+      yield* client.listToolsPage()
       schema = undefined
       assert.isDefined((yield* client.callTool("add")).structuredContent)
     }))
@@ -165,7 +165,7 @@ describe("a result whose tool has an outputSchema", () => {
           : lists++ === 0
           ? page("2025-11-25", tool("add", { outputSchema }))
           : "silence")
-      yield* client.listTools()
+      yield* client.listToolsPage()
       const call = yield* Effect.forkChild(Effect.flip(client.callTool("add", {}, { timeout: 300 })), {
         startImmediately: true
       })
@@ -189,10 +189,10 @@ describe("a result whose tool has an outputSchema", () => {
           return ok(cursor === undefined ? { ...result, nextCursor: "b" } : result)
         }, { maxTools })
       const all = yield* open()
-      yield* all.client.allTools()
+      yield* all.client.listTools()
       assert.strictEqual((yield* Effect.flip(all.client.callTool("a"))).reason, "InvalidAnswer")
       const { client } = yield* open(9_999)
-      yield* client.allTools()
+      yield* client.listTools()
       assert.deepStrictEqual((yield* client.callTool("a")).content, [])
       assert.strictEqual((yield* Effect.flip(client.callTool("b9998"))).reason, "InvalidAnswer")
     }))
@@ -224,7 +224,7 @@ describe("an outputSchema that is hostile", () => {
         for (let times = 0; times < 3; times++) {
           assert.deepStrictEqual((yield* client.callTool("add")).content, [])
           // Listed again, it is the same schema.
-          assert.strictEqual((yield* client.listTools({ cache: "refresh" })).tools.length, 1)
+          assert.strictEqual((yield* client.listToolsPage({ cache: "refresh" })).tools.length, 1)
         }
         assert.strictEqual(told.length, 1)
         assert.include(told[0], why)

@@ -37,7 +37,7 @@ describe("the schemas of a tool", () => {
       Effect.gen(function*() {
         const wire = JSON.parse(JSON.stringify(tool("t", { inputSchema: schema, outputSchema: schema })))
         const { client } = yield* opened(revision, () => page(revision, wire))
-        for (const [listed] of [(yield* client.listTools()).tools, yield* client.allTools()]) {
+        for (const [listed] of [(yield* client.listToolsPage()).tools, yield* client.listTools()]) {
           assert.strictEqual(JSON.stringify(listed?.inputSchema), JSON.stringify(wire.inputSchema))
           assert.deepStrictEqual(listed?.inputSchema, wire.inputSchema)
           if (revision >= "2025-06-18") assert.deepStrictEqual(listed?.outputSchema, wire.outputSchema)

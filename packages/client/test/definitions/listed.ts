@@ -51,7 +51,7 @@ export const mirroring = (
         if (message._tag === "Request") sent.set(message.id, headers)
         return connection.send(message, about)
       },
-      mirrors: true,
+      sendsHeaders: true,
       drained: connection.drained,
       close: connection.close
     })

@@ -31,7 +31,7 @@ describe("credentials", () => {
       const server = yield* served(session((hit) => hit.result()))
       const credentials = Credentials.bearer(Redacted.make("secret"))
       yield* Effect.scoped(Effect.gen(function*() {
-        const { request, told } = yield* entered({ url: server.url, credentials, closeGrace: "1 second" })
+        const { request, told } = yield* entered({ url: server.url, credentials, closeTimeout: "1 second" })
         request(1, "tools/list")
         yield* until(() => told.answer(1) !== undefined && server.by("GET").length === 1)
       }))
@@ -111,7 +111,7 @@ describe("credentials", () => {
         Credentials.bearer(Redacted.make("wrong"))
       )
       const error = yield* Effect.flip(
-        Client.make(Http.transport({ url: server.url, closeGrace: 0 }), { revisions: ["2026-07-28"] }).pipe(
+        Client.make(Http.transport({ url: server.url, closeTimeout: 0 }), { revisions: ["2026-07-28"] }).pipe(
           Effect.provide(layer)
         )
       )

@@ -35,11 +35,13 @@ describe("a connection", () => {
   it.effect("says that it is streamable, and may be made so without finding out", () =>
     Effect.gen(function*() {
       const server = yield* served((hit) => hit.result())
-      const transport = Http.transport({ url: server.url, closeGrace: 0 })
+      const transport = Http.transport({ url: server.url, closeTimeout: 0 })
       expect(transport.reconnects).toBe(true)
-      for (const connect of [transport.connect, transport.connectAs!("streamable"), transport.connectAs!("other")]) {
+      for (
+        const connect of [transport.connect, transport.connectWith!("streamable"), transport.connectWith!("other")]
+      ) {
         const connection = yield* connect
-        expect([connection.mirrors, connection.variant]).toEqual([true, "streamable"])
+        expect([connection.sendsHeaders, connection.httpMode]).toEqual([true, "streamable"])
       }
       yield* settle
       expect(server.hits).toEqual([])
@@ -50,7 +52,7 @@ describe("a connection", () => {
       const server = yield* served(session((hit) => hit.result(), { listen: (hit) => hit.stream(":\n\n") }))
       for (let n = 1; n <= 50; n++) {
         yield* Effect.scoped(Effect.gen(function*() {
-          const { request, told } = yield* entered({ url: server.url, closeGrace: "1 second" })
+          const { request, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
           request(1, "tools/list")
           yield* until(() => told.answer(1) !== undefined && server.by("GET").length === n)
         }))

@@ -38,7 +38,7 @@ const tools = McpServer.layer(
 
 const serve = Effect.map(
   Effect.orDie(Layer.build(NodeServer.layer({ port: 0 }).pipe(Layer.provide(tools)))),
-  (context) => Context.get(context, NodeServer.Listening)
+  (context) => Context.get(context, NodeServer.Server)
 )
 
 const text = ({ content }: { readonly content: ReadonlyArray<unknown> }) =>
@@ -51,8 +51,8 @@ describe("our own server over HTTP", () => {
         const { endpoint, url } = yield* serve
         yield* Effect.scoped(Effect.gen(function*() {
           const client = yield* Client.make(Http.transport({ url }), { revisions: [revision] })
-          expect([client.revision, client.detection.variant]).toEqual([revision, "streamable"])
-          expect((yield* client.listTools()).tools.map(({ name }) => name).sort()).toEqual([
+          expect([client.revision, client.serverProfile.variant]).toEqual([revision, "streamable"])
+          expect((yield* client.listToolsPage()).tools.map(({ name }) => name).sort()).toEqual([
             "añadir",
             "hang",
             "poll",

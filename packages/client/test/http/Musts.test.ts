@@ -37,7 +37,7 @@ for (const [wire, transport] of wires) {
             revisions: [revision],
             enforceCapabilities: false
           })
-          assert.deepStrictEqual((yield* client.listTools()).tools, [])
+          assert.deepStrictEqual((yield* client.listToolsPage()).tools, [])
           const onProgress = ({ progress }: { readonly progress: number }) => void seen.push(progress)
           const calls = [1, 2, 3].map(() => client.callTool("t", {}, { onProgress }))
           assert.strictEqual((yield* Effect.all(calls, { concurrency: 3 })).length, 3)

@@ -62,7 +62,7 @@ describe("the body of a refusal that never ends", () => {
       it.effect(`${name}: nor a call whose answer is ${type} (${status}); what has come is quoted`, () =>
         Effect.gen(function*() {
           const server = yield* served(session((hit) => endless(hit, status, type)))
-          const client = yield* Client.make(transport({ url: server.url, closeGrace: 0, listen: false }), {
+          const client = yield* Client.make(transport({ url: server.url, closeTimeout: 0, standaloneStream: false }), {
             revisions: ["2025-11-25"],
             enforceCapabilities: false
           })
@@ -80,10 +80,10 @@ describe("the body of a refusal that never ends", () => {
     }
   }
 
-  it.effect("of more than maxMessage is quoted as far as that", () =>
+  it.effect("of more than maxMessageBytes is quoted as far as that", () =>
     Effect.gen(function*() {
       const server = yield* served(session((hit) => hit.reply(500, `Oh no! ${"x".repeat(5_000)}`)))
-      const { request, told } = yield* entered({ url: server.url, maxMessage: 1_000 })
+      const { request, told } = yield* entered({ url: server.url, maxMessageBytes: 1_000 })
       request(1, "tools/list")
       yield* until(() => told.error(1) !== undefined)
       assert.include(told.error(1)!.message, "Oh no!")
@@ -112,8 +112,8 @@ describe("a refusal that repeats what it was sent", () => {
           const client = yield* Client.make(
             transport({
               url: server.url,
-              closeGrace: 0,
-              listen: false,
+              closeTimeout: 0,
+              standaloneStream: false,
               headers: { "X-Api-Key": "key/with+signs=", "x-env": "test" },
               credentials: Credentials.bearer(Redacted.make(token))
             }),

@@ -191,8 +191,8 @@ describe("an answer that is none", () => {
       expect(told.error(1)!.message.length).toBeLessThan(400)
     }))
 
-  for (const [how, maxMessage] of [["with a length", 1_000], ["in chunks", 1_000]] as const) {
-    it.effect(`maxMessage: a body ${how} of more bytes than that fails its request`, () =>
+  for (const [how, maxMessageBytes] of [["with a length", 1_000], ["in chunks", 1_000]] as const) {
+    it.effect(`maxMessageBytes: a body ${how} of more bytes than that fails its request`, () =>
       Effect.gen(function*() {
         const text = JSON.stringify(answer(1, { text: "x".repeat(2_000) }))
         const server = yield* served((hit) =>
@@ -200,22 +200,22 @@ describe("an answer that is none", () => {
             ? void hit.response.writeHead(200, { "content-type": "application/json" }).write(text)
             : hit.reply(200, text, { "content-type": "application/json" })
         )
-        const { request, told } = yield* connected({ url: server.url, maxMessage })
+        const { request, told } = yield* connected({ url: server.url, maxMessageBytes })
         request(1, "tools/list", modern())
         yield* until(() => told.refusals.length === 1)
-        expect(told.error(1)).toMatchObject({ reason: "Lost", message: expect.stringContaining("maxMessage") })
+        expect(told.error(1)).toMatchObject({ reason: "Lost", message: expect.stringContaining("maxMessageBytes") })
       }))
   }
 
-  it.effect("maxMessage: so does an event of a stream, and the session's stream is not asked for again", () =>
+  it.effect("maxMessageBytes: so does an event of a stream, and the session's stream is not asked for again", () =>
     Effect.gen(function*() {
       const server = yield* served(
         session((hit) => hit.stream(`id: 1\ndata: ${"x".repeat(500)}\ndata: ${"y".repeat(600)}`))
       )
-      const { request, told } = yield* entered({ url: server.url, maxMessage: 1_000 })
+      const { request, told } = yield* entered({ url: server.url, maxMessageBytes: 1_000 })
       request(1, "tools/list")
       yield* until(() => told.refusals.length === 1)
-      expect(told.error(1)).toMatchObject({ reason: "Lost", message: expect.stringContaining("maxMessage") })
+      expect(told.error(1)).toMatchObject({ reason: "Lost", message: expect.stringContaining("maxMessageBytes") })
       yield* until(() => server.hits.at(-1)!.left)
     }))
 
@@ -255,7 +255,7 @@ describe("the transport", () => {
       const server = yield* served(session((hit) => hit.result()))
       const headers = { "X-Team": "a", "MCP-Session-Id": "forged", Accept: "text/html" }
       yield* Effect.scoped(Effect.gen(function*() {
-        const { request, told } = yield* entered({ url: server.url, headers, closeGrace: "1 second" })
+        const { request, told } = yield* entered({ url: server.url, headers, closeTimeout: "1 second" })
         request(1, "ping")
         yield* until(() => told.answer(1) !== undefined)
       }))
@@ -290,7 +290,7 @@ describe("the transport", () => {
 })
 
 describe("what `fetch` gives", () => {
-  it.effect("maxMessage: a compressed body counts as what it becomes", () =>
+  it.effect("maxMessageBytes: a compressed body counts as what it becomes", () =>
     Effect.gen(function*() {
       const text = JSON.stringify(answer(1, { text: "x".repeat(100_000) }))
       const server = yield* served((hit) => {
@@ -301,11 +301,11 @@ describe("what `fetch` gives", () => {
           "content-length": body.length
         }).end(body)
       })
-      const small = yield* connected({ url: server.url, maxMessage: 50_000 })
+      const small = yield* connected({ url: server.url, maxMessageBytes: 50_000 })
       small.request(1, "tools/list", modern())
       yield* until(() => small.told.refusals.length === 1)
-      expect(small.told.error(1)).toMatchObject({ reason: "Lost", message: expect.stringContaining("maxMessage") })
-      const large = yield* connected({ url: server.url, maxMessage: 200_000 })
+      expect(small.told.error(1)).toMatchObject({ reason: "Lost", message: expect.stringContaining("maxMessageBytes") })
+      const large = yield* connected({ url: server.url, maxMessageBytes: 200_000 })
       large.request(1, "tools/list", modern())
       yield* until(() => large.told.answer(1) !== undefined)
     }))

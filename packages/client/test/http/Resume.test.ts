@@ -157,7 +157,7 @@ describe("a stream that ends without its answer", () => {
       const { gets, told } = yield* polled((hit) => hit.stream(primed(10)).end(), (hit, n) => {
         hit.stream(":\n\n")
         if (n !== 3) hit.end()
-      }, { maxAttempts: 3, steady: "20 seconds" })
+      }, { maxAttempts: 3, stableAfter: "20 seconds" })
       yield* run(3, 10)
       expect(gets().length).toBe(3)
       yield* TestClock.adjust("20 seconds")

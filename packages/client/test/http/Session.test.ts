@@ -24,7 +24,7 @@ describe("the session", () => {
     Effect.gen(function*() {
       const server = yield* served(session((hit) => hit.result()))
       yield* Effect.scoped(Effect.gen(function*() {
-        const { connection, request, told } = yield* entered({ url: server.url, closeGrace: "1 second" })
+        const { connection, request, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
         request(1, "tools/list")
         connection.send({ _tag: "Success", id: "q", result: {} })
         yield* until(() => told.answer(1) !== undefined && server.hits.length === 5)
@@ -43,7 +43,7 @@ describe("the session", () => {
     Effect.gen(function*() {
       const server = yield* served(session((hit) => hit.result(), { id: null }))
       yield* Effect.scoped(Effect.gen(function*() {
-        const { request, told } = yield* entered({ url: server.url, closeGrace: "1 second" })
+        const { request, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
         request(1, "tools/list")
         yield* until(() => told.answer(1) !== undefined && server.by("GET").length === 1)
       }))
@@ -158,10 +158,10 @@ describe("the session", () => {
       expect(answers()).toBe(1)
     }))
 
-  it.effect("maxPosts: whoever sends more notifications than that has to wait; postTimeout ends the wait", () =>
+  it.effect("maxConcurrentPosts: whoever sends more notifications than that has to wait; postTimeout ends the wait", () =>
     Effect.gen(function*() {
       const server = yield* served(session(() => {}))
-      const { connection } = yield* entered({ url: server.url, maxPosts: 3, postTimeout: "10 seconds" })
+      const { connection } = yield* entered({ url: server.url, maxConcurrentPosts: 3, postTimeout: "10 seconds" })
       yield* until(() => server.by("GET").length === 1)
       const note = { _tag: "Notification", method: "notifications/test", params: {} } as const
       expect([1, 2, 3].map(() => connection.send(note))).toEqual([true, true, false])
@@ -179,13 +179,13 @@ describe("the end of a session", () => {
     Effect.gen(function*() {
       const held: Array<Hit> = []
       const server = yield* served(session((hit) => void held.push(hit)))
-      const { connection, request, told } = yield* entered({ url: server.url, closeGrace: "1 second" })
+      const { connection, request, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
       request(1, "tools/list")
       request(2, "tools/list")
       yield* until(() => held.length === 2)
       held[0]!.say({ jsonrpc: "2.0", id: null, error: { code: -32001, message: "Session not found" } }, {}, 404)
       yield* until(() => told.refusals.length === 1)
-      // What the server has not answered yet will hear the same, it may be thought, within closeGrace.
+      // What the server has not answered yet will hear the same, it may be thought, within closeTimeout.
       yield* TestClock.adjust(999)
       expect(told.ends).toEqual([])
       yield* TestClock.adjust(1)
@@ -205,7 +205,7 @@ describe("the end of a session", () => {
     Effect.gen(function*() {
       const held: Array<Hit> = []
       const server = yield* served(session((hit) => void held.push(hit)))
-      const { request, told } = yield* entered({ url: server.url, closeGrace: "1 second" })
+      const { request, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
       for (const id of [1, 2, 3]) request(id, "tools/list")
       yield* until(() => held.length === 3)
       held[0]!.reply(404)
@@ -223,7 +223,7 @@ describe("the end of a session", () => {
   it.effect("404 to a notification ends it too; 404 without a session is the refusal of that request", () =>
     Effect.gen(function*() {
       const server = yield* served(session((hit) => hit.reply(404)))
-      const { notify, told } = yield* entered({ url: server.url, closeGrace: "1 second" })
+      const { notify, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
       notify("notifications/roots/list_changed")
       yield* until(() => told.ends.length === 1)
       const stateless = yield* served(session((hit) => hit.reply(404), { id: null }))
@@ -239,7 +239,7 @@ describe("the end of a session", () => {
       const server = yield* served(session((hit) => {
         last = hit
       }))
-      const { connection, told } = yield* entered({ url: server.url, closeGrace: "1 second" })
+      const { connection, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
       connection.send({ _tag: "Success", id: "q", result: {} })
       yield* until(() => last !== undefined)
       const closing = yield* Effect.forkChild(Effect.all([connection.close, connection.close], { concurrency: 2 }))
@@ -256,17 +256,17 @@ describe("the end of a session", () => {
       Effect.gen(function*() {
         const script = session((hit) => hit.result())
         const server = yield* served((hit) => hit.method === "DELETE" ? hit.reply(status) : script(hit))
-        const { connection, told } = yield* entered({ url: server.url, closeGrace: "1 second" })
+        const { connection, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
         yield* connection.close
         expect(told.ends).toEqual([{ _tag: "Closed" }])
       }))
   }
 
-  it.effect("closeGrace: a server that does not answer DELETE is left; what is under way is aborted", () =>
+  it.effect("closeTimeout: a server that does not answer DELETE is left; what is under way is aborted", () =>
     Effect.gen(function*() {
       const script = session((hit) => void hit.stream(event(note(1))))
       const server = yield* served((hit) => hit.method === "DELETE" ? undefined : script(hit))
-      const { connection, request, told } = yield* entered({ url: server.url, closeGrace: "3 seconds" })
+      const { connection, request, told } = yield* entered({ url: server.url, closeTimeout: "3 seconds" })
       request(1, "tools/list")
       yield* until(() => told.messages.length === 2)
       const closing = yield* Effect.forkChild(connection.close)
@@ -363,7 +363,7 @@ describe("the stream of the server", () => {
     Effect.gen(function*() {
       const server = yield* served((hit) => hit.result({}, { "mcp-session-id": "s-1" }))
       yield* Effect.scoped(Effect.gen(function*() {
-        const { request, told } = yield* connected({ url: server.url, closeGrace: "1 second" })
+        const { request, told } = yield* connected({ url: server.url, closeTimeout: "1 second" })
         for (const id of [1, 2]) request(id, "tools/list", modern())
         yield* until(() => told.messages.length === 2)
       }))
@@ -413,7 +413,7 @@ describe("what may have been missed", () => {
   it.effect("is not asked for with `listen: false`, and that is told", () =>
     Effect.gen(function*() {
       const server = yield* served(session((hit) => hit.result(), { listen: (hit) => hit.stream() }))
-      const { request, told } = yield* entered({ url: server.url, listen: false })
+      const { request, told } = yield* entered({ url: server.url, standaloneStream: false })
       request(1, "tools/list")
       yield* until(() => told.answer(1) !== undefined)
       yield* TestClock.adjust("1 hour")

@@ -18,9 +18,13 @@ const discover = "POST server/discover"
 const initialize = "POST initialize"
 const call = "POST tools/call"
 
-const kept = (revision: ServerProfile["revision"], variant?: string): ServerProfile => ({ revision, capabilities, variant })
+const kept = (revision: ServerProfile["revision"], variant?: string): ServerProfile => ({
+  revision,
+  capabilities,
+  variant
+})
 const open = (url: URL, detection: unknown, options: Client.Options = {}) =>
-  Client.make(NodeHttp.transport({ url }), { ...options, detection: detection as ServerProfile })
+  Client.make(NodeHttp.transport({ url }), { ...options, serverProfile: detection as ServerProfile })
 
 const text = (client: Client.Client) =>
   Effect.map(client.callTool("echo", {}), ({ content }) => (content[0] as { readonly text: string }).text)
@@ -53,7 +57,7 @@ describe("a detection that was kept", () => {
         const before = yield* Effect.scoped(Effect.gen(function*() {
           const client = yield* open(url, undefined)
           assert.deepStrictEqual(posts().slice(0, first.length), first)
-          return stored(client.detection)
+          return stored(client.serverProfile)
         }))
         assert.deepInclude(before, { info: serverInfo, capabilities, instructions: "Be kind." })
         const count = hits.length
@@ -63,7 +67,7 @@ describe("a detection that was kept", () => {
           posts().slice(first.length).filter((what) => what !== "GET" || again[0] === "GET"),
           again
         )
-        assert.deepStrictEqual(stored(client.detection), before)
+        assert.deepStrictEqual(stored(client.serverProfile), before)
         assert.deepStrictEqual(client.server, serverInfo)
         assert.strictEqual(client.instructions, "Be kind.")
         assert.strictEqual(yield* text(client), "echo")
@@ -80,11 +84,11 @@ describe("a detection that was kept", () => {
   it.live("on stdio and in memory nothing is probed either", () =>
     Effect.gen(function*() {
       const session = scripted(speaks("2025-03-26"))
-      const client = yield* Client.make(session.transport, { detection: kept("2025-03-26") })
+      const client = yield* Client.make(session.transport, { serverProfile: kept("2025-03-26") })
       yield* client.ping()
       assert.deepStrictEqual(session.methods, ["initialize", "notifications/initialized", "ping"])
       const request = scripted(speaks("2026-07-28"))
-      assert.strictEqual((yield* Client.make(request.transport, { detection: kept("2026-07-28") })).era, "request")
+      assert.strictEqual((yield* Client.make(request.transport, { serverProfile: kept("2026-07-28") })).era, "request")
       assert.deepStrictEqual(request.methods, [])
     }))
 })
@@ -102,7 +106,7 @@ describe("2026-07-28 · re-probing if the cached assumption later fails", () => 
     Effect.gen(function*() {
       const { hits, url } = yield* served(Servers.stateful)
       const client = yield* open(url, kept("2024-11-05", "sse"))
-      assert.strictEqual(client.detection.variant, "streamable")
+      assert.strictEqual(client.serverProfile.variant, "streamable")
       assert.strictEqual(yield* text(client), "echo")
       assert.deepStrictEqual(asked(hits).slice(0, 3), ["GET", discover, initialize])
     }))
@@ -111,7 +115,7 @@ describe("2026-07-28 · re-probing if the cached assumption later fails", () => 
     Effect.gen(function*() {
       const { hits, url } = yield* served(Servers.sseOnly())
       const client = yield* open(url, kept("2025-11-25", "streamable"))
-      assert.deepInclude(stored(client.detection), { revision: "2024-11-05", variant: "sse" })
+      assert.deepInclude(stored(client.serverProfile), { revision: "2024-11-05", variant: "sse" })
       assert.deepStrictEqual(asked(hits).slice(0, 3), [initialize, "GET", initialize])
     }))
 
@@ -172,7 +176,7 @@ describe("2026-07-28 · re-probing if the cached assumption later fails", () => 
         })
       )
       const patient = NodeHttp.transport({ url, idleTimeout: "1 hour" })
-      const fiber = yield* Effect.forkChild(Client.make(patient, { detection: kept("2024-11-05", "sse") }))
+      const fiber = yield* Effect.forkChild(Client.make(patient, { serverProfile: kept("2024-11-05", "sse") }))
       yield* until(() => sockets.length === 2)
       yield* until(() => sockets[0]!.destroyed)
       yield* Fiber.interrupt(fiber)
@@ -255,7 +259,11 @@ describe("a detection that cannot be used", () => {
       const { hits, url } = yield* served(Servers.modern)
       const detection = { ...kept("2026-07-28"), variant: null, info: 7, instructions: {}, more: 1 }
       const client = yield* open(url, detection)
-      assert.deepStrictEqual(stored(client.detection), { revision: "2026-07-28", capabilities, variant: "streamable" })
+      assert.deepStrictEqual(stored(client.serverProfile), {
+        revision: "2026-07-28",
+        capabilities,
+        variant: "streamable"
+      })
       assert.isUndefined(client.server)
       assert.deepStrictEqual(asked(hits), [])
     }))
@@ -279,6 +287,6 @@ describe("a detection that cannot be used", () => {
     Effect.gen(function*() {
       const { url } = yield* served(Servers.sseOnly())
       const client = yield* open(url, kept("2024-11-05", "carrier pigeon"))
-      assert.strictEqual(client.detection.variant, "sse")
+      assert.strictEqual(client.serverProfile.variant, "sse")
     }))
 })

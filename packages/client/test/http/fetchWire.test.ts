@@ -34,7 +34,7 @@ describe("the wire of fetch", () => {
     Effect.gen(function*() {
       const { closed, url } = yield* tcp((socket) => socket.on("data", () => socket.write(head("Content-Length: 11"))))
       const error = yield* Effect.flip(textOf(url, 10))
-      assert.match(error.message, /more than 10 bytes \(maxMessage\)/)
+      assert.match(error.message, /more than 10 bytes \(maxMessageBytes\)/)
       yield* closed
     }))
 

@@ -43,7 +43,7 @@ const road = (url: URL, settings: Resolved) =>
       refused: (id, error) => tell({ refused: id, error }),
       missed: () => {},
       end: (end) => tell({ end }),
-      maxMessage: settings.maxMessage,
+      maxMessageBytes: settings.maxMessageBytes,
       refusalTimeout: settings.refusalTimeout
     }
     const next = Effect.callback<Told>((resume) => {
@@ -256,7 +256,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
       assert.strictEqual(told.end._tag, "Lost")
     }))
 
-  it.live("an event of more than maxMessage ends it with Lost", () =>
+  it.live("an event of more than maxMessageBytes ends it with Lost", () =>
     Effect.gen(function*() {
       const gone = yield* Deferred.make<void>()
       const { url } = yield* server(endpoint("/messages"), (_, response, stream) => {
@@ -264,7 +264,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
         stream().once("close", () => Effect.runSync(Deferred.succeed(gone, undefined)))
         stream().write(`data: ${"x".repeat(200)}`)
       })
-      const { lane, next } = yield* open(url, { maxMessage: 150 })
+      const { lane, next } = yield* open(url, { maxMessageBytes: 150 })
       lane.send(JsonRpc.notification("notifications/initialized"), undefined)
       const told = yield* next as Effect.Effect<{ readonly end: { readonly cause: TransportError } }>
       assert.match(told.end.cause.message, /more than 150 bytes/)
@@ -350,14 +350,14 @@ describe("2024-11-05 · HTTP with SSE", () => {
       assert.match((yield* Fiber.join(fiber)).message, /within 1000 ms \(endpointTimeout\)/)
     }))
 
-  it.live("maxPosts: more notifications than that are not waited with; who sends one is told to", () =>
+  it.live("maxConcurrentPosts: more notifications than that are not waited with; who sends one is told to", () =>
     Effect.gen(function*() {
       const held: Array<ServerResponse> = []
       const { url } = yield* server(endpoint("/m"), (_, response, stream) => {
         held.push(response)
         stream().write(`data: {"jsonrpc":"2.0","method":"taken"}\n\n`)
       })
-      const { lane, next } = yield* open(url, { maxPosts: 2 })
+      const { lane, next } = yield* open(url, { maxConcurrentPosts: 2 })
       lane.send(JsonRpc.notification("notifications/progress"), undefined)
       assert.isFalse(lane.full)
       lane.send(JsonRpc.success(1, {}), undefined)

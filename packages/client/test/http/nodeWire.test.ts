@@ -117,7 +117,7 @@ describe("the wire of node:http", () => {
         })
         const error = yield* Effect.flip((yield* open()).exchange(post(url), (reply) => reply.text(100)))
         assert.strictEqual(error.reason, "Lost")
-        assert.match(error.message, /longer than 100 bytes \(maxMessage\)/)
+        assert.match(error.message, /longer than 100 bytes \(maxMessageBytes\)/)
         assert.isUndefined(error.undelivered)
         yield* closed
       }))

@@ -25,10 +25,10 @@ const answers = {
 }
 
 const every = (client: Client.Client): Readonly<Record<string, Effect.Effect<unknown, ClientError>>> => ({
-  listTools: client.listTools(),
-  listResources: client.listResources(),
-  listResourceTemplates: client.listResourceTemplates(),
-  listPrompts: client.listPrompts(),
+  listTools: client.listToolsPage(),
+  listResources: client.listResourcesPage(),
+  listResourceTemplates: client.listResourceTemplatesPage(),
+  listPrompts: client.listPromptsPage(),
   readResource: client.readResource("r:1"),
   callTool: client.callTool("t"),
   getPrompt: client.getPrompt("p"),
@@ -47,7 +47,7 @@ describe("a client that was closed", () => {
         const client = yield* Scope.provide(Client.make(server.transport, { revisions: [revision] }), scope)
         const { changes: _, ...once } = every(client)
         for (const asked of Object.values(once)) yield* Effect.exit(asked)
-        yield* client.listTools()
+        yield* client.listToolsPage()
         const sent = server.methods.length
         yield* Scope.close(scope, Exit.void)
         const after = server.methods.length

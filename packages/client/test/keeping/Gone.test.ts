@@ -14,7 +14,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
       Effect.gen(function*() {
         const inSession = session((hit) => hit.result())
         const server = yield* served(revision === "2026-07-28" ? (hit) => hit.result(discovered()) : inSession)
-        const transport = Http.transport({ url: server.url, closeGrace: 0 })
+        const transport = Http.transport({ url: server.url, closeTimeout: 0 })
         const client = yield* Client.make(transport, { revisions: [revision], heartbeat })
         yield* quiet
         server.close()

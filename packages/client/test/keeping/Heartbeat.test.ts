@@ -75,7 +75,7 @@ describe("a heartbeat", () => {
     Effect.gen(function*() {
       const { client, line } = yield* open("2025-11-25")
       line.fate = () => "nothing"
-      const called = yield* Effect.forkChild(Effect.flip(client.listTools()), { startImmediately: true })
+      const called = yield* Effect.forkChild(Effect.flip(client.listToolsPage()), { startImmediately: true })
       yield* TestClock.adjust("10 seconds")
       yield* TestClock.adjust("2 seconds")
       const message = "The server does not answer ping any more: No answer to ping within 2000 ms (timeout)"

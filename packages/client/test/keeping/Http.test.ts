@@ -31,10 +31,10 @@ const serving = Effect.gen(function*() {
   let port = 0
   const start = Effect.gen(function*() {
     scope = yield* Scope.make()
-    const built = yield* Layer.build(Layer.provide(ServerHttp.layer({ port, grace: 0 }), mcp)).pipe(
+    const built = yield* Layer.build(Layer.provide(ServerHttp.layer({ port, shutdownTimeout: 0 }), mcp)).pipe(
       Scope.provide(scope)
     )
-    const listening = Context.get(built, ServerHttp.Listening)
+    const listening = Context.get(built, ServerHttp.Server)
     port = listening.port
     return listening.url
   })
@@ -57,7 +57,7 @@ for (
       it.live(`${revision} · a server that was restarted is called on: a new session where there are some, and nothing is done twice`, () =>
         Effect.gen(function*() {
           const { calls, start, stop, url } = yield* serving
-          const client = yield* Client.make(transport({ url, closeGrace: 100 }), { revisions: [revision], reconnect })
+          const client = yield* Client.make(transport({ url, closeTimeout: 100 }), { revisions: [revision], reconnect })
           const session = client.peer
           for (let n = 1; n <= 5; n++) {
             yield* client.callTool("pay", { n })
@@ -72,10 +72,10 @@ for (
       it.live(`${revision} · calls that are made while it is away wait for it, and are made once`, () =>
         Effect.gen(function*() {
           const { calls, start, stop, url } = yield* serving
-          const client = yield* Client.make(transport({ url, closeGrace: 100 }), {
+          const client = yield* Client.make(transport({ url, closeTimeout: 100 }), {
             revisions: [revision],
             reconnect,
-            maxReplays: 100
+            maxRetries: 100
           })
           yield* client.callTool("pay", { n: 0 })
           yield* stop

@@ -42,7 +42,7 @@ const keeping = (settings: Partial<Keeper.Settings> = {}) =>
       },
       opened: () => Effect.sync(() => void log.push("opened")),
       policy,
-      patience: { timeout: 60_000, maxTimeout: 3_600_000, maxReplays: 3, backoff: policy },
+      patience: { timeout: 60_000, maxTimeout: 3_600_000, maxRetries: 3, backoff: policy },
       ...settings
     })
     return { keeper, log, lose: () => ends.at(-1)!({ _tag: "Lost", cause: lostBy() }), lines: () => ends.length }

@@ -31,15 +31,15 @@ describe("a host that loses its server 1,000 times", () => {
           yield* fork(Stream.runDrain(client.notifications))
           const counts: Array<number> = []
           for (let losses = 0; losses <= 1_000; losses++) {
-            yield* client.listTools()
+            yield* client.listToolsPage()
             if (losses === 10 || losses === 1_000) counts.push((yield* census).fibers)
             if (losses === 1_000) break
             // One that is never answered, one that waits, and one that nobody waits for any more.
             const lost = yield* Effect.forkChild(Effect.exit(client.callTool("slow")), { startImmediately: true })
             if (losses % 2 === 0) line.lose()
             else line.server.hangUp()
-            const waiting = yield* Effect.forkChild(client.listTools(), { startImmediately: true })
-            const gone = yield* Effect.forkChild(client.listTools(), { startImmediately: true })
+            const waiting = yield* Effect.forkChild(client.listToolsPage(), { startImmediately: true })
+            const gone = yield* Effect.forkChild(client.listToolsPage(), { startImmediately: true })
             yield* until(() => line.live === 0)
             yield* Fiber.interrupt(gone)
             yield* TestClock.adjust(10)

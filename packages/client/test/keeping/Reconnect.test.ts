@@ -70,7 +70,7 @@ describe("a connection that is lost", () => {
       const { client, line } = yield* open()
       line.lose()
       assert.strictEqual(endMessage(yield* client.ended), "The wire was cut")
-      const error = yield* Effect.flip(client.listTools())
+      const error = yield* Effect.flip(client.listToolsPage())
       assert.strictEqual(error.reason, "Closed")
       assert.strictEqual(error.method, "tools/list")
       assert.strictEqual(error.undelivered, true)
@@ -99,7 +99,7 @@ describe("a connection that is lost", () => {
         const handshake = line.server.methods.slice(0, -1)
         line.lose()
         yield* until(() => line.live === 0)
-        const listed = yield* Effect.forkChild(client.listTools(), { startImmediately: true })
+        const listed = yield* Effect.forkChild(client.listToolsPage(), { startImmediately: true })
         const pinged = yield* Effect.forkChild(client.ping(), { startImmediately: true })
         yield* TestClock.adjust(499)
         yield* quiet
@@ -136,14 +136,14 @@ describe("a connection that is lost", () => {
       )
       const client = yield* Client.make(line.transport, { reconnect: exact })
       assert.deepStrictEqual([client.revision, client.capabilities], ["2025-11-25", { tools: {} }])
-      yield* client.listTools()
+      yield* client.listToolsPage()
       revision = "2026-07-28"
       line.lose()
       yield* until(() => line.live === 0)
       // What is not known yet stays as it was.
       assert.strictEqual(client.revision, "2025-11-25")
       // Judged by the server that was, refused by the one that is.
-      const waiting = yield* Effect.forkChild(Effect.flip(client.listTools()), { startImmediately: true })
+      const waiting = yield* Effect.forkChild(Effect.flip(client.listToolsPage()), { startImmediately: true })
       yield* TestClock.adjust(500)
       assert.strictEqual((yield* Fiber.join(waiting)).reason, "Unsupported")
       assert.deepStrictEqual([client.revision, client.era, client.capabilities], ["2026-07-28", "request", {}])
@@ -157,7 +157,7 @@ describe("a connection that is lost", () => {
       line.refuse = (attempt) => new TransportError({ reason: "Open", message: `no ${attempt}` })
       line.lose()
       yield* until(() => line.live === 0)
-      const waiting = yield* Effect.forkChild(Effect.flip(client.listTools({ timeout: "1 hour" })), {
+      const waiting = yield* Effect.forkChild(Effect.flip(client.listToolsPage({ timeout: "1 hour" })), {
         startImmediately: true
       })
       yield* TestClock.adjust("10 minutes")
@@ -287,7 +287,7 @@ describe("a client that is closed", () => {
       const seen = yield* watch(client)
       line.lose()
       yield* until(() => line.live === 0)
-      const waiting = yield* Effect.forkChild(Effect.flip(client.listTools()), { startImmediately: true })
+      const waiting = yield* Effect.forkChild(Effect.flip(client.listToolsPage()), { startImmediately: true })
       yield* close
       const error = yield* Fiber.join(waiting)
       assert.strictEqual(error.reason, "Closed")
@@ -316,7 +316,7 @@ describe("a client that is closed", () => {
     Effect.gen(function*() {
       const { client, close, line } = yield* scoped
       line.fate = () => "nothing"
-      const waiting = yield* Effect.forkChild(Effect.flip(client.listTools()), { startImmediately: true })
+      const waiting = yield* Effect.forkChild(Effect.flip(client.listToolsPage()), { startImmediately: true })
       yield* close
       const error = yield* Fiber.join(waiting)
       assert.strictEqual(error.reason, "Closed")

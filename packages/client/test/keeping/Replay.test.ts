@@ -54,7 +54,7 @@ describe("a request whose connection is lost before it is answered", () => {
     it.effect(`${revision} · is made again on the next one, if it may be repeated`, () =>
       Effect.gen(function*() {
         const { client, line, sent } = yield* open(["lose"], {}, revision)
-        const fiber = yield* fork(client.listTools())
+        const fiber = yield* fork(client.listToolsPage())
         yield* pass(1)
         assert.deepStrictEqual((yield* Fiber.join(fiber)).tools, [])
         assert.deepStrictEqual(sent, ["tools/list", "tools/list"])
@@ -86,7 +86,7 @@ describe("a request whose connection is lost before it is answered", () => {
       yield* pass(2)
       assert.deepStrictEqual(sent, ["acme/pay"])
       sent.length = 0
-      const fiber = yield* fork(client.request(pay, {}, { replay: true }))
+      const fiber = yield* fork(client.request(pay, {}, { retry: true }))
       yield* pass(2)
       assert.deepStrictEqual((yield* Fiber.join(fiber)).tools, [])
       assert.deepStrictEqual(sent, ["acme/pay", "acme/pay"])
@@ -95,12 +95,12 @@ describe("a request whose connection is lost before it is answered", () => {
   it.effect("replay: true says that a call of a tool may be repeated, replay: false that a listing may not", () =>
     Effect.gen(function*() {
       const tool = yield* open(["lose"])
-      const called = yield* fork(tool.client.callTool("add", {}, { replay: true }))
+      const called = yield* fork(tool.client.callTool("add", {}, { retry: true }))
       yield* pass(1)
       assert.deepStrictEqual((yield* Fiber.join(called)).content, [])
       assert.deepStrictEqual(tool.sent, ["tools/call", "tools/call"])
       const list = yield* open(["lose"])
-      assert.strictEqual((yield* Effect.flip(list.client.listTools({ replay: false }))).reason, "Closed")
+      assert.strictEqual((yield* Effect.flip(list.client.listToolsPage({ retry: false }))).reason, "Closed")
       assert.deepStrictEqual(list.sent, ["tools/list"])
     }))
 
@@ -121,7 +121,7 @@ describe("a request whose connection is lost before it is answered", () => {
         let calls = 0
         line.fate = ({ method }) => method === "tools/call" && ++calls === 1 ? "lose" : undefined
         const client = yield* Client.make(line.transport, { revisions: ["2025-11-25"], reconnect: exact })
-        yield* client.listTools()
+        yield* client.listToolsPage()
         const fiber = yield* fork(Effect.exit(client.callTool("look")))
         yield* pass(1)
         assert.strictEqual((yield* Fiber.join(fiber))._tag, times === 2 ? "Success" : "Failure")
@@ -131,9 +131,9 @@ describe("a request whose connection is lost before it is answered", () => {
 
   it.effect("is made again 3 times by default, then its failure is told", () =>
     Effect.gen(function*() {
-      for (const [options, times] of [[{}, 4], [{ maxReplays: 1 }, 2], [{ maxReplays: 0 }, 1]] as const) {
+      for (const [options, times] of [[{}, 4], [{ maxRetries: 1 }, 2], [{ maxRetries: 0 }, 1]] as const) {
         const { client, sent } = yield* open(["lose", "lose", "lose", "lose", "lose", "lose"], options)
-        const fiber = yield* fork(Effect.flip(client.listTools()))
+        const fiber = yield* fork(Effect.flip(client.listToolsPage()))
         yield* pass(10)
         const error = yield* Fiber.join(fiber)
         assert.strictEqual(error.reason, "Closed")
@@ -144,7 +144,7 @@ describe("a request whose connection is lost before it is answered", () => {
   it.effect("has the time that is left of its timeout, waiting included", () =>
     Effect.gen(function*() {
       const { client, line, sent } = yield* open(["lose", "nothing"])
-      const fiber = yield* fork(Effect.flip(client.listTools({ timeout: "2 seconds" })))
+      const fiber = yield* fork(Effect.flip(client.listToolsPage({ timeout: "2 seconds" })))
       yield* TestClock.adjust(0)
       yield* until(() => line.live === 0)
       yield* TestClock.adjust(500)
@@ -162,7 +162,7 @@ describe("a request whose connection is lost before it is answered", () => {
       const silent = unsteady(speaks("2025-11-25", () => "silence"))
       const client = yield* Client.make(silent.transport, { revisions: ["2025-11-25"], reconnect: exact })
       const fiber = yield* fork(
-        Effect.flip(client.listTools({ timeout: 2_000, maxTimeout: 4_000, onProgress: () => {} }))
+        Effect.flip(client.listToolsPage({ timeout: 2_000, maxTimeout: 4_000, onProgress: () => {} }))
       )
       yield* until(() => silent.server.requests("tools/list").length === 1)
       const [request] = silent.server.requests("tools/list")
@@ -209,7 +209,7 @@ describe("a request whose connection is lost before it is answered", () => {
   it.effect("says which of its times is up where it was made again and is not answered", () =>
     Effect.gen(function*() {
       const { client, line } = yield* open(["lose", "nothing"])
-      const capped = yield* fork(Effect.flip(client.listTools({ maxTimeout: "9 seconds" })))
+      const capped = yield* fork(Effect.flip(client.listToolsPage({ maxTimeout: "9 seconds" })))
       yield* until(() => line.live === 0)
       yield* pass(10)
       assert.match((yield* Fiber.join(capped)).message, /^No answer to tools\/list within \d+ ms \(maxTimeout\)$/)
@@ -218,7 +218,7 @@ describe("a request whose connection is lost before it is answered", () => {
   it.effect("is not made again when its caller was interrupted meanwhile", () =>
     Effect.gen(function*() {
       const { client, line, sent } = yield* open(["lose"])
-      const fiber = yield* fork(client.listTools())
+      const fiber = yield* fork(client.listToolsPage())
       yield* until(() => line.live === 0)
       yield* Fiber.interrupt(fiber)
       yield* pass(2)
@@ -229,7 +229,7 @@ describe("a request whose connection is lost before it is answered", () => {
   it.effect("fails with what it failed with first where no policy opens another one", () =>
     Effect.gen(function*() {
       const { client, sent } = yield* open(["lose"], { reconnect: false })
-      const error = yield* Effect.flip(client.listTools())
+      const error = yield* Effect.flip(client.listToolsPage())
       assert.match(error.message, /The wire was cut/)
       assert.strictEqual(error.end?._tag, "Lost")
       assert.deepStrictEqual(sent, ["tools/list"])
@@ -313,7 +313,7 @@ describe("a request that was refused", () => {
       for (const status of [429, 502, 503, 504, 400, 404, 405, 500]) {
         const busy = [429, 502, 503, 504].includes(status)
         const list = yield* open([refusal(status)], {}, "2026-07-28")
-        const listed = yield* fork(Effect.exit(list.client.listTools()))
+        const listed = yield* fork(Effect.exit(list.client.listToolsPage()))
         yield* pass(1)
         assert.strictEqual((yield* Fiber.join(listed))._tag, busy ? "Success" : "Failure", `tools/list: ${status}`)
         assert.strictEqual(list.sent.length, busy ? 2 : 1)
@@ -342,7 +342,7 @@ describe("a request that was refused", () => {
   it.effect("by 401 is never made again: credentials are not a matter of time", () =>
     Effect.gen(function*() {
       const { client, sent } = yield* open([refusal(401)], {}, "2026-07-28")
-      assert.strictEqual((yield* Effect.flip(client.listTools())).reason, "Unauthorized")
+      assert.strictEqual((yield* Effect.flip(client.listToolsPage())).reason, "Unauthorized")
       yield* pass(2)
       assert.strictEqual(sent.length, 1)
     }))
@@ -350,7 +350,7 @@ describe("a request that was refused", () => {
   it.effect("waits as long as the server asks for, and fails at once where there is no time for it", () =>
     Effect.gen(function*() {
       const patient = yield* open([refusal(503, { retryAfter: 20_000 })], {}, "2026-07-28")
-      const fiber = yield* fork(patient.client.listTools())
+      const fiber = yield* fork(patient.client.listToolsPage())
       yield* until(() => patient.sent.length === 1)
       yield* TestClock.adjust(19_999)
       yield* quiet
@@ -358,7 +358,7 @@ describe("a request that was refused", () => {
       yield* TestClock.adjust(1)
       yield* Fiber.join(fiber)
       const hasty = yield* open([refusal(503, { retryAfter: 20_000 })], {}, "2026-07-28")
-      const error = yield* Effect.flip(hasty.client.listTools({ timeout: "10 seconds" }))
+      const error = yield* Effect.flip(hasty.client.listToolsPage({ timeout: "10 seconds" }))
       assert.deepStrictEqual([error.reason, error.status], ["Refused", 503])
     }))
 
@@ -369,7 +369,7 @@ describe("a request that was refused", () => {
       const never = yield* open([gone, gone, gone, gone], {}, "2026-07-28")
       const unsent = yield* fork(Effect.flip(never.client.callTool("pay")))
       const once = yield* open([cut, gone, gone, gone], {}, "2026-07-28")
-      const perhaps = yield* fork(Effect.flip(once.client.listTools()))
+      const perhaps = yield* fork(Effect.flip(once.client.listToolsPage()))
       const tool = yield* open([gone, cut], {}, "2026-07-28")
       const stopped = yield* fork(Effect.flip(tool.client.callTool("pay")))
       yield* pass(10)
@@ -381,7 +381,7 @@ describe("a request that was refused", () => {
   it.effect("stops being made again when its caller is interrupted during the backoff", () =>
     Effect.gen(function*() {
       const { client, sent } = yield* open([refusal(503), refusal(503)], {}, "2026-07-28")
-      const fiber = yield* fork(client.listTools())
+      const fiber = yield* fork(client.listToolsPage())
       yield* until(() => sent.length === 1)
       yield* quiet
       yield* Fiber.interrupt(fiber)

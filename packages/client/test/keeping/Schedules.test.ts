@@ -75,7 +75,7 @@ const keyOf = ({ params }: JsonRpc.Request): number => {
 
 const reasons: ReadonlyArray<ClientError["reason"]> = ["Closed", "TimedOut", "Refused"]
 const maxAttempts = 3
-const maxReplays = 2
+const maxRetries = 2
 
 describe("random schedules of failures", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
@@ -99,7 +99,7 @@ describe("random schedules of failures", () => {
             Client.make(line.transport, {
               revisions: [revision],
               reconnect: { maxAttempts, stableAfter: 2_000 },
-              maxReplays
+              maxRetries
             }),
             scope
           )
@@ -109,7 +109,7 @@ describe("random schedules of failures", () => {
             Effect.forkChild(
               Effect.andThen(
                 Effect.sleep(call.after),
-                client.callTool("tool", { key }, { replay: call.repeatable, timeout: call.timeout })
+                client.callTool("tool", { key }, { retry: call.repeatable, timeout: call.timeout })
               ).pipe(Effect.onExit((exit) =>
                 Effect.sync(() => void ends.set(key, { at: now, exit, times: (ends.get(key)?.times ?? 0) + 1 }))
               )),
@@ -151,7 +151,7 @@ describe("random schedules of failures", () => {
               if (error._tag === "Some") assert.include(reasons, error.value.reason, `${error.value.message}: ${told}`)
             } else assert.isTrue(call.interrupted)
             const reached = line.server.requests("tools/call").filter((request) => keyOf(request) === key).length
-            assert.isAtMost(reached, call.repeatable ? 1 + maxReplays : 1, told)
+            assert.isAtMost(reached, call.repeatable ? 1 + maxRetries : 1, told)
             if (Exit.isSuccess(exit)) assert.isAtLeast(reached, 1)
             if (Exit.isFailure(exit)) {
               const error = Exit.findErrorOption(exit)

@@ -93,7 +93,7 @@ describe("a pool", () => {
         { slow: { transport: hanging().transport }, quick: { transport: healthy("x").transport } },
         { listTimeout: "5 seconds", timeout: "1 hour" }
       )
-      assert.strictEqual((yield* (yield* pool.client("quick")).allTools()).length, 1)
+      assert.strictEqual((yield* (yield* pool.client("quick")).listTools()).length, 1)
       const listing = yield* Effect.forkChild(pool.tools, { startImmediately: true })
       yield* TestClock.adjust("5 seconds")
       const [slow, quick] = yield* Fiber.join(listing)
@@ -225,7 +225,7 @@ describe("a pool at run time", () => {
     Effect.gen(function*() {
       const pool = yield* ClientPool.make({ a: { transport: healthy().transport } })
       yield* pool.add("b", { transport: healthy("x").transport })
-      assert.strictEqual((yield* (yield* pool.client("b")).allTools())[0]!.name, "x")
+      assert.strictEqual((yield* (yield* pool.client("b")).listTools())[0]!.name, "x")
       assert.strictEqual((yield* Effect.flip(pool.add("a", { transport: failing }))).reason, "Taken")
       assert.strictEqual((yield* Effect.flip(pool.client("c"))).reason, "Unknown")
       assert.strictEqual((yield* Effect.flip(pool.restart("c"))).reason, "Unknown")
@@ -378,6 +378,6 @@ describe("a pool at run time", () => {
   it.effect("a layer holds it", () =>
     Effect.gen(function*() {
       const pool = yield* ClientPool.ClientPool
-      assert.strictEqual((yield* (yield* pool.client("a")).allTools()).length, 1)
+      assert.strictEqual((yield* (yield* pool.client("a")).listTools()).length, 1)
     }).pipe(Effect.provide(Layer.orDie(ClientPool.layer({ a: { transport: healthy("x").transport } })))))
 })

@@ -58,7 +58,7 @@ describe("a pool over stdio", () => {
       process.kill(a.pids[0]!, "SIGKILL")
       yield* until(pool, "a", "Broken")
       yield* until(pool, "a", "Open")
-      assert.strictEqual((yield* (yield* pool.client("a")).allTools()).length, 1)
+      assert.strictEqual((yield* (yield* pool.client("a")).listTools()).length, 1)
       assert.strictEqual(a.pids.length, 2)
       assert.isTrue(b.pids.length === 1 && runs(b.pids[0]!))
     }))

@@ -92,9 +92,11 @@ describe("a stream of progress", () => {
       assert.deepStrictEqual(seen, steps(1))
     }))
 
-  it.effect("when bufferSize updates wait the oldest is dropped, never the result; 64 by default", () =>
+  it.effect("when maxBufferedUpdates updates wait the oldest is dropped, never the result; 64 by default", () =>
     Effect.gen(function*() {
-      for (const [options, size] of [[{}, 64], [{ bufferSize: 3 }, 3], [{ bufferSize: 0 }, 1]] as const) {
+      for (
+        const [options, size] of [[{}, 64], [{ maxBufferedUpdates: 3 }, 3], [{ maxBufferedUpdates: 0 }, 1]] as const
+      ) {
         const { client } = yield* open("2025-11-25", (request, server) => {
           for (let n = 0; n < 100; n++) tell(server, request, n)
           return ok({ content: [] })

@@ -28,7 +28,7 @@ const server = McpServer.layer(
 const open = (transport: typeof Http.transport, host: kit.Host) =>
   Effect.gen(function*() {
     const context = yield* Layer.build(Layer.provideMerge(ServerHttp.layer({ port: 0 }), server))
-    const { url } = Context.get(context, ServerHttp.Listening)
+    const { url } = Context.get(context, ServerHttp.Server)
     return yield* connect(transport({ url }), host.layer, {
       revisions: ["2025-11-25"],
       taskReceiver: { pollInterval: "100 millis" }

@@ -199,7 +199,7 @@ describe("ending a server", () => {
 describe("a server that ends on its own", () => {
   it.live("dies: Lost, with its exit code and the last of its stderr", () =>
     Effect.gen(function*() {
-      const { call, connection, ended, ends } = yield* open("mortal", { with: ["7"], maxStderr: 15 })
+      const { call, connection, ended, ends } = yield* open("mortal", { with: ["7"], maxStderrChars: 15 })
       call(1, "exit")
       const error = lost(yield* ended)
       expect(error.reason).toBe("Lost")
@@ -233,7 +233,7 @@ describe("a server that ends on its own", () => {
       let heard = ""
       const { call, connection, ended } = yield* open("mortal", {
         with: ["7"],
-        maxStderr: 0,
+        maxStderrChars: 0,
         stderr: (text) => void (heard += text)
       })
       call(1, "exit")
@@ -390,7 +390,7 @@ describe("bounds", () => {
 
   it.live("send says false to a server that never reads, and the bound ends the connection", () =>
     Effect.gen(function*() {
-      const { call, connection, ended, ends, until } = yield* open("deaf", { maxBuffered: 1024 * 1024 })
+      const { call, connection, ended, ends, until } = yield* open("deaf", { maxBufferedChars: 1024 * 1024 })
       yield* until("ready")
       const text = "x".repeat(100_000)
       let id = 0
@@ -418,7 +418,7 @@ describe("bounds", () => {
 
   it.live("a line that is too long is received as Invalid", () =>
     Effect.gen(function*() {
-      const { call, until } = yield* open("echo", { maxLine: 1000 })
+      const { call, until } = yield* open("echo", { maxLineBytes: 1000 })
       call(1, "x".repeat(2000))
       call(2)
       yield* until(2)

@@ -401,7 +401,7 @@ describe("2025-11-25", () => {
       const server = new TaskServer(shape)
       const scope = yield* Scope.make()
       const client = yield* Scope.provide(Client.make(server.server.transport), scope)
-      yield* client.listTools()
+      yield* client.listToolsPage()
       server.instead["tools/call"] = () => "silence"
       const call = yield* run(client.callTool("t"))
       yield* Scope.close(scope, Exit.void)
@@ -442,9 +442,9 @@ describe("2025-11-25", () => {
   it.effect("listTasks gives a page of the tasks, with the names of 2026-07-28", () =>
     Effect.gen(function*() {
       const { client } = yield* open(shape)
-      const { tasks } = yield* client.listTasks()
+      const { tasks } = yield* client.listTasksPage()
       assert.deepInclude(tasks[0], { taskId: "t1", ttlMs: null, pollIntervalMs: 1000 })
       const { client: modern } = yield* open("2026-07-28")
-      assert.strictEqual((yield* Effect.flip(modern.listTasks())).reason, "Unsupported")
+      assert.strictEqual((yield* Effect.flip(modern.listTasksPage())).reason, "Unsupported")
     }))
 })

@@ -36,7 +36,7 @@ for (const shape of shapes) {
           const call = yield* run(client.callTool("t"))
           assert.isTrue(call.done, what)
           assert.strictEqual((yield* call.error).reason, "InvalidAnswer", what)
-          yield* client.listTools()
+          yield* client.listToolsPage()
         }
         for (const answer of modern ? [{ resultType: "task" }] : [{ task: 7 }, { task: null }, { task: [] }]) {
           const { client, server } = yield* open(shape)

@@ -31,14 +31,14 @@ describe("2026-07-28", () => {
       const server = new TaskServer("2026-07-28")
       server.instead["subscriptions/listen"] = deaf
       const client = yield* Effect.provide(Client.make(server.server.transport, options), layer)
-      yield* client.listTools()
+      yield* client.listToolsPage()
       return { client, server, user }
     })
 
   it.effect("questions that are taken back count: nobody is asked without end, whatever the keys", () =>
     Effect.gen(function*() {
       for (const keyOf of [(n: number) => `k${n}`, (n: number) => `k${n % 2}`]) {
-        const { client, server, user } = yield* asked({ tasks: { maxTaskQuestions: 20 } })
+        const { client, server, user } = yield* asked({ tasks: { maxTaskInputRequests: 20 } })
         const call = yield* run(client.callTool("t"))
         for (let n = 0; n < 100 && !call.done; n++) {
           server.become({ status: "input_required", inputRequests: { [keyOf(n)]: form(`${n % 2}?`) } })
@@ -71,7 +71,7 @@ describe("2026-07-28", () => {
       server.instead["subscriptions/listen"] = deaf
       const host = Elicitation.layer({ form: ({ message }) => Effect.succeed(Elicitation.accept({ said: message })) })
       const client = yield* Effect.provide(Client.make(server.server.transport), host)
-      yield* client.listTools()
+      yield* client.listToolsPage()
       const given: Record<string, Json> = Object.create(null)
       server.instead["tasks/update"] = ({ params }) => {
         for (const [key, answer] of Object.entries(params!["inputResponses"] as Json)) given[key] = answer

@@ -111,7 +111,7 @@ const doors = {
   }),
   HTTP: Effect.gen(function*() {
     const listening = yield* Layer.build(NodeServer.layer({ port: 0 }).pipe(Layer.provide(server)))
-    return Http.transport({ url: Context.get(listening, NodeServer.Listening).url })
+    return Http.transport({ url: Context.get(listening, NodeServer.Server).url })
   })
 }
 
@@ -124,7 +124,7 @@ for (const shape of shapes) {
         Effect.gen(function*() {
           const transport = yield* Effect.orDie(opened as typeof doors.memory)
           const client = yield* Effect.provide(Client.make(transport, { revisions: [shape] }), user(asked))
-          yield* client.listTools()
+          yield* client.listToolsPage()
           return client
         })
 
@@ -232,7 +232,7 @@ for (const shape of shapes) {
           })
           const reconnect = { initialDelay: "50 millis", jitter: "none" } as const
           const client = yield* Effect.provide(Client.make(transport, { revisions: [shape], reconnect }), host)
-          yield* client.listTools()
+          yield* client.listToolsPage()
           const call = yield* Effect.forkChild(client.callTool("book", {}, augmented))
           yield* Effect.repeat(Effect.sleep(10), { until: () => asked.length > 0 })
           const pid = Number(text(yield* client.callTool("pid")))

@@ -54,7 +54,7 @@ const open = (shape: Shape, host: Layer.Layer<never>, options?: Client.Options) 
     const server = new TaskServer(shape)
     server.instead["subscriptions/listen"] = deaf
     const client = yield* Effect.provide(Client.make(server.server.transport, options), host)
-    yield* client.listTools()
+    yield* client.listToolsPage()
     return { server, client }
   })
 
@@ -211,10 +211,10 @@ describe(modern, () => {
       assert.strictEqual(server.count("tasks/update"), 4)
     }))
 
-  it.effect("no more than questionConcurrency are put to the host at once", () =>
+  it.effect("no more than inputRequestConcurrency are put to the host at once", () =>
     Effect.gen(function*() {
       const user = new User()
-      const { client, server } = yield* open(modern, user.layer, { questionConcurrency: 2 })
+      const { client, server } = yield* open(modern, user.layer, { inputRequestConcurrency: 2 })
       const call = yield* run(client.callTool("t"))
       server.become(asking("a", "b", "c"))
       yield* pass("1 second")
@@ -379,12 +379,12 @@ describe(modern, () => {
       yield* call.stop
     }))
 
-  it.effect("a task that asks without end fails with Limit at maxTaskQuestions", () =>
+  it.effect("a task that asks without end fails with Limit at maxTaskInputRequests", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(
         modern,
         Elicitation.layer({ form: () => Effect.succeed(Elicitation.decline) }),
-        { tasks: { maxTaskQuestions: 20 } }
+        { tasks: { maxTaskInputRequests: 20 } }
       )
       let asked = 0
       server.instead["tasks/get"] = () => {
@@ -395,15 +395,15 @@ describe(modern, () => {
       for (let seconds = 0; seconds < 30; seconds++) yield* pass("1 second")
       const error = yield* call.error
       assert.strictEqual(error.reason, "Limit")
-      assert.include(error.message, "maxTaskQuestions")
+      assert.include(error.message, "maxTaskInputRequests")
       assert.strictEqual(Object.keys(server.answers).length, 20)
       assert.strictEqual(server.count("tasks/cancel"), 1)
     }))
 
-  it.effect("more questions at once than maxQuestions fail with Limit, and nobody is asked", () =>
+  it.effect("more questions at once than maxInputRequests fail with Limit, and nobody is asked", () =>
     Effect.gen(function*() {
       const user = new User()
-      const { client, server } = yield* open(modern, user.layer, { maxQuestions: 2 })
+      const { client, server } = yield* open(modern, user.layer, { maxInputRequests: 2 })
       const call = yield* run(client.callTool("t"))
       server.become(asking("a", "b", "c"))
       yield* pass("1 second")

@@ -219,7 +219,7 @@ export const open = (shape: Shape, options?: Client.Options, change?: (server: T
     const server = new TaskServer(shape)
     change?.(server)
     const client = yield* Client.make(server.server.transport, options)
-    yield* client.listTools()
+    yield* client.listToolsPage()
     return { server, client }
   })
 

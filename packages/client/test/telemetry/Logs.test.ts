@@ -60,7 +60,7 @@ describe("client.logs", () => {
 
   it.effect("other notifications take no room in its buffer", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* open("2025-11-25", () => ok({}), { notificationBuffer: 2 })
+      const { client, server } = yield* open("2025-11-25", () => ok({}), { maxBufferedNotifications: 2 })
       const seen: Array<unknown> = []
       const reading = Stream.runForEach(client.logs, ({ params: { data } }) =>
         Effect.andThen(Effect.sync(() => seen.push(data)), Effect.sleep(1000)))

@@ -380,7 +380,7 @@ describe("progress", () => {
     Effect.gen(function*() {
       const client = yield* connect
       const many: Toolkit.ToolClient = {
-        allTools: () => client.allTools(),
+        listTools: () => client.listTools(),
         callTool: (_name, _args, options) =>
           Effect.sync(() => {
             for (let progress = 1; progress <= 20; progress++) options?.onProgress?.({ progress })

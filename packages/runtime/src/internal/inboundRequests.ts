@@ -14,10 +14,10 @@ import {
   type Caller,
   type CallOptions,
   type Dispatcher,
-  RequestContext,
   McpRequest,
   type Owner,
-  type Refusal
+  type Refusal,
+  RequestContext
 } from "../RequestContext.ts"
 import type { Resolved } from "../Limits.ts"
 import type { BatchReply } from "./batch.ts"
@@ -65,7 +65,7 @@ export class Requests<R> implements Owner {
   readonly #connection: Connection
   readonly #dispatcher: { readonly dispatch: Dispatcher<R | McpRequest> }
   readonly #context: Context.Context<R>
-  readonly #maxInFlight: number
+  readonly #maxInFlightRequests: number
   readonly #maxQueued: number
   #queue: Map<JsonRpc.Id, Waiting> | undefined = undefined
   #exchanges: Map<JsonRpc.Id, RequestContext> | undefined = undefined
@@ -76,13 +76,13 @@ export class Requests<R> implements Owner {
     connection: Connection,
     dispatcher: { readonly dispatch: Dispatcher<R | McpRequest> },
     context: Context.Context<R>,
-    { maxInFlight, maxQueued }: Resolved
+    { maxInFlightRequests, maxQueuedRequests: maxQueued }: Resolved
   ) {
     this.#host = host
     this.#connection = connection
     this.#dispatcher = dispatcher
     this.#context = context
-    this.#maxInFlight = maxInFlight
+    this.#maxInFlightRequests = maxInFlightRequests
     this.#maxQueued = maxQueued
   }
 
@@ -106,7 +106,7 @@ export class Requests<R> implements Owner {
   }
 
   get #busy(): boolean {
-    return this.size >= this.#maxInFlight
+    return this.size >= this.#maxInFlightRequests
   }
 
   /** Handles a request, keeps it until there is room, or refuses it. */
@@ -187,7 +187,7 @@ export class Requests<R> implements Owner {
       return { error: McpError.invalidRequest("A request with this id is in flight already"), revision }
     }
     if (!this.full || urgent(request)) return undefined
-    const message = `Too many requests: at most ${this.#maxInFlight} in flight and ${this.#maxQueued} that wait`
+    const message = `Too many requests: at most ${this.#maxInFlightRequests} in flight and ${this.#maxQueued} that wait`
     return { error: new McpError.McpError({ reason: "InternalError", message }), revision }
   }
 
@@ -270,11 +270,11 @@ export class Requests<R> implements Owner {
   /** Nothing more will be said about a request. */
   forget(id: JsonRpc.Id, batch: BatchReply | undefined): void {
     batch?.drop()
-    this.#connection.dropped?.(id)
+    this.#connection.discardRequest?.(id)
   }
 
   detach(exchange: RequestContext, retry: number | undefined): void {
-    this.#connection.detach?.(exchange.id, retry)
+    this.#connection.endStream?.(exchange.id, retry)
   }
 
   suspended(exchange: RequestContext): void {

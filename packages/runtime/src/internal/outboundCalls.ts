@@ -104,8 +104,9 @@ export class Calls {
     about: JsonRpc.Id | undefined,
     resume: (result: CallResult) => void
   ): Effect.Effect<void> {
-    if (this.#pending.size >= this.#limits.maxPending) {
-      const message = `${this.#pending.size} requests wait for an answer already (maxPending): ${method} was not sent`
+    if (this.#pending.size >= this.#limits.maxPendingRequests) {
+      const message =
+        `${this.#pending.size} requests wait for an answer already (maxPendingRequests): ${method} was not sent`
       resume(Effect.fail(new RequestError({ reason: "Limit", method, message })))
       return settled
     }

@@ -45,7 +45,7 @@ const loop = Effect.gen(function*() {
     const uses = Sampling.toolUses(answer)
     if (uses.length === 0) return Sampling.text(answer)
     messages.push(
-      Sampling.said(answer),
+      Sampling.toMessage(answer),
       Sampling.user(uses.map((use) => Sampling.toolResult(use, `${use.input["city"]}: 18`)))
     )
   }

@@ -132,7 +132,7 @@ describe("servers MUST reject state that fails verification", () => {
 
   it.effect("presented after the expiry that was asked for", () =>
     Effect.gen(function*() {
-      const server = yield* setup({ options: { timeToLive: "1 second" } })
+      const server = yield* setup({ options: { ttl: "1 second" } })
       const params = yield* server.first()
       yield* TestClock.adjust("1 second")
       yield* refuses(server, params, "it has expired")
@@ -229,8 +229,8 @@ describe("bounds", () => {
 
   it.effect("as many characters of state as were asked for", () =>
     Effect.gen(function*() {
-      expect((yield* sized({ maxSize: 1000 }, 1000)).error).toMatchObject({ code: -32603 })
-      expect(kit.said(yield* sized({ maxSize: 100_000 }, 49_152))).toBe("done")
+      expect((yield* sized({ maxStateChars: 1000 }, 1000)).error).toMatchObject({ code: -32603 })
+      expect(kit.said(yield* sized({ maxStateChars: 100_000 }, 49_152))).toBe("done")
     }))
 })
 
@@ -300,7 +300,7 @@ describe("inputResponses", () => {
       const name = Elicitation.make({ name: Schema.String })
       const asking = (key: string, unasked = true) =>
         Effect.map(
-          Elicitation.accepted(Elicitation.form(`${key}?`, name, { key, unasked })),
+          Elicitation.accepted(Elicitation.form(`${key}?`, name, { key, acceptUnsolicited: unasked })),
           ({ name }) => name
         )
       const handler = Effect.gen(function*() {

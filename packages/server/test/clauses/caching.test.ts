@@ -38,6 +38,8 @@ it.effect("2026-07-28 · servers MUST include caching hints on each list, read a
     ] as const
     const caching = Object.fromEntries(methods.map((method) => [method, hint]))
     const offers = ["tools", "prompts", "resources"] as const
-    const client = yield* kit.client(McpServer.layer({ name: "test", version: "1", caching, offers }))
+    const client = yield* kit.client(
+      McpServer.layer({ name: "test", version: "1", caching, declareListChanged: offers })
+    )
     for (const method of methods) expect(yield* client.result(method)).toMatchObject({ ttlMs: 0, cacheScope: "public" })
   }))

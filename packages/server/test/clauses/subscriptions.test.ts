@@ -16,7 +16,7 @@ const server = McpServer.layer(
   { name: "test", version: "1", listChangedDebounce: 0 },
   Tool.layer(
     Tool.make("grow"),
-    () => Effect.as(Catalog.lasting(Tool.add(Tool.make("grown"), () => Effect.succeed("ok"))), "grown")
+    () => Effect.as(Catalog.persistent(Tool.add(Tool.make("grown"), () => Effect.succeed("ok"))), "grown")
   ),
   Tool.layer(Tool.make("touch"), () => Effect.as(Catalog.updated("r://a"), "touched")),
   resource("r://a"),

@@ -162,7 +162,7 @@ const listen = (server: kit.Server, options?: NodeHttp.Options) =>
       NodeHttp.layer({ port: 0, legacySse: LegacySse.make(), ...options }),
       server as Layer.Layer<McpServer.McpServer | Catalog.Catalog, unknown>
     ))),
-    (context) => Context.get(context, NodeHttp.Listening)
+    (context) => Context.get(context, NodeHttp.Server)
   )
 
 /** HTTP+SSE of 2024-11-05. */

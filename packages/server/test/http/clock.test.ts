@@ -61,11 +61,11 @@ describe("keep-alive", () => {
       expect(made.streams).toBe(2)
       yield* TestClock.adjust("1 minute")
       expect([comments(slow), comments(gone), comments(good)]).toEqual([0, 0, 4])
-      const off = yield* endpoint(fixtures.server(fixtures.echo), { keepAlive: 0 })
+      const off = yield* endpoint(fixtures.server(fixtures.echo), { keepAliveInterval: 0 })
       const quiet = off.send(listen)
       yield* TestClock.adjust("1 hour")
       expect(comments(quiet)).toBe(0)
-      const often = yield* endpoint(fixtures.server(fixtures.echo), { keepAlive: "1 second" })
+      const often = yield* endpoint(fixtures.server(fixtures.echo), { keepAliveInterval: "1 second" })
       const busy = often.send(listen)
       yield* TestClock.adjust("10500 millis")
       expect(comments(busy)).toBe(10)
@@ -84,10 +84,10 @@ describe("a client that does not read", () => {
     ))
   const call = kit.modern("tools/call", { name: "flood", arguments: {} }, { _meta: { progressToken: 1 } })
 
-  it.effect("2026-07-28 · is cut off with the first message beyond maxUnsent, and its request is cancelled", () =>
+  it.effect("2026-07-28 · is cut off with the first message beyond maxUnsentChars, and its request is cancelled", () =>
     logged((lines) =>
       Effect.scoped(Effect.gen(function*() {
-        const { made, send } = yield* endpoint(fixtures.server(flood), { maxUnsent: 10_000 })
+        const { made, send } = yield* endpoint(fixtures.server(flood), { maxUnsentChars: 10_000 })
         const slow = new kit.Told()
         slow.slow = true
         made.handle(kit.told(call), slow)
@@ -125,7 +125,7 @@ describe("the end of an endpoint", () => {
   it.effect("then it is interrupted, and told so where that can still be said", () =>
     Effect.scoped(Effect.gen(function*() {
       const tool = fixtures.waiting()
-      const { close, send } = yield* endpoint(fixtures.server(tool.layer), { grace: "3 seconds" })
+      const { close, send } = yield* endpoint(fixtures.server(tool.layer), { shutdownTimeout: "3 seconds" })
       const answer = send(wait)
       const closing = yield* Effect.forkChild(close)
       yield* TestClock.adjust("2900 millis")
@@ -139,7 +139,7 @@ describe("the end of an endpoint", () => {
   it.effect("and so is who was told something before, on the stream, which ends then", () =>
     Effect.scoped(Effect.gen(function*() {
       const stuck = Tool.layer(Tool.make("stuck"), () => Effect.andThen(Progress.report({ progress: 1 }), Effect.never))
-      const { close, send } = yield* endpoint(fixtures.server(stuck), { grace: 0 })
+      const { close, send } = yield* endpoint(fixtures.server(stuck), { shutdownTimeout: 0 })
       const answer = send(kit.modern("tools/call", { name: "stuck" }, { _meta: { progressToken: 1 } }))
       const closing = yield* Effect.forkChild(close)
       yield* TestClock.adjust("1 millis")
@@ -151,7 +151,9 @@ describe("the end of an endpoint", () => {
 
   it.effect("who closes it once more waits for the same end, and not for another grace", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { close, made, send } = yield* endpoint(fixtures.server(fixtures.waiting().layer), { grace: "3 seconds" })
+      const { close, made, send } = yield* endpoint(fixtures.server(fixtures.waiting().layer), {
+        shutdownTimeout: "3 seconds"
+      })
       send(wait)
       const first = yield* Effect.forkChild(close)
       yield* TestClock.adjust("2 seconds")
@@ -179,7 +181,7 @@ describe("the end of an endpoint", () => {
       }
     })))
 
-  it.effect("a handler that ignores its interruption is left behind after the interruptGrace, and the log says so", () =>
+  it.effect("a handler that ignores its interruption is left behind after the interruptTimeout, and the log says so", () =>
     logged((lines) =>
       Effect.scoped(Effect.gen(function*() {
         const tool = fixtures.stubborn()

@@ -270,7 +270,7 @@ describe.each(doors)("$name", ({ serve }) => {
 
   it.live("a refusal has its status and a JSON-RPC error", () =>
     Effect.gen(function*() {
-      const port = yield* serve((yield* make).server, { maxBody: 2000 })
+      const port = yield* serve((yield* make).server, { maxBodyBytes: 2000 })
       const good = call("echo", { text: "" })
       const having = (headers: kit.Request["headers"]) => ({ ...good, headers: { ...good.headers, ...headers } })
       const refused: ReadonlyArray<readonly [string, kit.Request, number, number]> = [

@@ -100,7 +100,7 @@ const node: Door = {
         NodeHttp.layer({ ...options, port: 0, principal: ({ headers }) => userOf(headers["x-user"] as string) }),
         server
       ))),
-      (context) => Context.get(context, NodeHttp.Listening)
+      (context) => Context.get(context, NodeHttp.Server)
     )
 }
 

@@ -289,7 +289,7 @@ describe("bodies", () => {
 
   it.live("a body is counted while it is read: 413, and the connection is closed", () =>
     Effect.scoped(Effect.gen(function*() {
-      const at = yield* kit.serve(server, { maxBody: 1_000 })
+      const at = yield* kit.serve(server, { maxBodyBytes: 1_000 })
       const padded = (size: number): string => body.padEnd(size, " ")
       expect(yield* statuses(at, [{ ...call, body: padded(1_000) }])).toEqual([200])
       const reply = yield* kit.send(at, { ...call, body: padded(1_001) })
@@ -306,7 +306,7 @@ describe("bodies", () => {
 
   it.live("a refused upload of gigabytes is cut off, whatever it is refused for", () =>
     Effect.scoped(Effect.gen(function*() {
-      const at = yield* kit.serve(server, { maxBody: 1_000 })
+      const at = yield* kit.serve(server, { maxBodyBytes: 1_000 })
       for (const line of ["POST /mcp HTTP/1.1", "POST /elsewhere HTTP/1.1", "PUT /mcp HTTP/1.1"]) {
         const raw = yield* kit.raw(at)
         raw.write(`${line}\r\nhost: localhost\r\n${head}content-length: 4000000000\r\n\r\n`)

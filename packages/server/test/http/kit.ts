@@ -24,9 +24,9 @@ export { type Json, meta } from "../kit.ts"
 export const serve = (
   server: Layer.Layer<McpServer.McpServer | Catalog.Catalog, unknown>,
   options?: NodeHttp.Options
-): Effect.Effect<NodeHttp.Listening["Service"], never, Scope.Scope> => {
+): Effect.Effect<NodeHttp.Server["Service"], never, Scope.Scope> => {
   const listening = NodeHttp.layer({ port: 0, ...options }).pipe(Layer.provide(server))
-  return Effect.map(Effect.orDie(Layer.build(listening)), (context) => Context.get(context, NodeHttp.Listening))
+  return Effect.map(Effect.orDie(Layer.build(listening)), (context) => Context.get(context, NodeHttp.Server))
 }
 
 /** What is to be sent. A header of `undefined` is left out. */

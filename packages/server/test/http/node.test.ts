@@ -290,7 +290,7 @@ describe("a server of its own", () => {
       const told = yield* kit.post(at, query, { ...eve, "mcp-param-region": "us" })
       expect(told.json ?? told.messages[0]).toMatchObject({ error: { code: -32602, message: "Unknown tool: query" } })
 
-      const strict = yield* kit.serve(fixtures.server(region), { requireMirroredHeaders: true })
+      const strict = yield* kit.serve(fixtures.server(region), { requireMcpHeaders: true })
       const bob = { "mcp-session-id": (yield* open(strict, "bob")).headers["mcp-session-id"] as string }
       expect((yield* kit.post(strict, query, bob)).status).toBe(400)
       expect((yield* kit.post(strict, query, { ...bob, "mcp-method": "tools/call", "mcp-name": "query" })).status).toBe(

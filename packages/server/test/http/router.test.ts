@@ -34,7 +34,7 @@ const make = Effect.gen(function*() {
     return Effect.forever(Effect.suspend(() => report(++n)))
   })
   const server: Server = McpServer.layer(
-    { name: "router", version: "1", limits: { interruptGrace: 10 } },
+    { name: "router", version: "1", limits: { interruptTimeout: 10 } },
     Tool.layer(found, () =>
       Effect.contextWith((context: Context.Context<never>) =>
         Effect.succeed(JSON.stringify({
@@ -167,7 +167,7 @@ describe("the end of the application", () => {
       const log: Array<unknown> = []
       const quiet = Logger.layer([Logger.make(({ message }) => void log.push(message))])
       const stream = yield* Effect.scoped(Effect.gen(function*() {
-        const port = yield* Effect.provide(application(mcp(server, { grace: 10 })), quiet)
+        const port = yield* Effect.provide(application(mcp(server, { shutdownTimeout: 10 })), quiet)
         const stream = yield* Effect.provideService(kit.open(port, call("stuck", true)), Scope.Scope, outer)
         yield* Deferred.await(started)
         return stream

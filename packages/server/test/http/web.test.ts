@@ -136,7 +136,7 @@ describe("a request", () => {
     Effect.gen(function*() {
       const log: Array<unknown> = []
       const quiet = Logger.layer([Logger.make(({ message }) => void log.push(message))])
-      const handler = yield* Effect.provide(handlerOf((yield* make).server, { maxBody: 1000 }), quiet)
+      const handler = yield* Effect.provide(handlerOf((yield* make).server, { maxBodyBytes: 1000 }), quiet)
       const read = () => {
         const request = requestOf(call("whoami"))
         return Effect.map(Effect.promise(() => request.text()), (text) => [request, text] as const)
@@ -196,7 +196,7 @@ describe("a request", () => {
 
   it.live("is read no further than the limit", () =>
     Effect.gen(function*() {
-      const handler = yield* handlerOf((yield* make).server, { maxBody: 10_000 })
+      const handler = yield* handlerOf((yield* make).server, { maxBodyBytes: 10_000 })
       const log = { chunks: 0, cancelled: false }
       const body = new ReadableStream<Uint8Array>({
         pull: (controller) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
-import { type RequestContext, McpRequest } from "@skein/runtime/RequestContext"
+import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Concurrency from "@skein/server/Concurrency"
 import * as Middleware from "@skein/server/Middleware"
 import * as Tool from "@skein/server/Tool"

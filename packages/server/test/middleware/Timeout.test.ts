@@ -21,7 +21,7 @@ for (const revision of support.eras) {
       Effect.gen(function*() {
         const events: Array<string> = []
         const client = yield* kit.client(
-          kit.server(Timeout.layer({ after: "2 seconds" }), never("slow", events)),
+          kit.server(Timeout.layer({ timeout: "2 seconds" }), never("slow", events)),
           revision
         )
         const id = client.send("tools/call", { name: "slow" })
@@ -41,7 +41,7 @@ for (const revision of support.eras) {
       Effect.gen(function*() {
         const client = yield* kit.client(
           kit.server(
-            Timeout.layer({ after: "1 second", methods: { "prompts/get": "300 millis" } }),
+            Timeout.layer({ timeout: "1 second", methods: { "prompts/get": "300 millis" } }),
             Resource.layer(Resource.make("a://b"), Effect.never),
             Prompt.layer(Prompt.make("p"), () => Effect.never)
           ),
@@ -119,7 +119,7 @@ for (const revision of support.eras) {
       kit.logged((lines) =>
         Effect.gen(function*() {
           const stubborn = Tool.layer(Tool.make("stubborn"), () => Effect.uninterruptible(Effect.sleep("1 hour")))
-          const limit = Timeout.layer({ after: "1 second", grace: "2 seconds" })
+          const limit = Timeout.layer({ timeout: "1 second", interruptTimeout: "2 seconds" })
           const client = yield* kit.client(kit.server(limit, stubborn), revision)
           const id = client.send("tools/call", { name: "stubborn" })
           yield* kit.settle

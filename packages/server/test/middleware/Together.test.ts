@@ -26,7 +26,7 @@ const set = () => {
   const limits = [
     RateLimit.layer({ limit: 6 }),
     Concurrency.layer({ limit: 1, maxWaiting: 0 }),
-    Timeout.layer({ after: "10 seconds" }),
+    Timeout.layer({ timeout: "10 seconds" }),
     MaxResponseSize.layer()
   ] as const
   return { outcomes, server: kit.server(Telemetry.layer(), log, ...limits, ask, plain) }

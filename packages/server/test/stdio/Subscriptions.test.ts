@@ -17,7 +17,7 @@ const said = (): ReadonlyArray<string | number | undefined> =>
   child.stdout.all.map((line) => JSON.parse(line)).map(({ id, method }) => method ?? id)
 
 describe("a stdio server with an open subscription", () => {
-  it("2026-07-28 · stdin's end ends it with its result at once, and the process exits, whatever drainGrace is", async () => {
+  it("2026-07-28 · stdin's end ends it with its result at once, and the process exits, whatever drainTimeout is", async () => {
     child = run("listening.ts")
     send("s", "subscriptions/listen", { notifications: { toolsListChanged: true } })
     await child.stdout.until("acknowledged")

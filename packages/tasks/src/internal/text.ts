@@ -3,13 +3,13 @@
  */
 
 /** Characters of a status message, or of one about progress. */
-export const maxLine = 4096
+export const maxLineBytes = 4096
 
 /** A line, cut with a "…" where it is none. */
 export const line = (text: string): string => {
-  if (text.length <= maxLine) return text
+  if (text.length <= maxLineBytes) return text
   // Not in the middle of a character.
-  const whole = text.codePointAt(maxLine - 1)! > 0xffff ? maxLine - 1 : maxLine
+  const whole = text.codePointAt(maxLineBytes - 1)! > 0xffff ? maxLineBytes - 1 : maxLineBytes
   return `${text.slice(0, whole)}…`
 }
 

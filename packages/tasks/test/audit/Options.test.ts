@@ -13,7 +13,7 @@ it.effect("2025-11-25 · a server that does not bound its pages lists all tasks 
     const server = yield* McpServer.McpServer
     const client = yield* Client.make(InMemoryTransport.transport(server.serve), { revisions: ["2025-11-25"] })
     for (let task = 0; task < 3; task++) yield* client.startTask("bake")
-    const { nextCursor, tasks } = yield* client.listTasks()
+    const { nextCursor, tasks } = yield* client.listTasksPage()
     expect(tasks).toHaveLength(3)
     expect(nextCursor).toBeUndefined()
   }).pipe(

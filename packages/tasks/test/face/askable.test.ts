@@ -18,7 +18,7 @@ const ask = (options?: Task.Terms) =>
     () => Effect.map(Elicitation.accepted(form), ({ name }) => `Hello, ${name}!`)
   )
 
-const both = Task.layer(Task.make("both", { asks: "anyone" }), () =>
+const both = Task.layer(Task.make("both", { inputFrom: "anyone" }), () =>
   Effect.map(
     Effect.all([
       Elicitation.accepted(form),
@@ -85,7 +85,7 @@ describe("whom a task may ask (`asks`)", () => {
 
   it.effect("anyone: the question waits for a client that has, which takes the task up", () =>
     Effect.gen(function*() {
-      const { connect } = yield* kit.server([ask({ asks: "anyone" })])
+      const { connect } = yield* kit.server([ask({ inputFrom: "anyone" })])
       const first = yield* connect()
       const { taskId } = yield* kit.begin(first, "ask")
       expect(yield* kit.get(first, taskId)).toMatchObject({ status: "input_required", inputRequests: {} })
@@ -98,7 +98,7 @@ describe("whom a task may ask (`asks`)", () => {
 
   it.effect("2025-11-25 · the same: it goes to a tasks/result of a client that has declared it", () =>
     Effect.gen(function*() {
-      const { connect } = yield* kit.server([ask({ asks: "anyone" })])
+      const { connect } = yield* kit.server([ask({ inputFrom: "anyone" })])
       const revision = "2025-11-25" as const
       const first = yield* connect({ revision, can: {} })
       const { task } = yield* first.result("tools/call", { name: "ask", arguments: {}, task: {} })
@@ -119,7 +119,7 @@ describe("whom a task may ask (`asks`)", () => {
   for (const revision of ["2025-06-18", "2026-07-28"] as ReadonlyArray<Revision>) {
     it.effect(`${revision} · a call that waits for its task asks its own client alone`, () =>
       Effect.gen(function*() {
-        const { connect } = yield* kit.server([ask({ asks: "anyone" })])
+        const { connect } = yield* kit.server([ask({ inputFrom: "anyone" })])
         const client = yield* connect({ revision, can: {} })
         const answered = yield* client.request("tools/call", { name: "ask", arguments: {} })
         expect(JSON.stringify(answered)).toMatch(/elicitation/)

@@ -96,14 +96,17 @@ describe("what becomes of a call", () => {
   it.effect("2026-07-28 · `decide` says which calls become tasks, and is not asked where a task is the only way", () =>
     Effect.gen(function*() {
       const asked: Array<unknown> = []
-      const decide: Task.Terms["decide"] = ({ args, caller }) => {
+      const decide: Task.Terms["asTask"] = ({ args, caller }) => {
         asked.push([args, caller.revision])
         return args["n"] === 1
       }
-      const plainly = Tool.make("p", { execution: { taskSupport: "optional" }, extensions: Task.terms({ decide }) })
+      const plainly = Tool.make("p", {
+        execution: { taskSupport: "optional" },
+        extensions: Task.policy({ asTask: decide })
+      })
       const { connect } = yield* kit.server([
-        Task.layer(Task.make("d", { decide }), () => Effect.succeed("d")),
-        Task.layer(Task.make("r", { decide, taskSupport: "required" }), () => Effect.succeed("r")),
+        Task.layer(Task.make("d", { asTask: decide }), () => Effect.succeed("d")),
+        Task.layer(Task.make("r", { asTask: decide, taskSupport: "required" }), () => Effect.succeed("r")),
         Tool.layer(plainly, () => Effect.succeed("p"))
       ])
       const client = yield* connect()

@@ -56,7 +56,7 @@ describe("io.modelcontextprotocol/tasks · Streamable HTTP: routing headers", ()
       const server = McpServer.layer({ name: "test", version: "1.0.0" }, definition, Tasks.layer())
       const scope = yield* Scope.make()
       const at = yield* Scope.provide(
-        http.serve(Layer.provide(server, Layer.succeedContext(engine)), { grace: 50 }),
+        http.serve(Layer.provide(server, Layer.succeedContext(engine)), { shutdownTimeout: 50 }),
         scope
       )
       yield* Effect.forkScoped(http.send(at, http.modern("tools/call", { name: "bake" })))

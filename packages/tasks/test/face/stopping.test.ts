@@ -127,7 +127,7 @@ const servers = Effect.map(folder, (folder) => {
   )
   const serve = Effect.gen(function*() {
     const scope = yield* Scope.fork(yield* Effect.scope)
-    const at = yield* Scope.provide(http.serve(layer, { grace: 50 }), scope)
+    const at = yield* Scope.provide(http.serve(layer, { shutdownTimeout: 50 }), scope)
     return { at, stop: Scope.close(scope, Exit.void) }
   })
   return { gate, log, logged: (line: string) => until(() => log.includes(line)), serve }

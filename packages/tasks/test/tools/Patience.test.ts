@@ -14,7 +14,7 @@ for (
 ) {
   it.effect(`with a patience of ${patience} a look at a task waits ${most} seconds at most`, () =>
     Effect.scoped(Effect.gen(function*() {
-      const { connect } = yield* kit.server([slow, TaskTools.layer({ patience })])
+      const { connect } = yield* kit.server([slow, TaskTools.layer({ maxWait: patience })])
       const client = yield* connect({ revision: "2025-06-18" })
       const { tools } = yield* client.result("tools/list")
       const look = tools.find(({ name }: kit.Json) => name === "task_status")

@@ -156,7 +156,7 @@ describe("a call of a task by a client without tasks", () => {
 
   it.effect("the patience is an option", () =>
     Effect.gen(function*() {
-      const { connect } = yield* set({ patience: "2 seconds" })
+      const { connect } = yield* set({ maxWait: "2 seconds" })
       const client = yield* connect()
       const call = client.send("tools/call", { name: "measured" })
       yield* kit.pass("2 seconds")
@@ -298,7 +298,7 @@ describe("task_answer", () => {
 describe("task_status", () => {
   it.effect("waits for the end, and tells progress meanwhile", () =>
     Effect.gen(function*() {
-      const { connect } = yield* set({ patience: "1 second" })
+      const { connect } = yield* set({ maxWait: "1 second" })
       const client = yield* connect()
       const call = client.send("tools/call", { name: "bake" })
       yield* kit.pass("1 second")

@@ -102,8 +102,8 @@ const isOutage = ({ reason, status = 500 }: ClientError): boolean =>
 
 /** What the result says of being kept; on the wire of the newest revision every result of these methods does. */
 interface Hints {
-  readonly ttlMs?: number
-  readonly cacheScope?: "public" | "private"
+  readonly ttlMs?: number | undefined
+  readonly cacheScope?: "public" | "private" | undefined
 }
 
 const ttlOf = ({ ttlMs = 0 }: Hints): number => Number.isFinite(ttlMs) ? ttlMs : 0

@@ -110,7 +110,7 @@ export const send = (
   )
   return telemetry === undefined
     ? answer
-    : telemetry.around({ method, params, revision, http: connection.mirrors === true }, answer)
+    : telemetry.around({ method, params, revision, http: connection.sendsHeaders === true }, answer)
 }
 
 /** Sends a call of a tool with the headers that mirror its arguments. */
@@ -136,7 +136,7 @@ const sendMirrored = (
 /** What an answer that asks for input is answered with: the same request, with what the host says. */
 interface Reply {
   readonly inputResponses?: unknown
-  readonly requestState?: string
+  readonly requestState?: string | undefined
 }
 
 /** A call on its way: what it is, and what it takes to make it. */
@@ -177,7 +177,7 @@ const deliver = <P, R>(errand: Errand<P, R>, params: P): Effect.Effect<Delivered
       const { message } = written.failure
       return Effect.fail(unsupported(method.name, `${method.name} cannot be sent: ${message}`, written.failure))
     }
-    const mirrors = isCall && line.connection.mirrors === true && line.modern
+    const mirrors = isCall && line.connection.sendsHeaders === true && line.modern
     const sent = mirrors
       ? sendMirrored(desk, line, method.name, written.success, asked, asked === options ? startedAt : desk.keeper.now())
       : send(line, method.name, written.success, asked)
@@ -355,7 +355,7 @@ export const readResult = (desk: Desk, line: Line, raw: JsonObject): Result.Resu
 }
 
 /** Whether a request may be made twice. What a method does that is not of the protocol, nobody knows here. */
-const repeatable = (desk: Desk, method: string, params: unknown, { replay }: RequestOptions): boolean => {
+const repeatable = (desk: Desk, method: string, params: unknown, { retry: replay }: RequestOptions): boolean => {
   if (replay !== undefined) return replay
   return method === Method.CallTool.name
     ? desk.definitions.repeatable((params as { name: string }).name)

@@ -10,7 +10,7 @@ import { printable } from "../text.ts"
 
 /** What may have icons. */
 interface Bearer {
-  readonly icons?: ReadonlyArray<Icon>
+  readonly icons?: ReadonlyArray<Icon> | undefined
 }
 
 const safe = /^(?:https:\/\/|data:image\/)/i

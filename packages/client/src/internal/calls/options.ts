@@ -24,7 +24,7 @@ export interface RequestOptions extends Pick<CallOptions, "timeout" | "maxTimeou
    * tools are not, unless the tool says that it is read-only or idempotent, nor are methods that are not of the protocol; everything
    * else is. What surely was not begun is made again in any case, where that may help: not what was turned away for what it is.
    */
-  readonly replay?: boolean | undefined
+  readonly retry?: boolean | undefined
 }
 
 /** How one page of a listing is asked for. */
@@ -34,7 +34,7 @@ export interface PageOptions extends RequestOptions {
 }
 
 /** How a `ping` is made. */
-export type PingOptions = Pick<RequestOptions, "timeout" | "maxTimeout" | "replay">
+export type PingOptions = Pick<RequestOptions, "timeout" | "maxTimeout" | "retry">
 
 /**
  * How a tool is called. The server may answer with a task, which is seen through to its end then: `timeout` is that of each request,

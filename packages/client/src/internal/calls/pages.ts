@@ -32,7 +32,7 @@ const isUnknownCursor = ({ error }: ClientError): boolean => error?.reason === "
  * does not know any more is, once, no failure: the page that it came from may have been kept ("If a cursor becomes invalid, the
  * client SHOULD discard all cached pages and re-fetch from the beginning", 2026-07-28, caching).
  */
-export const walk = <P extends { readonly nextCursor?: string }, A>(
+export const walk = <P extends { readonly nextCursor?: string | undefined }, A>(
   method: string,
   bounds: Bounds,
   page: (cursor: string | undefined) => Effect.Effect<P, ClientError>,
@@ -64,7 +64,7 @@ export const walk = <P extends { readonly nextCursor?: string }, A>(
       }
       if (pages > unmeasured) size += sizeOf(next)
       if (size > bounds.maxSize) {
-        const message = `${method} gave more than ${bounds.maxSize} characters (maxListing)`
+        const message = `${method} gave more than ${bounds.maxSize} characters (maxListingChars)`
         return yield* new ClientError({ reason: "Limit", method, message })
       }
       cursor = next.nextCursor

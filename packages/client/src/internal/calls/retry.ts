@@ -3,7 +3,7 @@
  *
  * A request that surely has not reached the server is made again whatever it does; any other one only if it is repeatable. Between two
  * sendings the next line is waited for or, where the line goes on, a backoff. All of it is bounded: by the timeouts of the
- * request, which cover the waiting too, and by `maxReplays`.
+ * request, which cover the waiting too, and by `maxRetries`.
  */
 import type * as Method from "@skein/protocol/Method"
 import * as Duration from "effect/Duration"
@@ -113,7 +113,7 @@ class Course<A> {
     const again = isPassing(error, line) && (repeatable || surfaced.undelivered === true)
     // Where no line follows, the first failure says best what has happened.
     const over = error.end !== undefined && (error.end._tag === "Closed" || !keeper.follows(line))
-    if (!again || over || this.#replays >= keeper.patience.maxReplays) return Effect.fail(surfaced)
+    if (!again || over || this.#replays >= keeper.patience.maxRetries) return Effect.fail(surfaced)
     this.#replays++
     const now = keeper.now()
     // It was longer under way than its timeout allows: the server has shown progress, which starts it anew.

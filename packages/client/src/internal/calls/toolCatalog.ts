@@ -18,7 +18,7 @@ import { sizeUpTo } from "./schemaSize.ts"
 /** The part of the client's options that matters here. */
 export interface Settings {
   readonly maxTools?: number | undefined
-  readonly maxOutputSchemas?: number | undefined
+  readonly maxOutputSchemaChars?: number | undefined
   readonly validateOutput?: boolean | SchemaValidation.Options | undefined
   readonly warn: (...message: ReadonlyArray<unknown>) => void
 }
@@ -30,7 +30,7 @@ interface Known {
   readonly repeatable: boolean
   readonly taskSupport: TaskSupport
   readonly output: OutputCheck | undefined
-  /** How much of `maxOutputSchemas` is its own. */
+  /** How much of `maxOutputSchemaChars` is its own. */
   readonly size: number
 }
 
@@ -55,7 +55,7 @@ const isRepeatable = (annotations: ToolAnnotations | undefined): boolean =>
 const mirroredOf = (tool: Tool): Known["mirrored"] =>
   Result.match(XMcpHeader.fromSchema(tool.inputSchema), { onSuccess: (params) => params, onFailure: (rule) => rule })
 
-const mirrors = ({ connection, modern }: Line): boolean => modern && connection.mirrors === true
+const mirrors = ({ connection, modern }: Line): boolean => modern && connection.sendsHeaders === true
 
 /** Structured content, and the schema of it, came with 2025-06-18. */
 const hasStructured = ({ revision }: Line): boolean => revision >= "2025-06-18"
@@ -63,7 +63,7 @@ const hasStructured = ({ revision }: Line): boolean => revision >= "2025-06-18"
 /** See the module's text. What it keeps is made when there is something to keep: most clients list no tools, or call none. */
 export class Definitions {
   readonly #maxTools: number
-  readonly #maxOutputSchemas: number
+  readonly #maxOutputSchemaChars: number
   readonly #validateOutput: boolean | SchemaValidation.Options
   readonly #warn: Settings["warn"]
   #tools: Map<string, Known> | undefined = undefined
@@ -72,9 +72,9 @@ export class Definitions {
   // The sizes of all.
   #size = 0
 
-  constructor({ maxOutputSchemas = 16 * 1024 * 1024, maxTools = 10_000, validateOutput = true, warn }: Settings) {
+  constructor({ maxOutputSchemaChars = 16 * 1024 * 1024, maxTools = 10_000, validateOutput = true, warn }: Settings) {
     this.#maxTools = maxTools
-    this.#maxOutputSchemas = maxOutputSchemas
+    this.#maxOutputSchemaChars = maxOutputSchemaChars
     this.#validateOutput = validateOutput
     this.#warn = warn
   }
@@ -171,12 +171,12 @@ export class Definitions {
 
   /** What is kept of a schema, and how large that is: nothing of one that is not applied anyway, or for which there is no room. */
   #kept(schema: unknown, { limits: { maxSize = maxSchema } }: Compiling): readonly [schema: unknown, size: number] {
-    const room = this.#maxOutputSchemas - this.#size
+    const room = this.#maxOutputSchemaChars - this.#size
     const size = sizeUpTo(schema, Math.min(maxSize, room))
     if (size > maxSize) return [new Unkept(`It is longer than ${maxSize} characters`), 0]
     if (size <= room) return [schema, size]
-    const most = this.#maxOutputSchemas
-    return [new Unkept(`Those of all tools are longer than ${most} characters (maxOutputSchemas)`), 0]
+    const most = this.#maxOutputSchemaChars
+    return [new Unkept(`Those of all tools are longer than ${most} characters (maxOutputSchemaChars)`), 0]
   }
 
   #release(name: string): void {

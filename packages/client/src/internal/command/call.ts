@@ -59,7 +59,7 @@ const written = (name: string, text: () => string): Effect.Effect<string, Client
 
 const list = (client: Client.Client, { json }: Invocation, { print, tell }: Out) =>
   Effect.gen(function*() {
-    const tools = yield* client.allTools()
+    const tools = yield* client.listTools()
     if (json) yield* print(yield* written("tools/list", () => JSON.stringify(tools, undefined, 2)))
     else if (tools.length === 0) tell("The server has no tools")
     else yield* print(tools.map(toolLine).join("\n"))

@@ -9,13 +9,13 @@ import type { Patience, Settings } from "./supervisor.ts"
 /** The part of the client's options that matters here. */
 export interface Staying {
   readonly reconnect?: Reconnect.Policy | boolean | undefined
-  readonly maxReplays?: number | undefined
+  readonly maxRetries?: number | undefined
   readonly limits?: Limits.Limits | undefined
 }
 
 const patienceOf = (options: Staying, backoff: Reconnect.Resolved): Patience => {
   const { maxTimeout, timeout } = Limits.resolve(options.limits)
-  return { timeout, maxTimeout, maxReplays: options.maxReplays ?? 3, backoff }
+  return { timeout, maxTimeout, maxRetries: options.maxRetries ?? 3, backoff }
 }
 
 // That of most clients.
@@ -25,7 +25,7 @@ const usual = patienceOf({}, Reconnect.resolve())
 export const bounds = (options: Staying, transport: Transport): Pick<Settings, "policy" | "patience"> => {
   const asked = options.reconnect ?? transport.reconnects ?? false
   const backoff = Reconnect.resolve(typeof asked === "object" ? asked : undefined)
-  const isUsual = backoff === usual.backoff && options.limits === undefined && options.maxReplays === undefined
+  const isUsual = backoff === usual.backoff && options.limits === undefined && options.maxRetries === undefined
   return {
     policy: asked === false ? undefined : backoff,
     patience: isUsual ? usual : patienceOf(options, backoff)

@@ -9,7 +9,7 @@ import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
 import * as Task from "@skein/protocol/Task"
 import type { Connection, Transport, TransportError } from "@skein/runtime/Connection"
-import type { Caller, Dispatcher, RequestContext, Progress } from "@skein/runtime/RequestContext"
+import type { Caller, Dispatcher, Progress, RequestContext } from "@skein/runtime/RequestContext"
 import type * as Limits from "@skein/runtime/Limits"
 import * as Peer from "@skein/runtime/Peer"
 import type { SessionEnd } from "@skein/runtime/Session"
@@ -39,7 +39,7 @@ export interface Setup {
   readonly revisions?: ReadonlyArray<Revision.Revision> | undefined
   readonly probeTimeout?: Duration.Input | undefined
   readonly limits?: Limits.Limits | undefined
-  readonly notificationBuffer?: number | undefined
+  readonly maxBufferedNotifications?: number | undefined
   readonly telemetry?: Telemetry | undefined
   readonly detection?: ServerProfile | undefined
   readonly tasks?: unknown
@@ -290,9 +290,9 @@ export const connect = (
   const detection = known(options, settings, shared)
   if (detection === undefined) return found
   const { variant } = detection
-  const connecting = variant === undefined || transport.connectAs === undefined
+  const connecting = variant === undefined || transport.connectWith === undefined
     ? transport.connect
-    : transport.connectAs(variant)
+    : transport.connectWith(variant)
   const resumed = attempt(shared, connecting, options, settings, resume(detection), owned)
   const assumed = Effect.map(resumed, (line) => {
     line.assumed = line.modern

@@ -45,7 +45,10 @@ export interface Line {
 }
 
 /** What was found out about the server, to be kept. */
-export const detectionOf = ({ agreement, connection: { variant } }: Line): ServerProfile => ({ ...agreement, variant })
+export const detectionOf = ({ agreement, connection: { httpMode: variant } }: Line): ServerProfile => ({
+  ...agreement,
+  variant
+})
 
 /** Name and version of the server, as it gave them. */
 export const serverOf = ({ agreement: { info }, revision }: Line): Implementation | undefined =>

@@ -44,12 +44,12 @@ export class Guard implements Connection, Receiver {
   declare readonly pause?: () => void
   declare readonly resume?: () => void
 
-  get mirrors(): boolean | undefined {
-    return this.#connection.mirrors
+  get sendsHeaders(): boolean | undefined {
+    return this.#connection.sendsHeaders
   }
 
-  get variant(): string | undefined {
-    return this.#connection.variant
+  get httpMode(): string | undefined {
+    return this.#connection.httpMode
   }
 
   open(receiver: Receiver): void {
@@ -88,8 +88,8 @@ export class Guard implements Connection, Receiver {
     this.#receiver!.refused?.(id, error)
   }
 
-  missed(error?: TransportError): void {
-    this.#receiver!.missed?.(error)
+  gap(error?: TransportError): void {
+    this.#receiver!.gap?.(error)
   }
 
   end(end: End): void {

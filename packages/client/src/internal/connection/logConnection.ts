@@ -15,7 +15,7 @@ import { printable } from "../text.ts"
 const maxName = 128
 
 const textOf = (line: Line, { tasks, ...declared }: ClientCapabilities, label: string): string => {
-  const { assumed, connection: { variant }, revision } = line
+  const { assumed, connection: { httpMode: variant }, revision } = line
   const server = serverOf(line)
   const speaks = `${label} ${assumed === true ? "is taken to speak" : "speaks"} ${revision}`
   const called = server === undefined

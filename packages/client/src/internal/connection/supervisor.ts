@@ -28,7 +28,7 @@ export type Hook = (line: Line) => Effect.Effect<void, never, Scope.Scope>
 export interface Patience {
   readonly timeout: number
   readonly maxTimeout: number
-  readonly maxReplays: number
+  readonly maxRetries: number
   /** How long is waited before a call is made again where no line was lost. */
   readonly backoff: Reconnect.Resolved
 }

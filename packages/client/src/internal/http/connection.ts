@@ -25,9 +25,9 @@ const blame = (exit: Exit.Exit<void>): Effect.Effect<void> | undefined =>
 
 /** See the module's text. */
 export class HttpConnection implements Connection, StreamableRoad {
-  readonly mirrors = true
+  readonly sendsHeaders = true
   readonly url: URL
-  readonly maxMessage: number
+  readonly maxMessageBytes: number
   readonly refusalTimeout: number
   readonly #settings: Resolved
   readonly #wire: Wire
@@ -46,7 +46,7 @@ export class HttpConnection implements Connection, StreamableRoad {
 
   constructor(wire: Wire, settings: Resolved, context: Context.Context<never>, legacy: OpenLane) {
     this.url = settings.url
-    this.maxMessage = settings.maxMessage
+    this.maxMessageBytes = settings.maxMessageBytes
     this.refusalTimeout = settings.refusalTimeout
     this.#exchanger = new Exchanger(wire, settings)
     this.#settings = settings
@@ -56,7 +56,7 @@ export class HttpConnection implements Connection, StreamableRoad {
     this.#lane = new Streamable(this, settings)
   }
 
-  get variant(): Variant {
+  get httpMode(): Variant {
     return this.#variant
   }
 
@@ -82,12 +82,12 @@ export class HttpConnection implements Connection, StreamableRoad {
     return Scope.addFinalizerExit(scope, () => this.close)
   }
 
-  /** Ends the connection, with a word to the server within `closeGrace`. */
+  /** Ends the connection, with a word to the server within `closeTimeout`. */
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.#closing ??= this.#run(Effect.andThen(
-        this.#end === undefined && this.#settings.closeGrace > 0
-          ? Effect.timeoutOption(this.#lane.close, this.#settings.closeGrace) :
+        this.#end === undefined && this.#settings.closeTimeout > 0
+          ? Effect.timeoutOption(this.#lane.close, this.#settings.closeTimeout) :
           Effect.void,
         Effect.andThen(Effect.sync(() => this.end({ _tag: "Closed" })), this.#wire.close)
       ))
@@ -124,7 +124,7 @@ export class HttpConnection implements Connection, StreamableRoad {
   }
 
   missed(error?: TransportError): void {
-    if (this.#end === undefined) this.#tell((receiver) => receiver.missed?.(error))
+    if (this.#end === undefined) this.#tell((receiver) => receiver.gap?.(error))
   }
 
   end(end: End): void {

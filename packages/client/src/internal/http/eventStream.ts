@@ -35,7 +35,7 @@ export type Outcome = undefined | TransportError | Final
 /** See the module's text. */
 export class EventStream {
   readonly #settings: ResolvedResumption
-  readonly #maxMessage: number
+  readonly #maxMessageBytes: number
   readonly #onData: (data: string) => void
   #lastId = ""
   #retry: number | undefined
@@ -51,9 +51,9 @@ export class EventStream {
   /** Whether the last attempt was answered at all. */
   reached = false
 
-  constructor({ maxMessage, resumption }: Resolved, onData: (data: string) => void) {
+  constructor({ maxMessageBytes, resumption }: Resolved, onData: (data: string) => void) {
     this.#settings = resumption
-    this.#maxMessage = maxMessage
+    this.#maxMessageBytes = maxMessageBytes
     this.#onData = onData
   }
 
@@ -74,10 +74,10 @@ export class EventStream {
       this.#had = true
       this.#remember()
       let tooLarge: TransportError | undefined
-      const reader = new Reader(this, this.#maxMessage)
+      const reader = new Reader(this, this.#maxMessageBytes)
       const pieces = reply.pieces((text) => {
         if (tooLarge === undefined && !reader.feed(text)) {
-          tooLarge = lost(`An event of the stream has more than ${this.#maxMessage} bytes (maxMessage)`)
+          tooLarge = lost(`An event of the stream has more than ${this.#maxMessageBytes} bytes (maxMessageBytes)`)
         }
         return tooLarge
       })
@@ -93,7 +93,7 @@ export class EventStream {
     return Effect.clockWith((clock) => {
       const begun = clock.currentTimeMillisUnsafe()
       return Effect.map(this.read(reply), (outcome) => {
-        if (clock.currentTimeMillisUnsafe() - begun >= this.#settings.steady) this.#attempts = this.#reconnects = 0
+        if (clock.currentTimeMillisUnsafe() - begun >= this.#settings.stableAfter) this.#attempts = this.#reconnects = 0
         return outcome
       })
     })

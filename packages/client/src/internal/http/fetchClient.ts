@@ -70,7 +70,7 @@ const broken = (message: string, cause?: unknown): TransportError =>
 const interrupted = (cause: unknown): TransportError => broken(`The response broke off: ${messageOf(cause)}`, cause)
 
 const tooLong = (maxBytes: number): TransportError =>
-  broken(`The response has more than ${maxBytes} bytes (maxMessage)`)
+  broken(`The response has more than ${maxBytes} bytes (maxMessageBytes)`)
 
 /** A response, and whether anything of it is left. */
 class Reply implements WireReply {

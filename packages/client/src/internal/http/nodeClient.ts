@@ -75,7 +75,7 @@ class NodeReply implements WireReply {
       const body = this.#body
       const broken = this.#broken
       if (broken !== undefined) return resume(Effect.fail(broken))
-      const tooLong = () => resume(Effect.fail(lost(`The body is longer than ${maxBytes} bytes (maxMessage)`)))
+      const tooLong = () => resume(Effect.fail(lost(`The body is longer than ${maxBytes} bytes (maxMessageBytes)`)))
       if (Number(body.headers["content-length"]) > maxBytes) return tooLong()
       // Nearly every body is one chunk.
       let first: Buffer | undefined
@@ -192,8 +192,8 @@ class Exchange {
     }
     request.on("socket", (socket) => {
       const { connecting, encrypted, secureConnecting } = socket as typeof socket & {
-        readonly encrypted?: boolean
-        readonly secureConnecting?: boolean
+        readonly encrypted?: boolean | undefined
+        readonly secureConnecting?: boolean | undefined
       }
       if (!connecting && secureConnecting !== true) {
         this.#connected = !socket.destroyed

@@ -48,7 +48,7 @@ export interface Road {
   /** It is over. */
   readonly end: (end: End) => void
   /** Bytes in one message, or in one event of a stream. */
-  readonly maxMessage: number
+  readonly maxMessageBytes: number
   /** Milliseconds for the body of a refusal. */
   readonly refusalTimeout: number
 }

@@ -73,13 +73,13 @@ const enough = new TransportError({ reason: "Lost", message: "The body is longer
 /** The body of an error, as far as it can be had within `refusalTimeout`: it may never end. Of a stream nothing is read. */
 export const errorText = (
   reply: WireReply,
-  { maxMessage, refusalTimeout }: Pick<Road, "maxMessage" | "refusalTimeout">
+  { maxMessageBytes, refusalTimeout }: Pick<Road, "maxMessageBytes" | "refusalTimeout">
 ): Effect.Effect<string> => {
   if (mediaType(reply) === "text/event-stream") return Effect.succeed("")
   let text = ""
   const read = reply.pieces((piece) => {
-    text += piece.slice(0, maxMessage - text.length)
-    return text.length < maxMessage ? undefined : enough
+    text += piece.slice(0, maxMessageBytes - text.length)
+    return text.length < maxMessageBytes ? undefined : enough
   })
   return Effect.map(Effect.timeoutOption(Effect.ignore(read), refusalTimeout), () => text)
 }

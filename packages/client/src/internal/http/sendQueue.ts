@@ -37,12 +37,12 @@ export class Posts {
   }
 
   get full(): boolean {
-    return this.#count >= this.#settings.maxPosts
+    return this.#count >= this.#settings.maxConcurrentPosts
   }
 
   /** Waits until one more may be sent. */
   get drained(): Effect.Effect<void> {
-    return this.#below(this.#settings.maxPosts - 1)
+    return this.#below(this.#settings.maxConcurrentPosts - 1)
   }
 
   /** Waits until nothing is on its way. */
@@ -52,9 +52,10 @@ export class Posts {
 
   /** Ends the connection where that many messages, those that `waiting` counts among them, are not taken by the server. */
   overflows(waiting = 0): boolean {
-    const { maxUntaken } = this.#settings
-    if (this.#count + waiting < maxUntaken) return false
-    const message = `The server has not taken ${maxUntaken} messages that it was sent (maxUntaken)`
+    const { maxUndeliveredMessages } = this.#settings
+    if (this.#count + waiting < maxUndeliveredMessages) return false
+    const message =
+      `The server has not taken ${maxUndeliveredMessages} messages that it was sent (maxUndeliveredMessages)`
     this.#road.end({ _tag: "Lost", cause: new TransportError({ reason: "Lost", message }) })
     return true
   }

@@ -31,7 +31,7 @@ export interface Resumption {
   /** How many attempts in a row may bring no message, though they bring events: 1,000 by default. Then as above. */
   readonly maxReconnects?: number | undefined
   /** A stream that was open for that long starts both counts anew when it ends: 30 seconds by default. */
-  readonly steady?: Duration.Input | undefined
+  readonly stableAfter?: Duration.Input | undefined
   /**
    * How many ids of events are remembered per stream, so that one that is delivered again is dropped: 1,024 by default. The oldest
    * is forgotten for the newest.
@@ -58,7 +58,7 @@ export interface Settings {
    */
   readonly maxRedirects?: number | undefined
   /** The longest answer, and the longest event of a stream, in bytes: 4 MiB by default. What is longer fails its request. */
-  readonly maxMessage?: number | undefined
+  readonly maxMessageBytes?: number | undefined
   /**
    * How long the body of a refusal, or of what is no answer of the protocol, is read: 5 seconds by default. What has come by then
    * counts, and the exchange is aborted.
@@ -68,16 +68,16 @@ export interface Settings {
    * How long the end of the connection may take, in which what was sent last gets out and the session is deleted: 1 second by
    * default. What takes longer is aborted; with 0 nothing is said any more.
    */
-  readonly closeGrace?: Duration.Input | undefined
+  readonly closeTimeout?: Duration.Input | undefined
   /**
    * How many notifications and answers may be on their way before whoever sends another one has to wait: 64 by default.
    */
-  readonly maxPosts?: number | undefined
+  readonly maxConcurrentPosts?: number | undefined
   /**
    * How many of them may be on their way at all: 1,024 by default. What is answered to the server does not wait, and a server that asks
    * and asks and takes none of the answers ends its connection as `Lost` there.
    */
-  readonly maxUntaken?: number | undefined
+  readonly maxUndeliveredMessages?: number | undefined
   /**
    * How long the server may take to accept a notification or an answer: 30 seconds by default. Then it is taken as not delivered.
    */
@@ -98,7 +98,7 @@ export interface Settings {
    * connection while nothing is asked, and hears nothing but what belongs to its calls: `changes` fails with `Unsupported`. For web
    * pages and workers that have a few connections for many sessions; the request era has no such stream.
    */
-  readonly listen?: boolean | undefined
+  readonly standaloneStream?: boolean | undefined
 }
 
 /** The settings, read; times in milliseconds. */
@@ -110,16 +110,16 @@ export interface Resolved {
   readonly credentials: Credentials | undefined
   readonly maxChallenges: number
   readonly maxRedirects: number
-  readonly maxMessage: number
+  readonly maxMessageBytes: number
   readonly refusalTimeout: number
-  readonly closeGrace: number
-  readonly maxPosts: number
-  readonly maxUntaken: number
+  readonly closeTimeout: number
+  readonly maxConcurrentPosts: number
+  readonly maxUndeliveredMessages: number
   readonly postTimeout: number
   readonly maxAnswerTries: number
   readonly endpointTimeout: number
   readonly resumption: ResolvedResumption
-  readonly listen: boolean
+  readonly standaloneStream: boolean
 }
 
 /** See {@link Resumption}; times in milliseconds. */
@@ -129,7 +129,7 @@ export interface ResolvedResumption {
   readonly maxDelay: number
   readonly maxAttempts: number
   readonly maxReconnects: number
-  readonly steady: number
+  readonly stableAfter: number
   readonly maxEventIds: number
 }
 
@@ -165,7 +165,7 @@ const fill = (resumption: Resumption): ResolvedResumption => ({
   maxDelay: millis(resumption.maxDelay, 30_000),
   maxAttempts: resumption.maxAttempts ?? 10,
   maxReconnects: resumption.maxReconnects ?? 1_000,
-  steady: millis(resumption.steady, 30_000),
+  stableAfter: millis(resumption.stableAfter, 30_000),
   maxEventIds: resumption.maxEventIds ?? 1_024
 })
 
@@ -193,15 +193,15 @@ export const resolve = (settings: Settings, context: Context.Context<never>): Re
     credentials: settings.credentials ?? Option.getOrUndefined(Context.getOption(context, Credentials)),
     maxChallenges: settings.maxChallenges ?? 3,
     maxRedirects: settings.maxRedirects ?? 3,
-    maxMessage: settings.maxMessage ?? 4 * 1024 * 1024,
+    maxMessageBytes: settings.maxMessageBytes ?? 4 * 1024 * 1024,
     refusalTimeout: millis(settings.refusalTimeout, 5_000),
-    closeGrace: millis(settings.closeGrace, 1_000),
-    maxPosts: settings.maxPosts ?? 64,
-    maxUntaken: settings.maxUntaken ?? 1_024,
+    closeTimeout: millis(settings.closeTimeout, 1_000),
+    maxConcurrentPosts: settings.maxConcurrentPosts ?? 64,
+    maxUndeliveredMessages: settings.maxUndeliveredMessages ?? 1_024,
     postTimeout: millis(settings.postTimeout, 30_000),
     maxAnswerTries: settings.maxAnswerTries ?? 3,
     endpointTimeout: millis(settings.endpointTimeout, 10_000),
     resumption: settings.resumption === undefined ? usual : fill(settings.resumption),
-    listen: settings.listen ?? true
+    standaloneStream: settings.standaloneStream ?? true
   }
 }

@@ -83,7 +83,7 @@ export class Streamable implements Lane, Owner {
   }
 
   get full(): boolean {
-    return this.#posts.full || (this.#gate !== undefined && this.#gate.length >= this.#settings.maxPosts)
+    return this.#posts.full || (this.#gate !== undefined && this.#gate.length >= this.#settings.maxConcurrentPosts)
   }
 
   get drained(): Effect.Effect<void> {
@@ -180,7 +180,7 @@ export class Streamable implements Lane, Owner {
     const type = mediaType(reply)
     if (type === "text/event-stream") return this.#onStream(pending, reply)
     if (type === "application/json") {
-      return Effect.flatMap(reply.text(this.#settings.maxMessage), (text) => this.#onBody(pending, reply, text))
+      return Effect.flatMap(reply.text(this.#settings.maxMessageBytes), (text) => this.#onBody(pending, reply, text))
     }
     return Effect.flatMap(errorText(reply, this.#settings), (text) => {
       const what = text === ""
@@ -262,7 +262,7 @@ export class Streamable implements Lane, Owner {
       answered || taken || fiber === undefined ? [] : [Fiber.await(fiber)]
     )
     if (fibers.length === 0) return undefined
-    return Effect.asVoid(Effect.timeoutOption(Effect.all(fibers, { discard: true }), this.#settings.closeGrace))
+    return Effect.asVoid(Effect.timeoutOption(Effect.all(fibers, { discard: true }), this.#settings.closeTimeout))
   }
 
   // ---- what comes
@@ -336,7 +336,7 @@ export class Streamable implements Lane, Owner {
   }
 
   #listen(): void {
-    if (!this.#settings.listen) return this.#road.missed(unheard)
+    if (!this.#settings.standaloneStream) return this.#road.missed(unheard)
     const stream = new EventStream(this.#settings, (data) => this.#deliver(JsonRpc.parseText(data), undefined))
     this.#road.fork(listen(this.#road, this.#session, stream))
   }

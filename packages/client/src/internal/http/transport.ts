@@ -22,7 +22,8 @@ export const transport = (makeWire: () => Wire, settings: Settings): Transport =
   })
   return {
     connect,
-    connectAs: (variant) => variant === "sse" ? Effect.tap(connect, (connection) => connection.becomeLegacy) : connect,
+    connectWith: (variant) =>
+      variant === "sse" ? Effect.tap(connect, (connection) => connection.becomeLegacy) : connect,
     reconnects: true
   }
 }

@@ -72,7 +72,7 @@ export const askerOf = (
   method: string | undefined
 ): RequestingServer => ({
   label,
-  server: info === undefined ? undefined : implementationOf(info, revision),
+  info: info === undefined ? undefined : implementationOf(info, revision),
   revision,
   method
 })
@@ -114,7 +114,12 @@ export const answers = ({ elicitation, roots, sampling }: Services, method: stri
 }
 
 /** Puts a question to the host, one of `count` that come together: nothing runs before the effect does. */
-export const put = (services: Services, question: InputRequest, asker: RequestingServer, count = 1): Put<InputResponse> => {
+export const put = (
+  services: Services,
+  question: InputRequest,
+  asker: RequestingServer,
+  count = 1
+): Put<InputResponse> => {
   const refused = answers(services, question.method)
   if (refused !== undefined) return refused
   switch (question.method) {

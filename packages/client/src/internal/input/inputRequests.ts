@@ -30,8 +30,8 @@ import { quoted } from "../text.ts"
 /** What bounds the answering. */
 export interface Options {
   readonly label?: string | undefined
-  readonly maxQuestions?: number | undefined
-  readonly questionConcurrency?: number | undefined
+  readonly maxInputRequests?: number | undefined
+  readonly inputRequestConcurrency?: number | undefined
   readonly limits?: Limits.Limits | undefined
   readonly taskReceiver?: TaskReceiver.Options | false | undefined
 }
@@ -150,8 +150,8 @@ export class Answers {
 
   /** How the questions of one answer are bounded. */
   get bounds(): Bounds {
-    const { maxQuestions = 32, questionConcurrency = 8 } = this.#options
-    return { maxQuestions, questionConcurrency }
+    const { maxInputRequests = 32, inputRequestConcurrency = 8 } = this.#options
+    return { maxInputRequests, inputRequestConcurrency }
   }
 
   /** What is declared: what is provided. */
@@ -180,10 +180,10 @@ export class Answers {
 
   /** Answers the questions of an `input_required`, in parallel, for the sake of one request. */
   fulfil(line: Line, method: string, questions: InputRequests): Effect.Effect<InputResponses, ClientError> {
-    const { maxQuestions, questionConcurrency } = this.bounds
+    const { maxInputRequests, inputRequestConcurrency } = this.bounds
     const count = Object.keys(questions).length
-    if (count > maxQuestions) {
-      const message = `${method} was answered with ${count} questions, more than ${maxQuestions} (maxQuestions)`
+    if (count > maxInputRequests) {
+      const message = `${method} was answered with ${count} questions, more than ${maxInputRequests} (maxInputRequests)`
       return Effect.fail(new ClientError({ reason: "Limit", method, message }))
     }
     const ready = this.ready(line, method, questions, count)
@@ -191,7 +191,7 @@ export class Answers {
     const replies = Effect.forEach(
       ready.success,
       ([key, reply]) => Effect.map(reply, (answer) => [key, answer] as const),
-      { concurrency: questionConcurrency }
+      { concurrency: inputRequestConcurrency }
     )
     // Entries define own members, so that a key may be `__proto__`.
     return Effect.map(replies, (answers) => Object.fromEntries(answers))

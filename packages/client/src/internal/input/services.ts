@@ -53,7 +53,9 @@ export interface Forms {
     | ((params: Elicit.ElicitRequestFormParams, asker: RequestingServer, forms?: number) => Put<Elicit.ElicitResult>)
     | undefined
   /** Puts an address; absent where the host has none. `required` where a call waits for the end of the visit. */
-  readonly url: ((params: Elicit.ElicitRequestURLParams, asker: RequestingServer, required: boolean) => Put<Visit>) | undefined
+  readonly url:
+    | ((params: Elicit.ElicitRequestURLParams, asker: RequestingServer, required: boolean) => Put<Visit>)
+    | undefined
 }
 
 /** Answers `elicitation/create`. Made by `layer`. */

@@ -16,19 +16,20 @@ import type { Forms, Refusal, Visit } from "./services.ts"
 /** How visits are bounded. */
 export interface Bounds {
   /** How many addresses one error may list. */
-  readonly maxQuestions: number
+  readonly maxInputRequests: number
   /** How many of them are put to the host at the same time. */
-  readonly questionConcurrency: number
+  readonly inputRequestConcurrency: number
 }
 
 type Required = ElicitRequestURLParams & { readonly elicitationId: string }
 
-const requiredBy = ({ data }: McpError, { maxQuestions }: Bounds): ReadonlyArray<Required> => {
+const requiredBy = ({ data }: McpError, { maxInputRequests }: Bounds): ReadonlyArray<Required> => {
   const read = Codec.decode(URLElicitationRequiredErrorData, "2025-11-25", data)
   if (Result.isFailure(read)) return []
   const { elicitations } = read.success
   // "Any elicitations returned in the error MUST be URL mode elicitations and have an `elicitationId` property."
-  return elicitations.length <= maxQuestions && elicitations.every(({ elicitationId }) => elicitationId !== undefined)
+  return elicitations.length <= maxInputRequests &&
+      elicitations.every(({ elicitationId }) => elicitationId !== undefined)
     ? elicitations as ReadonlyArray<Required>
     : []
 }
@@ -71,13 +72,14 @@ export class Visits {
         visits.push(this.#visit(params.elicitationId, question.success))
       }
       if (visits.length === 0) return Effect.succeed(false)
-      return Effect.forEach(visits, (visit) => visit, { concurrency: bounds.questionConcurrency, discard: true }).pipe(
-        Effect.timeoutOption(atMost),
-        Effect.match({ onFailure: () => false, onSuccess: (done) => done._tag === "Some" }),
-        Effect.catchCause((cause) =>
-          Effect.as(Effect.logError(`The visits that ${asker.method} requires failed`, cause), false)
+      return Effect.forEach(visits, (visit) => visit, { concurrency: bounds.inputRequestConcurrency, discard: true })
+        .pipe(
+          Effect.timeoutOption(atMost),
+          Effect.match({ onFailure: () => false, onSuccess: (done) => done._tag === "Some" }),
+          Effect.catchCause((cause) =>
+            Effect.as(Effect.logError(`The visits that ${asker.method} requires failed`, cause), false)
+          )
         )
-      )
     })
   }
 

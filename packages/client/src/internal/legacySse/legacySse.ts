@@ -73,7 +73,7 @@ class LegacySse implements Lane {
   }
 
   get full(): boolean {
-    return this.#posts.full || (this.#gate !== undefined && this.#gate.length >= this.#settings.maxPosts)
+    return this.#posts.full || (this.#gate !== undefined && this.#gate.length >= this.#settings.maxConcurrentPosts)
   }
 
   get drained(): Effect.Effect<void> {
@@ -225,11 +225,11 @@ export const open: OpenLane = (road, settings) =>
         lane = new LegacySse(road, settings, endpoint)
         resume(Effect.succeed(lane))
       }
-      const reader = new Reader({ event, retry: () => {} }, road.maxMessage)
+      const reader = new Reader({ event, retry: () => {} }, road.maxMessageBytes)
       const take = (text: string): TransportError | undefined =>
         isOver || reader.feed(text)
           ? undefined
-          : lost(`An event of the stream has more than ${road.maxMessage} bytes (maxMessage)`)
+          : lost(`An event of the stream has more than ${road.maxMessageBytes} bytes (maxMessageBytes)`)
       stream = road.fork(Effect.match(listen(road, take), {
         onFailure: over,
         onSuccess: () => over(lost("The server ended the stream"))

@@ -25,7 +25,7 @@ export const augmentation = (
   line: Line,
   name: string,
   { task }: CallToolOptions
-): { readonly ttl?: number } | undefined => {
+): { readonly ttl?: number | undefined } | undefined => {
   if (!mayAugment(line)) return undefined
   const support = definitions.taskSupport(name)
   if (support !== "required" && (support !== "optional" || task?.augment !== true)) return undefined

@@ -8,7 +8,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { withRelated } from "@skein/protocol/LegacyTask"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
-import { type Answer, type RequestContext, McpRequest } from "@skein/runtime/RequestContext"
+import { type Answer, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import type { Peer } from "@skein/runtime/Peer"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -95,7 +95,7 @@ export class Tasks {
       const refused = this.#refusal()
       if (refused !== undefined) return Effect.fail(refused)
       // It was read before.
-      const { ttl } = params!["task"] as { readonly ttl?: number }
+      const { ttl } = params!["task"] as { readonly ttl?: number | undefined }
       const { maxTtl, pollInterval } = this.#settings
       const lifetime = Math.min(Math.max(ttl ?? maxTtl, 0), maxTtl)
       const task = new Task(++this.#made, method, this.#now, lifetime, pollInterval)

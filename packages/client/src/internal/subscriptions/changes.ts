@@ -44,7 +44,7 @@ export class Changes {
     return Stream.suspend(() => {
       const wanted = wantedOf(filter)
       if (isEmpty(wanted)) return Stream.fail(nothing("The filter asks for nothing"))
-      const inbox = new Inbox(options.bufferSize ?? this.#bufferSize)
+      const inbox = new Inbox(options.maxBufferedChanges ?? this.#bufferSize)
       const timeout = options.timeout ?? desk.keeper.patience.timeout
       return streamOf({ desk, wanted, inbox, timeout }, options, this.#watchers)
     })

@@ -260,10 +260,10 @@ export class Course implements Listener {
   }
 
   #questions(scope: Scope.Scope): Questions {
-    const { maxQuestions, questionConcurrency } = this.#desk.answers.bounds
-    const { maxTaskQuestions } = this.#settings
+    const { maxInputRequests, inputRequestConcurrency } = this.#desk.answers.bounds
+    const { maxTaskInputRequests } = this.#settings
     return new Questions(
-      { maxQuestions, questionConcurrency, maxTaskQuestions },
+      { maxInputRequests, inputRequestConcurrency, maxTaskInputRequests },
       {
         ready: (questions, count) => this.#desk.answers.ready(this.#desk.keeper.last, "tools/call", questions, count),
         reply: (answers) => Requests.update(this.#terms, answers),

@@ -38,9 +38,9 @@ export class Memory {
 
 /** How questions are bounded. */
 export interface Bounds {
-  readonly maxTaskQuestions: number
-  readonly maxQuestions: number
-  readonly questionConcurrency: number
+  readonly maxInputRequests: number
+  readonly maxTaskInputRequests: number
+  readonly inputRequestConcurrency: number
 }
 
 /** Whom they are put to, and whom the answers are told. */
@@ -83,7 +83,7 @@ export class Questions {
     this.#bounds = bounds
     this.#asking = asking
     this.#scope = scope
-    this.#turns = Semaphore.makeUnsafe(bounds.questionConcurrency)
+    this.#turns = Semaphore.makeUnsafe(bounds.inputRequestConcurrency)
     this.#memory = memory
     this.#asked = memory.asked
   }
@@ -92,10 +92,10 @@ export class Questions {
   take(questions: InputRequests): Effect.Effect<void, ClientError> {
     return Effect.suspend(() => {
       const entries = Object.entries(questions)
-      const { maxQuestions, maxTaskQuestions } = this.#bounds
-      if (entries.length > maxQuestions) {
+      const { maxInputRequests, maxTaskInputRequests } = this.#bounds
+      if (entries.length > maxInputRequests) {
         return Effect.fail(
-          limit(`The task asks ${entries.length} questions at once, more than ${maxQuestions} (maxQuestions)`)
+          limit(`The task asks ${entries.length} questions at once, more than ${maxInputRequests} (maxInputRequests)`)
         )
       }
       const fresh: Array<readonly [key: string, question: InputRequest]> = []
@@ -113,8 +113,8 @@ export class Questions {
           unsent.push(key)
         }
       }
-      if (this.#asked.size + this.#memory.withdrawn + fresh.length > maxTaskQuestions) {
-        return Effect.fail(limit(`The task asks more than ${maxTaskQuestions} questions (maxTaskQuestions)`))
+      if (this.#asked.size + this.#memory.withdrawn + fresh.length > maxTaskInputRequests) {
+        return Effect.fail(limit(`The task asks more than ${maxTaskInputRequests} questions (maxTaskInputRequests)`))
       }
       this.#withdraw(questions)
       const ready = this.#asking.ready(Object.fromEntries(fresh), entries.length)

@@ -2,7 +2,7 @@
  * How a client goes about tasks, with the defaults filled in.
  */
 import * as Duration from "effect/Duration"
-import type { Settings } from "../../RemoteTask.ts"
+import type { Options } from "../../RemoteTask.ts"
 
 /** Times in milliseconds. */
 export interface Resolved {
@@ -10,7 +10,7 @@ export interface Resolved {
   readonly minPollInterval: number
   readonly maxPollInterval: number
   readonly maxFailures: number
-  readonly maxTaskQuestions: number
+  readonly maxTaskInputRequests: number
   readonly maxSubscriptions: number
   readonly cancelTimeout: number
 }
@@ -19,12 +19,12 @@ const millis = (given: Duration.Input | undefined, byDefault: number): number =>
   given === undefined ? byDefault : Duration.toMillis(given)
 
 /** Fills the defaults in. */
-export const resolve = (settings: Settings): Resolved => ({
+export const resolve = (settings: Options): Resolved => ({
   pollInterval: millis(settings.pollInterval, 1_000),
   minPollInterval: millis(settings.minPollInterval, 100),
   maxPollInterval: millis(settings.maxPollInterval, 300_000),
   maxFailures: settings.maxFailures ?? 10,
-  maxTaskQuestions: settings.maxTaskQuestions ?? 1_000,
+  maxTaskInputRequests: settings.maxTaskInputRequests ?? 1_000,
   maxSubscriptions: settings.maxSubscriptions ?? 100,
   cancelTimeout: millis(settings.cancelTimeout, 5_000)
 })

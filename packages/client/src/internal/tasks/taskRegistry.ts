@@ -8,7 +8,7 @@ import type { Progress } from "@skein/runtime/RequestContext"
 import type { Peer } from "@skein/runtime/Peer"
 import type * as Effect from "effect/Effect"
 import type { ClientError } from "../../ClientError.ts"
-import type { Settings } from "../../RemoteTask.ts"
+import type { Options } from "../../RemoteTask.ts"
 import type { Line } from "../connection/connection.ts"
 import type { CallToolOptions } from "../calls/options.ts"
 import type { Listening } from "./taskSubscription.ts"
@@ -73,7 +73,7 @@ export class Tasks {
   #followed: Map<string, Set<(task: JsonRpc.JsonObject) => void>> | undefined = undefined
   #waiting: Map<unknown, Waiting> | undefined = undefined
 
-  constructor(settings: Settings | boolean | undefined, warn: (...message: ReadonlyArray<unknown>) => void) {
+  constructor(settings: Options | boolean | undefined, warn: (...message: ReadonlyArray<unknown>) => void) {
     this.settings = resolve(typeof settings === "object" ? settings : {})
     this.enabled = settings !== false
     this.#warn = warn

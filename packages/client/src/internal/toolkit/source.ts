@@ -11,7 +11,7 @@ import type { CallToolOptions } from "../calls/options.ts"
 
 /** A client, as far as its tools go. */
 export interface ToolClient {
-  readonly allTools: () => Effect.Effect<ReadonlyArray<Tool>, ClientError>
+  readonly listTools: () => Effect.Effect<ReadonlyArray<Tool>, ClientError>
   readonly callTool: (
     name: string,
     args?: object,
@@ -49,7 +49,7 @@ const list = (
   client: ToolClient,
   timeout: Duration.Input
 ): Effect.Effect<Listed> =>
-  client.allTools().pipe(
+  client.listTools().pipe(
     Effect.catchIf(({ reason }) => reason === "Unsupported", () => Effect.succeed<ReadonlyArray<Tool>>([])),
     Effect.timeoutOrElse({
       duration: timeout,

@@ -138,7 +138,7 @@ export class Told implements Receiver {
   refused(id: JsonRpc.Id, error: TransportError): void {
     this.refusals.push([id, error])
   }
-  missed(error: TransportError | undefined): void {
+  gap(error: TransportError | undefined): void {
     this.gaps.push(error)
   }
   end(end: End): void {
@@ -171,7 +171,7 @@ export const modern = (params: Json = {}): Json => ({
 
 /** Connects, and sends nothing. Nothing waits for the end of it: on the test's clock no grace ends by itself. */
 export const connected = (options: Http.Options): Effect.Effect<Side, TransportError, Scope.Scope> =>
-  Effect.map(Http.transport({ closeGrace: 0, ...options }).connect, (connection) => {
+  Effect.map(Http.transport({ closeTimeout: 0, ...options }).connect, (connection) => {
     const told = new Told()
     connection.open(told)
     return {

@@ -32,7 +32,7 @@ const pick = (node: JsonObject, keys: ReadonlyArray<string>): JsonObject =>
 
 interface Option {
   readonly const: string
-  readonly title?: string
+  readonly title?: string | undefined
 }
 
 /** The values that a node allows, if it allows a choice of texts. */
@@ -104,12 +104,15 @@ const isNull = (node: unknown): boolean => isObject(node) && node["type"] === "n
  * The least length that a text is checked for. Effect counts UTF-16 units and JSON Schema characters, so that Effect writes about half
  * of it: people better see the number that the author meant.
  */
-const minLength = (ast: AST.AST | undefined): { readonly minLength?: number } => {
+const minLength = (ast: AST.AST | undefined): { readonly minLength?: number | undefined } => {
   // What is sent is what the last step of the encoding makes: of a field with a default, the field itself.
   const sent = ast?.encoding?.at(-1)?.to ?? ast
   if (sent === undefined || !AST.isString(sent)) return {}
   const least = sent.checks?.flatMap((check) => {
-    const { id, payload } = (check.annotations?.["representation"] ?? {}) as { id?: string; payload?: JsonObject }
+    const { id, payload } = (check.annotations?.["representation"] ?? {}) as {
+      id?: string | undefined
+      payload?: JsonObject | undefined
+    }
     return id === "effect/schema/isMinLength" ? [Number(payload?.["minLength"])] : []
   }) ?? []
   return least.length === 0 ? {} : { minLength: Math.max(...least) }

@@ -20,15 +20,15 @@ import { describe, toolFault } from "./handlerError.ts"
 /** What an answer may have besides structured content. */
 export interface Extras {
   /** Without it, structured content is also written as text, for clients that do not read it. */
-  readonly content?: Content.Input
+  readonly content?: Content.Input | undefined
   /** Whether the tool failed. */
-  readonly isError?: boolean
-  readonly _meta?: Common.Meta
+  readonly isError?: boolean | undefined
+  readonly _meta?: Common.Meta | undefined
 }
 
 /** What `Tool.result` is given. */
 export interface Parts<out Output> extends Extras {
-  readonly structured?: Output
+  readonly structured?: Output | undefined
 }
 
 /** What `Tool.result` makes. */

@@ -12,11 +12,11 @@ import { isImageUri, isUri } from "./uri.ts"
 
 /** The values that are looked at, where a definition has them. */
 interface Details {
-  readonly icons?: ReadonlyArray<Common.Icon>
-  readonly annotations?: Common.Annotations
-  readonly size?: number
-  readonly websiteUrl?: string
-  readonly _meta?: Common.Meta
+  readonly icons?: ReadonlyArray<Common.Icon> | undefined
+  readonly annotations?: Common.Annotations | undefined
+  readonly size?: number | undefined
+  readonly websiteUrl?: string | undefined
+  readonly _meta?: Common.Meta | undefined
 }
 
 // A date, or a date and a time with its offset.

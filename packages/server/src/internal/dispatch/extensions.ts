@@ -3,9 +3,9 @@ import type { ServerCapabilities } from "@skein/protocol/Capabilities"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
-import type { Caller, RequestContext, McpRequest } from "@skein/runtime/RequestContext"
+import type { Caller, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
-import type { Called, Catalog, Extension, Listening, ToolCall } from "../../Catalog.ts"
+import type { Called, Catalog, Extension, Subscription, ToolCall } from "../../Catalog.ts"
 import type { Handler, Methods } from "../methods/handlers.ts"
 
 /** What handles a request of an extension's, if it is one. */
@@ -59,7 +59,7 @@ export const listening = (
   { extensions: { all } }: Catalog["Service"],
   notifications: object,
   exchange: RequestContext
-): Effect.Effect<ReadonlyArray<Listening>, McpError.McpError, McpRequest> =>
+): Effect.Effect<ReadonlyArray<Subscription>, McpError.McpError, McpRequest> =>
   all.every(({ listen }) => listen === undefined)
     ? none
     : Effect.map(
@@ -67,4 +67,4 @@ export const listening = (
       (parts) => parts.filter((part) => part !== undefined)
     )
 
-const none = Effect.succeed<ReadonlyArray<Listening>>([])
+const none = Effect.succeed<ReadonlyArray<Subscription>>([])

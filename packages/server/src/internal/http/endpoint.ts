@@ -51,7 +51,7 @@ export class Endpoint {
   readonly #refusals: Refusals
   readonly #lone: Lone
   readonly #sessions: Sessions
-  readonly #maxBatch: number
+  readonly #maxBatchMessages: number
   readonly #allow: { readonly allow: string }
   /** The options that the log has named. */
   readonly #warned = new Set<"allowedHosts" | "allowedOrigins">()
@@ -65,13 +65,13 @@ export class Endpoint {
     this.#host = host
     this.#context = context
     this.#guards = new Guards(options)
-    const keepAlive = new KeepAlive(options.keepAlive, context)
+    const keepAlive = new KeepAlive(options.keepAliveInterval, context)
     const limits = Limits.resolve(host.limits)
     const refusals = this.#refusals = new Refusals(host, context)
     const parts = { host, options, limits, context, keepAlive, gauge: this.#gauge, refusals }
     this.#lone = new Lone(parts)
     this.#sessions = new Sessions(parts)
-    this.#maxBatch = limits.maxBatch
+    this.#maxBatchMessages = limits.maxBatchMessages
     const verbs = host.revisions.some((one) => Revision.era(one) === "session") ? "GET, POST, DELETE" : "POST"
     this.#allow = { allow: options.cors === undefined ? verbs : `${verbs}, OPTIONS` }
   }
@@ -188,18 +188,18 @@ export class Endpoint {
   }
 
   #read(request: HttpRequest, answer: HttpAnswer, then: (message: JsonRpc.Inbound) => void): void {
-    const { maxBodies, maxBody } = this.options
-    const declared = Number(request.header("content-length") ?? maxBody)
+    const { maxTotalBodyBytes, maxBodyBytes } = this.options
+    const declared = Number(request.header("content-length") ?? maxBodyBytes)
     // Without a `Content-Length`, or with one that is none, it may become as large as any.
-    const expected = declared >= 0 ? Math.min(declared, maxBody) : maxBody
-    if (this.#gauge.bodies + expected > maxBodies) return this.#refusals.refuse(answer, tooMuchAtOnce)
+    const expected = declared >= 0 ? Math.min(declared, maxBodyBytes) : maxBodyBytes
+    if (this.#gauge.bodies + expected > maxTotalBodyBytes) return this.#refusals.refuse(answer, tooMuchAtOnce)
     this.#gauge.bodies += expected
     const read = (body: Body): void => {
       this.#gauge.bodies -= expected
       try {
         if (!("fault" in body)) {
           request.size = body.text.length
-          this.#parsed(JsonRpc.parseText(body.text, this.#maxBatch), request, answer, then)
+          this.#parsed(JsonRpc.parseText(body.text, this.#maxBatchMessages), request, answer, then)
         } else if (body.fault === "TooLarge") this.#refusals.refuse(answer, tooLarge)
         else if (body.fault === "Encoding") this.#refusals.refuse(answer, noText)
       } catch (defect) {
@@ -207,7 +207,7 @@ export class Endpoint {
       }
     }
     try {
-      request.read(maxBody, read)
+      request.read(maxBodyBytes, read)
     } catch (defect) {
       // Somebody else has read it: nothing will call back.
       this.#gauge.bodies -= expected
@@ -223,7 +223,7 @@ export class Endpoint {
     then: (message: JsonRpc.Inbound) => void
   ): void {
     if (!isOpening(message)) return then(message)
-    if (size <= this.options.sessions.maxInitialize && holdsAtMost(message.params, maxValues)) return then(message)
+    if (size <= this.options.sessions.maxInitializeChars && holdsAtMost(message.params, maxValues)) return then(message)
     this.#refusals.refuse(answer, tooMuch, message.id)
   }
 
@@ -269,7 +269,7 @@ export class Endpoint {
   }
 
   #inSession(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
-    const wrong = this.#mismatch(message, request, this.options.requireMirroredHeaders)
+    const wrong = this.#mismatch(message, request, this.options.requireMcpHeaders)
     if (wrong === undefined) return this.#sessions.post(message, request, answer)
     this.#refusals.refuse(answer, because(McpError.headerMismatch(wrong), Revision.latestSession), idOf(message))
   }

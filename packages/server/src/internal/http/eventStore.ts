@@ -42,11 +42,11 @@ export interface Log {
  */
 export interface Bounds {
   /** Events of one stream: 1,000 by default. */
-  readonly maxEvents?: number | undefined
+  readonly maxEventsPerStream?: number | undefined
   /** Characters of all events of one session: 1 Mi by default. A larger event is not kept. */
-  readonly maxPerSession?: number | undefined
+  readonly maxCharsPerSession?: number | undefined
   /** Characters of all events of all sessions: 32 Mi by default. */
-  readonly maxTotal?: number | undefined
+  readonly maxTotalChars?: number | undefined
   /**
    * How long the events of a stream that is complete are kept: 5 minutes by default, and up to 20 seconds more. A client that is told
    * to come back later than that comes too late.
@@ -89,7 +89,7 @@ const maxComplete = 10_000
 
 const orElse = (value: number | undefined, fallback: number): number => Math.max(0, value ?? fallback)
 
-export class MemoryLog implements Log {
+export class MemoryEventStore implements Log {
   readonly #maxEvents: number
   readonly #maxPerSession: number
   readonly #maxTotal: number
@@ -100,9 +100,9 @@ export class MemoryLog implements Log {
   #size = 0
 
   constructor(bounds: Bounds = {}) {
-    this.#maxEvents = orElse(bounds.maxEvents, 1_000)
-    this.#maxPerSession = orElse(bounds.maxPerSession, 1024 * 1024)
-    this.#maxTotal = orElse(bounds.maxTotal, 32 * 1024 * 1024)
+    this.#maxEvents = orElse(bounds.maxEventsPerStream, 1_000)
+    this.#maxPerSession = orElse(bounds.maxCharsPerSession, 1024 * 1024)
+    this.#maxTotal = orElse(bounds.maxTotalChars, 32 * 1024 * 1024)
     this.#retention = Duration.toMillis(bounds.retention ?? 300_000)
   }
 

@@ -26,18 +26,18 @@ export interface Options {
    * The largest body of a request, in bytes: 4 MiB by default. It is counted while it is read; a larger one is answered with 413
    * and the connection is closed.
    */
-  readonly maxBody?: number | undefined
+  readonly maxBodyBytes?: number | undefined
   /**
    * Requests that are handled at the same time, in both eras together: 10,000 by default. Those that end without suspending are not
    * counted, nor are those that listen. At the bound the next one is answered with 503 and `Retry-After`.
    */
-  readonly maxRequests?: number | undefined
+  readonly maxInFlightRequests?: number | undefined
   /**
    * The bodies that are being read, and those of the requests that are handled, all together: 64 MiB by default (67,108,864; one
-   * that is being read counts with its `Content-Length`, or with `maxBody` where it has none). At the bound a body is not read, and answered with
+   * that is being read counts with its `Content-Length`, or with `maxBodyBytes` where it has none). At the bound a body is not read, and answered with
    * 503 and `Retry-After`. What JSON becomes in memory may be twenty times as large as its text.
    */
-  readonly maxBodies?: number | undefined
+  readonly maxTotalBodyBytes?: number | undefined
   /**
    * Streams that are open for as long as their client wants, on this endpoint: 10,000 by default. They are those of
    * `subscriptions/listen` and of GET. At the bound the next one is answered with 503 and `Retry-After`.
@@ -48,9 +48,9 @@ export interface Options {
    * they can; with the next message beyond it the connection is cut. In the session era the stream goes on, and its client can
    * come back for the rest; in the request era the request is cancelled.
    */
-  readonly maxUnsent?: number | undefined
+  readonly maxUnsentChars?: number | undefined
   /** How often a quiet stream gets a comment, so that nothing between takes it for dead: 15 seconds by default, 0 for never. */
-  readonly keepAlive?: Duration.Input | undefined
+  readonly keepAliveInterval?: Duration.Input | undefined
   /**
    * Answers every request with a stream, also where the result is the first thing to say. `"session"`: in the session era alone,
    * where a client can come back for what it has missed of a stream, and of nothing else. Off by default.
@@ -60,7 +60,7 @@ export interface Options {
    * Demands `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*` in the session era as well, where no client has to send them. Off by
    * default: there they are compared where they are sent. In the request era they are always demanded.
    */
-  readonly requireMirroredHeaders?: boolean | undefined
+  readonly requireMcpHeaders?: boolean | undefined
   /** Lets the web pages of `allowedOrigins` read the answers: `Cors.make()`. Off by default. */
   readonly cors?: Cors | undefined
   /** Sessions, and when they end. */
@@ -73,7 +73,7 @@ export interface Options {
    * How long what is in flight may go on after the endpoint was told to end: 5 seconds by default. Then it is interrupted, and
    * answered with an error: as 503 where nothing was said yet, and else on its stream.
    */
-  readonly grace?: Duration.Input | undefined
+  readonly shutdownTimeout?: Duration.Input | undefined
 }
 
 /** Sessions, and when they end. */
@@ -82,17 +82,17 @@ export interface SessionOptions {
    * How many there may be: 10,000 by default. At the bound `initialize` is answered with 503 and `Retry-After`. With `stateless`, how
    * many POSTs are handled at the same time.
    */
-  readonly max?: number | undefined
+  readonly maxSessions?: number | undefined
   /**
    * How many of them one principal may have: 1,000 by default. At the bound its next `initialize` is answered in the same way, so that it
    * does not keep others out. Callers without a principal are bounded together, by `max`.
    */
-  readonly maxPerPrincipal?: number | undefined
+  readonly maxSessionsPerPrincipal?: number | undefined
   /**
    * Characters of `initialize`, of which the session keeps what its client says of itself: 65,536 by default. A longer one, or one of
    * more than 1,000 values, is answered with 413.
    */
-  readonly maxInitialize?: number | undefined
+  readonly maxInitializeChars?: number | undefined
   /** How long a session lives in which nothing is in flight and no stream is open: 30 minutes by default. */
   readonly idleTimeout?: Duration.Input | undefined
   /**
@@ -104,7 +104,7 @@ export interface SessionOptions {
    * Messages that belong to no request and wait until the client listens, by GET: 100 by default. At the bound the oldest is lost. That
    * a list has changed is kept once.
    */
-  readonly maxQueued?: number | undefined
+  readonly maxPendingMessages?: number | undefined
   /**
    * Keeps no sessions: a client gets no session id, each POST stands alone, and GET and DELETE are answered with 405. In the session
    * era the client cannot be asked anything, nor told anything later: changes of lists, subscriptions and logs are not declared. For
@@ -135,27 +135,27 @@ export interface Resolved {
   readonly path: string
   readonly allowedHosts: ReadonlyArray<string> | "any"
   readonly allowedOrigins: ReadonlyArray<string> | "any" | "loopback"
-  readonly maxBody: number
-  readonly maxRequests: number
-  readonly maxBodies: number
+  readonly maxBodyBytes: number
+  readonly maxInFlightRequests: number
+  readonly maxTotalBodyBytes: number
   readonly maxStreams: number
-  readonly keepAlive: number
+  readonly keepAliveInterval: number
   readonly alwaysStream: boolean | "session"
-  readonly requireMirroredHeaders: boolean
+  readonly requireMcpHeaders: boolean
   readonly cors: Cors | undefined
   readonly sessions: {
-    readonly max: number
-    readonly maxPerPrincipal: number
-    readonly maxInitialize: number
+    readonly maxSessions: number
+    readonly maxSessionsPerPrincipal: number
+    readonly maxInitializeChars: number
     readonly idleTimeout: number
     readonly initializeTimeout: number
-    readonly maxQueued: number
+    readonly maxPendingMessages: number
     readonly stateless: boolean
   }
   readonly legacySse: LegacySse | undefined
-  readonly maxUnsent: number
+  readonly maxUnsentChars: number
   readonly retry: number
-  readonly grace: number
+  readonly shutdownTimeout: number
 }
 
 /** The names of this machine that nobody else can claim. */
@@ -179,25 +179,25 @@ const fill = (options: Options): Resolved => ({
   path: options.path ?? "/mcp",
   allowedHosts: options.allowedHosts ?? loopback,
   allowedOrigins: options.allowedOrigins ?? "loopback",
-  maxBody: count(options.maxBody, 4 * 1024 * 1024),
-  maxRequests: count(options.maxRequests, 10_000),
-  maxBodies: count(options.maxBodies, 64 * 1024 * 1024),
+  maxBodyBytes: count(options.maxBodyBytes, 4 * 1024 * 1024),
+  maxInFlightRequests: count(options.maxInFlightRequests, 10_000),
+  maxTotalBodyBytes: count(options.maxTotalBodyBytes, 64 * 1024 * 1024),
   maxStreams: count(options.maxStreams, 10_000),
-  keepAlive: Duration.toMillis(options.keepAlive ?? 15_000),
+  keepAliveInterval: Duration.toMillis(options.keepAliveInterval ?? 15_000),
   alwaysStream: options.alwaysStream ?? false,
-  requireMirroredHeaders: options.requireMirroredHeaders ?? false,
+  requireMcpHeaders: options.requireMcpHeaders ?? false,
   cors: options.cors,
   sessions: {
-    max: count(options.sessions?.max, 10_000),
-    maxPerPrincipal: count(options.sessions?.maxPerPrincipal, 1_000),
-    maxInitialize: count(options.sessions?.maxInitialize, 65_536),
+    maxSessions: count(options.sessions?.maxSessions, 10_000),
+    maxSessionsPerPrincipal: count(options.sessions?.maxSessionsPerPrincipal, 1_000),
+    maxInitializeChars: count(options.sessions?.maxInitializeChars, 65_536),
     idleTimeout: Duration.toMillis(options.sessions?.idleTimeout ?? 1_800_000),
     initializeTimeout: Duration.toMillis(options.sessions?.initializeTimeout ?? 60_000),
-    maxQueued: count(options.sessions?.maxQueued, 100),
+    maxPendingMessages: count(options.sessions?.maxPendingMessages, 100),
     stateless: options.sessions?.stateless ?? false
   },
   legacySse: options.legacySse,
-  maxUnsent: count(options.maxUnsent, 1024 * 1024),
+  maxUnsentChars: count(options.maxUnsentChars, 1024 * 1024),
   retry: Duration.toMillis(options.retry ?? 1_000),
-  grace: Duration.toMillis(options.grace ?? 5_000)
+  shutdownTimeout: Duration.toMillis(options.shutdownTimeout ?? 5_000)
 })

@@ -104,7 +104,7 @@ export class Sessions implements Keeper {
   /** Why nothing is asked now. What ends something, or answers it, is taken all the same. */
   #busy({ _tag }: JsonRpc.Inbound): Refused | undefined {
     if (_tag !== "Request" && _tag !== "Batch") return undefined
-    return this.closing ? closing : this.gauge.requests >= this.options.maxRequests ? tooMany : undefined
+    return this.closing ? closing : this.gauge.requests >= this.options.maxInFlightRequests ? tooMany : undefined
   }
 
   /** For whom a message of a session is: undefined before the handshake, and where the request belongs to no session. */
@@ -165,7 +165,7 @@ export class Sessions implements Keeper {
       this.closing = true
       this.#sweeper.disarm()
       for (const session of [...this.#found.values()]) session.drain()
-      return Effect.timeoutOption(this.#ended, this.options.grace).pipe(
+      return Effect.timeoutOption(this.#ended, this.options.shutdownTimeout).pipe(
         Effect.andThen(() => {
           for (const session of [...this.#found.values()]) this.end(session, { _tag: "Closed" }, true)
           return this.#ended
@@ -232,7 +232,7 @@ export class Sessions implements Keeper {
   /** Why there is no room for one more of somebody's. Those that have expired make room. */
   #full(owner: string | undefined): Refused | undefined {
     if (this.closing) return closing
-    const { max, maxPerPrincipal } = this.options.sessions
+    const { maxSessions: max, maxSessionsPerPrincipal: maxPerPrincipal } = this.options.sessions
     if (owner !== undefined && this.#owned.of(owner) >= maxPerPrincipal) return tooManyOfOne
     if (this.#found.size >= max && this.#sweeper.wakeAt <= this.now()) this.#sweeper.sweep()
     if (this.#found.size < max) return undefined

@@ -6,7 +6,7 @@ import * as Header from "@skein/protocol/Header"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
-import { type Answer, type Caller, type CallOptions, RequestContext, type Owner } from "@skein/runtime/RequestContext"
+import { type Answer, type Caller, type CallOptions, type Owner, RequestContext } from "@skein/runtime/RequestContext"
 import { RequestError } from "@skein/runtime/RequestError"
 import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -70,7 +70,7 @@ export class Lone implements Owner {
   readonly #keepAlive: KeepAlive
   readonly #gauge: Gauge
   readonly #refusals: Refusals
-  readonly #interruptGrace: number
+  readonly #interruptTimeout: number
   readonly #clock: Clock.Clock
   /** Those that did not end at once. */
   readonly #turns = new Set<Turn>()
@@ -85,7 +85,7 @@ export class Lone implements Owner {
     this.#keepAlive = keepAlive
     this.#gauge = gauge
     this.#refusals = refusals
-    this.#interruptGrace = limits.interruptGrace
+    this.#interruptTimeout = limits.interruptTimeout
     this.#clock = Context.get(context, Clock.Clock)
   }
 
@@ -112,7 +112,7 @@ export class Lone implements Owner {
     }
     if (message.method === listen) {
       if (this.#gauge.streams >= this.#options.maxStreams) return this.#refusals.refuse(to, tooManyStreams, id)
-    } else if (this.#gauge.requests >= this.#options.maxRequests) return this.#refusals.refuse(to, tooMany, id)
+    } else if (this.#gauge.requests >= this.#options.maxInFlightRequests) return this.#refusals.refuse(to, tooMany, id)
     new Turn(this, message, caller, from, to).start()
   }
 
@@ -121,9 +121,9 @@ export class Lone implements Owner {
     return Effect.suspend(() => {
       this.#closing = true
       for (const turn of this.#turns) turn.release?.()
-      return Effect.andThen(this.#settled(this.#options.grace), () => {
+      return Effect.andThen(this.#settled(this.#options.shutdownTimeout), () => {
         for (const turn of this.#turns) turn.cancel(true)
-        return Effect.andThen(this.#settled(this.#interruptGrace), () => this.#leave())
+        return Effect.andThen(this.#settled(this.#interruptTimeout), () => this.#leave())
       })
     })
   }
@@ -141,7 +141,10 @@ export class Lone implements Owner {
 
   // ---- what an exchange needs; each is a `Turn`, since nobody else makes any with this owner
 
-  run(exchange: RequestContext, instead?: Effect.Effect<Answer, McpError.McpError>): Fiber.Fiber<Answer, McpError.McpError> {
+  run(
+    exchange: RequestContext,
+    instead?: Effect.Effect<Answer, McpError.McpError>
+  ): Fiber.Fiber<Answer, McpError.McpError> {
     const { context } = (exchange as Turn).from
     const services = context === undefined ? this.#context : Context.merge(context, this.#context)
     return this.#host.run(services, exchange, instead)
@@ -230,7 +233,7 @@ export class Lone implements Owner {
 
   #stream(turn: Turn): void {
     if (turn.streams) return
-    turn.unsent = new Unsent(this.#options.maxUnsent)
+    turn.unsent = new Unsent(this.#options.maxUnsentChars)
     turn.to.open(200, sse.headers)
     this.#host.observer?.streamOpened()
     if (turn.startedAt !== undefined) turn.slot = this.#keepAlive.add(turn.to)

@@ -20,7 +20,7 @@ export interface Owner {
   /** Where what is said is kept for a client that comes back; undefined where none can. */
   readonly log: Log | undefined
   /** How many characters may wait in memory for a reader that is slow. */
-  readonly maxUnsent: number
+  readonly maxUnsentChars: number
   /** How many milliseconds a client should wait before it comes back. */
   readonly retry: number
   /** Whether the client knows events without data. Older ones take them for broken messages. */
@@ -188,7 +188,7 @@ export class Stream {
     if (answer.over) return
     this.#answer = answer
     this.#listening = listening
-    this.#unsent = new Unsent(this.#owner.maxUnsent)
+    this.#unsent = new Unsent(this.#owner.maxUnsentChars)
     this.#slot = this.#owner.keepAlive.add(answer)
     this.#owner.attached(this, listening)
     answer.onClose(() => answer === this.#answer && void this.#leave())

@@ -79,10 +79,13 @@ export class HttpSession extends Held implements Owner {
 
   #batch(batch: JsonRpc.Batch<JsonRpc.Message | JsonRpc.Invalid>, request: HttpRequest, answer: HttpAnswer): void {
     const { members } = batch
-    const { maxBatch } = this.#limits
+    const { maxBatchMessages } = this.#limits
     if (this.revision !== "2025-03-26") return this.keeper.refuse(answer, noBatches)
-    if (members.length > maxBatch) {
-      return this.keeper.refuse(answer, invalid(400, `Invalid Request: a batch holds at most ${maxBatch} messages`))
+    if (members.length > maxBatchMessages) {
+      return this.keeper.refuse(
+        answer,
+        invalid(400, `Invalid Request: a batch holds at most ${maxBatchMessages} messages`)
+      )
     }
     const ids = new Set<JsonRpc.Id>()
     for (const member of members) {
@@ -176,7 +179,7 @@ export class HttpSession extends Held implements Owner {
     return Effect.suspend(() => this.#find(about)?.stream?.drained ?? Effect.void)
   }
 
-  dropped(about: JsonRpc.Id): void {
+  discardRequest(about: JsonRpc.Id): void {
     const post = this.#find(about)
     if (post === undefined || !post.drop()) return
     this.#end(post)
@@ -187,7 +190,7 @@ export class HttpSession extends Held implements Owner {
    * "After the server has sent an SSE event with an event ID to the client, the server MAY close the connection (without terminating
    * the SSE stream) at any time" (2025-11-25). Before that revision a stream lasts until its response.
    */
-  detach(about: JsonRpc.Id, retry: number | undefined): void {
+  endStream(about: JsonRpc.Id, retry: number | undefined): void {
     const post = this.#find(about)
     if (post === undefined || post instanceof Opening || post.lost || !this.primes) return
     ;(post.stream ?? this.#stream(post)).disconnect(retry)
@@ -200,7 +203,7 @@ export class HttpSession extends Held implements Owner {
     // That a list has changed needs to be said once.
     if (queue.includes(text)) return true
     queue.push(text)
-    if (queue.length > this.keeper.options.sessions.maxQueued) queue.shift()
+    if (queue.length > this.keeper.options.sessions.maxPendingMessages) queue.shift()
     return true
   }
 
@@ -277,8 +280,8 @@ export class HttpSession extends Held implements Owner {
     return this.keeper.keepAlive
   }
 
-  get maxUnsent(): number {
-    return this.keeper.options.maxUnsent
+  get maxUnsentChars(): number {
+    return this.keeper.options.maxUnsentChars
   }
 
   get retry(): number {

@@ -6,7 +6,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import type { Revision } from "@skein/protocol/Revision"
-import { type CallOptions, type RequestContext, McpRequest } from "@skein/runtime/RequestContext"
+import { type CallOptions, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import type { RequestError } from "@skein/runtime/RequestError"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
@@ -83,7 +83,9 @@ const write = <P, R>(
   const lacking = missing(capabilities, revision)
   if (lacking !== undefined) {
     const message = `The client has not declared what ${name} needs: ${JSON.stringify(lacking)}`
-    return Effect.fail(new InputError({ reason: "MissingCapability", method: name, message, revision, missing: lacking }))
+    return Effect.fail(
+      new InputError({ reason: "MissingCapability", method: name, message, revision, missing: lacking })
+    )
   }
   const read = Codec.decodeParams(method, revision, written.success)
   return Result.isSuccess(read)

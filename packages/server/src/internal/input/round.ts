@@ -39,7 +39,7 @@ export interface Answered {
 /** A question that goes out with the answer of the round. */
 export interface OpenQuestion {
   /** As the client sees it. */
-  readonly request: { readonly method: string; readonly params?: JsonObject }
+  readonly request: { readonly method: string; readonly params?: JsonObject | undefined }
   /** A digest of what has to be the same when the answer comes. */
   readonly asked: string
   /** How long its answer may take, where it was asked so, in milliseconds. */
@@ -99,7 +99,9 @@ export class Round extends Onces implements Contract {
           ? late(method)
           : Effect.succeed(answered.answer)
       }
-      const unasked = options?.unasked === true && options.key !== undefined ? this.#unasked(method, key) : undefined
+      const unasked = options?.acceptUnsolicited === true && options.key !== undefined
+        ? this.#unasked(method, key)
+        : undefined
       if (unasked !== undefined) {
         this.state.answers.set(key, { asked, answer: unasked })
         return Effect.succeed(unasked)

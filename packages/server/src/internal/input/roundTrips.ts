@@ -8,7 +8,7 @@ import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
-import type { Answer, Dispatcher, RequestContext, McpRequest } from "@skein/runtime/RequestContext"
+import type { Answer, Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -72,8 +72,8 @@ export class Rounds implements Host {
   constructor(methods: Methods, options: Options) {
     this.#methods = methods
     this.maxRounds = options.maxRounds ?? 16
-    this.#maxSize = options.maxSize ?? 65_536
-    this.#timeToLive = Duration.toMillis(options.timeToLive ?? Duration.minutes(10))
+    this.#maxSize = options.maxStateChars ?? 65_536
+    this.#timeToLive = Duration.toMillis(options.ttl ?? Duration.minutes(10))
     this.#seal = new Seal(methods.about.serverInfo.name, options.keys?.map(bytesOf))
     this.#open = (exchange) => new Round(exchange, this, { rounds: 0, answers: new Map(), onces: new Map() })
   }

@@ -23,7 +23,7 @@ export class LegacySession extends Held {
   constructor(keeper: Keeper, id: string, owner: string | undefined, answer: HttpAnswer) {
     super(keeper, id, owner)
     this.#answer = answer
-    this.#unsent = new Unsent(keeper.options.maxUnsent)
+    this.#unsent = new Unsent(keeper.options.maxUnsentChars)
   }
 
   get busy(): boolean {
@@ -88,7 +88,7 @@ export class LegacySession extends Held {
   }
 
   /** A request will not be answered. Where it is this side that ends, the client hears of that. */
-  dropped(about: JsonRpc.Id): void {
+  discardRequest(about: JsonRpc.Id): void {
     this.#done(about)
     if (this.ending || this.keeper.closing) this.send(JsonRpc.failure(about, closing.error))
   }

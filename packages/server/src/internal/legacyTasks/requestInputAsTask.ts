@@ -19,7 +19,7 @@ type Asked<A> = Effect.Effect<A, McpError | RequestError>
 interface State {
   readonly taskId: string
   readonly status: string
-  readonly pollIntervalMs?: number
+  readonly pollIntervalMs?: number | undefined
 }
 
 const revision = "2025-11-25"

@@ -1,6 +1,6 @@
 /** Who is handled now, and who waits for it. */
 import * as McpError from "@skein/protocol/McpError"
-import type { Answer, Dispatcher, RequestContext, McpRequest } from "@skein/runtime/RequestContext"
+import type { Answer, Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { describe, inWords } from "./refusal.ts"

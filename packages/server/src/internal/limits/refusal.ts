@@ -1,7 +1,7 @@
 /** What a middleware answers in the place of a handler. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
-import { type RequestContext, McpRequest } from "@skein/runtime/RequestContext"
+import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { logged } from "../clip.ts"

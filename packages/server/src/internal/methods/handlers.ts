@@ -8,7 +8,7 @@ import * as McpError from "@skein/protocol/McpError"
 import type * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
-import type { Answer, RequestContext, McpRequest } from "@skein/runtime/RequestContext"
+import type { Answer, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Hint } from "../../Caching.ts"
@@ -91,7 +91,10 @@ export class Methods {
     return {
       resultType: "complete",
       ...result,
-      _meta: { ...(result as { readonly _meta?: Common.Meta })._meta, [RequestMeta.serverInfo]: this.about.serverInfo }
+      _meta: {
+        ...(result as { readonly _meta?: Common.Meta | undefined })._meta,
+        [RequestMeta.serverInfo]: this.about.serverInfo
+      }
     }
   }
 }

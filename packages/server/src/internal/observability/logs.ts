@@ -3,7 +3,7 @@
  */
 import { LoggingLevel } from "@skein/protocol/Common"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import { type Dispatcher, type RequestContext, McpRequest } from "@skein/runtime/RequestContext"
+import { type Dispatcher, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -59,7 +59,11 @@ export class Forwarder {
   // What was made of the host's loggers.
   readonly #hosts = new WeakSet<object>()
 
-  constructor({ maxSize, unasked }: Logging.Options, fibers: Fibers, context: Context.Context<never>) {
+  constructor(
+    { maxMessageChars: maxSize, defaultLevel: unasked }: Logging.Options,
+    fibers: Fibers,
+    context: Context.Context<never>
+  ) {
     this.unasked = unasked
     this.own = context.mapUnsafe.has(References.CurrentLoggers.key)
     this.#maxSize = Math.max(256, maxSize ?? 16_384)

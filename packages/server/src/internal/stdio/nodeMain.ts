@@ -12,7 +12,7 @@ import { DefinitionError } from "../../DefinitionError.ts"
 /** The bounds of the process. */
 export interface MainOptions {
   /** How long the cleanup may take after SIGTERM or SIGINT, before the process exits all the same; 5 seconds by default. */
-  readonly grace?: Duration.Input | undefined
+  readonly shutdownTimeout?: Duration.Input | undefined
 }
 
 /**
@@ -47,7 +47,7 @@ const told = <E>(cause: Cause.Cause<E>): string => {
  * Effect's default logger writes to stderr.
  */
 export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptions = {}): void => {
-  const grace = Math.min(Duration.toMillis(options.grace ?? 5_000), longest)
+  const grace = Math.min(Duration.toMillis(options.shutdownTimeout ?? 5_000), longest)
   // A server that waits for nothing but a signal has nothing else that keeps the event loop alive.
   const alive = setInterval(() => {}, longest)
   let code: number | undefined

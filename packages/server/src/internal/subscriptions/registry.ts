@@ -9,7 +9,7 @@ import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
 import type { Peer } from "@skein/runtime/Peer"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { Catalog, Listener, Listening, Tell } from "../../Catalog.ts"
+import type { Catalog, Listener, Publish, Subscription } from "../../Catalog.ts"
 import type { Change, EventBus, ListKind } from "../../EventBus.ts"
 import * as capabilities from "../dispatch/capabilities.ts"
 import type { Fibers } from "../dispatch/fibers.ts"
@@ -162,7 +162,7 @@ export class Hub implements Listener {
     kinds: ReadonlyArray<ListKind>,
     uris: ReadonlySet<string>,
     agreed: object,
-    further: ReadonlyArray<Listening> = []
+    further: ReadonlyArray<Subscription> = []
   ): Effect.Effect<Listen, McpError.McpError> {
     return Effect.suspend(() => {
       const refusal = this.#refusal(exchange.caller)
@@ -178,7 +178,7 @@ export class Hub implements Listener {
         exchange.release = () => resume(Effect.succeed(listen))
         if (this.#ended) exchange.release()
       })
-      const tell: Tell = (key, method, params) => this.#outbox.tell(listen, key, { method, params })
+      const tell: Publish = (key, method, params) => this.#outbox.tell(listen, key, { method, params })
       // Children of the fiber that handles the request: they end with it.
       const started = Effect.forEach(further, ({ run }) => Effect.forkChild(run(tell)), { discard: true })
       return Effect.ensuring(

@@ -50,7 +50,7 @@ describe("a line of the log", () => {
           const at = yield* kit.serve(fixtures.server(
             AuditLog.layer(),
             broken,
-            Timeout.layer({ after: "1 millis", grace: "1 millis" }),
+            Timeout.layer({ timeout: "1 millis", interruptTimeout: "1 millis" }),
             stubborn,
             fixtures.waiting().layer
           ))

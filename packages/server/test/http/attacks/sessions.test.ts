@@ -39,7 +39,7 @@ describe("what a client says of itself", () => {
       const path = (yield* stream.next).data!
       const legacy = yield* kit.send(server, { path, headers: kit.posting, body: bombs[1] })
       expect(legacy.status).toBe(413)
-      const small = yield* serve({ sessions: { maxInitialize: 100 } })
+      const small = yield* serve({ sessions: { maxInitializeChars: 100 } })
       expect((yield* kit.post(small, initialize("2025-11-25"))).status).toBe(413)
     })))
 })
@@ -47,7 +47,7 @@ describe("what a client says of itself", () => {
 describe("sessions", () => {
   it.live("that one principal hoards are so many, and keep nobody else out", () =>
     Effect.scoped(Effect.gen(function*() {
-      const server = yield* serve({ legacySse: LegacySse.make(), sessions: { maxPerPrincipal: 3 } })
+      const server = yield* serve({ legacySse: LegacySse.make(), sessions: { maxSessionsPerPrincipal: 3 } })
       const open = (user: string | undefined) => kit.post(server, initialize("2025-11-25"), { "x-user": user })
       const ids: Array<string> = []
       for (let n = 0; n < 3; n++) ids.push((yield* open("eve")).headers["mcp-session-id"] as string)
@@ -199,7 +199,7 @@ describe("headers that repeat a body", () => {
       for (const headers of [{ "mcp-method": "tools/list" }, { "mcp-name": "echo" }, { "mcp-param-x": "1" }]) {
         expect((yield* client.post(batch, headers)).status).toBe(400)
       }
-      const strict = yield* serve({ requireMirroredHeaders: true })
+      const strict = yield* serve({ requireMcpHeaders: true })
       const opened = yield* kit.post(strict, initialize("2025-03-26"), { "mcp-method": "initialize" })
       const own = { "mcp-session-id": opened.headers["mcp-session-id"] as string }
       expect((yield* kit.post(strict, batch, own)).status).toBe(400)

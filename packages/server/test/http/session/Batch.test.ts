@@ -78,7 +78,7 @@ describe("batches", () => {
 
   it.effect("is refused whole: an id twice, an id in flight, initialize, too many members, none", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ limits: { maxBatch: 3 } })
+      const server = yield* serve({ limits: { maxBatchMessages: 3 } })
       const client = yield* enter(server, revision)
       const held = yield* Effect.forkChild(client.post(call(1, "hold", { key: "a" })))
       yield* until(() => server.control.started.length === 1)

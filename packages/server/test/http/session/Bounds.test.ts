@@ -31,8 +31,8 @@ describe("a client that does not read", () => {
 
   it.effect("is cut off when more waits than may, and comes back for the rest", () =>
     Effect.gen(function*() {
-      const log = EventStore.layerMemory({ maxPerSession: 64 * 1024 * 1024 })
-      const server = yield* Effect.provide(serve({ maxUnsent: 256 * 1024 }), log)
+      const log = EventStore.layerMemory({ maxCharsPerSession: 64 * 1024 * 1024 })
+      const server = yield* Effect.provide(serve({ maxUnsentChars: 256 * 1024 }), log)
       const client = yield* enter(server, "2025-11-25")
       const slow = yield* client.stream(call(1, "flood", { times: 400, waits: false }))
       const primed = yield* slow.next
@@ -56,19 +56,19 @@ describe("the event log in memory", () => {
   }
 
   it("keeps the last events of a stream: maxEvents", () => {
-    const log = EventStore.memory({ maxEvents: 3 })
+    const log = EventStore.memory({ maxEventsPerStream: 3 })
     fill(log, "a", 1, 5)
     expect(read(log, "a", 1, 2)).toHaveLength(3)
     expect(read(log, "a", 1, 5)).toEqual([])
     expect(read(log, "a", 1, 1)).toBeUndefined()
     expect(read(log, "a", 1, 6)).toBeUndefined()
-    const none = EventStore.memory({ maxEvents: 0 })
+    const none = EventStore.memory({ maxEventsPerStream: 0 })
     fill(none, "a", 1, 2)
     expect(read(none, "a", 1, 1)).toBeUndefined()
   })
 
   it("keeps so many characters of a session, those of streams that are not complete last: maxPerSession", () => {
-    const log = EventStore.memory({ maxPerSession: 50 })
+    const log = EventStore.memory({ maxCharsPerSession: 50 })
     fill(log, "a", 1, 2)
     fill(log, "a", 2, 2)
     fill(log, "b", 1, 5)
@@ -87,7 +87,7 @@ describe("the event log in memory", () => {
   })
 
   it("keeps so many characters in all: maxTotal", () => {
-    const log = EventStore.memory({ maxTotal: 100 })
+    const log = EventStore.memory({ maxTotalChars: 100 })
     for (const session of ["a", "b", "c"]) fill(log, session, 1, 4)
     expect(read(log, "a", 1, 1)).toBeUndefined()
     expect(read(log, "a", 1, 2)).toHaveLength(2)
@@ -143,7 +143,7 @@ describe("the event log in memory", () => {
 describe("a message that is large by itself", () => {
   it.effect("is no sign of a client that does not read", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ maxUnsent: 1000 })
+      const server = yield* serve({ maxUnsentChars: 1000 })
       const client = yield* enter(server, "2025-11-25")
       server.control.open("flood")
       const whole = yield* client.post(call(1, "flood", { times: 3, waits: true }))

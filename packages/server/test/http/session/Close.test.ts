@@ -58,7 +58,7 @@ describe("close", () => {
 
   it.effect("after the grace what still runs is interrupted, and answered with 503", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ grace: "2 seconds" })
+      const server = yield* serve({ shutdownTimeout: "2 seconds" })
       const client = yield* enter(server, "2025-11-25")
       const held = yield* Effect.forkChild(client.post(call(1, "hold", { key: "a" })))
       const stream = yield* client.stream(call(2, "steps", { key: "b" }))

@@ -13,7 +13,7 @@ import { call, enter, initialize, notification, request, serve, until } from "./
 describe("maxRequests", () => {
   it.effect("counts the requests of all sessions; what ends one, or answers, is taken all the same", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ maxRequests: 2 })
+      const server = yield* serve({ maxInFlightRequests: 2 })
       const [one, other] = [yield* enter(server, "2025-11-25"), yield* enter(server, "2025-06-18")]
       yield* one.stream(call(1, "steps", { key: "a" }))
       const lost = yield* other.stream(call(1, "steps", { key: "b" }))
@@ -36,7 +36,7 @@ describe("maxRequests", () => {
 
   it.effect("has room again when a session ends, whatever was in flight in it", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ maxRequests: 1 })
+      const server = yield* serve({ maxInFlightRequests: 1 })
       const client = yield* enter(server, "2025-03-26")
       yield* client.stream([call(1, "steps", { key: "a" }), call(2, "steps", { key: "b" })])
       yield* until(() => server.control.started.length === 2)
@@ -49,7 +49,7 @@ describe("maxRequests", () => {
 
   it.effect("counts those of HTTP+SSE: an id that is in flight twice counts once", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ legacySse: LegacySse.make(), maxRequests: 1 })
+      const server = yield* serve({ legacySse: LegacySse.make(), maxInFlightRequests: 1 })
       const stream = yield* open(server, { method: "GET", path: "/sse", headers: { accept: "text/event-stream" } })
       const path = (yield* stream.next).data!
       const say = (body: unknown) => send(server, { path, headers: { "content-type": "application/json" }, body })
@@ -70,7 +70,7 @@ describe("maxRequests", () => {
     }))
 })
 
-describe("maxBodies", () => {
+describe("maxTotalBodyBytes", () => {
   const discover = modern("server/discover")
   const head = (length: string) =>
     `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${length}\r\n\r\n`
@@ -78,7 +78,10 @@ describe("maxBodies", () => {
   for (const door of doors) {
     it.live(`a body that is being read counts with its Content-Length, or as the largest there may be · ${door.name}`, () =>
       Effect.scoped(Effect.gen(function*() {
-        const at = yield* door.serve(fixtures.server(fixtures.echo), { maxBody: 10_000, maxBodies: 20_000 })
+        const at = yield* door.serve(fixtures.server(fixtures.echo), {
+          maxBodyBytes: 10_000,
+          maxTotalBodyBytes: 20_000
+        })
         expect((yield* send(at, discover)).status).toBe(200)
         const known = yield* raw(at)
         known.write(head("content-length: 10000") + " ")
@@ -98,7 +101,10 @@ describe("maxBodies", () => {
     Effect.scoped(Effect.gen(function*() {
       const quiet = Layer.provideMerge(fixtures.server(fixtures.echo), Logger.layer([]))
       const context = yield* Effect.orDie(Layer.build(quiet))
-      const handler = yield* Effect.provideContext(WebHttp.handler({ maxBody: 1_000, maxBodies: 2_000 }), context)
+      const handler = yield* Effect.provideContext(
+        WebHttp.handler({ maxBodyBytes: 1_000, maxTotalBodyBytes: 2_000 }),
+        context
+      )
       const { body, headers } = discover
       const ask = (length?: string) =>
         new Request("http://localhost/mcp", {
@@ -128,7 +134,7 @@ describe("maxBodies", () => {
 
   it.effect("the bodies of requests in flight count in both eras, until these are answered", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ maxBody: 10_000, maxBodies: 20_000 })
+      const server = yield* serve({ maxBodyBytes: 10_000, maxTotalBodyBytes: 20_000 })
       const client = yield* enter(server, "2025-11-25")
       const padding = "x".repeat(9_000)
       yield* client.stream(call(1, "steps", { key: "a", padding }))

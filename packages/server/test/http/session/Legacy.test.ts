@@ -69,7 +69,7 @@ describe("HTTP+SSE", () => {
 
   it.effect("when the server ends, what still runs after the grace is interrupted, and its client is told on the stream", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ ...legacy, grace: 0 })
+      const server = yield* serve({ ...legacy, shutdownTimeout: 0 })
       const { say, stream } = yield* listen(server)
       yield* say(initialize("2024-11-05"))
       yield* stream.message
@@ -97,7 +97,7 @@ describe("HTTP+SSE", () => {
 
   it.effect("the same guards and bounds: Host, Origin, verbs, media types, size, JSON, sessions and streams", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ ...legacy, maxBody: 1000, sessions: { max: 1 } })
+      const server = yield* serve({ ...legacy, maxBodyBytes: 1000, sessions: { maxSessions: 1 } })
       const statusOf = (request: Request) =>
         Effect.map(send(server, request), ({ json, status }) => [status, json?.error.code])
       const { say } = yield* listen(server)

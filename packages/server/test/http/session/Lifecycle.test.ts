@@ -257,7 +257,7 @@ describe("the end of a session", () => {
 describe("how many sessions", () => {
   it.effect("at the cap initialize is answered with 503, Retry-After and a JSON-RPC error; those that expire make room", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ sessions: { max: 2 } })
+      const server = yield* serve({ sessions: { maxSessions: 2 } })
       const first = yield* enter(server, "2025-11-25")
       yield* enter(server, "2025-11-25", { initialized: false })
       const refused = yield* post(server, initialize("2025-11-25"))

@@ -167,7 +167,7 @@ describe("resumption", () => {
 describe("the stream by GET, when the log has lost what came after the event", () => {
   it.effect("goes on all the same, with what comes from now on", () =>
     Effect.gen(function*() {
-      const server = yield* Effect.provide(serve(), EventStore.layerMemory({ maxEvents: 1 }))
+      const server = yield* Effect.provide(serve(), EventStore.layerMemory({ maxEventsPerStream: 1 }))
       const client = yield* enter(server, "2025-11-25")
       const listening = yield* client.get()
       const primed = yield* listening.next

@@ -74,7 +74,7 @@ describe("stateless", () => {
 
   it.effect("so many requests at a time: more are answered with 503", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ sessions: { stateless: true, max: 1 } })
+      const server = yield* serve({ sessions: { stateless: true, maxSessions: 1 } })
       const held = yield* Effect.forkChild(post(server, call(1, "hold", { key: "a" })))
       yield* until(() => server.control.started.length === 1)
       const refused = yield* post(server, request(2, "ping"))

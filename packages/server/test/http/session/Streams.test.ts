@@ -201,7 +201,7 @@ describe("the stream by GET", () => {
 
   it.effect("what waits for it is bounded: the oldest is lost, and what is the same is kept once", () =>
     Effect.gen(function*() {
-      const client = yield* enter(yield* serve({ sessions: { maxQueued: 3 } }), "2025-06-18")
+      const client = yield* enter(yield* serve({ sessions: { maxPendingMessages: 3 } }), "2025-06-18")
       yield* client.post(call(1, "announce", { times: 5, same: false }))
       yield* client.post(call(2, "announce", { times: 50, same: true }))
       const listening = yield* client.get()

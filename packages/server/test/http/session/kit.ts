@@ -129,7 +129,7 @@ export const layer = (control: Control, limits?: McpServer.Options["limits"]) =>
 /** Puts the server on a free port. A header `x-user` says who makes a request. */
 export const serve = (
   options?: NodeHttp.Options & { readonly limits?: McpServer.Options["limits"] }
-): Effect.Effect<NodeHttp.Listening["Service"] & { readonly control: Control }, never, Scope.Scope> =>
+): Effect.Effect<NodeHttp.Server["Service"] & { readonly control: Control }, never, Scope.Scope> =>
   Effect.suspend(() => {
     const control = new Control()
     const listening = Effect.map(

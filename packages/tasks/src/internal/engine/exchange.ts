@@ -4,7 +4,7 @@
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
-import { type CallOptions, RequestContext, type Owner, type Progress } from "@skein/runtime/RequestContext"
+import { type CallOptions, type Owner, type Progress, RequestContext } from "@skein/runtime/RequestContext"
 import type { RequestError } from "@skein/runtime/RequestError"
 import * as Effect from "effect/Effect"
 import type { CurrentTask } from "../../CurrentTask.ts"

@@ -335,7 +335,7 @@ export class Run implements Tenant {
 export interface Memory<A> {
   readonly name: string
   readonly attempt: number
-  readonly transactional?: boolean
+  readonly transactional?: boolean | undefined
   readonly open: (text: string) => Effect.Effect<A>
 }
 

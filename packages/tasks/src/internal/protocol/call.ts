@@ -19,7 +19,7 @@ import type { Face } from "./taskService.ts"
 import * as inline from "./inline.ts"
 import type { Legacy } from "./legacy/legacyTasks.ts"
 import { Unbegun } from "./beforeTask.ts"
-import type { Held } from "./policy.ts"
+import type { TaskPolicy } from "./policy.ts"
 import * as wire from "./wire.ts"
 
 const required: JsonObject = { extensions: { [Task.extension]: {} } }
@@ -48,12 +48,12 @@ export const answer = (face: Face, legacy: Legacy): NonNullable<Extension["call"
   return held?.durable === true ? inline.wait(face, call) : next(call)
 }
 
-const modern = (face: Face, held: Held, call: ToolCall, next: (call: ToolCall) => Called): Called => {
+const modern = (face: Face, held: TaskPolicy, call: ToolCall, next: (call: ToolCall) => Called): Called => {
   const { exchange: { caller }, params } = call
   const able = declares(caller.capabilities)
   if (held.support === "required" && !able) return undeclared
   const decided = able && held.support !== "forbidden" &&
-    (held.support === "required" || (held.decide?.({ args: params.arguments ?? {}, caller }) ?? true))
+    (held.support === "required" || (held.asTask?.({ args: params.arguments ?? {}, caller }) ?? true))
   if (decided) {
     return Effect.map(face.attempt(call), (begun) => begun instanceof Unbegun ? begun.result : wire.created(begun))
   }

@@ -2,7 +2,7 @@
  * What a worker runs: the handlers of the catalog, with what every request of the server starts with.
  */
 import * as McpError from "@skein/protocol/McpError"
-import { type RequestContext, McpRequest } from "@skein/runtime/RequestContext"
+import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -114,7 +114,12 @@ const follow = (
 const patient = { timeout: Duration.infinity, maxTimeout: Duration.infinity }
 
 /** Asks one question through the call, and gives its answer to the task: what a client refuses is the handler's to deal with. */
-const ask = (face: Face, exchange: RequestContext, id: string, { key, method, params }: Question): Effect.Effect<void> =>
+const ask = (
+  face: Face,
+  exchange: RequestContext,
+  id: string,
+  { key, method, params }: Question
+): Effect.Effect<void> =>
   exchange.request(method, params, Revision.era(exchange.caller.revision) === "session" ? patient : { key }).pipe(
     Effect.catch((error) => Effect.succeed(refused.make(refusal(error, exchange)))),
     Effect.flatMap((answer) => face.engine.answer(id, key, answer)),

@@ -5,7 +5,7 @@ import * as Codec from "@skein/protocol/Codec"
 import * as Method from "@skein/protocol/Method"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Caller } from "@skein/runtime/RequestContext"
-import type { Extension, Tell } from "@skein/server/Catalog"
+import type { Extension, Publish } from "@skein/server/Catalog"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
@@ -22,7 +22,7 @@ const notice = (state: State, reader: Caller): JsonObject => {
 }
 
 /** Tells the state of a task now, and each one after it, until it is over. */
-const follow = (face: Face, tell: Tell, reader: Caller, id: string): Effect.Effect<void> =>
+const follow = (face: Face, tell: Publish, reader: Caller, id: string): Effect.Effect<void> =>
   face.engine.watch(id).pipe(
     Stream.runForEach((state) => Effect.sync(() => tell(`task:${id}`, Method.TaskStatus.name, notice(state, reader)))),
     Effect.catchCause((cause) => Effect.logWarning("The changes of a task are not told any more", cause))

@@ -3,7 +3,7 @@ import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as SchemaValidation from "@skein/protocol/SchemaValidation"
-import { type RequestContext, McpRequest } from "@skein/runtime/RequestContext"
+import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import type { Catalog } from "@skein/server/Catalog"
 import * as Content from "@skein/server/Content"
 import type { DefinitionError } from "@skein/server/DefinitionError"
@@ -225,9 +225,9 @@ const changed = (
   )
 
 interface Given {
-  readonly question?: string
-  readonly action?: "accept" | "decline" | "cancel"
-  readonly content?: JsonObject
+  readonly question?: string | undefined
+  readonly action?: "accept" | "decline" | "cancel" | undefined
+  readonly content?: JsonObject | undefined
 }
 
 /** Which of the open questions is meant. */

@@ -18,7 +18,7 @@ import type { Counted, Limits, Owner, State } from "../../TaskState.ts"
 export type OwnerPolicy = (caller: Caller) => Owner
 
 /** How tasks are kept. What a tool does not say is as `Tasks.layer` says. */
-export interface Terms {
+export interface TaskPolicyOptions {
   /**
    * From its creation until a task is ended, if it is not over, and forgotten: 24 hours by default; `null`: never. A client of
    * 2025-11-25 may ask for another time, up to `maxTtl`.
@@ -33,7 +33,7 @@ export interface Terms {
 }
 
 /** What a tool says of its tasks. */
-export interface ToolTerms extends Terms {
+export interface ToolPolicyOptions extends TaskPolicyOptions {
   /** The workers that its tasks must run on; `default` by default. A task whose pool has no worker waits for one. */
   readonly pool?: string | undefined
   /**
@@ -45,18 +45,20 @@ export interface ToolTerms extends Terms {
    * Since 2026-07-28 it is the server that decides whether a call becomes a task, of a client that has declared the extension:
    * always by default. `false` lets the call wait for its result. It must be quick. It is not asked where a task is the only way.
    */
-  readonly decide?: ((call: { readonly args: JsonObject; readonly caller: Caller }) => boolean) | undefined
+  readonly asTask?: ((call: { readonly args: JsonObject; readonly caller: Caller }) => boolean) | undefined
   /**
    * Whom a task may ask. `caller`, the default: what the client that made the call can be asked, as it has declared; any other question
    * fails at once with `MissingCapability`, as it does in a call. `anyone`: it waits, for as long as the task lives, for a client that
    * looks at the task and has declared what it takes. A question is shown to no other in either case. A call that waits for its task
    * asks its own client alone.
    */
-  readonly asks?: "caller" | "anyone" | undefined
+  readonly inputFrom?: "caller" | "anyone" | undefined
 }
 
 /** What a tool is annotated with (`Tool.Options.extensions`). */
-export class TaskTerms extends Context.Service<TaskTerms, ToolTerms>()("@skein/tasks/TaskTerms") {}
+export class TaskPolicyAnnotation
+  extends Context.Service<TaskPolicyAnnotation, ToolPolicyOptions>()("@skein/tasks/TaskTerms")
+{}
 
 /** A tool is annotated with this whose handler is made of steps. */
 export class Durable extends Context.Service<Durable, true>()("@skein/tasks/Durable") {}
@@ -75,7 +77,7 @@ export interface Bounds {
 }
 
 /** What `Tasks.layer` says, with all defaults. */
-export interface Settings {
+export interface TaskSettings {
   readonly ttl: number | null
   readonly maxTtl: number | null
   readonly pollInterval: number
@@ -88,15 +90,15 @@ export interface Settings {
 }
 
 /** What holds for the tasks of one tool. */
-export interface Held extends Pick<Settings, "ttl" | "maxTtl" | "pollInterval" | "owner" | "limits"> {
+export interface TaskPolicy extends Pick<TaskSettings, "ttl" | "maxTtl" | "pollInterval" | "owner" | "limits"> {
   /** `forbidden` is a tool of which clients never see a task. */
   readonly support: "forbidden" | "optional" | "required"
   readonly durable: boolean
   /** Something has to happen in the call before its task begins. */
   readonly prepares: boolean
   readonly pool: string
-  readonly decide: ToolTerms["decide"]
-  readonly asks: NonNullable<ToolTerms["asks"]>
+  readonly asTask: ToolPolicyOptions["asTask"]
+  readonly inputFrom: NonNullable<ToolPolicyOptions["inputFrom"]>
 }
 
 const day = 24 * 60 * 60 * 1000
@@ -114,14 +116,14 @@ const principal: OwnerPolicy = ({ principal }) => principal?.id ?? null
 
 /** The options of `Tasks.layer`, resolved. */
 export const settings = (
-  options: Terms & {
+  options: TaskPolicyOptions & {
     readonly limits?: Bounds | undefined
     readonly maxWatched?: number | undefined
-    readonly list?: Settings["list"] | undefined
+    readonly list?: TaskSettings["list"] | undefined
     readonly pageSize?: number | undefined
-    readonly immediateResponse?: Settings["immediateResponse"]
+    readonly immediateResponse?: TaskSettings["immediateResponse"] | undefined
   }
-): Settings => {
+): TaskSettings => {
   const { limits = {}, owner = principal, pollInterval = 1000 } = options
   const maxTtl = options.maxTtl === undefined ? 30 * day : millis(options.maxTtl)
   return {
@@ -150,11 +152,11 @@ const find = <I, S>({ extensions }: ToolEntry, key: Context.Key<I, S>): S | unde
   extensions === undefined ? undefined : Context.getOrUndefined(extensions as Context.Context<I>, key)
 
 /** What holds for a tool; `undefined` for one whose calls are no tasks. */
-export const held = (tool: ToolEntry, settings: Settings): Held | undefined => {
+export const policyOf = (tool: ToolEntry, settings: TaskSettings): TaskPolicy | undefined => {
   const durable = find(tool, Durable) === true
   const support = tool.definition.execution?.taskSupport ?? "forbidden"
   if (!durable && support === "forbidden") return undefined
-  const said = find(tool, TaskTerms) ?? {}
+  const said = find(tool, TaskPolicyAnnotation) ?? {}
   const maxTtl = said.maxTtl === undefined ? settings.maxTtl : within(millis(said.maxTtl), settings.maxTtl)
   return {
     support,
@@ -168,7 +170,7 @@ export const held = (tool: ToolEntry, settings: Settings): Held | undefined => {
       : Math.floor(Duration.toMillis(said.pollInterval)),
     owner: said.owner ?? settings.owner,
     limits: said.limits === undefined ? settings.limits : { ...settings.limits, tool: said.limits },
-    decide: said.decide,
-    asks: said.asks ?? "caller"
+    asTask: said.asTask,
+    inputFrom: said.inputFrom ?? "caller"
   }
 }

@@ -13,7 +13,7 @@ import type { TaskError } from "../../TaskError.ts"
 import type { NewTask, Owner, State } from "../../TaskState.ts"
 import { asIfAny } from "./inputCapability.ts"
 import { prepare, Unbegun, without } from "./beforeTask.ts"
-import { type Held, held, type OwnerPolicy, type Settings, within } from "./policy.ts"
+import { type OwnerPolicy, policyOf, type TaskPolicy, type TaskSettings, within } from "./policy.ts"
 
 /** One answer for what never was, is forgotten, has expired, or is somebody else's: who asks learns nothing by it. */
 const unknown = Effect.fail(McpError.invalidParams("Task not found: there is none with this id, or it has expired"))
@@ -57,25 +57,25 @@ export class Face {
   tools: ModelTools | undefined = undefined
   readonly engine: TaskEngine["Service"]
   readonly catalog: Catalog["Service"]
-  readonly settings: Settings
+  readonly settings: TaskSettings
   /** The tasks that run now, in this process. */
   readonly running = new Set<RequestContext>()
   /** What holds for a tool is found out once. */
-  readonly #held = new WeakMap<ToolEntry, { readonly held: Held | undefined }>()
+  readonly #held = new WeakMap<ToolEntry, { readonly held: TaskPolicy | undefined }>()
   /** The owner policies that tools have of their own, by name: a tool that is not offered for a while has tasks all the same. */
   readonly #policies = new Map<string, OwnerPolicy>()
 
-  constructor(engine: TaskEngine["Service"], catalog: Catalog["Service"], settings: Settings) {
+  constructor(engine: TaskEngine["Service"], catalog: Catalog["Service"], settings: TaskSettings) {
     this.engine = engine
     this.catalog = catalog
     this.settings = settings
   }
 
   /** What holds for the tasks of a tool; `undefined` for one whose calls are no tasks. */
-  held(tool: ToolEntry): Held | undefined {
+  held(tool: ToolEntry): TaskPolicy | undefined {
     let known = this.#held.get(tool)
     if (known === undefined) {
-      this.#held.set(tool, known = { held: held(tool, this.settings) })
+      this.#held.set(tool, known = { held: policyOf(tool, this.settings) })
       const { owner = this.settings.owner } = known.held ?? {}
       if (owner !== this.settings.owner) this.#policies.set(tool.definition.name, owner)
     }
@@ -146,7 +146,7 @@ export class Face {
    */
   attempt(call: ToolCall, ttl?: number): Handled<State | Unbegun> {
     const { exchange, tool } = call
-    const asked = this.held(tool)?.asks === "anyone" ? asIfAny(exchange.caller) : exchange.caller
+    const asked = this.held(tool)?.inputFrom === "anyone" ? asIfAny(exchange.caller) : exchange.caller
     return Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(restore(this.prepare(call)), (args): Handled<State | Unbegun> =>
         args instanceof Unbegun

@@ -53,7 +53,7 @@ export class NodeRequest implements HttpRequest {
     this.#given = given?.body
     this.principal = given?.principal
     // Routers that mount a handler below a path cut that from `url`.
-    const target = (message as { readonly originalUrl?: string }).originalUrl ?? message.url ?? "/"
+    const target = (message as { readonly originalUrl?: string | undefined }).originalUrl ?? message.url ?? "/"
     let host: string | undefined
     if (target.charCodeAt(0) === 47) {
       const query = target.indexOf("?")

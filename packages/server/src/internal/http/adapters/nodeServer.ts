@@ -20,13 +20,13 @@ const flush = 2_000
 
 /** Whether an answer has begun on a connection. Node's own listener asks the same; there is no public way. */
 const isAnswering = (socket: Duplex): boolean =>
-  (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage?.headersSent === true
+  (socket as { readonly _httpMessage?: ServerResponse | null | undefined })._httpMessage?.headersSent === true
 
 /**
  * What Node refuses before it is a request: the refusal is a JSON-RPC error like any other. Behind a request whose answer has begun
  * it would be taken for a part of that answer, so there is none.
  */
-const refuseBytes = (error: Error & { readonly code?: string }, socket: Duplex): void => {
+const refuseBytes = (error: Error & { readonly code?: string | undefined }, socket: Duplex): void => {
   if (!socket.writable || error.code === "ECONNRESET" || isAnswering(socket)) return void socket.destroy()
   const [status, reason] = error.code === "HPE_HEADER_OVERFLOW"
     ? [431, "Request Header Fields Too Large"]
@@ -67,7 +67,7 @@ export const make = (
 }
 
 /** Why it cannot listen, in one line for whoever started it. */
-const refused = (cause: Error & { readonly code?: string }, port: number, host: string): TransportError => {
+const refused = (cause: Error & { readonly code?: string | undefined }, port: number, host: string): TransportError => {
   const why = cause.code === "EADDRINUSE" ? "the port is taken (EADDRINUSE)" : cause.message
   return new TransportError({ reason: "Open", message: `Cannot listen on ${host}:${port}: ${why}`, cause })
 }

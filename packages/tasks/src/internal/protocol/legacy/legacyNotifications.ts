@@ -5,7 +5,7 @@
 import { type Id, isId, isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { related } from "@skein/protocol/LegacyTask"
 import * as Method from "@skein/protocol/Method"
-import { type Caller, type RequestContext, McpRequest, type Progress } from "@skein/runtime/RequestContext"
+import { type Caller, McpRequest, type Progress, type RequestContext } from "@skein/runtime/RequestContext"
 import type { Catalog } from "@skein/server/Catalog"
 import * as Extension from "@skein/server/Extension"
 import * as Context from "effect/Context"
