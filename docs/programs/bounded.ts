@@ -26,7 +26,7 @@ const Small = McpServer.layer(
 export const Listening = NodeHttp.layer({
   port: 0,
   maxBodyBytes: 16_384,
-  maxInFlightRequests: 1,
+  maxConcurrentRequests: 1,
   sessions: { maxSessions: 100, idleTimeout: "5 minutes" },
   headersTimeout: "5 seconds",
   maxConnections: 200

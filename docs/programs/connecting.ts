@@ -41,7 +41,7 @@ const greet = Effect.gen(function*() {
 export const greeted = (transport: Transport) => Effect.provide(greet, Client.layer(transport))
 // #endregion
 
-// #region detection
+// #region serverProfile
 export const remembered = (transport: Transport, kept: Map<string, string>, entry: string) =>
   Effect.gen(function*() {
     const known = kept.get(entry)

@@ -105,7 +105,7 @@ const members = (path: string): ReadonlyArray<{ readonly name: string; readonly 
   )
 
 const isBound =
-  /^(max[A-Z]?\w*|limit|window|after|timeout|\w+Timeout|grace|\w+Grace|keepAlive|retry|retention|flush|pageSize|timeToLive|\w+Debounce)$/
+  /^(max[A-Z]?\w*|limit|window|after|timeout|\w+Timeout|keepAliveInterval|retry|retention|pageSize|stableAfter|maxWait|\w+Debounce)$/
 
 describe.each(tables)("limits.md, of $declared", ({ code, declared, rows }) => {
   it("tells the defaults that the code fills in", () => {
@@ -147,6 +147,7 @@ describe("limits.md", () => {
       "packages/client/src/internal/http/nodeClient.ts",
       "packages/client/src/Changes.ts",
       "packages/sql/src/SqliteClient.ts",
+      "packages/tasks/src/TaskTools.ts",
       "packages/tasks/src/CurrentTask.ts",
       "packages/tasks/src/internal/protocol/policy.ts"
     ])
@@ -165,13 +166,7 @@ describe("limits.md", () => {
     for (const { declared, rows } of tables) {
       if (!/http\/options|Limits/.test(declared)) continue
       for (const { option, stated } of rows) {
-        const key = declared.includes("Limits") && option === "maxQueued"
-          ? Limits.resolve().maxQueuedRequests
-          : undefined
-        const of = declared.includes("http/options") && option === "maxQueued"
-          ? sessions.maxPendingMessages
-          : given.get(option)
-        expect([option, amount(stated)]).toEqual([option, key ?? of])
+        expect([option, amount(stated)]).toEqual([option, given.get(option)])
       }
     }
   })
@@ -225,9 +220,9 @@ describe("limits.md", () => {
     const discover = post("server/discover", { _meta }, { ...modern, "mcp-method": "server/discover" })
     const cases: ReadonlyArray<readonly [string, WebHttp.Options, Request]> = [
       ["maxBodyBytes", { maxBodyBytes: 10 }, discover.clone()],
-      ["maxRequests", { maxInFlightRequests: 0 }, discover.clone()],
+      ["maxConcurrentRequests", { maxConcurrentRequests: 0 }, discover.clone()],
       ["maxStreams", { maxStreams: 0 }, post("subscriptions/listen", { notifications: {}, _meta }, listen)],
-      ["max", { sessions: { maxSessions: 0 } }, initialize.clone()],
+      ["maxSessions", { sessions: { maxSessions: 0 } }, initialize.clone()],
       ["maxInitializeChars", { sessions: { maxInitializeChars: 10 } }, initialize.clone()]
     ]
     const rows = tables.find(({ declared }) => declared.includes("http/options"))!.rows

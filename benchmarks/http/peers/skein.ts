@@ -39,7 +39,7 @@ const server = McpServer.layer({ name: "skein", version: "1.0.0" }, echo, count,
 // 10,000 of each is its default, and a few too few for those that are opened here.
 const listening = NodeHttp.layer({
   port: 0,
-  maxInFlightRequests: 20_000,
+  maxConcurrentRequests: 20_000,
   maxStreams: 20_000,
   sessions: { maxSessions: 20_000 }
 })

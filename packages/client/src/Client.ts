@@ -199,7 +199,7 @@ export interface CallTool {
 export interface Client {
   /** What was negotiated. */
   readonly revision: Revision.Revision
-  /** What was found out about the server, to be kept and given to the next client of it (`detection`). */
+  /** What was found out about the server, to be kept and given to the next client of it (`serverProfile`). */
   readonly serverProfile: ServerProfile
   /** How the negotiated revision converses. */
   readonly era: Revision.Era
@@ -334,7 +334,7 @@ export const Client: Context.Service<Client, Client> = Context.Service<Client>("
  *
  * What the server speaks is found out: with `server/discover`; then with `initialize`, unless the answer was one that only a server
  * of the request era gives; and over HTTP with the stream of HTTP+SSE at last, where `initialize` is refused with 400, 404 or 405.
- * `detection` spares all of that. A line of the log, at the level `Debug`, says what was agreed on and what this client has declared.
+ * `serverProfile` spares all of that. A line of the log, at the level `Debug`, says what was agreed on and what this client has declared.
  *
  * A server that ends while it is probed is connected to once more, and is sent `initialize` first: there are servers that exit
  * when they get a request that they do not know.

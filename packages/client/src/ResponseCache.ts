@@ -125,7 +125,7 @@ interface Kept {
 
 /** A store in memory. Entries are kept as text, so that nobody who got one can change what the next one gets. */
 export const memory = (
-  { maxEntries = 1_000, maxTotalChars: maxSize = 16 * 1024 * 1024 }: MemoryOptions = {}
+  { maxEntries = 1_000, maxTotalChars = 16 * 1024 * 1024 }: MemoryOptions = {}
 ): Store => {
   // By their last use: the one that was used least recently comes first.
   const entries = new Map<string, Kept>()
@@ -141,7 +141,7 @@ export const memory = (
     entries.set(id, kept)
     size += kept.size
     for (const oldest of entries.keys()) {
-      if (entries.size <= maxEntries && size <= maxSize) return
+      if (entries.size <= maxEntries && size <= maxTotalChars) return
       remove(oldest)
     }
   }
@@ -161,7 +161,7 @@ export const memory = (
         const id = idOf(key)
         remove(id)
         const kept = { key, entry, size: id.length + entry.text.length }
-        if (kept.size <= maxSize) put(id, kept)
+        if (kept.size <= maxTotalChars) put(id, kept)
       }),
     invalidate: (stale) =>
       Effect.sync(() => {

@@ -11,8 +11,8 @@
  * malformed is ignored, and the log says so.
  *
  * ```ts
- * const client = yield* Client.make(transport, { detection: known === undefined ? undefined : JSON.parse(known) })
- * known = JSON.stringify(client.detection)
+ * const client = yield* Client.make(transport, { serverProfile: known === undefined ? undefined : JSON.parse(known) })
+ * known = JSON.stringify(client.serverProfile)
  * ```
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -23,7 +23,7 @@ export interface ServerProfile {
   /** The revision that was agreed on. */
   readonly revision: Revision.Revision
   /** How the transport reaches the server, where it had a choice: `streamable` or `sse` over HTTP. */
-  readonly variant?: string | undefined
+  readonly httpMode?: string | undefined
   /** Name and version of the server, as it gave them. */
   readonly info?: JsonObject | undefined
   /** What the server declared. */

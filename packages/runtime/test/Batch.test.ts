@@ -177,7 +177,7 @@ describe("batches", () => {
       })
     ))
 
-  it.effect("surplus members at maxInFlightRequests and maxQueued are refused in the batch's answer", () =>
+  it.effect("surplus members at maxInFlightRequests and maxQueuedRequests are refused in the batch's answer", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw({ revision, limits: { maxInFlightRequests: 2, maxQueuedRequests: 0 } })
       other.json([request(1), request(2), request(3)])

@@ -14,7 +14,7 @@ describe("the defaults", () => {
   it("are what the documentation says", () => {
     expect(Limits.resolve()).toEqual({
       maxInFlightRequests: 1024,
-      maxQueued: 256,
+      maxQueuedRequests: 256,
       maxPendingRequests: 1024,
       maxRunningNotifications: 256,
       maxBatchMessages: 100,
@@ -36,7 +36,7 @@ describe("the defaults", () => {
       })
     ).toMatchObject({
       maxInFlightRequests: 1,
-      maxQueued: 0,
+      maxQueuedRequests: 0,
       maxPendingRequests: 2,
       maxRunningNotifications: 3,
       maxBatchMessages: 4

@@ -113,7 +113,7 @@ describe("a link", () => {
       expect(numbers(received)).toEqual([0, 1, 2, 3, 4])
     }))
 
-  it.effect("at maxQueued send answers false, takes the message all the same, and drained waits for room", () =>
+  it.effect("at highWaterMark send answers false, takes the message all the same, and drained waits for room", () =>
     Effect.gen(function*() {
       const [a, b] = yield* InMemoryTransport.make({ highWaterMark: 2 })
       const right = listen(b)

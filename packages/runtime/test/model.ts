@@ -39,7 +39,7 @@ interface Call {
 
 export const limits = {
   maxInFlightRequests: 3,
-  maxQueued: 2,
+  maxQueuedRequests: 2,
   maxPendingRequests: 3,
   maxRunningNotifications: 2,
   drainTimeout: 100,
@@ -78,7 +78,7 @@ export class Model {
   }
 
   get #full(): boolean {
-    return this.#busy && this.queue.size >= limits.maxQueued
+    return this.#busy && this.queue.size >= limits.maxQueuedRequests
   }
 
   // ---- what the other side says

@@ -152,7 +152,7 @@ const settings = (
   maxResources: subscriptions.maxResources ?? 1000,
   maxListens: subscriptions.maxListens ?? 20_000,
   maxListensPerPrincipal: subscriptions.maxListensPerPrincipal ?? 1000,
-  logLevel: logs?.unasked
+  logLevel: logs?.defaultLevel
 })
 
 const make = (

@@ -4,13 +4,13 @@
  * It is about every method but `subscriptions/listen`, which has no end, and `tasks/result` (2025-11-25), which "MUST block the response
  * until the task reaches a terminal status", in days perhaps. When the time is over the handler is interrupted, and the
  * request is answered: a tool's call with a result that has `isError`, so that a model hears of it, everything else with `-32603`;
- * both say how long it was. A handler that ignores its interruption is left behind after `grace`, and the log says so.
+ * both say how long it was. A handler that ignores its interruption is left behind after `interruptTimeout`, and the log says so.
  *
  * Time that the client takes to answer a question counts in the session era, where the handler waits for it. Middleware that is
  * listed before this one is not timed: list a concurrency limit before, and waiting for room does not count.
  *
  * @example
- * const limit = Timeout.layer({ after: "10 seconds", tools: { report: "5 minutes" }, methods: { "prompts/get": "1 second" } })
+ * const limit = Timeout.layer({ timeout: "10 seconds", tools: { report: "5 minutes" }, methods: { "prompts/get": "1 second" } })
  */
 import type * as McpError from "@skein/protocol/McpError"
 import type { Answer, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
@@ -42,10 +42,10 @@ export interface Options {
 /** Limits how long the handling of a request may take. */
 export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> =>
   captured.layer<never>((catalog) => {
-    const after = limitOf(options)
+    const limitFor = limitOf(options)
     const grace = Duration.fromInputUnsafe(options.interruptTimeout ?? "5 seconds")
     return catalog.middleware.add((next) => (exchange) => {
-      const limit = after(exchange)
+      const limit = limitFor(exchange)
       return Duration.isFinite(limit)
         ? Effect.suspend(() => new Timed(exchange, limit, grace).run(next))
         : next(exchange)
@@ -54,10 +54,10 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
 
 const endless = ["subscriptions/listen", "tasks/result"]
 
-const limitOf = ({ timeout: after, methods, tools }: Options): (exchange: RequestContext) => Duration.Duration => {
+const limitOf = ({ timeout, methods, tools }: Options): (exchange: RequestContext) => Duration.Duration => {
   const read = (table: { readonly [name: string]: Duration.Input } = {}) =>
     new Map(Object.entries(table).map(([name, input]) => [name, Duration.fromInputUnsafe(input)]))
-  const others = Duration.fromInputUnsafe(after ?? "1 minute")
+  const others = Duration.fromInputUnsafe(timeout ?? "1 minute")
   const byMethod = new Map([...endless.map((method) => [method, Duration.infinity] as const), ...read(methods)])
   const byTool = read(tools)
   return (exchange) =>

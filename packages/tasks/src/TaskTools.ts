@@ -3,13 +3,13 @@
  * result, `task_answer` answers what it asks, `task_cancel` ends it, and `task_list` shows the caller's tasks, where callers are
  * identified.
  *
- * With them, a call of a task waits no longer than the `patience`: it is answered with a text that names the task and says how to go
+ * With them, a call of a task waits no longer than the `maxWait`: it is answered with a text that names the task and says how to go
  * on. It does so at once where the task asks something that the client cannot be asked; and since the model can answer forms, a
  * task may ask them in any client. Clients that have tasks themselves see none of this.
  *
  * @example
  * const Server = McpServer.layer({ name: "bakery", version: "1.0.0" },
- *   Task.layer(bake, baking), Tasks.layer(), TaskTools.layer({ patience: "10 seconds" }))
+ *   Task.layer(bake, baking), Tasks.layer(), TaskTools.layer({ maxWait: "10 seconds" }))
  */
 import type { Caller } from "@skein/runtime/RequestContext"
 import { Catalog } from "@skein/server/Catalog"
@@ -50,7 +50,7 @@ const hasTasks = ({ capabilities, revision }: Caller): boolean =>
  */
 export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> => {
   const { offered = (caller) => !hasTasks(caller) } = options
-  const patience = Duration.toMillis(options.maxWait ?? "20 seconds")
+  const maxWait = Duration.toMillis(options.maxWait ?? "20 seconds")
   return Layer.unwrap(Effect.map(Catalog, (catalog) => {
     let face: Face | undefined
     const extension = Extension.layer({
@@ -58,10 +58,10 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
       ready: Effect.suspend(() => {
         face = faceOf(catalog)
         if (face === undefined) return Effect.die(new Error("`TaskTools.layer` needs `Tasks.layer` beside it"))
-        face.tools = { offered, patience }
+        face.tools = { offered, maxWait }
         return Effect.void
       })
     })
-    return Layer.merge(extension, modelTools.layer(() => face!, { offered, patience }))
+    return Layer.merge(extension, modelTools.layer(() => face!, { offered, maxWait }))
   }))
 }

@@ -25,7 +25,7 @@ import { bindOnRead } from "./bound.ts"
 import { call } from "./calls/call.ts"
 import type { ClientDesk } from "./context.ts"
 import { capabilitiesOf } from "./connection/serverInfo.ts"
-import { detectionOf, type Line, serverOf } from "./connection/connection.ts"
+import { type Line, serverOf, serverProfileOf } from "./connection/connection.ts"
 import { LogLevel } from "./logLevel.ts"
 import * as Output from "./calls/output.ts"
 import { walk } from "./calls/pages.ts"
@@ -78,7 +78,7 @@ export class ClientImpl {
   }
 
   get serverProfile(): ServerProfile {
-    return detectionOf(this.#last)
+    return serverProfileOf(this.#last)
   }
 
   get peer(): Peer {

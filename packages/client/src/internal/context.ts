@@ -27,7 +27,7 @@ import { Definitions, type Settings as DefinitionsSettings } from "./calls/toolC
 import type { Keeper, Owned, Patience, Settings } from "./connection/supervisor.ts"
 import { bounds, type Staying } from "./connection/bounds.ts"
 import { type Heartbeat, heartbeat } from "./connection/heartbeat.ts"
-import { detectionOf, type Line } from "./connection/connection.ts"
+import { type Line, serverProfileOf } from "./connection/connection.ts"
 import { type Lister, Relist } from "./calls/paramHeaders.ts"
 import { Notices } from "./broadcast.ts"
 import { type Bounds, walk } from "./calls/pages.ts"
@@ -165,8 +165,8 @@ export class ClientDesk implements Desk, Shared, Settings, Lister {
   // ---- how the lines are opened
 
   open(fresh: boolean, owned: Owned): Effect.Effect<Line, ClientError> {
-    const detection = fresh ? undefined : this.#known
-    return connect(this.#transport, { ...this.options, detection }, this, owned)
+    const serverProfile = fresh ? undefined : this.#known
+    return connect(this.#transport, { ...this.options, serverProfile }, this, owned)
   }
 
   /** What the next line is opened with. */
@@ -175,8 +175,8 @@ export class ClientDesk implements Desk, Shared, Settings, Lister {
     const last: Line | undefined = this.keeper?.last
     // "Clients SHOULD cache the result for the lifetime of […] origin (HTTP)": the next session is opened without a probe. In the
     // request era it is the probe that says whether the server is there again.
-    if (last?.modern === false && last.connection.httpMode !== undefined) return detectionOf(last)
-    return last?.modern === true && last.assumed !== true ? undefined : this.options.detection
+    if (last?.modern === false && last.connection.httpMode !== undefined) return serverProfileOf(last)
+    return last?.modern === true && last.assumed !== true ? undefined : this.options.serverProfile
   }
 
   opened(line: Line): Effect.Effect<void, never, Scope.Scope> {

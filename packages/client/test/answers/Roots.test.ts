@@ -60,7 +60,7 @@ for (const revision of Revision.all) {
           assert.deepStrictEqual(yield* roots(revision, told([{ uri: "https://x" }, home])), { roots: [home] })
           const server = { name: "scripted", version: "1.0.0" }
           const method = revision === "2026-07-28" ? "tools/call" : undefined
-          const asker = { label: undefined, server, revision, method }
+          const asker = { label: undefined, info: server, revision, method }
           assert.deepStrictEqual(asked, [asker, asker])
           assert.strictEqual(lines.filter((line) => line.includes("https://x")).length, 1)
         })

@@ -225,7 +225,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
   describe(`${wire} · what is secret`, () => {
     const secret = "hunter2-do-not-tell"
 
-    it.live("is in no error, no log, no status and no detection, whatever the server does", () =>
+    it.live("is in no error, no log, no status and no serverProfile, whatever the server does", () =>
       Effect.gen(function*() {
         const lines: Array<string> = []
         const logger = Logger.make(({ cause, message }) => void lines.push(inspect([message, cause], { depth: 12 })))

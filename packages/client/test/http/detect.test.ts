@@ -40,7 +40,7 @@ const used = (transport: Transport, options?: Client.Options) =>
     const client = yield* Client.make(transport, options)
     const { content } = yield* client.callTool("echo", { text: "echo" })
     assert.deepInclude(content[0], { type: "text", text: "echo" })
-    return { client, revision: client.revision, variant: client.serverProfile.variant }
+    return { client, revision: client.revision, variant: client.serverProfile.httpMode }
   })
 
 for (const [wire, over] of transports) {

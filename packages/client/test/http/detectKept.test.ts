@@ -21,10 +21,10 @@ const call = "POST tools/call"
 const kept = (revision: ServerProfile["revision"], variant?: string): ServerProfile => ({
   revision,
   capabilities,
-  variant
+  httpMode: variant
 })
-const open = (url: URL, detection: unknown, options: Client.Options = {}) =>
-  Client.make(NodeHttp.transport({ url }), { ...options, serverProfile: detection as ServerProfile })
+const open = (url: URL, serverProfile: unknown, options: Client.Options = {}) =>
+  Client.make(NodeHttp.transport({ url }), { ...options, serverProfile: serverProfile as ServerProfile })
 
 const text = (client: Client.Client) =>
   Effect.map(client.callTool("echo", {}), ({ content }) => (content[0] as { readonly text: string }).text)
@@ -106,7 +106,7 @@ describe("2026-07-28 · re-probing if the cached assumption later fails", () => 
     Effect.gen(function*() {
       const { hits, url } = yield* served(Servers.stateful)
       const client = yield* open(url, kept("2024-11-05", "sse"))
-      assert.strictEqual(client.serverProfile.variant, "streamable")
+      assert.strictEqual(client.serverProfile.httpMode, "streamable")
       assert.strictEqual(yield* text(client), "echo")
       assert.deepStrictEqual(asked(hits).slice(0, 3), ["GET", discover, initialize])
     }))
@@ -115,7 +115,7 @@ describe("2026-07-28 · re-probing if the cached assumption later fails", () => 
     Effect.gen(function*() {
       const { hits, url } = yield* served(Servers.sseOnly())
       const client = yield* open(url, kept("2025-11-25", "streamable"))
-      assert.deepInclude(stored(client.serverProfile), { revision: "2024-11-05", variant: "sse" })
+      assert.deepInclude(stored(client.serverProfile), { revision: "2024-11-05", httpMode: "sse" })
       assert.deepStrictEqual(asked(hits).slice(0, 3), [initialize, "GET", initialize])
     }))
 
@@ -238,8 +238,8 @@ describe("a detection that cannot be used", () => {
       { revision: "1999-01-01", capabilities: {} },
       { revision: 7, capabilities: {} },
       { revision: "2025-11-25", capabilities: [] },
-      { revision: "2025-11-25", capabilities: {}, variant: 7 },
-      { capabilities: {}, variant: "sse" }
+      { revision: "2025-11-25", capabilities: {}, httpMode: 7 },
+      { capabilities: {}, httpMode: "sse" }
     ]
   ) {
     it.live(`is ignored, and the log says so: ${JSON.stringify(malformed)}`, () =>
@@ -257,12 +257,12 @@ describe("a detection that cannot be used", () => {
   it.live("what can be missed is missed: a malformed name, instructions that are no text, members that nobody knows", () =>
     Effect.gen(function*() {
       const { hits, url } = yield* served(Servers.modern)
-      const detection = { ...kept("2026-07-28"), variant: null, info: 7, instructions: {}, more: 1 }
-      const client = yield* open(url, detection)
+      const serverProfile = { ...kept("2026-07-28"), httpMode: null, info: 7, instructions: {}, more: 1 }
+      const client = yield* open(url, serverProfile)
       assert.deepStrictEqual(stored(client.serverProfile), {
         revision: "2026-07-28",
         capabilities,
-        variant: "streamable"
+        httpMode: "streamable"
       })
       assert.isUndefined(client.server)
       assert.deepStrictEqual(asked(hits), [])
@@ -287,6 +287,6 @@ describe("a detection that cannot be used", () => {
     Effect.gen(function*() {
       const { url } = yield* served(Servers.sseOnly())
       const client = yield* open(url, kept("2024-11-05", "carrier pigeon"))
-      assert.strictEqual(client.serverProfile.variant, "sse")
+      assert.strictEqual(client.serverProfile.httpMode, "sse")
     }))
 })

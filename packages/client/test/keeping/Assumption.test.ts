@@ -9,7 +9,7 @@ import type { ServerProfile } from "../../src/ServerProfile.ts"
 import { ok, refuse, type Reply, speaks } from "../support/scripted.ts"
 import { quiet, unsteady } from "./support.ts"
 
-const detection: ServerProfile = { revision: "2026-07-28", capabilities: { tools: {}, logging: {} } }
+const serverProfile: ServerProfile = { revision: "2026-07-28", capabilities: { tools: {}, logging: {} } }
 
 const answer = (request: JsonRpc.Request): Reply =>
   ok(
@@ -35,7 +35,7 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
   it.effect("nothing is asked before the first call, and an answer is confirmation", () =>
     Effect.gen(function*() {
       const line = unsteady(speaks("2026-07-28", answer))
-      const client = yield* Client.make(line.transport, { serverProfile: detection })
+      const client = yield* Client.make(line.transport, { serverProfile: serverProfile })
       assert.deepStrictEqual([client.revision, line.server.methods], ["2026-07-28", []])
       yield* client.listToolsPage()
       yield* client.callTool("add")
@@ -58,7 +58,7 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
       Effect.gen(function*() {
         for (const reconnect of [false, true]) {
           const line = legacy(reply)
-          const client = yield* Client.make(line.transport, { serverProfile: detection, reconnect })
+          const client = yield* Client.make(line.transport, { serverProfile: serverProfile, reconnect })
           assert.deepStrictEqual((yield* client.callTool("pay")).content, [])
           assert.strictEqual(client.revision, "2025-11-25")
           assert.strictEqual(line.server.requests("tools/call").length, 2)
@@ -76,7 +76,7 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
         line.attempts === 1
           ? new TransportError({ reason: "Refused", message: "HTTP 400", status: 400 })
           : undefined
-      const client = yield* Client.make(line.transport, { serverProfile: detection })
+      const client = yield* Client.make(line.transport, { serverProfile: serverProfile })
       assert.deepStrictEqual((yield* client.callTool("pay")).content, [])
       assert.deepStrictEqual([client.revision, line.live], ["2025-11-25", 1])
     }))
@@ -84,7 +84,7 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
   it.effect("several first calls at once refute it once, and each is made again", () =>
     Effect.gen(function*() {
       const line = legacy(refuse(-32601, "Method not found"))
-      const client = yield* Client.make(line.transport, { serverProfile: detection })
+      const client = yield* Client.make(line.transport, { serverProfile: serverProfile })
       const all = yield* Effect.all(Array.from({ length: 5 }, () => client.callTool("pay")), { concurrency: 5 })
       assert.strictEqual(all.length, 5)
       assert.strictEqual(line.live, 1)
@@ -95,7 +95,7 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
   it.effect("an error about the call is told, when the server is what it was taken for: it is asked, and not left", () =>
     Effect.gen(function*() {
       const line = unsteady(speaks("2026-07-28", () => refuse(-32602, "Unknown tool: pay")))
-      const client = yield* Client.make(line.transport, { serverProfile: detection })
+      const client = yield* Client.make(line.transport, { serverProfile: serverProfile })
       for (let i = 0; i < 2; i++) {
         const error = yield* Effect.flip(client.callTool("pay"))
         assert.deepStrictEqual([error.reason, error.error?.reason], ["Protocol", "InvalidParams"])
@@ -107,7 +107,7 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
   it.effect("an internal error is told: what was begun is not begun again", () =>
     Effect.gen(function*() {
       const line = legacy(refuse(-32603, "Oops"))
-      const client = yield* Client.make(line.transport, { serverProfile: detection })
+      const client = yield* Client.make(line.transport, { serverProfile: serverProfile })
       const error = yield* Effect.flip(client.callTool("pay"))
       assert.strictEqual(error.error?.reason, "InternalError")
       yield* quiet
@@ -121,7 +121,7 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
           ? refuse(-32601, "Method not found")
           : speaks("2026-07-28", answer)(request, server)
       )
-      const client = yield* Client.make(line.transport, { serverProfile: detection })
+      const client = yield* Client.make(line.transport, { serverProfile: serverProfile })
       const error = yield* Effect.flip(client.callTool("pay"))
       assert.strictEqual(error.error?.reason, "MethodNotFound")
       yield* Effect.flip(client.callTool("pay"))
@@ -132,7 +132,7 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
     Effect.gen(function*() {
       const line = legacy(refuse(-32601, "Method not found"))
       line.refuse = (attempt) => attempt === 1 ? undefined : new TransportError({ reason: "Open", message: "gone" })
-      const client = yield* Client.make(line.transport, { serverProfile: detection })
+      const client = yield* Client.make(line.transport, { serverProfile: serverProfile })
       const error = yield* Effect.flip(client.callTool("pay"))
       assert.strictEqual(error.reason, "Closed")
       assert.match(error.message, /gone$/)
@@ -142,7 +142,7 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
   it.effect("interrupting the call while it is found out anew leaves a client that works", () =>
     Effect.gen(function*() {
       const line = legacy(refuse(-32601, "Method not found"))
-      const client = yield* Client.make(line.transport, { serverProfile: detection })
+      const client = yield* Client.make(line.transport, { serverProfile: serverProfile })
       const fiber = yield* Effect.forkChild(client.callTool("pay"), { startImmediately: true })
       yield* Effect.yieldNow
       yield* Fiber.interrupt(fiber)

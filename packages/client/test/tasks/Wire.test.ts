@@ -87,7 +87,7 @@ describe("law 8 · start fast", () => {
     const flags = ["--conditions=@skein/source", "--input-type=module", "--eval", program, driver]
     const [before = "", after = ""] = execFileSync(process.execPath, flags, { encoding: "utf8" }).split("loaded\n")
     assert.include(before, "/internal/tasks/taskRegistry.ts")
-    const lazy = ["driver", "follower", "course", "questions", "requests", "states", "failures"]
+    const lazy = ["taskClient", "taskStream", "poller", "questions", "requests", "statusStream", "failures"]
     for (const name of lazy) {
       assert.notInclude(before, `/internal/tasks/${name}.ts`)
       assert.include(after, `/internal/tasks/${name}.ts`)

@@ -375,7 +375,7 @@ describe("bounds", () => {
   it.live("at maxRequests the next one is answered with 503 and Retry-After", () =>
     Effect.scoped(Effect.gen(function*() {
       const wait = fixtures.waiting()
-      const at = yield* kit.serve(fixtures.server(wait.layer, fixtures.echo), { maxInFlightRequests: 2 })
+      const at = yield* kit.serve(fixtures.server(wait.layer, fixtures.echo), { maxConcurrentRequests: 2 })
       const replies = yield* Effect.all([
         kit.send(at, call("wait")),
         kit.send(at, call("wait")),
@@ -392,7 +392,7 @@ describe("bounds", () => {
 
   it.live("at maxStreams the next subscription is answered with 503 and Retry-After; requests keep their room", () =>
     Effect.scoped(Effect.gen(function*() {
-      const at = yield* kit.serve(fixtures.server(fixtures.echo), { maxStreams: 1, maxInFlightRequests: 1 })
+      const at = yield* kit.serve(fixtures.server(fixtures.echo), { maxStreams: 1, maxConcurrentRequests: 1 })
       const listen = kit.modern("subscriptions/listen", { notifications: { toolsListChanged: true } })
       const stream = yield* kit.open(at, listen)
       yield* stream.message

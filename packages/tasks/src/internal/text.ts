@@ -3,13 +3,13 @@
  */
 
 /** Characters of a status message, or of one about progress. */
-export const maxLineBytes = 4096
+export const maxLineChars = 4096
 
 /** A line, cut with a "…" where it is none. */
 export const line = (text: string): string => {
-  if (text.length <= maxLineBytes) return text
+  if (text.length <= maxLineChars) return text
   // Not in the middle of a character.
-  const whole = text.codePointAt(maxLineBytes - 1)! > 0xffff ? maxLineBytes - 1 : maxLineBytes
+  const whole = text.codePointAt(maxLineChars - 1)! > 0xffff ? maxLineChars - 1 : maxLineChars
   return `${text.slice(0, whole)}…`
 }
 

@@ -41,7 +41,7 @@ export interface Setup {
   readonly limits?: Limits.Limits | undefined
   readonly maxBufferedNotifications?: number | undefined
   readonly telemetry?: Telemetry | undefined
-  readonly detection?: ServerProfile | undefined
+  readonly serverProfile?: ServerProfile | undefined
   readonly tasks?: unknown
 }
 
@@ -262,9 +262,9 @@ const find = (
 }
 
 /** What was kept about the server, if it can be used. */
-const known = ({ detection }: Setup, { revisions }: Settings, { warn }: Shared): ServerProfile | undefined => {
-  if (detection === undefined || detection === null) return undefined
-  const found = read(detection)
+const known = ({ serverProfile }: Setup, { revisions }: Settings, { warn }: Shared): ServerProfile | undefined => {
+  if (serverProfile === undefined || serverProfile === null) return undefined
+  const found = read(serverProfile)
   if (found === undefined) warn("The detection that was given is malformed, and is ignored")
   return found !== undefined && revisions.includes(found.revision) ? found : undefined
 }
@@ -272,9 +272,9 @@ const known = ({ detection }: Setup, { revisions }: Settings, { warn }: Shared):
 /**
  * Opens a line in a scope, which is told to `owned` before there is anything in it. The errors are those of `Client.make`.
  *
- * With a `detection` that can be used, nothing is found out. In the session era a handshake that fails because of it is begun anew
+ * With a `serverProfile` that can be used, nothing is found out. In the session era a handshake that fails because of it is begun anew
  * without it. In the request era there is none: the line is `assumed`, and who finds the assumption wrong opens the next line with
- * the option `detection: undefined`.
+ * the option `serverProfile: undefined`.
  */
 export const connect = (
   transport: Transport,
@@ -287,13 +287,13 @@ export const connect = (
     return Effect.fail(new ClientError({ reason: "Negotiation", message: "The option `revisions` names no revision" }))
   }
   const found = find(transport, options, shared, settings, owned)
-  const detection = known(options, settings, shared)
-  if (detection === undefined) return found
-  const { variant } = detection
-  const connecting = variant === undefined || transport.connectWith === undefined
+  const serverProfile = known(options, settings, shared)
+  if (serverProfile === undefined) return found
+  const { httpMode } = serverProfile
+  const connecting = httpMode === undefined || transport.connectWith === undefined
     ? transport.connect
-    : transport.connectWith(variant)
-  const resumed = attempt(shared, connecting, options, settings, resume(detection), owned)
+    : transport.connectWith(httpMode)
+  const resumed = attempt(shared, connecting, options, settings, resume(serverProfile), owned)
   const assumed = Effect.map(resumed, (line) => {
     line.assumed = line.modern
     return line

@@ -45,9 +45,9 @@ export interface Line {
 }
 
 /** What was found out about the server, to be kept. */
-export const detectionOf = ({ agreement, connection: { httpMode: variant } }: Line): ServerProfile => ({
+export const serverProfileOf = ({ agreement, connection: { httpMode: variant } }: Line): ServerProfile => ({
   ...agreement,
-  variant
+  httpMode: variant
 })
 
 /** Name and version of the server, as it gave them. */

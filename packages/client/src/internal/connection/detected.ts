@@ -7,16 +7,16 @@ import type { ServerProfile } from "../../ServerProfile.ts"
 
 const absent = (value: unknown): boolean => value === undefined || value === null
 
-/** The detection, without what is malformed and can be missed; nothing where the rest is. */
+/** The serverProfile, without what is malformed and can be missed; nothing where the rest is. */
 export const read = (value: unknown): ServerProfile | undefined => {
   if (!JsonRpc.isObject(value)) return undefined
-  const { capabilities, info, instructions, revision, variant } = value
+  const { capabilities, info, instructions, revision, httpMode } = value
   if (!Revision.is(revision) || !JsonRpc.isObject(capabilities)) return undefined
-  if (!absent(variant) && typeof variant !== "string") return undefined
+  if (!absent(httpMode) && typeof httpMode !== "string") return undefined
   return {
     revision,
     capabilities,
-    variant: typeof variant === "string" ? variant : undefined,
+    httpMode: typeof httpMode === "string" ? httpMode : undefined,
     info: JsonRpc.isObject(info) ? info : undefined,
     instructions: typeof instructions === "string" ? instructions : undefined
   }

@@ -238,8 +238,8 @@ export const probe = (peer: Peer, settings: Settings): Effect.Effect<Agreement, 
 
 /** Begins with what is known of the server: with nothing in the request era, in the session era with the session itself. */
 export const resume =
-  (detection: ServerProfile) => (peer: Peer, settings: Settings): Effect.Effect<Agreement, ClientError> => {
-    const { capabilities, info, instructions, revision } = detection
+  (serverProfile: ServerProfile) => (peer: Peer, settings: Settings): Effect.Effect<Agreement, ClientError> => {
+    const { capabilities, info, instructions, revision } = serverProfile
     return Revision.era(revision) === "session"
       ? initialize(peer, settings, revision)
       : Effect.succeed({ revision, info, capabilities, instructions })

@@ -31,7 +31,7 @@ export interface Options {
    * Requests that are handled at the same time, in both eras together: 10,000 by default. Those that end without suspending are not
    * counted, nor are those that listen. At the bound the next one is answered with 503 and `Retry-After`.
    */
-  readonly maxInFlightRequests?: number | undefined
+  readonly maxConcurrentRequests?: number | undefined
   /**
    * The bodies that are being read, and those of the requests that are handled, all together: 64 MiB by default (67,108,864; one
    * that is being read counts with its `Content-Length`, or with `maxBodyBytes` where it has none). At the bound a body is not read, and answered with
@@ -136,7 +136,7 @@ export interface Resolved {
   readonly allowedHosts: ReadonlyArray<string> | "any"
   readonly allowedOrigins: ReadonlyArray<string> | "any" | "loopback"
   readonly maxBodyBytes: number
-  readonly maxInFlightRequests: number
+  readonly maxConcurrentRequests: number
   readonly maxTotalBodyBytes: number
   readonly maxStreams: number
   readonly keepAliveInterval: number
@@ -180,7 +180,7 @@ const fill = (options: Options): Resolved => ({
   allowedHosts: options.allowedHosts ?? loopback,
   allowedOrigins: options.allowedOrigins ?? "loopback",
   maxBodyBytes: count(options.maxBodyBytes, 4 * 1024 * 1024),
-  maxInFlightRequests: count(options.maxInFlightRequests, 10_000),
+  maxConcurrentRequests: count(options.maxConcurrentRequests, 10_000),
   maxTotalBodyBytes: count(options.maxTotalBodyBytes, 64 * 1024 * 1024),
   maxStreams: count(options.maxStreams, 10_000),
   keepAliveInterval: Duration.toMillis(options.keepAliveInterval ?? 15_000),

@@ -104,7 +104,7 @@ export class Sessions implements Keeper {
   /** Why nothing is asked now. What ends something, or answers it, is taken all the same. */
   #busy({ _tag }: JsonRpc.Inbound): Refused | undefined {
     if (_tag !== "Request" && _tag !== "Batch") return undefined
-    return this.closing ? closing : this.gauge.requests >= this.options.maxInFlightRequests ? tooMany : undefined
+    return this.closing ? closing : this.gauge.requests >= this.options.maxConcurrentRequests ? tooMany : undefined
   }
 
   /** For whom a message of a session is: undefined before the handshake, and where the request belongs to no session. */

@@ -112,7 +112,9 @@ export class Lone implements Owner {
     }
     if (message.method === listen) {
       if (this.#gauge.streams >= this.#options.maxStreams) return this.#refusals.refuse(to, tooManyStreams, id)
-    } else if (this.#gauge.requests >= this.#options.maxInFlightRequests) return this.#refusals.refuse(to, tooMany, id)
+    } else if (this.#gauge.requests >= this.#options.maxConcurrentRequests) {
+      return this.#refusals.refuse(to, tooMany, id)
+    }
     new Turn(this, message, caller, from, to).start()
   }
 

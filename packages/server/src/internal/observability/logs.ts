@@ -47,10 +47,10 @@ export class Logs extends Context.Service<Logs, Forwarder>()("@skein/server/inte
 
 /** Does nothing until a client asks: it is one more logger, which looks at the request that is being handled. */
 export class Forwarder {
-  readonly unasked: LoggingLevel | undefined
+  readonly defaultLevel: LoggingLevel | undefined
   /** Whether the server was built with loggers of its own. */
   readonly own: boolean
-  readonly #maxSize: number
+  readonly #maxMessageChars: number
   readonly #fibers: Fibers
   readonly #logger: Logger.Logger<unknown, void>
   // The requests whose client is slow to read, and how many messages it has missed.
@@ -60,13 +60,13 @@ export class Forwarder {
   readonly #hosts = new WeakSet<object>()
 
   constructor(
-    { maxMessageChars: maxSize, defaultLevel: unasked }: Logging.Options,
+    { maxMessageChars, defaultLevel }: Logging.Options,
     fibers: Fibers,
     context: Context.Context<never>
   ) {
-    this.unasked = unasked
+    this.defaultLevel = defaultLevel
     this.own = context.mapUnsafe.has(References.CurrentLoggers.key)
-    this.#maxSize = Math.max(256, maxSize ?? 16_384)
+    this.#maxMessageChars = Math.max(256, maxMessageChars ?? 16_384)
     this.#fibers = fibers
     this.#logger = makeLogger((entry) => this.#log(entry))
   }
@@ -114,7 +114,7 @@ export class Forwarder {
     this.#send(exchange, {
       level,
       ...(logger === undefined ? undefined : { logger }),
-      data: plain(dataOf(entry), this.#maxSize)
+      data: plain(dataOf(entry), this.#maxMessageChars)
     })
   }
 

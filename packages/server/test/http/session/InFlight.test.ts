@@ -13,7 +13,7 @@ import { call, enter, initialize, notification, request, serve, until } from "./
 describe("maxRequests", () => {
   it.effect("counts the requests of all sessions; what ends one, or answers, is taken all the same", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ maxInFlightRequests: 2 })
+      const server = yield* serve({ maxConcurrentRequests: 2 })
       const [one, other] = [yield* enter(server, "2025-11-25"), yield* enter(server, "2025-06-18")]
       yield* one.stream(call(1, "steps", { key: "a" }))
       const lost = yield* other.stream(call(1, "steps", { key: "b" }))
@@ -36,7 +36,7 @@ describe("maxRequests", () => {
 
   it.effect("has room again when a session ends, whatever was in flight in it", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ maxInFlightRequests: 1 })
+      const server = yield* serve({ maxConcurrentRequests: 1 })
       const client = yield* enter(server, "2025-03-26")
       yield* client.stream([call(1, "steps", { key: "a" }), call(2, "steps", { key: "b" })])
       yield* until(() => server.control.started.length === 2)
@@ -49,7 +49,7 @@ describe("maxRequests", () => {
 
   it.effect("counts those of HTTP+SSE: an id that is in flight twice counts once", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ legacySse: LegacySse.make(), maxInFlightRequests: 1 })
+      const server = yield* serve({ legacySse: LegacySse.make(), maxConcurrentRequests: 1 })
       const stream = yield* open(server, { method: "GET", path: "/sse", headers: { accept: "text/event-stream" } })
       const path = (yield* stream.next).data!
       const say = (body: unknown) => send(server, { path, headers: { "content-type": "application/json" }, body })

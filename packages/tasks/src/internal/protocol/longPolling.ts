@@ -37,8 +37,8 @@ export const answering = ({ capabilities, info, principal, revision }: Caller): 
   }
 })
 
-/** Waits for the end of a task: for as long as the patience lasts, or until it asks what the client cannot be asked. */
-export const within = (face: Face, { patience }: ModelTools, call: ToolCall, id: string, ended: Called): Called => {
+/** Waits for the end of a task: for at most `maxWait`, or until it asks what the client cannot be asked. */
+export const within = (face: Face, { maxWait }: ModelTools, call: ToolCall, id: string, ended: Called): Called => {
   const { caller } = call.exchange
   const stuck = told(Stream.runDrain(Stream.takeUntil(
     face.engine.watch(id),
@@ -52,7 +52,7 @@ export const within = (face: Face, { patience }: ModelTools, call: ToolCall, id:
       (state) => state === undefined || isFinal(state) ? Effect.never : Effect.void
     )
   )
-  const enough = Effect.raceFirst(Effect.sleep(patience), asks)
+  const enough = Effect.raceFirst(Effect.sleep(maxWait), asks)
   return Effect.raceFirst(ended, Effect.andThen(enough, pending(face, call, id)))
 }
 

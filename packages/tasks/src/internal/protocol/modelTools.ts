@@ -68,9 +68,9 @@ const idempotent = { destructiveHint: false, idempotentHint: true, openWorldHint
 /** The tools, for whom they are offered. The tasks are there when the first of them is called. */
 export const layer = (
   faceNow: () => Face,
-  { offered, patience }: ModelTools
+  { offered, maxWait }: ModelTools
 ): Layer.Layer<never, DefinitionError, Catalog> => {
-  const seconds = Math.floor(Math.max(0, Math.min(patience, longest)) / 1000)
+  const seconds = Math.floor(Math.max(0, Math.min(maxWait, longest)) / 1000)
 
   const status = Tool.make("task_status", {
     title: "Look at a task",

@@ -48,7 +48,7 @@ export interface ModelTools {
   /** Who has these tools. */
   readonly offered: Visible
   /** How long a call of one of them waits for its task, in milliseconds. */
-  readonly patience: number
+  readonly maxWait: number
 }
 
 /** The tasks of one server. */
