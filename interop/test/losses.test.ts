@@ -122,7 +122,7 @@ describe("what was found out before", () => {
     const first = await Skein.talk(host.address)
     const kept = JSON.parse(JSON.stringify(first.client.serverProfile)) as ServerProfile
     await first.close()
-    expect(kept).toMatchObject({ revision, httpMode: way.httpMode })
+    expect(kept).toMatchObject({ revision, httpMode: way.variant })
     const before = host.seen.length
     const second = await Skein.talk(host.address, { serverProfile: kept })
     const seen = host.seen.slice(before).map(({ verb }) => verb)
