@@ -8,8 +8,7 @@ import { docs, read, regionsOf } from "./blocks.ts"
 
 const root = join(docs, "..")
 const program = (name: string): string => regionsOf(read(`programs/${name}.ts`)).get(name) ?? ""
-const run = (file: string) =>
-  promisify(execFile)(process.execPath, ["--conditions=@skein/source", file], { cwd: root })
+const run = (file: string) => promisify(execFile)(process.execPath, ["--conditions=@skein/source", file], { cwd: root })
 
 let folder = ""
 beforeAll(async () => {
