@@ -1,6 +1,6 @@
 /**
- * Lint rules. The rules of a package's imports are computed from the tables below, because a later override replaces the options of
- * an earlier one: `no-restricted-imports` has to list all of its patterns wherever it is set.
+ * Lint rules. The rules of a package's imports are computed from the tables below, because a later override replaces
+ * the options of an earlier one: `no-restricted-imports` has to list all of its patterns wherever it is set.
  *
  * `scripts/conventions.test.ts` breaks each rule on purpose, so that a rule without effect fails a test.
  */
@@ -18,7 +18,10 @@ const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
   cli: ["protocol", "runtime", "client"]
 }
 
-/** The modules under `src` that may import `node:` modules and use `process` and `Buffer`. A package that is not named has none. */
+/**
+ * The modules under `src` that may import `node:` modules and use `process` and `Buffer`. A package that is not named
+ * has none.
+ */
 const mayUseNode: Readonly<Record<string, ReadonlyArray<string>>> = {
   server: ["{Stdio,NodeHttp}.ts", "internal/{**/node*,stdio*,stdout,stdio/*}.ts"],
   client: ["{Stdio,NodeHttp}.ts", "bin/*.ts", "internal/{**/node*,stdio*,process,stdio/*}.ts"],

@@ -1,6 +1,6 @@
 /**
- * Tests of the repository's rules: the linter's, the compiler's, and those of the build. A rule that is configuration can lose its
- * effect unnoticed, so each test breaks one on purpose.
+ * Tests of the repository's rules: the linter's, the compiler's, and those of the build. A rule that is configuration
+ * can lose its effect unnoticed, so each test breaks one on purpose.
  */
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { execFileSync, spawnSync } from "node:child_process"
@@ -251,8 +251,8 @@ describe("the packages", () => {
 })
 
 /**
- * Returns the exported names of a module that have no comment. The type of a schema shares the comment of its schema, and a row in the
- * table of methods does not need one.
+ * Returns the exported names of a module that have no comment. The type of a schema shares the comment of its schema,
+ * and a row in the table of methods does not need one.
  */
 const undocumented = (text: string): ReadonlyArray<string> => {
   const lines = text.split("\n")

@@ -1,19 +1,22 @@
 /**
  * Checks of all tracked files that the linter cannot make: the length of files, and the lock file.
  *
- * The lock file names packages by version and hash only, so that an installation does not depend on a registry. It includes the
- * optional packages of every platform.
+ * The lock file names packages by version and hash only, so that an installation does not depend on a registry. It
+ * includes the optional packages of every platform.
  */
 import { execFileSync } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 
-/** A text file above this number of lines fails. A module above 500 lines is reviewed: it may hold more than one concept. */
+/**
+ * A text file above this number of lines fails. A module above 500 lines is reviewed: it may hold more than one
+ * concept.
+ */
 export const maxLines = 800
 
 /**
- * A module in a folder of a package's `src` fails below this number of lines. Modules directly in `src` are public, those in `bin`
- * are programs, and both may be shorter.
+ * A module in a folder of a package's `src` fails below this number of lines. Modules directly in `src` are public,
+ * those in `bin` are programs, and both may be shorter.
  */
 export const minModuleLines = 2
 
@@ -25,8 +28,9 @@ interface Lock {
 }
 
 /**
- * The problem of the lock file. If a registry lacks the package of another platform, npm leaves it out of the lock file, and
- * `npm ci` then fails on every machine. Add such an entry by hand, with its version, `os`, `cpu` and `optional`.
+ * The problem of the lock file. If a registry lacks the package of another platform, npm leaves it out of the lock
+ * file, and `npm ci` then fails on every machine. Add such an entry by hand, with its version, `os`, `cpu` and
+ * `optional`.
  */
 const lockProblem = (text: string): string | undefined => {
   const found = /"resolved": "https?:[^"]*"/.exec(text)
