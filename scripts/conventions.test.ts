@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { execFileSync, spawnSync } from "node:child_process"
 import {
   copyFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -22,7 +23,9 @@ import { maxLines, minModuleLines, problem } from "./tree.ts"
 
 const root = join(import.meta.dirname, "..")
 const bin = (name: string): string => join(root, "node_modules/.bin", name)
-const packages = readdirSync(join(root, "packages"))
+const packages = readdirSync(join(root, "packages")).filter((name) =>
+  existsSync(join(root, "packages", name, "package.json"))
+)
 
 /** A temporary copy of the repository's configuration. */
 let repository = ""

@@ -8,10 +8,9 @@ const needed = [22, 19] as const
 export default function setup(): void {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
   if (major > needed[0] || (major === needed[0] && minor >= needed[1])) return
+  const required = needed.join(".")
   throw new Error(
-    `Skein requires Node ${
-      needed.join(".")
-    } or newer, and this is Node ${process.versions.node}. Run the tests with npm test, ` +
+    `Skein requires Node ${required} or newer, and this is Node ${process.versions.node}. Run the tests with npm test, ` +
       "which uses the Node of the dev dependency \"node\". If it is missing, run npm ci without --ignore-scripts."
   )
 }
