@@ -1,12 +1,12 @@
 import { defineConfig } from "vitest/config"
 
-// Tests run from source: the workspaces' exports name it under this condition, so that no build comes before a test.
-// Not "import", which is there for imports anyway, and would hold for the `require` of packages outside as well.
+// Tests run from source without a build: the exports of the workspaces have this condition. "import" is left out on
+// purpose. Imports have it anyway, and listed here it would apply to the `require` calls of other packages as well.
 const conditions = ["@skein/source", "node", "module", "default"]
 
-// What takes minutes all in all, for it starts, stops and kills processes, databases, browsers, and programs of others, or does
-// the same thing thousands of times: `npm run test:long`, which is `--mode long`. `npm test` leaves it out, so that it stays below
-// five minutes on two cores.
+// The tests of `npm run test:long` (`--mode long`), which take minutes together: they start, stop and kill processes,
+// databases, browsers and other programs, or repeat an action thousands of times. `npm test` excludes them and so takes
+// less than five minutes on two cores.
 const long = [
   "packages/client/test/{attacks/Processes,browser/Chromium,keeping/Many,tasks/Many}.test.ts",
   "packages/server/test/{asking/Programs,http/process}.test.ts",
@@ -20,7 +20,7 @@ const long = [
   "scripts/soak/soak.test.ts"
 ]
 
-// What counts or measures what its process holds, or imports programs that keep something, has a process of its own.
+// Test files with a process of their own: they measure their process, or import programs with global state.
 const alone = [
   "docs/**/*.test.ts",
   "packages/client/test/Handshake.test.ts",
@@ -49,7 +49,7 @@ export default defineConfig(({ mode }) => ({
       [{ extends: true, test: { name: "long", include: long, exclude } }] :
       [
         { extends: true, test: { name: "alone", include: alone, exclude: [...exclude, ...long] } },
-        // The others share processes, and so what they import: a quarter of their time went into that.
+        // The other files share processes, and so load each module once. Imports took a quarter of their time.
         {
           extends: true,
           test: { name: "together", isolate: false, include: all, exclude: [...exclude, ...long, ...alone] }
@@ -57,7 +57,7 @@ export default defineConfig(({ mode }) => ({
       ],
     globalSetup: ["./scripts/setup.ts"],
     reporters: ["default", "./scripts/reporter.ts"],
-    // Processes, not threads: the tests of stdio and of leaks look at the process. Two at a time suit two cores.
+    // Processes, not threads: the tests of stdio and of leaks inspect the process. Two at a time, for two cores.
     pool: "forks",
     maxWorkers: 2,
     execArgv: ["--expose-gc", "--conditions=@skein/source"],

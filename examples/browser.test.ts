@@ -61,7 +61,8 @@ const reader = (query: string): string => `
 
 describe("npm run page", () => {
   it.live.skipIf(chromium === undefined)(
-    "a page connects to the tea house, and its reader calls, watches, answers and cancels",
+    "a page connects to the tea house, and its reader calls, watches, answers and cancels" +
+      (chromium === undefined ? " · not checked: Chromium is not found, set CHROMIUM to its path" : ""),
     () =>
       Effect.gen(function*() {
         const house = yield* kit.start(kit.program("tour/main.ts", "--port", "0"))

@@ -1,6 +1,6 @@
 /**
- * Marks what a module makes at its top as pure, so that a bundler may drop what is not used. This relies on a rule of the house: a
- * module of ours does nothing but make values when it is imported.
+ * Marks the calls at the top level of a module as pure, so that a bundler drops the values that a program does not use.
+ * This relies on a rule of the repository: importing a module creates values and has no other effect.
  */
 import { type NodePath, type PluginObj, transformAsync, type TransformOptions, types as t } from "@babel/core"
 
@@ -12,13 +12,16 @@ export interface Annotated {
   readonly map: object | null | undefined
 }
 
-/** Reading a member of a namespace import cannot run code, and a bundler knows it. Of any other object it must assume a getter. */
+/** Reading a member of a namespace import cannot run code. For any other object a bundler must assume a getter. */
 const isNamespace = (path: NodePath<t.MemberExpression>): boolean => {
   const { object } = path.node
   return t.isIdentifier(object) && path.scope.getBinding(object.name)?.path.isImportNamespaceSpecifier() === true
 }
 
-/** What a bundler takes for a side effect: a spread, a read that may be a getter, a conversion to a string or a number. */
+/**
+ * Whether a bundler treats the node as a side effect: a spread, a read that may call a getter, a conversion to string
+ * or number.
+ */
 const isSuspect = (path: NodePath): boolean =>
   path.isSpreadElement() ||
   (path.isMemberExpression() && path.key !== "callee" && !isNamespace(path)) ||
@@ -26,32 +29,36 @@ const isSuspect = (path: NodePath): boolean =>
   (path.isTemplateLiteral() && path.node.expressions.length > 0) ||
   (path.isObjectProperty() && path.node.computed)
 
-/** Whether evaluating the expression does something suspect. One that awaits cannot move into a function, and is left alone. */
+/**
+ * Whether evaluating the expression may run code. An expression with `await` cannot move into a function, and is not
+ * changed.
+ */
 const mayRunCode = (expression: NodePath): boolean => {
   let found = false
   let awaits = false
-  const judge = (path: NodePath): void => {
+  const inspect = (path: NodePath): void => {
     if (isSuspect(path)) found = true
     if (path.isAwaitExpression()) awaits = true
   }
-  judge(expression)
+  inspect(expression)
   expression.traverse({
     enter(path) {
       if (path.isFunction() || path.isClass()) path.skip()
-      else judge(path)
+      else inspect(path)
     }
   })
   return found && !awaits
 }
 
-/** Whether it is a class with a static block, of which a bundler drops nothing. */
+/** Whether the node is a class with a static block. A bundler never drops such a class. */
 const hasStaticBlock = (path: NodePath<t.Node | null | undefined>): path is NodePath<t.ClassExpression> =>
   path.isClassExpression() && path.node.body.body.some((member) => t.isStaticBlock(member))
 
 /**
- * `const a = 4 * 1024` becomes `4096`. `const a = f({ ...b })` becomes `const a = (() => f({ ...b }))()`, and the like for what a
- * class extends, for its static fields, and for a class with a static block: a call is dropped where it is marked as pure, whatever
- * happens inside, and a spread or a getter is not.
+ * Turns `const a = 4 * 1024` into `4096`, and `const a = f({ ...b })` into a pure call, `const a = (() => f({ ...b
+ * }))()`. The same applies to the superclass and the static fields of a class, and to a class with a static block. A
+ * bundler drops a call that is marked as pure whatever its function contains, but it does not drop a spread or a
+ * getter.
  */
 const wrapImpure: PluginObj = {
   visitor: {
@@ -78,7 +85,7 @@ const wrapImpure: PluginObj = {
           const init = path.get("init")
           const { id } = path.node
           if (!hasStaticBlock(init) || !t.isIdentifier(id)) return wrap(init)
-          // In there it would lose the name that it has from the variable.
+          // Inside the function the class would lose the name that the variable gives it.
           init.node.id ??= t.identifier(id.name)
           inCall(init, init.node)
         },
@@ -91,7 +98,7 @@ const wrapImpure: PluginObj = {
   }
 }
 
-/** Annotates one JavaScript module. The map leads through `inputMap` back to the source, or through the map inside the code. */
+/** Annotates one JavaScript module. The returned map is combined with `inputMap`, or with the map inside the code. */
 export const annotate = async (code: string, filename: string, inputMap?: SourceMap): Promise<Annotated> => {
   const result = await transformAsync(code, {
     configFile: false,
@@ -102,6 +109,6 @@ export const annotate = async (code: string, filename: string, inputMap?: Source
     sourceMaps: inputMap === undefined ? "inline" : true,
     compact: false
   })
-  if (typeof result?.code !== "string") throw new Error(`${filename}: nothing came out of the annotation`)
+  if (typeof result?.code !== "string") throw new Error(`${filename}: Babel returned no code`)
   return { code: result.code, map: result.map }
 }

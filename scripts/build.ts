@@ -1,31 +1,34 @@
 /**
- * `npm run build`: from what the compiler wrote to `dist`, in each package.
+ * `npm run build`: creates the `dist` folder of each package from the compiler's output.
  *
- * The compiler writes to `.tsbuild`, beside `dist` so that the paths in the maps hold in both. Here what is always loaded together
- * is put into one file, and each call at the top of a module is marked as pure, so that a bundler drops the parts of the model, the
- * errors and the services that a program does not use; the maps are carried through. `dist` is written anew each time: nothing
- * stale is ever published.
+ * The compiler writes to `.tsbuild`, beside `dist`, so that the paths in the source maps are valid in both. The build
+ * puts modules that are always loaded together into one file. It marks each call at the top level of a module as pure,
+ * so that a bundler drops the parts of the model, the errors and the services that a program does not use. Source maps
+ * are preserved. `dist` is deleted first, so that no file of an earlier build is published.
  */
 import { chmod, copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { basename, dirname, join, relative } from "node:path"
 import { annotate, type SourceMap } from "./annotate.ts"
-import { cores, type File, group, read, type Room, schematic } from "./group.ts"
+import { cores, type File, group, type Package, read, withSchema } from "./group.ts"
 
 export const root: string = join(import.meta.dirname, "..")
 
-/** The folders of the packages that are published, the lowest room first. */
+/** The folders of the published packages, each after the packages that it imports. */
 export const packages: ReadonlyArray<string> = ["protocol", "runtime", "server", "client", "testing", "sql", "tasks"]
   .map(
-    (room) => join(root, "packages", room)
+    (name) => join(root, "packages", name)
   )
 
 /**
- * Where programs start: a client or a server is not made without these. What they load, in the packages below too, is the core of
- * each package. A package without a core keeps a file for each module.
+ * The modules that every client or server program imports. The modules that they load are the core of each package,
+ * also in the packages below. A package without a core has a file for each module.
  */
-export const heads: Readonly<Record<string, ReadonlyArray<string>>> = { client: ["Client"], server: ["McpServer"] }
+export const entryModules: Readonly<Record<string, ReadonlyArray<string>>> = {
+  client: ["Client"],
+  server: ["McpServer"]
+}
 
-/** One module as the compiler wrote it. */
+/** Reads the compiler's output for one module. */
 const alone = async (folder: string, module: string): Promise<File> => {
   const from = join(folder, ".tsbuild", `${module}.js`)
   return {
@@ -39,34 +42,37 @@ const alone = async (folder: string, module: string): Promise<File> => {
 const write = async (to: string, file: File): Promise<void> => {
   const { code, map } = await annotate(file.code, to, file.map)
   await mkdir(dirname(to), { recursive: true })
-  // A file that only passes on has nothing that a map could lead to.
+  // A file of re-exports contains no code from a source.
   const isMapped = file.modules.length > 0
   await writeFile(to, `${code}\n${isMapped ? `//# sourceMappingURL=${basename(to)}.map\n` : ""}`)
   if (isMapped) {
     await writeFile(`${to}.map`, JSON.stringify({ ...map, file: basename(to), sourcesContent: undefined }))
   }
-  // A program, which the shell starts by its first line.
+  // A program: the shell reads the interpreter from its first line.
   if (code.startsWith("#!")) await chmod(to, 0o755)
 }
 
-/** The compiler leaves `.ts` in the imports of declarations. As long as `.js`, so that the declaration maps hold. */
+/**
+ * Replaces `.ts` in the imports of declarations, which the compiler leaves, by `.js`. Both have the same length, so
+ * declaration maps stay valid.
+ */
 const published = (declarations: string): string =>
   declarations.replace(/(\b(?:from|import)\s*\(?\s*"\.[^"]*(?<!\.d))\.ts"/g, "$1.js\"")
 
 /** Writes one package's `dist` from its `.tsbuild`. */
 export const build = async (
-  room: Room,
+  pkg: Package,
   core: ReadonlySet<string>,
   schemas: ReadonlySet<string>
 ): Promise<{ readonly modules: number; readonly files: number }> => {
-  const { folder } = room
+  const { folder } = pkg
   const from = join(folder, ".tsbuild")
   const to = join(folder, "dist")
   await rm(to, { recursive: true, force: true })
   const sources = (await readdir(join(folder, "src"), { recursive: true })).filter((path) => path.endsWith(".ts"))
   const modules = sources.map((path) => path.replaceAll("\\", "/").slice(0, -".ts".length)).toSorted()
   const files = core.size > 0
-    ? [...await group(room, core, schemas), await alone(folder, "index")]
+    ? [...await group(pkg, core, schemas), await alone(folder, "index")]
     : await Promise.all(modules.map((module) => alone(folder, module)))
   for (const file of files) await write(join(to, file.path), file)
   for (const module of modules) {
@@ -79,12 +85,12 @@ export const build = async (
 }
 
 if (import.meta.main) {
-  const rooms = await Promise.all(packages.map(read))
-  const found = cores(rooms, heads)
-  const schemas = schematic(rooms)
-  for (const room of rooms) {
-    const name = basename(room.folder)
-    const { files, modules } = await build(room, found.get(name) ?? new Set(), schemas.get(name) ?? new Set())
-    console.log(`${relative(root, room.folder)}/dist  ${modules} modules in ${files} files`)
+  const all = await Promise.all(packages.map(read))
+  const found = cores(all, entryModules)
+  const schemas = withSchema(all)
+  for (const pkg of all) {
+    const name = basename(pkg.folder)
+    const { files, modules } = await build(pkg, found.get(name) ?? new Set(), schemas.get(name) ?? new Set())
+    console.log(`${relative(root, pkg.folder)}/dist  ${modules} modules in ${files} files`)
   }
 }

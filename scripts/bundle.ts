@@ -1,8 +1,9 @@
 /**
- * `npm run bundle -- <entry> [outfile]`: one file that starts with `node <outfile>` and holds only what the program uses.
+ * `npm run bundle -- <entry> [outfile]`: bundles a program into one file that contains only the code it uses. Start it
+ * with `node <outfile>`.
  *
- * A program starts about three times faster from one file than from node_modules. Skein's sources are annotated on the way in, as
- * they are in the published packages, so that a part of a module that nobody uses is dropped too.
+ * A program starts about three times faster from one file than from node_modules. Skein's sources are annotated as in
+ * the published packages, so that unused parts of a module are dropped too.
  */
 import * as esbuild from "esbuild"
 import { readFile } from "node:fs/promises"
@@ -12,18 +13,21 @@ import { annotate } from "./annotate.ts"
 export interface Options {
   readonly entry: string
   readonly outfile: string
-  /** Shorten names and drop white space, which starts a little sooner; the source map beside it tells. Default: `true`. */
+  /**
+   * Shortens names and removes white space, so that the program starts slightly faster. The file has a source map.
+   * Default: `true`.
+   */
   readonly minify?: boolean
-  /** Mark calls at the top of a module as droppable. Default: `true`. */
+  /** Marks calls at the top level of a module as pure. Default: `true`. */
   readonly annotate?: boolean
 }
 
-const ours = /[/\\]packages[/\\][a-z]+[/\\]src[/\\].*\.ts$/
+const sourceFile = /[/\\]packages[/\\][a-z]+[/\\]src[/\\].*\.ts$/
 
 const annotated: esbuild.Plugin = {
   name: "annotate-pure-calls",
   setup(build) {
-    build.onLoad({ filter: ours }, async ({ path }) => {
+    build.onLoad({ filter: sourceFile }, async ({ path }) => {
       const { code } = await esbuild.transform(await readFile(path, "utf8"), {
         loader: "ts",
         target: "es2023",
@@ -54,7 +58,7 @@ export const bundle = async (options: Options): Promise<number> => {
       plugins: options.annotate === false ? [] : [annotated]
     })
   let { metafile } = await build("")
-  // A CommonJS dependency may call require, which an ES module does not have. Only such a program pays for it.
+  // A CommonJS dependency may call `require`, which an ES module lacks. The banner is added only for such a program.
   if (Object.values(metafile.inputs).some((input) => input.format === "cjs")) {
     const banner = "import { createRequire as $createRequire } from \"node:module\"\n" +
       "const require = $createRequire(import.meta.url)"

@@ -1,11 +1,11 @@
-/** Two packages of a few modules each, grouped, and run from `node_modules` as an installed one is. */
+/** Groups the modules of two small packages, and runs the result from `node_modules`, like installed packages. */
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { annotate } from "./annotate.ts"
-import { cores, type File, group, read, type Room, schematic } from "./group.ts"
+import { cores, type File, group, type Package, read, withSchema } from "./group.ts"
 import { leftover } from "./leftover.ts"
 
 const low = {
@@ -16,7 +16,7 @@ const low = {
 
 const high = {
   Start:
-    "import { form } from \"./internal/form.js\"\nimport { make } from \"./internal/make.js\"\n/** Here it starts. */\n" +
+    "import { form } from \"./internal/form.js\"\nimport { make } from \"./internal/make.js\"\n/** Creates the values. */\n" +
     "export const start = () => [form, make(\"start\")]\nexport const late = () => import(\"./Late.js\")\n",
   Failure: "export class Failure extends Error { static { this.title = \"failure\" } }\n",
   Other: "import { make } from \"./internal/shared.js\"\nexport const other = () => make()\n",
@@ -30,15 +30,15 @@ const high = {
   "bin/run": "#!/usr/bin/env node\nimport { start } from \"../Start.js\"\nconsole.log(start().length)\n"
 }
 
-let home = ""
-const folderOf = (name: string): string => join(home, "node_modules/@skein", name)
+let project = ""
+const folderOf = (name: string): string => join(project, "node_modules/@skein", name)
 const put = (path: string, text: string): void => {
-  const to = join(home, "node_modules/@skein", path)
+  const to = join(project, "node_modules/@skein", path)
   mkdirSync(dirname(to), { recursive: true })
   writeFileSync(to, text)
 }
 
-/** What a module is to a compiler: its source, its code, and a map from line to line. */
+/** Writes the source of each module, the code that a compiler would write, and a source map by line. */
 const write = (name: string, modules: Readonly<Record<string, string>>): void => {
   rmSync(folderOf(name), { recursive: true, force: true })
   put(
@@ -57,19 +57,19 @@ const write = (name: string, modules: Readonly<Record<string, string>>): void =>
   }
 }
 
-const groupAll = async (rooms: ReadonlyArray<Room>): Promise<Readonly<Record<string, ReadonlyArray<File>>>> => {
-  const [core, schemas] = [cores(rooms, { high: ["Start"] }), schematic(rooms)]
+const groupAll = async (packages: ReadonlyArray<Package>): Promise<Readonly<Record<string, ReadonlyArray<File>>>> => {
+  const [core, schemas] = [cores(packages, { high: ["Start"] }), withSchema(packages)]
   const [below, above] = await Promise.all(
-    ["low", "high"].map((name, at) => group(rooms[at]!, core.get(name)!, schemas.get(name)!))
+    ["low", "high"].map((name, at) => group(packages[at]!, core.get(name)!, schemas.get(name)!))
   )
   return { low: below!, high: above! }
 }
 
-const readAll = (): Promise<ReadonlyArray<Room>> => Promise.all([read(folderOf("low")), read(folderOf("high"))])
+const readAll = (): Promise<ReadonlyArray<Package>> => Promise.all([read(folderOf("low")), read(folderOf("high"))])
 
 let files: Readonly<Record<string, ReadonlyArray<File>>> = {}
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), "skein-group-"))
+  project = mkdtempSync(join(tmpdir(), "skein-group-"))
   write("low", low)
   write("high", high)
   put("../effect/package.json", JSON.stringify({ name: "effect", type: "module", exports: { "./*": "./*.js" } }))
@@ -81,25 +81,25 @@ beforeAll(async () => {
     }
   }
 })
-afterAll(() => rmSync(home, { recursive: true, force: true }))
+afterAll(() => rmSync(project, { recursive: true, force: true }))
 
 const of = (name: string, path: string): File => files[name]!.find((file) => file.path === path)!
 
 const run = (program: string): unknown => {
   const args = ["--input-type=module", "--eval", program]
-  return JSON.parse(execFileSync(process.execPath, args, { cwd: home, encoding: "utf8" }))
+  return JSON.parse(execFileSync(process.execPath, args, { cwd: project, encoding: "utf8" }))
 }
 
-describe("the files of a package", () => {
-  it("what its heads load is its core, without a schema its base, in the packages below too", () => {
+describe("grouping", () => {
+  it("puts the modules that every program loads into core, and those without a schema into base", () => {
     expect([...of("high", "internal/core.js").modules].toSorted()).toEqual(["Start", "internal/form"])
     expect([...of("high", "internal/base.js").modules].toSorted()).toEqual(["Failure", "internal/make"])
-    // A file of one public module is that module's.
+    // A group of one public module keeps the name of the module.
     expect(of("low", "Model.js").modules).toEqual(["Model"])
     expect(of("low", "Word.js").modules).toEqual(["Word"])
   })
 
-  it("each module is in one file at most, and every public one has a file of its name", () => {
+  it("puts each module into one file at most, and writes a file for each public module", () => {
     for (const [name, modules] of Object.entries({ low, high })) {
       const all = files[name]!.flatMap((file) => file.modules)
       expect(all).toHaveLength(new Set(all).size)
@@ -108,50 +108,50 @@ describe("the files of a package", () => {
     }
   })
 
-  it("what others share is not of the core, and nothing of Node is", () => {
+  it("keeps shared modules and Node's modules out of core", () => {
     const shared = files["high"]!.find(({ modules }) => modules.includes("internal/shared"))!
     expect(shared.modules).toEqual(["internal/shared"])
     expect(of("high", "OnNode.js").code).toContain("node:os")
     expect(files["high"]!.filter(({ code }) => code.includes("node:os"))).toHaveLength(1)
   })
 
-  it("an import on demand stays one, by the public name", () => {
+  it("keeps a dynamic import, by the public name of its module", () => {
     expect(of("high", "internal/core.js").code).toContain("import(\"../Late.js\")")
     expect(of("high", "Late.js").modules).toEqual(["Late"])
   })
 
-  it("nothing of another package is taken in, and one that is not of a core stays beside it", () => {
+  it("does not include modules of another package, and keeps a file for a module outside core", () => {
     expect(of("high", "internal/core.js").code).toContain("from \"@skein/low/Model\"")
     expect(of("low", "Spare.js").modules).toEqual(["Spare"])
   })
 
-  it("comments and names stay, each part says its source, and a module of types is a module", () => {
+  it("keeps comments, names the source of each part, and writes an empty module for types", () => {
     const { code } = of("high", "internal/core.js")
-    expect(code).toContain("/** Here it starts. */")
+    expect(code).toContain("/** Creates the values. */")
     expect(code).toContain("// src/Start.ts")
     expect(code).not.toContain(".tsbuild")
     expect(of("high", "Types.js").code).toBe("export {}\n")
     expect(of("high", "bin/run.js").code).toMatch(/^#!\/usr\/bin\/env node\n/)
   })
 
-  it("a map leads to the sources from where the file is", () => {
+  it("writes source maps with paths relative to the file", () => {
     expect(of("high", "internal/core.js").map.sources).toEqual(["../../src/internal/form.ts", "../../src/Start.ts"])
     expect(of("high", "Late.js").map.sources).toEqual(["../src/Late.ts"])
   })
 
-  it("leave nothing in a bundle that uses nothing of them, of a class with a static block neither", async () => {
+  it("leaves no code in a bundle that does not use it, even for a class with a static block", async () => {
     for (const file of ["base", "core"]) {
       expect(await leftover(join(folderOf("high"), "dist/internal", `${file}.js`))).toBe("")
     }
   })
 
-  it("are the same each time", async () => {
+  it("returns the same files for the same input", async () => {
     expect(await groupAll(await readAll())).toEqual(files)
   })
 })
 
-describe("what runs from them", () => {
-  it("is what was there: a class is one and the same by whatever module it comes, and keeps its name", () => {
+describe("a grouped package", () => {
+  it("exports one class from every module that exports it, with its name", () => {
     expect(run(`
       import { late, start } from "@skein/high/Start"
       import { Failure } from "@skein/high/Failure"
@@ -166,7 +166,7 @@ describe("what runs from them", () => {
     expect(execFileSync(process.execPath, [program], { encoding: "utf8" })).toBe("2\n")
   })
 
-  it("loads nothing of a schema with a module that needs none", () => {
+  it("does not load a schema with a module that needs none", () => {
     const count = `
       import { registerHooks } from "node:module"
       const loaded = []
@@ -179,8 +179,8 @@ describe("what runs from them", () => {
 })
 
 describe("a core", () => {
-  it("may load nothing of Node", async () => {
-    const rooms = await readAll()
-    expect(() => cores(rooms, { high: ["OnNode"] })).toThrow("high: OnNode is of the core, and loads node:os")
+  it("rejects an import of a Node module", async () => {
+    const packages = await readAll()
+    expect(() => cores(packages, { high: ["OnNode"] })).toThrow("high: OnNode is in the core and imports node:os")
   })
 })

@@ -1,10 +1,12 @@
 /**
- * Fewer files for a program to find, read and link: what every program loads of a package becomes two files, its core, and its base
- * for what needs no schema.
+ * Groups the modules of a package into fewer files, so that a program starts faster: Node finds, reads and links each
+ * file separately. The modules that every program loads become two files, `core` and `base`. `base` contains those that
+ * need no schema.
  *
- * Each public module stays a file of its own name, which passes on what these have of it and holds the rest. What several others
- * share is a file of its own: beyond its base and core, nothing is loaded with a module that it does not import. What is imported
- * on demand stays on demand. No module is ever in two files, and none of another package in any.
+ * Each public module has a file of its name, which re-exports its part of these two files and contains the rest.
+ * Internal modules that several others import have files of their own, so that a module loads only its imports, the
+ * core and the base. A dynamic import stays dynamic. No module is in two files, and no file contains a module of
+ * another package.
  */
 import { existsSync, readdirSync } from "node:fs"
 import { readFile } from "node:fs/promises"
@@ -12,12 +14,14 @@ import { basename, join, relative } from "node:path"
 import { type InputOptions, type OutputChunk, type Plugin, rolldown } from "rolldown"
 import type { SourceMap } from "./annotate.ts"
 
-/** One package, as the compiler wrote it. A module is called by its path without an ending, as in `internal/line`. */
-export interface Room {
+/** The compiler's output for one package. A module is named by its path without extension, as in `internal/line`. */
+export interface Package {
   readonly folder: string
-  /** What may be imported or run by its name. */
+  /** The public modules and the programs. */
   readonly entries: ReadonlyArray<string>
-  /** What each module imports when it is loaded: its own package's modules, and other packages' by the name in the import. */
+  /**
+   * The static imports of each module: modules of its own package, and other packages by the specifier of the import.
+   */
   readonly imports: ReadonlyMap<string, ReadonlyArray<string>>
 }
 
@@ -33,10 +37,10 @@ export interface File {
 
 const compiled = ".tsbuild"
 
-/** The compiler leaves `export {}` of a module of types. */
+/** The map of a module of types, for which the compiler writes only `export {}`. */
 const empty: SourceMap = { version: 3, names: [], sources: [], mappings: "", file: "", sourceRoot: undefined }
 
-/** The public modules, but for the index that only names them, and the programs. */
+/** Returns the public modules except the index, and the programs. */
 const entriesOf = (folder: string): ReadonlyArray<string> =>
   ["", "bin/"].flatMap((within) => {
     const from = join(folder, "src", within)
@@ -49,7 +53,7 @@ const entriesOf = (folder: string): ReadonlyArray<string> =>
 const moduleOf = (folder: string, id: string): string =>
   relative(join(folder, compiled), id).replaceAll("\\", "/").replace(/\.js$/, "")
 
-/** Hands over what the compiler wrote together with the map that it wrote beside it. */
+/** Loads the compiler's output with its source map. */
 const mapped: Plugin = {
   name: "mapped",
   load: {
@@ -65,17 +69,17 @@ const options = (folder: string, entries: ReadonlyArray<string>): InputOptions =
   cwd: folder,
   input: Object.fromEntries(entries.map((entry) => [entry, join(folder, compiled, `${entry}.js`)])),
   platform: "neutral",
-  // All that has a bare name: other packages, and what is Node's.
+  // Every bare specifier: other packages, and Node's modules.
   external: (id) => /^(@|[a-z]+[:/]|[a-z]+$)/.test(id),
   tsconfig: false,
-  // By our word nothing has effects when it is loaded; here all that may have some is kept, in its order.
+  // package.json declares that modules have no side effects. Code that may have some is still kept here, in its order.
   treeshake: { moduleSideEffects: true },
   preserveEntrySignatures: "strict",
   logLevel: "warn"
 })
 
-/** Reads what the modules of a package import. */
-export const read = async (folder: string): Promise<Room> => {
+/** Reads the imports of the modules of a package. */
+export const read = async (folder: string): Promise<Package> => {
   const entries = entriesOf(folder)
   const imports = new Map<string, ReadonlyArray<string>>()
   const reader: Plugin = {
@@ -98,27 +102,28 @@ export const read = async (folder: string): Promise<Room> => {
 }
 
 /**
- * The core of each package, by its name: all that is loaded with the modules that are named as its heads, and with those that the
- * cores of the packages above it import. The rooms come the lowest first.
+ * Returns the core of each package, by name: every module that is loaded with its entry modules or with the cores of
+ * the packages above. `packages` must be in the order of their imports, the lowest first.
  */
 export const cores = (
-  rooms: ReadonlyArray<Room>,
-  heads: Readonly<Record<string, ReadonlyArray<string>>>
+  packages: ReadonlyArray<Package>,
+  entryModules: Readonly<Record<string, ReadonlyArray<string>>>
 ): ReadonlyMap<string, ReadonlySet<string>> => {
   const found = new Map<string, Set<string>>()
-  const wanted = new Map(Object.entries(heads).map(([name, modules]) => [name, [...modules]]))
-  for (const room of rooms.toReversed()) {
-    const name = basename(room.folder)
+  const wanted = new Map(Object.entries(entryModules).map(([name, modules]) => [name, [...modules]]))
+  for (const { folder, imports } of packages.toReversed()) {
+    const name = basename(folder)
     const core = new Set<string>()
     const left = wanted.get(name) ?? []
     for (let module = left.pop(); module !== undefined; module = left.pop()) {
       if (core.has(module)) continue
       core.add(module)
-      for (const other of room.imports.get(module) ?? []) {
+      for (const other of imports.get(module) ?? []) {
         const [, above, within] = /^@skein\/(\w+)\/(\w+)$/.exec(other) ?? []
-        if (room.imports.has(other)) left.push(other)
-        else if (other.startsWith("node:")) throw new Error(`${name}: ${module} is of the core, and loads ${other}`)
-        else if (above !== undefined && within !== undefined) wanted.set(above, [...wanted.get(above) ?? [], within])
+        if (imports.has(other)) left.push(other)
+        else if (other.startsWith("node:")) {
+          throw new Error(`${name}: ${module} is in the core and imports ${other}, but the core must run without Node`)
+        } else if (above !== undefined && within !== undefined) wanted.set(above, [...wanted.get(above) ?? [], within])
       }
     }
     found.set(name, core)
@@ -127,42 +132,44 @@ export const cores = (
 }
 
 /**
- * What in a core needs a schema, by package. It is most of the core, and much of Effect is loaded with it: whoever asks for nothing
- * of it should not get it.
+ * Returns the modules that need a schema, by package. They are most of a core, and load much of Effect. A module that
+ * needs no schema must not load them.
  */
-export const schematic = (rooms: ReadonlyArray<Room>): ReadonlyMap<string, ReadonlySet<string>> => {
+export const withSchema = (packages: ReadonlyArray<Package>): ReadonlyMap<string, ReadonlySet<string>> => {
   const found = new Map<string, Set<string>>()
-  for (const room of rooms) {
-    const those = new Set<string>()
-    found.set(basename(room.folder), those)
-    const isThose = (other: string): boolean => {
+  for (const { folder, imports } of packages) {
+    const modules = new Set<string>()
+    found.set(basename(folder), modules)
+    const needsSchema = (other: string): boolean => {
       const [, below, within] = /^@skein\/(\w+)\/(\w+)$/.exec(other) ?? []
       return below === undefined || within === undefined
-        ? other.startsWith("effect/Schema") || those.has(other)
+        ? other.startsWith("effect/Schema") || modules.has(other)
         : found.get(below)?.has(within) === true
     }
-    for (let before = -1; before < those.size;) {
-      before = those.size
-      for (const [module, imports] of room.imports) if (imports.some(isThose)) those.add(module)
+    for (let before = -1; before < modules.size;) {
+      before = modules.size
+      for (const [module, others] of imports) if (others.some(needsSchema)) modules.add(module)
     }
   }
   return found
 }
 
-/** A part of a file says where it is from. A line stays a line, for the map. */
-const signed = (code: string): string =>
+/**
+ * Names the source in the comment above each part of a file. The number of lines does not change, for the source map.
+ */
+const withSources = (code: string): string =>
   code.replaceAll(/^\/\/ \.tsbuild\/(.*)\.js$/gm, "// src/$1.ts").replaceAll(/^\/\/ \\0.*$/gm, "//")
 
-/** Makes the files of a package's `dist` from what the compiler wrote. They are not annotated yet. */
+/** Creates the files of a package's `dist` from the compiler's output, without annotations. */
 export const group = async (
-  room: Room,
+  pkg: Package,
   core: ReadonlySet<string>,
-  schematic: ReadonlySet<string>
+  withSchema: ReadonlySet<string>
 ): Promise<ReadonlyArray<File>> => {
-  const isBase = (module: string): boolean => core.has(module) && !schematic.has(module)
-  const bundle = await rolldown({ ...options(room.folder, room.entries), plugins: [mapped] })
+  const isBase = (module: string): boolean => core.has(module) && !withSchema.has(module)
+  const bundle = await rolldown({ ...options(pkg.folder, pkg.entries), plugins: [mapped] })
   const { output } = await bundle.generate({
-    dir: join(room.folder, "dist"),
+    dir: join(pkg.folder, "dist"),
     format: "esm",
     sourcemap: "hidden",
     entryFileNames: "[name].js",
@@ -170,9 +177,9 @@ export const group = async (
     minifyInternalExports: false,
     codeSplitting: {
       groups: [
-        // First, for a group takes along what its modules import.
-        { name: "base", test: (id) => isBase(moduleOf(room.folder, id)), priority: 1 },
-        { name: "core", test: (id) => core.has(moduleOf(room.folder, id)) }
+        // First, because a group includes the imports of its modules.
+        { name: "base", test: (id) => isBase(moduleOf(pkg.folder, id)), priority: 1 },
+        { name: "core", test: (id) => core.has(moduleOf(pkg.folder, id)) }
       ]
     }
   })
@@ -181,8 +188,8 @@ export const group = async (
     { code, fileName, map, moduleIds }
   ) => ({
     path: fileName,
-    code: code.trim() === "" ? "export {}\n" : signed(code),
+    code: code.trim() === "" ? "export {}\n" : withSources(code),
     map: map === null ? empty : JSON.parse(map.toString()) as SourceMap,
-    modules: moduleIds.map((id) => moduleOf(room.folder, id))
+    modules: moduleIds.map((id) => moduleOf(pkg.folder, id))
   }))
 }

@@ -1,11 +1,12 @@
-/** What a bundler cannot drop of a module that is loaded, and of which nothing is used: it should be nothing. */
+/** Finds the code that a bundler keeps of a module that is imported but not used. A published module leaves none. */
 import * as esbuild from "esbuild"
 import { readFile } from "node:fs/promises"
 import { basename, dirname } from "node:path"
 
 /**
- * Everything that the module imports is taken as free of effects, so that what is left is its own. A bundler that has what `export *`
- * names makes no code of it; of one that is external it would.
+ * Treats the imports of the module as external and free of side effects, so that the remaining code is the module's
+ * own. `export *` is removed: for an external module the bundler would keep it as code, which it does not do for a
+ * module that it has.
  */
 const alone: esbuild.Plugin = {
   name: "alone",
@@ -21,7 +22,7 @@ const alone: esbuild.Plugin = {
   }
 }
 
-/** The code that is left of one module of a `dist`, or an empty string. */
+/** Returns the remaining code of one module of a `dist`, or an empty string. */
 export const leftover = async (file: string): Promise<string> => {
   const { outputFiles } = await esbuild.build({
     stdin: { contents: `import "./${basename(file)}"`, resolveDir: dirname(file) },

@@ -1,8 +1,8 @@
 /**
- * `npm run pack`: packs each package and judges the tarballs as a stranger would.
+ * `npm run pack`: packs each package and checks the tarballs as a user's project would see them.
  *
- * publint and attw read them; then they are installed beside Effect in an empty project, and Node imports every module that they
- * export, and the compiler reads every declaration, with no condition set and no source in reach.
+ * publint and attw check each tarball. Then all are installed with Effect in an empty project, without the source
+ * condition: Node imports every exported module, and the compiler checks every declaration.
  */
 import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -11,7 +11,7 @@ import { basename, join } from "node:path"
 import { packages, root } from "./build.ts"
 import { leftover } from "./leftover.ts"
 
-/** The npm that runs this script: on Windows and under other managers it is not simply "npm". */
+/** The path of the npm that runs this script. The command is not always "npm", for example on Windows. */
 const npm = process.env["npm_execpath"]
 const run = (cwd: string, file: string, ...args: ReadonlyArray<string>): string =>
   execFileSync(file, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
@@ -19,38 +19,38 @@ const runNpm = (cwd: string, ...args: ReadonlyArray<string>): string =>
   npm === undefined ? run(cwd, "npm", ...args) : run(cwd, process.execPath, npm, ...args)
 const bin = (name: string): string => join(root, "node_modules", ".bin", name)
 
-/** The subpaths that a package offers: its index, and each module that is not internal. */
+/** Returns the subpaths that a package exports: its index, and each public module. */
 const subpaths = (folder: string): ReadonlyArray<string> =>
   readdirSync(join(folder, "dist"))
     .filter((file) => file.endsWith(".js"))
     .map((file) => file === "index.js" ? "." : `./${file.slice(0, -3)}`)
     .toSorted()
 
-/** A declaration must name what is beside it in `dist`, which is never a `.ts` source. */
+/** Fails if a file of `dist` imports a `.ts` source, which `dist` does not contain. */
 const checkDeclarations = (folder: string): void => {
   const dist = join(folder, "dist")
   for (const file of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
     if (!/(\.d\.ts|\.js)$/.test(file)) continue
     const found = /(?:from|import)\s*\(?\s*"(\.[^"]*(?<!\.d)\.ts)"/.exec(readFileSync(join(dist, file), "utf8"))
-    if (found !== null) throw new Error(`${join(dist, file)} imports ${found[1]}, which is not published as code`)
+    if (found !== null) throw new Error(`${join(dist, file)} imports ${found[1]}, which is not in dist`)
   }
 }
 
-/** Modules of which something stays, and why that is no loss. */
-const mayStay: ReadonlySet<string> = new Set([
-  // A program, which nobody imports.
+/** Modules that may leave code in a bundle, with the reason. */
+const mayLeaveCode: ReadonlySet<string> = new Set([
+  // A program. No module imports it.
   "testing/dist/internal/stdioMain.js"
 ])
 
-/** A module of which nothing is used leaves nothing in a bundle. */
+/** Fails if a module leaves code in a bundle that does not use it. */
 const checkLeftovers = async (folder: string): Promise<void> => {
   for (const file of readdirSync(join(folder, "dist"), { recursive: true, encoding: "utf8" })) {
     const name = `${basename(folder)}/dist/${file}`
-    // A program is run, and not imported.
+    // Programs are not imported.
     const isProgram = /^bin[/\\]/.test(file)
-    if (!file.endsWith(".js") || isProgram || mayStay.has(name)) continue
+    if (!file.endsWith(".js") || isProgram || mayLeaveCode.has(name)) continue
     const left = await leftover(join(folder, "dist", file))
-    if (left !== "") throw new Error(`${name} cannot be dropped from a bundle. What is left of it:\n${left}`)
+    if (left !== "") throw new Error(`${name} cannot be dropped from a bundle. It leaves this code:\n${left}`)
   }
 }
 
@@ -62,7 +62,7 @@ const pack = (folder: string, into: string): string => {
   return join(into, name)
 }
 
-/** Installs the tarballs and imports everything. Returns how many modules were imported. */
+/** Installs the tarballs and imports every module. Returns the number of modules. */
 const smoke = (project: string, tarballs: ReadonlyArray<string>): number => {
   const { version } = JSON.parse(readFileSync(join(root, "node_modules/effect/package.json"), "utf8")) as {
     readonly version: string
@@ -88,14 +88,14 @@ const smoke = (project: string, tarballs: ReadonlyArray<string>): number => {
       "  const at = import.meta.resolve(name)\n" +
       "  if (!at.includes(\"/node_modules/@skein/\") || !at.includes(\"/dist/\")) throw new Error(`${name} is ${at}`)\n" +
       "  await import(name)\n}\n" +
-      // What is internal stays internal.
+      // Internal modules are not exported.
       "try { await import(\"@skein/protocol/internal/any\"); throw new Error(\"internal is exported\") }\n" +
       "catch (error) { if (error.code !== \"ERR_PACKAGE_PATH_NOT_EXPORTED\") throw error }\n"
   )
   run(project, process.execPath, "smoke.mjs")
-  // What publint finds behind `bin` has to run as well.
+  // publint checks that the file of `bin` exists, not that it runs.
   run(project, process.execPath, "node_modules/@skein/client/dist/bin/skein-call.js", "--help")
-  // A stranger's compiler reads all declarations, ours included, with no leniency towards libraries.
+  // Without skipLibCheck, the compiler checks all declarations, those of the tarballs included.
   writeFileSync(join(project, "types.ts"), modules.map((name, at) => `export * as m${at} from "${name}"\n`).join(""))
   const options = ["--module", "nodenext", "--target", "es2023", "--strict", "--exactOptionalPropertyTypes"]
   const types = ["--types", "node", "--typeRoots", join(root, "node_modules/@types")]
@@ -112,14 +112,14 @@ try {
     const tarball = pack(folder, temporary)
     run(root, bin("publint"), tarball, "--strict")
     run(root, bin("attw"), tarball, "--profile", "esm-only", "--entrypoints", ...subpaths(folder))
-    console.log(`${basename(tarball)}  publint and attw: no complaint`)
+    console.log(`${basename(tarball)}  publint and attw: passed`)
     tarballs.push(tarball)
   }
   console.log(
     `${smoke(join(temporary, "project"), tarballs)} modules imported and type-checked from the installed tarballs`
   )
 } catch (error) {
-  // What a failed tool printed on stdout is the explanation.
+  // A tool that fails explains it on stdout.
   const { stdout } = error as { readonly stdout?: unknown }
   if (typeof stdout === "string") console.error(stdout)
   throw error

@@ -1,8 +1,8 @@
 /**
- * The last line of a test run: `N passed, N failed, N skipped`, for people in a hurry and for machines.
+ * Prints the last line of a test run, `N passed, N failed, N skipped`, which people and programs can read.
  *
- * A file that could not be loaded, and an error that no test caught, count as one failure each: neither is a test, and neither
- * may pass unseen.
+ * A file that cannot be loaded and an error outside a test count as one failure each. vitest does not count them as
+ * tests.
  */
 import type { Reporter, TestModule } from "vitest/node"
 
@@ -12,13 +12,13 @@ export interface Counts {
   readonly skipped: number
 }
 
-/** What one result adds to the counts. */
+/** The member of the counts that a result increments. */
 type Outcome = keyof Counts
 
 const outcome = (state: "passed" | "failed" | "skipped" | "pending"): Outcome =>
   state === "passed" ? "passed" : state === "skipped" ? "skipped" : "failed"
 
-/** Counts the tests of the modules. A test that never ended (`pending`) is a failure. */
+/** Counts the tests of the modules. A test that did not end (`pending`) is a failure. */
 export const count = (modules: ReadonlyArray<TestModule>, unhandled: number): Counts => {
   const counts = { passed: 0, failed: unhandled, skipped: 0 }
   for (const module of modules) {
@@ -33,7 +33,10 @@ export const count = (modules: ReadonlyArray<TestModule>, unhandled: number): Co
   return counts
 }
 
-/** Why tests were skipped, where their names say so: `what · not checked: why`. The default reporter shows no names. */
+/**
+ * Returns the reasons of skipped tests, from names of the form `what · not checked: why`. The default reporter omits
+ * the names.
+ */
 export const skipped = (modules: ReadonlyArray<TestModule>): ReadonlyArray<string> => {
   const reasons = new Map<string, number>()
   for (const module of modules) {
@@ -45,14 +48,14 @@ export const skipped = (modules: ReadonlyArray<TestModule>): ReadonlyArray<strin
   return Array.from(reasons, ([reason, count]) => `${count} skipped: ${reason}`)
 }
 
-/** The line itself. */
+/** Formats the counts as the last line. */
 export const line = (counts: Counts): string =>
   `${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`
 
 export default class LastLine implements Reporter {
   onTestRunEnd(modules: ReadonlyArray<TestModule>, errors: ReadonlyArray<unknown>): void {
     const text = [...skipped(modules), line(count(modules, errors.length))].join("\n")
-    // vitest's own summary is written by another reporter at the same event: say ours when the process is about to leave.
+    // Another reporter writes vitest's summary at the same event, so this line is written when the process exits.
     process.once("exit", () => process.stdout.write(`${text}\n`))
   }
 }

@@ -1,14 +1,16 @@
-/** Runs once before all tests: Effect 4 needs a Node that an old system does not have, so say so instead of failing oddly. */
+/**
+ * Runs once before all tests, and checks the version of Node. Without the check, Effect 4 fails on an old Node with an
+ * unrelated error.
+ */
 const needed = [22, 19] as const
 
-/** Fails where this process runs on a Node older than the one that `engines` asks for. */
+/** Fails if the Node of this process is older than `engines` in package.json requires. */
 export default function setup(): void {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
   if (major > needed[0] || (major === needed[0] && minor >= needed[1])) return
+  const required = needed.join(".")
   throw new Error(
-    `Skein needs Node >= ${
-      needed.join(".")
-    }, and this is ${process.versions.node}. Run the tests through npm (npm test): ` +
-      "the dev dependency \"node\" brings its own. If it is missing, install again without --ignore-scripts."
+    `Skein requires Node ${required} or newer, and this is Node ${process.versions.node}. Run the tests with npm test, ` +
+      "which uses the Node of the dev dependency \"node\". If it is missing, run npm ci without --ignore-scripts."
   )
 }

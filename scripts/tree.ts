@@ -1,28 +1,42 @@
 /**
- * What the linter cannot see, over all tracked files: no text file is longer than 500 lines, and the lock file names packages
- * by version and hash only, so that it installs the same from whatever registry a machine uses, and names the optional
- * packages of every platform.
+ * Checks of all tracked files that the linter cannot make: the length of files, and the lock file.
+ *
+ * The lock file names packages by version and hash only, so that an installation does not depend on a registry. It
+ * includes the optional packages of every platform.
  */
 import { execFileSync } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 
-/** A file may have this many lines. */
-export const maxLines = 500
+/**
+ * A text file above this number of lines fails. A module above 500 lines is reviewed: it may hold more than one
+ * concept.
+ */
+export const maxLines = 800
+
+/**
+ * A module in a folder of a package's `src` fails below this number of lines. Modules directly in `src` are public,
+ * those in `bin` are programs, and both may be shorter.
+ */
+export const minModuleLines = 2
 
 const lock = "package-lock.json"
+const internalModule = /^packages\/[^/]+\/src\/(?!bin\/).+\/[^/]+\.ts$/
 
 interface Lock {
   readonly packages?: Readonly<Record<string, { readonly optionalDependencies?: Readonly<Record<string, string>> }>>
 }
 
 /**
- * What is wrong with the lock file. Where a registry lacks a package for another platform, npm leaves it out of the lock, and
- * `npm ci` then fails everywhere: such an entry is added by hand, with its version, `os`, `cpu` and `optional`.
+ * The problem of the lock file. If a registry lacks the package of another platform, npm leaves it out of the lock
+ * file, and `npm ci` then fails on every machine. Add such an entry by hand, with its version, `os`, `cpu` and
+ * `optional`.
  */
-const lockComplaint = (text: string): string | undefined => {
+const lockProblem = (text: string): string | undefined => {
   const found = /"resolved": "https?:[^"]*"/.exec(text)
-  if (found !== null) return `${lock}: names a registry (${found[0]}): set omit-lockfile-registry-resolved`
+  if (found !== null) {
+    return `${lock}: contains the address of a registry (${found[0]}): set omit-lockfile-registry-resolved`
+  }
   const packages = (JSON.parse(text) as Lock).packages ?? {}
   const missing = Object.entries(packages).flatMap(([at, { optionalDependencies = {} }]) =>
     Object.keys(optionalDependencies).filter((name) =>
@@ -32,24 +46,28 @@ const lockComplaint = (text: string): string | undefined => {
   return missing.length === 0 ? undefined : `${lock}: lacks ${missing.join(", ")}`
 }
 
-/** The complaint about one file, or `undefined`. Bytes with a NUL are not text. */
-export const complaint = (path: string, bytes: Buffer): string | undefined => {
-  if (path === lock) return lockComplaint(bytes.toString("utf8"))
+/** Returns the problem of one file, or `undefined`. A file with a NUL byte is binary and has no lines. */
+export const problem = (path: string, bytes: Buffer): string | undefined => {
+  if (path === lock) return lockProblem(bytes.toString("utf8"))
   if (bytes.includes(0)) return undefined
   const lines = bytes.toString("utf8").split("\n").length - (bytes.at(-1) === 10 ? 1 : 0)
-  return lines > maxLines ? `${path}: ${lines} lines, and ${maxLines} is the limit: split it by concept` : undefined
+  if (lines > maxLines) return `${path}: ${lines} lines exceed the limit of ${maxLines}: split the file by concept`
+  const isShort = internalModule.test(path) && !path.endsWith("/index.ts") && lines < minModuleLines
+  return isShort
+    ? `${path}: ${lines} lines are fewer than ${minModuleLines}: move them to the module that uses them`
+    : undefined
 }
 
-/** Every complaint about the tracked files under a folder. */
-export const complaints = (root: string): ReadonlyArray<string> =>
+/** Returns the problems of all tracked files under a folder. */
+export const problems = (root: string): ReadonlyArray<string> =>
   execFileSync("git", ["ls-files", "-z"], { cwd: root, encoding: "utf8" })
     .split("\0")
-    // A tracked file that was removed but not yet committed has nothing to check.
+    // A tracked file may be deleted and the deletion not yet committed.
     .filter((path) => path !== "" && existsSync(join(root, path)))
-    .flatMap((path) => complaint(path, readFileSync(join(root, path))) ?? [])
+    .flatMap((path) => problem(path, readFileSync(join(root, path))) ?? [])
 
 if (import.meta.main) {
-  const found = complaints(join(import.meta.dirname, ".."))
+  const found = problems(join(import.meta.dirname, ".."))
   for (const text of found) console.error(text)
   process.exitCode = found.length === 0 ? 0 : 1
 }

@@ -14,7 +14,37 @@ import * as Scope from "effect/Scope"
 import * as kit from "../engine/kit.ts"
 
 const engine = MemoryTasks.layer()
-const sealing = Layer.provide(engine, Encryption.layer({ keys: ["a key of thirty-two characters, or more"] }))
+
+/** How many texts WebCrypto is encrypting or decrypting. */
+let sealings = 0
+const counted = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.suspend(() => {
+    sealings++
+    return Effect.ensuring(effect, Effect.sync(() => void sealings--))
+  })
+
+const sealing = Layer.provide(
+  engine,
+  Layer.effect(
+    Encryption.Encryption,
+    Effect.map(Encryption.make({ keys: ["a key of thirty-two characters, or more"] }), (sealer): Encryption.Sealer => ({
+      readPlain: sealer.readPlain,
+      seal: (text, about) => counted(sealer.seal(text, about)),
+      open: (sealed, about) => counted(sealer.open(sealed, about))
+    }))
+  )
+)
+
+/**
+ * Advances the clock second by second, and only while WebCrypto is idle. WebCrypto takes real time: on a loaded machine the virtual
+ * time ran out before a text was decrypted, and an engine that was closed during a decryption waited for a clock that had stopped.
+ */
+const pass = (seconds: number) =>
+  Effect.forEach(
+    Array.from({ length: seconds }),
+    () => Effect.andThen(kit.pass(1), Effect.repeat(kit.settled, { while: () => sealings > 0 })),
+    { discard: true }
+  )
 
 const names = ["one", "two", "three", "four", "five"]
 const patience = Step.run("patience", {}, () => Effect.never)
@@ -29,11 +59,11 @@ const done = (done: Array<string>, between: Effect.Effect<void>) =>
       )
     ), { discard: true })
 
-/** What is sealed takes time of the machine, too, of which the test's clock knows nothing. */
+/** Passes up to 100 seconds until the condition holds, and five more. */
 const until = (done: () => boolean) =>
   Effect.gen(function*() {
-    for (let second = 0; second < 100 && !done(); second++) yield* kit.pass(1)
-    yield* kit.pass(5)
+    for (let second = 0; second < 100 && !done(); second++) yield* pass(1)
+    yield* pass(5)
   })
 
 for (const [how, layer] of [["as they are", engine], ["sealed", sealing]] as const) {
@@ -76,7 +106,7 @@ for (const [how, layer] of [["as they are", engine], ["sealed", sealing]] as con
       const branches = Effect.all([charge, done(said, Effect.void)], { concurrency: "unbounded" })
       yield* kit.work({ order: kit.durable(() => Effect.as(branches, "Done")) })
       const { id } = yield* kit.submit("order")
-      for (let time = 0; time < 200 && kit.textOf(yield* kit.get(id)) === undefined; time++) yield* kit.pass(1)
+      for (let time = 0; time < 200 && kit.textOf(yield* kit.get(id)) === undefined; time++) yield* pass(1)
       expect(kit.textOf(yield* kit.get(id))).toBe("No money")
       expect(said).toEqual([...names, ...names.toReversed().map((name) => `not ${name}`)])
     }).pipe(Effect.provide(layer)))
@@ -98,10 +128,10 @@ for (const [how, layer] of [["as they are", engine], ["sealed", sealing]] as con
       const { id } = yield* kit.submit("order")
       yield* until(() => stands === "undoes")
       yield* Effect.forkChild(Scope.close(first, Exit.void))
-      yield* kit.pass(5)
+      yield* pass(5)
       expect(said).toEqual(names)
       yield* kit.work({ order })
-      for (let time = 0; time < 100 && kit.textOf(yield* kit.get(id)) === undefined; time++) yield* kit.pass(1)
+      for (let time = 0; time < 100 && kit.textOf(yield* kit.get(id)) === undefined; time++) yield* pass(1)
       expect(kit.textOf(yield* kit.get(id))).toBe("No money")
       expect(said.slice(names.length)).toEqual(names.toReversed().map((name) => `not ${name}`))
     }).pipe(Effect.provide(layer)))
@@ -113,10 +143,10 @@ const ask = Effect.flatMap(McpRequest, (request) =>
     requestedSchema: { type: "object", properties: {} }
   })))
 
-it.effect("texts sealed: steps go on to their end beside a question and a sleep", () =>
+it.effect("texts sealed: runs every step to its end while a question and a sleep are pending", () =>
   Effect.gen(function*() {
     const said: Array<string> = []
-    // What is large takes its time to be opened.
+    // Each later run decrypts the results of the steps before it, which takes milliseconds for texts of this size.
     const large = "x".repeat(1_000_000)
     const steps = Effect.forEach(
       names,
@@ -127,10 +157,10 @@ it.effect("texts sealed: steps go on to their end beside a question and a sleep"
       order: kit.durable(() => Effect.as(branches, "Done"))
     })
     const { id } = yield* kit.submit("order")
-    for (let second = 0; second < 100 && said.length < names.length; second++) yield* kit.pass(1)
+    for (let second = 0; second < 100 && said.length < names.length; second++) yield* pass(1)
     expect(said).toEqual(names)
     expect(yield* kit.get(id)).toMatchObject({ status: "input_required" })
-    yield* kit.pass(3)
+    yield* pass(3)
   }).pipe(Effect.provide(sealing)))
 
 it.effect("what takes its time between two steps goes on beside a question and a sleep, if that is not more than two seconds", () =>
@@ -149,26 +179,26 @@ it.effect("what takes its time between two steps goes on beside a question and a
     expect(said).toEqual(names)
   }).pipe(Effect.provide(engine)))
 
-it.effect("what stands in a finalizer is not begun when the body is only put away: neither a step, nor a sleep, nor a question", () =>
+it.effect("does not run the step, sleep or question of a finalizer when the task is only suspended", () =>
   Effect.gen(function*() {
     const said: Array<string> = []
     const leave = Step.run("leave", {}, () => Effect.sync(() => void said.push("left")))
-    const rest = Effect.as(Step.sleep("rest", "1 hour"), "Done")
+    const rest = Effect.as(Step.sleep("rest", "10 minutes"), "Done")
     yield* kit.work({
       step: kit.durable(() => Effect.ensuring(rest, leave)),
-      sleep: kit.durable(() => Effect.ensuring(rest, Effect.andThen(Step.sleep("late", "1 hour"), leave))),
+      sleep: kit.durable(() => Effect.ensuring(rest, Effect.andThen(Step.sleep("late", "10 minutes"), leave))),
       question: kit.durable(() => Effect.ensuring(rest, Effect.andThen(ask, leave)))
     })
     const [step, sleep, question] = yield* Effect.forEach(["step", "sleep", "question"], (tool) => kit.submit(tool))
     yield* kit.pass(60, 5)
     expect(said).toEqual([])
     expect(yield* kit.get(question!.id)).toMatchObject({ status: "working" })
-    yield* kit.pass(3600, 60)
-    // The sleep in the finalizer has begun with the end of the other.
+    yield* kit.pass(600, 60)
+    // The sleep in the finalizer started when the sleep in the body ended.
     expect(said).toEqual(["left"])
     expect(yield* kit.get(step!.id)).toMatchObject({ status: "completed" })
     expect(yield* kit.get(sleep!.id)).toMatchObject({ status: "working" })
     expect(yield* kit.get(question!.id)).toMatchObject({ status: "input_required" })
-    yield* kit.pass(3600, 60)
+    yield* kit.pass(600, 60)
     expect(yield* kit.get(sleep!.id)).toMatchObject({ status: "completed" })
   }).pipe(Effect.provide(engine)))

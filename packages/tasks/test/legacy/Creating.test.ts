@@ -1,7 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
-import { validated } from "../../../server/test/kit.ts"
+import * as Spec from "../../../protocol/test/oracle/Spec.ts"
+import { validate, validated } from "../../../server/test/kit.ts"
 import * as kit from "./kit.ts"
 
 describe("2025-11-25 · declaring tasks", () => {
@@ -54,7 +55,6 @@ describe("2025-11-25 · creating a task", () => {
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const client = yield* connect()
-      const before = validated.count
       const result = yield* client.result("tools/call", { name: "sleep", task: { ttl: 60_000 } })
       expect(result).toEqual({
         task: {
@@ -68,7 +68,6 @@ describe("2025-11-25 · creating a task", () => {
         // "All requests, notifications, and responses related to a task MUST include" it.
         _meta: { [kit.relatedTask]: { taskId: result.task.taskId } }
       })
-      expect(validated.count).toBeGreaterThan(before)
     }))
 
   it.effect("a task that is over at once has begun in `working` all the same", () =>
@@ -176,5 +175,18 @@ describe("2025-11-25 · creating a task", () => {
       expect(client.received[0].result.capabilities).not.toHaveProperty("tasks")
       const result = yield* client.result("tools/call", { name: "sum", arguments: { a: 1, b: 2 }, task: {} })
       expect(result.structuredContent).toEqual({ sum: 3 })
+    }))
+})
+
+Spec.describeSpec("2025-11-25 · the official schema of a created task", () => {
+  it.effect("validates the answer to a call with `task`, and rejects one with an unknown status", () =>
+    Effect.gen(function*() {
+      const { connect } = yield* kit.set()
+      const client = yield* connect()
+      const before = validated.count
+      const message = yield* client.request("tools/call", { name: "sleep", task: { ttl: 60_000 } })
+      expect(validated.count).toBeGreaterThan(before)
+      message.result.task.status = "asleep"
+      expect(() => validate("2025-11-25", "tools/call", message)).toThrow("CreateTaskResult")
     }))
 })

@@ -1,0 +1,151 @@
+/**
+ * Lint rules. The rules of a package's imports are computed from the tables below, because a later override replaces
+ * the options of an earlier one: `no-restricted-imports` has to list all of its patterns wherever it is set.
+ *
+ * `scripts/conventions.test.ts` breaks each rule on purpose, so that a rule without effect fails a test.
+ */
+import { defineConfig, type OxlintOverride } from "oxlint"
+
+/** The packages that each package may import. Imports point down: never to a package beside or above. */
+const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
+  protocol: [],
+  runtime: ["protocol"],
+  server: ["protocol", "runtime"],
+  client: ["protocol", "runtime"],
+  testing: ["protocol", "runtime", "server", "client"],
+  sql: [],
+  tasks: ["protocol", "runtime", "server", "sql"],
+  cli: ["protocol", "runtime", "client"]
+}
+
+/**
+ * The modules under `src` that may import `node:` modules and use `process` and `Buffer`. A package that is not named
+ * has none.
+ */
+const mayUseNode: Readonly<Record<string, ReadonlyArray<string>>> = {
+  server: ["{Stdio,NodeHttp}.ts", "internal/{**/node*,stdio*,stdout,stdio/*}.ts"],
+  client: ["{Stdio,NodeHttp}.ts", "bin/*.ts", "internal/{**/node*,stdio*,process,stdio/*}.ts"],
+  testing: ["**/*.ts"],
+  sql: ["**/*.ts"],
+  tasks: ["{Memory,Sqlite,Postgres}Tasks.ts", "internal/**/node*.ts"],
+  cli: ["bin/*.ts", "internal/**/node*.ts"]
+}
+
+/** The modules that may import types of `node:` modules, and nothing else of Node. */
+const mayUseNodeTypes: Readonly<Record<string, ReadonlyArray<string>>> = { runtime: ["NodeStreams.ts"] }
+
+interface Pattern {
+  readonly regex: string
+  readonly message: string
+  readonly allowTypeImports?: boolean
+}
+
+const barrels: ReadonlyArray<Pattern> = [
+  {
+    regex: "^(effect(/[a-z-]+)?|@effect/platform-node|@effect/platform-node-shared)$",
+    message: "Import Effect by module (effect/Effect), not through a barrel: a program loads only what it uses."
+  },
+  {
+    regex: "^@skein/[a-z-]+$|(^|/)index\\.ts$",
+    message:
+      "Import the module (@skein/protocol/JsonRpc, ./JsonRpc.ts), not an index: an index loads the whole package."
+  }
+]
+
+const byPath: Pattern = {
+  regex: "^(\\.\\./)+((protocol|runtime|server|client|sql|packages|node_modules)/|[a-z-]+/(src|dist|test)/)",
+  message: "Import another package by its name, not by a path."
+}
+
+/** The workspaces outside `packages`. No package may import them. */
+const programs: ReadonlyArray<string> = ["examples", "benchmarks", "interop", "scratchpad"]
+
+/** Every package that is not allowed, since the linter's regular expressions have no look-ahead. */
+const otherPackages = (allowed: ReadonlyArray<string>): Pattern => {
+  const forbidden = [...Object.keys(mayImport), ...programs].filter((name) => !allowed.includes(name))
+  return {
+    regex: `^@skein/(${forbidden.join("|")})(/|$)`,
+    message: `Imports point down: this package may import ${allowed.length === 0 ? "no other" : allowed.join(", ")}.`
+  }
+}
+
+const node: Pattern = {
+  regex: "^node:",
+  message: "Only the modules that oxlint.config.ts lists in mayUseNode may import Node's modules."
+}
+
+const restrict = (name: string, files: ReadonlyArray<string>, more: ReadonlyArray<Pattern>): OxlintOverride => ({
+  files: files.map((file) => `packages/${name}/src/${file}`),
+  rules: {
+    "no-restricted-imports": ["error", {
+      patterns: [...barrels, byPath, otherPackages(mayImport[name] ?? []), ...more]
+    }],
+    ...(more.length === 0 ? { "no-restricted-globals": "off" } : {})
+  }
+})
+
+const importRules = Object.keys(mayImport).flatMap((name) => {
+  const [withNode, withTypes] = [mayUseNode[name], mayUseNodeTypes[name]]
+  return [
+    restrict(name, ["**/*.ts"], [node]),
+    ...(withTypes === undefined ? [] : [restrict(name, withTypes, [{ ...node, allowTypeImports: true }])]),
+    ...(withNode === undefined ? [] : [restrict(name, withNode, [])])
+  ]
+})
+
+export default defineConfig({
+  plugins: ["eslint", "typescript", "unicorn", "oxc", "import", "promise", "vitest"],
+  categories: { correctness: "error", suspicious: "error", perf: "error" },
+  env: { node: true, es2024: true },
+  ignorePatterns: ["**/dist", "**/.tsbuild", "**/node_modules"],
+  options: { reportUnusedDisableDirectives: "error" },
+  rules: {
+    eqeqeq: ["error", "always", { null: "ignore" }],
+    "no-underscore-dangle": "off",
+    "no-shadow": "off",
+    "no-await-in-loop": "off",
+    "unicorn/no-array-sort": "off",
+    "unicorn/no-useless-spread": "off",
+    "unicorn/consistent-function-scoping": "off",
+    "unicorn/no-new-array": "off",
+    "oxc/approx-constant": "off",
+    "oxc/no-map-spread": "off",
+    "no-unmodified-loop-condition": "off",
+    "unicorn/prefer-add-event-listener": "off",
+    "vitest/expect-expect": "off",
+    "vitest/no-conditional-expect": "off",
+    "promise/valid-params": "off",
+    "vitest/no-standalone-expect": "off",
+    "unicorn/no-array-reverse": "off",
+    "unicorn/require-module-specifiers": "off",
+    "vitest/no-conditional-tests": "off",
+    "vitest/valid-describe-callback": "off",
+    "vitest/valid-title": "off",
+    "vitest/require-mock-type-parameters": "off",
+    "vitest/no-disabled-tests": "off",
+    "no-var": "error",
+    "prefer-const": "error",
+    "no-eval": "error",
+    "no-new-func": "error",
+    "no-throw-literal": "error",
+    "import/no-cycle": ["error", { ignoreTypes: false }],
+    "import/no-self-import": "error",
+    "import/no-duplicates": "error",
+    "import/namespace": "off",
+    "import/named": "off",
+    "typescript/consistent-type-imports": "error",
+    "vitest/no-focused-tests": "error"
+  },
+  overrides: [
+    {
+      files: ["packages/*/src/**/*.ts"],
+      rules: {
+        "no-console": "error",
+        "typescript/no-explicit-any": "error",
+        "import/no-default-export": "error",
+        "no-restricted-globals": ["error", "process", "Buffer"]
+      }
+    },
+    ...importRules
+  ]
+})
