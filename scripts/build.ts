@@ -14,7 +14,16 @@ import { cores, type File, group, read, type Room, schematic } from "./group.ts"
 export const root: string = join(import.meta.dirname, "..")
 
 /** The folders of the packages that are published, the lowest room first. */
-export const packages: ReadonlyArray<string> = ["protocol", "runtime", "server", "client", "testing", "sql", "tasks"]
+export const packages: ReadonlyArray<string> = [
+  "protocol",
+  "runtime",
+  "server",
+  "client",
+  "cli",
+  "testing",
+  "sql",
+  "tasks"
+]
   .map(
     (room) => join(root, "packages", room)
   )

@@ -58,6 +58,7 @@ describe("the linter's rules of the house", () => {
       ["runtime", ["server", "client", "testing"]],
       ["server", ["client", "tasks", "sql", "gateway"]],
       ["client", ["server", "auth", "cli", "testing"]],
+      ["cli", ["server", "tasks", "sql", "testing"]],
       ["testing", ["tasks", "sql", "auth", "gateway", "cli"]],
       ["tasks", ["client", "testing", "auth", "gateway", "cli"]],
       ["sql", ["protocol", "runtime", "server", "client", "tasks", "testing"]]
@@ -79,6 +80,8 @@ describe("the linter's rules of the house", () => {
     const engine = ["protocol", "runtime", "server", "sql"].map((room) => uses(`@skein/${room}/A`)).join("")
     expect(broken("packages/tasks/src/A.ts", engine)).toEqual([])
     expect(broken("packages/sql/src/A.ts", uses("node:sqlite") + uses("pg"))).toEqual([])
+    const commands = ["protocol", "runtime", "client"].map((room) => uses(`@skein/${room}/A`)).join("")
+    expect(broken("packages/cli/src/A.ts", commands)).toEqual([])
   })
 
   it("an index is never imported, nor another room by path, nor a room by its own name", () => {
@@ -97,13 +100,14 @@ describe("the linter's rules of the house", () => {
   })
 
   it("Node is reached only by the modules that are named for it", () => {
-    for (const room of ["protocol", "runtime", "server", "client"]) {
+    for (const room of ["protocol", "runtime", "server", "client", "cli"]) {
       expect(broken(`packages/${room}/src/A.ts`, uses("node:fs"))).toEqual(imports)
       expect(broken(`packages/${room}/src/A.ts`, "export const a = process.argv\n"))
         .toEqual(["eslint(no-restricted-globals)"])
     }
     expect(broken("packages/server/src/Stdio.ts", uses("node:fs"))).toEqual([])
     expect(broken("packages/client/src/internal/stdioChild.ts", uses("node:child_process"))).toEqual([])
+    expect(broken("packages/cli/src/internal/nodeProcess.ts", uses("node:readline"))).toEqual([])
     expect(broken("packages/client/src/Stdio.ts", uses("@skein/server/Stdio"))).toEqual(imports)
   })
 
@@ -170,6 +174,7 @@ describe("the build", () => {
     runtime: "Link",
     server: "Tool",
     client: "Client",
+    cli: "Call",
     testing: "RudeServer",
     sql: "SqliteClient",
     tasks: "Tasks"
@@ -197,12 +202,15 @@ describe("the build", () => {
     expect(built("server", "@skein/client/Client")).toEqual(refused)
     expect(built("client", "@skein/server/Tool")).toEqual(refused)
     expect(built("client", "@skein/testing/RudeServer")).toEqual(refused)
+    expect(built("client", "@skein/cli/Call")).toEqual(refused)
+    expect(built("cli", "@skein/server/Tool")).toEqual(refused)
     expect(built("tasks", "@skein/client/Client")).toEqual(refused)
     expect(built("server", "@skein/tasks/Tasks")).toEqual(refused)
     const fine = { ok: true, emitted: [], unlisted: false }
     expect(built("client", "@skein/protocol/JsonRpc")).toEqual(fine)
     expect(built("server", "@skein/runtime/Link")).toEqual(fine)
     expect(built("tasks", "@skein/server/Tool")).toEqual(fine)
+    expect(built("cli", "@skein/client/Client")).toEqual(fine)
   })
 })
 
@@ -225,7 +233,7 @@ describe("what is left of an unused module", () => {
 })
 
 describe("the packages", () => {
-  for (const room of ["protocol", "runtime", "server", "client", "testing", "sql", "tasks"]) {
+  for (const room of ["protocol", "runtime", "server", "client", "cli", "testing", "sql", "tasks"]) {
     it(`${room}: the index names each public module once, in order, and each exported name has a comment`, () => {
       const folder = join(root, "packages", room, "src")
       const modules = readdirSync(folder).filter((file) => file.endsWith(".ts") && file !== "index.ts").sort()

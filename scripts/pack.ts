@@ -94,7 +94,7 @@ const smoke = (project: string, tarballs: ReadonlyArray<string>): number => {
   )
   run(project, process.execPath, "smoke.mjs")
   // What publint finds behind `bin` has to run as well.
-  run(project, process.execPath, "node_modules/@skein/client/dist/bin/skein-call.js", "--help")
+  run(project, process.execPath, "node_modules/@skein/cli/dist/bin/skein-call.js", "--help")
   // A stranger's compiler reads all declarations, ours included, with no leniency towards libraries.
   writeFileSync(join(project, "types.ts"), modules.map((name, at) => `export * as m${at} from "${name}"\n`).join(""))
   const options = ["--module", "nodenext", "--target", "es2023", "--strict", "--exactOptionalPropertyTypes"]
