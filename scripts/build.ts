@@ -14,7 +14,16 @@ import { cores, type File, group, type Package, read, withSchema } from "./group
 export const root: string = join(import.meta.dirname, "..")
 
 /** The folders of the published packages, each after the packages that it imports. */
-export const packages: ReadonlyArray<string> = ["protocol", "runtime", "server", "client", "testing", "sql", "tasks"]
+export const packages: ReadonlyArray<string> = [
+  "protocol",
+  "runtime",
+  "server",
+  "client",
+  "cli",
+  "testing",
+  "sql",
+  "tasks"
+]
   .map(
     (name) => join(root, "packages", name)
   )

@@ -209,10 +209,13 @@ describe("the build", () => {
     expect(build("server", "@skein/client/Module")).toEqual(refused)
     expect(build("client", "@skein/server/Module")).toEqual(refused)
     expect(build("client", "@skein/testing/Module")).toEqual(refused)
+    expect(build("client", "@skein/cli/Module")).toEqual(refused)
+    expect(build("cli", "@skein/server/Module")).toEqual(refused)
     expect(build("tasks", "@skein/client/Module")).toEqual(refused)
     expect(build("server", "@skein/tasks/Module")).toEqual(refused)
     const fine = { ok: true, emitted: [], unlisted: false }
     expect(build("client", "@skein/protocol/Module")).toEqual(fine)
+    expect(build("cli", "@skein/client/Module")).toEqual(fine)
     expect(build("server", "@skein/runtime/Module")).toEqual(fine)
     expect(build("tasks", "@skein/server/Module")).toEqual(fine)
     // Ten runs of the compiler.

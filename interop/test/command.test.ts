@@ -1,5 +1,5 @@
 /**
- * `skein-call` as a process, against servers of the official SDK: over stdio and over HTTP.
+ * `skein-call` as a process, against servers of the official SDKs, over stdio and over HTTP.
  */
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js"
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js"
@@ -14,13 +14,13 @@ import * as Offer from "../fixtures/offer.ts"
 
 const root = join(import.meta.dirname, "../..")
 const node = [process.execPath, "--conditions=@skein/source"]
-const program = join(root, "packages/client/src/bin/skein-call.ts")
+const program = join(root, "packages/cli/src/bin/skein-call.ts")
 
 interface Run {
   readonly child: ChildProcess
   readonly out: () => string
   readonly err: () => string
-  /** How it ended, when nobody has its stdout or stderr any more. */
+  /** The exit code or the signal, once no process has its stdout or stderr open. */
   readonly ended: Promise<number | string>
 }
 
@@ -43,7 +43,7 @@ describe("skein-call · a server of the SDK over stdio", () => {
   for (const version of ["v1", "v2"]) {
     const server = [...node, `interop/fixtures/sdk-${version}-server.ts`]
 
-    it(`${version}: calls a tool, and prints what it says and nothing else`, async () => {
+    it(`${version}: calls a tool, and prints its result and nothing else`, async () => {
       const args = JSON.stringify({ name: "Ada" })
       const expected = { code: 0, out: "Hello, Ada!\n", err: "" }
       expect(await run(...server, "greet", args)).toEqual(expected)
@@ -52,13 +52,13 @@ describe("skein-call · a server of the SDK over stdio", () => {
 
   const server = [...node, "interop/fixtures/sdk-v1-server.ts"]
 
-  it("takes the program as one argument too, and after -- the tool", async () => {
+  it("takes the command as one argument, and the tool after --", async () => {
     const args = ["greet", JSON.stringify({ name: "Ada" })]
     const both = await Promise.all([run(server.join(" "), ...args), run(...server, "--", ...args)])
     expect(both.map(({ out }) => out)).toEqual(["Hello, Ada!\n", "Hello, Ada!\n"])
   })
 
-  it("lists the tools, one a line", async () => {
+  it("lists the tools, one per line", async () => {
     const { code, out } = await run(...server)
     const lines = out.trim().split("\n")
     expect(code).toBe(0)
@@ -76,36 +76,36 @@ describe("skein-call · a server of the SDK over stdio", () => {
     expect(JSON.parse(whole.out)).toMatchObject({ structuredContent: { sum: 3 } })
   })
 
-  it("what a tool says of its failure goes to stderr: exit 1", async () => {
+  it("writes the error of a tool to stderr, and exits with 1", async () => {
     expect(await run(...server, "--", "fail")).toEqual({ code: 1, out: "", err: `${Offer.failure}\n` })
   })
 
-  it("with --verbose progress goes to stderr, as it comes; SIGINT cancels the call and ends the server: exit 130", async () => {
+  it("reports progress on stderr with --verbose; on SIGINT it cancels the call, stops the server and exits with 130", async () => {
     const { child, ended, err, out } = start("--verbose", ...server, "count", "{\"steps\":2}")
     await expect.poll(err, { timeout: 20_000 }).toContain("2/2 step 2\n")
     child.kill("SIGINT")
-    // `close` comes when the server is gone too: it has the same stderr.
+    // `close` is emitted once the server has ended, too: it has the same stderr.
     expect(await ended).toBe(130)
     expect(out()).toBe("")
-    expect(err()).toContain("Connected to sdk-v1 1.32.2 in 2025-11-25\n1/2 step 1\n2/2 step 2\n")
+    expect(err()).toContain("Connected to sdk-v1 1.32.2 (protocol 2025-11-25)\n1/2 step 1\n2/2 step 2\n")
   })
 
-  it("no answer in time: exit 3", async () => {
+  it("exits with 3 when there is no result in time", async () => {
     const { code, err, out } = await run("--timeout", "1", ...server, "--", "slow")
     expect([code, out]).toEqual([3, ""])
     expect(err).toMatch(/^skein-call: .*tools\/call/)
   })
 })
 
-describe("skein-call · wrong from the beginning", () => {
-  it("arguments that make no sense: exit 2, and how it is used", async () => {
+describe("skein-call · without a call", () => {
+  it("exits with 2 and shows the usage when the command line is not valid", async () => {
     const { code, err, out } = await run("https://example.com/mcp", "add", "{")
     expect([code, out]).toEqual([2, ""])
-    expect(err).toMatch(/^skein-call: The arguments of the tool are no JSON.*\n\nCalls a tool/)
+    expect(err).toMatch(/^skein-call: The tool's arguments are not valid JSON.*\n\nCalls a tool/)
     expect((await run("--help")).out).toMatch(/^Calls a tool/)
   })
 
-  it("nobody there: exit 3", async () => {
+  it("exits with 3 when there is no server", async () => {
     const ends = await Promise.all([
       run("no-such-program-anywhere"),
       run("http://127.0.0.1:9/mcp"),
@@ -158,7 +158,7 @@ describe("skein-call · a server of the SDK over HTTP", () => {
     http.close()
   })
 
-  it("calls a tool, with headers of one's own", async () => {
+  it("calls a tool, with headers from the command line", async () => {
     expect(await run(url, "greet", "{\"name\":\"Ada\"}", "--header", "X-Who: me")).toEqual({
       code: 0,
       out: "Hello, Ada!\n",
@@ -172,13 +172,13 @@ describe("skein-call · a server of the SDK over HTTP", () => {
     expect(await run(url)).toEqual({ code: 0, out: "greet(name: string)\nask()\n", err: "" })
   })
 
-  it("a question is declined where there is no terminal, and stderr says so", async () => {
+  it("declines a question without a terminal, and reports it on stderr", async () => {
     const { code, err, out } = await run(url, "ask")
     expect({ code, out }).toEqual({ code: 0, out: "decline\n" })
     expect(err).toContain("Which tea?")
   })
 
-  it("an address where something else answers: exit 3, with a word on why", async () => {
+  it("exits with 3 and the reason when the URL is not that of an MCP server", async () => {
     const other = createServer((_, response) =>
       response.writeHead(404, { "content-type": "text/html" }).end("<p>No</p>")
     )

@@ -1,7 +1,5 @@
-/** Tools of a hostile server: in a listing, in a toolkit for a model, in a pool, and on a terminal. */
+/** Tools of a hostile server: in a listing, in a toolkit for a model, and in a pool. */
 import { assert, describe, it } from "@effect/vitest"
-import type { CallToolResult } from "@skein/protocol/CallTool"
-import type { Tool } from "@skein/protocol/Tool"
 import { TransportError } from "@skein/runtime/Connection"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Response from "effect/ai/Response"
@@ -12,9 +10,7 @@ import * as Stream from "effect/Stream"
 import * as Client from "../../src/Client.ts"
 import { ClientError } from "../../src/ClientError.ts"
 import * as ClientPool from "../../src/ClientPool.ts"
-import { call, type Out } from "../../src/internal/command/call.ts"
-import { resultText, tame, toolLine } from "../../src/internal/command/words.ts"
-import { deep, hands, hostile, type Json, result, timed, type Voice } from "./kit.ts"
+import { hands, hostile, type Json, result, timed, toolResults, type Voice } from "./kit.ts"
 
 const usage = { inputTokens: {}, outputTokens: {} }
 
@@ -107,44 +103,14 @@ describe("names of hostile tools", () => {
       assert.strictEqual(server.of("tools/call").length, 0)
     }).pipe(Effect.scoped))
 
-  const answers = [
-    `"content":[],"structuredContent":${deep.arrays}`,
-    `"content":[],"structuredContent":${deep.objects},"isError":true`,
-    `"content":[{"type":"text","text":"x","_meta":{"x":${deep.arrays}}}]`,
-    "\"content\":[{\"type\":\"image\",\"data\":\"!!!\",\"mimeType\":\"\"}]",
-    "\"content\":[{\"type\":\"audio\",\"data\":\"\",\"mimeType\":\"\\u0000\"}],\"isError\":true",
-    "\"content\":[{\"type\":\"resource\",\"resource\":{\"uri\":\"a:b\",\"blob\":\"!!!\",\"mimeType\":\"x\"}}]",
-    "\"content\":[{\"type\":\"resource_link\",\"uri\":\"a:b\",\"name\":\"__proto__\"}]",
-    "\"content\":[{\"type\":\"evil\"}]",
-    "\"content\":[{\"type\":\"__proto__\"}]",
-    "\"content\":[],\"structuredContent\":null",
-    "\"content\":[],\"structuredContent\":{\"__proto__\":{\"polluted\":1}}"
-  ]
-  for (const [at, answer] of answers.entries()) {
-    it.live(`what a tool answers is no defect of a toolkit's, nor of the command's (${at})`, () =>
+  for (const [at, answer] of toolResults.entries()) {
+    it.live(`a toolkit has no defect, whatever a tool returns (${at})`, () =>
       Effect.gen(function*() {
         const server = tooled("[{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\"}}]", answer)
         const client = yield* Client.make(server.transport)
         for (const failureMode of ["return", "error"] as const) {
           const toolkit = yield* Client.toolkit(client, { failureMode })
           const exit = yield* Effect.exit(generate(toolkit, "t", {}))
-          assert.isTrue(Exit.isSuccess(exit) || !Cause.hasDies(exit.cause), String(exit).slice(0, 500))
-        }
-        const out: Out = { print: () => Effect.void, tell: () => {} }
-        for (const json of [false, true]) {
-          const invocation = {
-            target: { _tag: "Url", url: new URL("http://x") },
-            tool: "t",
-            args: {},
-            headers: {},
-            env: {},
-            timeout: undefined,
-            leave: false,
-            resume: undefined,
-            verbose: true,
-            json
-          } as const
-          const exit = yield* Effect.exit(call(server.transport, invocation, out))
           assert.isTrue(Exit.isSuccess(exit) || !Cause.hasDies(exit.cause), String(exit).slice(0, 500))
         }
         assert.isUndefined((Object.prototype as Json).polluted)
@@ -217,71 +183,6 @@ describe("names of hostile tools", () => {
         assert.include(reasons, (yield* Effect.flip(client.listTools())).reason)
         assert.isAtMost(at, 1_000)
       }
-    }).pipe(Effect.scoped))
-})
-
-describe("what reaches a terminal", () => {
-  const evil = "\u001b]0;title\u0007\u001b[2J\u009b31m\u202eabc\u2066\u200b\u0000\u0008\rover\u2028\ufeff\u{e0041}"
-  const clean = (text: string) => assert.notMatch(text, /[\p{Cf}\p{Zl}\p{Zp}]|[^\n\t\P{Cc}]/u)
-
-  it("a line of a tool, its result, a prompt or an error steers nothing", () => {
-    const schema = {
-      type: "object",
-      properties: { [evil]: { type: evil }, a: { enum: [evil] }, b: { const: evil }, c: { type: [evil] } },
-      required: [evil]
-    }
-    clean(toolLine({ name: evil, title: evil, description: evil, inputSchema: schema } as unknown as Tool))
-    const content = [
-      { type: "text", text: evil },
-      { type: "image", data: evil, mimeType: evil },
-      { type: "resource_link", uri: evil, name: evil, title: evil },
-      { type: "resource", resource: { uri: evil, text: evil } },
-      { type: "resource", resource: { uri: evil, blob: evil, mimeType: evil } }
-    ]
-    clean(tame(resultText({ content } as unknown as CallToolResult)))
-    clean(tame(resultText({ content: [], structuredContent: { [evil]: evil } } as unknown as CallToolResult)))
-  })
-
-  it.live("of a server that names itself so, reports so and fails so, the command tells the same", () =>
-    Effect.gen(function*() {
-      const told: Array<string> = []
-      const json = JSON.stringify(evil)
-      const server = hostile((message: Json, voice: Voice) => {
-        const { id, method, params } = message
-        if (method === "server/discover") {
-          return voice.say(result(
-            id,
-            complete(
-              `"supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"logging":{}},"_meta":{"io.modelcontextprotocol/serverInfo":{"name":${json},"version":${json}}}`
-            )
-          ))
-        }
-        voice.say(
-          `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${
-            params._meta.progressToken ?? 0
-          },"progress":1,"message":${json}}}`
-        )
-        voice.say(result(id, complete(`"isError":true,"content":[{"type":"text","text":${json}}]`)))
-      })
-      const invocation = {
-        target: { _tag: "Url", url: new URL("http://x") },
-        tool: "t",
-        args: {},
-        headers: {},
-        env: {},
-        timeout: undefined,
-        leave: false,
-        resume: undefined,
-        verbose: true,
-        json: false
-      } as const
-      const code = yield* call(server.transport, invocation, {
-        print: (text) => Effect.sync(() => void told.push(text)),
-        tell: (line) => void told.push(line)
-      })
-      assert.strictEqual(code, 1)
-      assert.isAtLeast(told.length, 3)
-      for (const line of told) clean(line)
     }).pipe(Effect.scoped))
 })
 

@@ -117,3 +117,18 @@ export const timed = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<re
     const begun = performance.now()
     return Effect.map(effect, (value) => [value, performance.now() - begun] as const)
   })
+
+/** Results of `tools/call`, without their braces, that are hostile or not valid. */
+export const toolResults: ReadonlyArray<string> = [
+  `"content":[],"structuredContent":${deep.arrays}`,
+  `"content":[],"structuredContent":${deep.objects},"isError":true`,
+  `"content":[{"type":"text","text":"x","_meta":{"x":${deep.arrays}}}]`,
+  "\"content\":[{\"type\":\"image\",\"data\":\"!!!\",\"mimeType\":\"\"}]",
+  "\"content\":[{\"type\":\"audio\",\"data\":\"\",\"mimeType\":\"\\u0000\"}],\"isError\":true",
+  "\"content\":[{\"type\":\"resource\",\"resource\":{\"uri\":\"a:b\",\"blob\":\"!!!\",\"mimeType\":\"x\"}}]",
+  "\"content\":[{\"type\":\"resource_link\",\"uri\":\"a:b\",\"name\":\"__proto__\"}]",
+  "\"content\":[{\"type\":\"evil\"}]",
+  "\"content\":[{\"type\":\"__proto__\"}]",
+  "\"content\":[],\"structuredContent\":null",
+  "\"content\":[],\"structuredContent\":{\"__proto__\":{\"polluted\":1}}"
+]

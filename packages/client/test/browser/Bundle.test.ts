@@ -37,7 +37,7 @@ describe("a program of Client, Http, ClientPool, Progress, ResponseCache, Elicit
   })
 
   it("loads no language model, no command and no process", () => {
-    for (const other of ["effect/src/ai/", "client/src/Stdio.ts", "client/src/NodeHttp.ts", "client/src/bin/"]) {
+    for (const other of ["effect/src/ai/", "client/src/Stdio.ts", "client/src/NodeHttp.ts", "packages/cli/"]) {
       assert.deepEqual(bundled.inputs.filter((input) => input.includes(other)), [])
     }
   })

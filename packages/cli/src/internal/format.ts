@@ -1,37 +1,44 @@
 /**
- * What a terminal is shown of tools and of what they answer.
+ * Text from servers, for a terminal: tools, results, and the parts of questions.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { ContentBlock } from "@skein/protocol/Content"
 import { isObject } from "@skein/protocol/JsonRpc"
 import type { Tool } from "@skein/protocol/Tool"
-import { printable } from "../text.ts"
 
-// How much of one line of a stranger's is shown, in characters.
+// Control characters, invisible characters and marks of direction, line and paragraph separators, unpaired surrogates.
+const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
+
+/** Cuts the text at `max` UTF-16 units, and escapes each character that is not printable, line ends included. */
+const escape = (text: string, max: number): string =>
+  (text.length <= max ? text : `${text.slice(0, max)}…`)
+    .replace(unsafe, (char) => `\\u{${char.codePointAt(0)!.toString(16)}}`)
+
+// How much of one line from a server is shown, in characters.
 const maxLine = 8_192
 
-/** Text of a stranger's, for a terminal: its lines stay, and nothing in them steers the terminal. */
-export const tame = (text: string): string =>
-  text.split(/\r?\n/).map((line) => line.split("\t").map((part) => printable(part, maxLine)).join("\t")).join("\n")
+/** A text with its lines and tabs, in which no character controls the terminal. */
+export const sanitize = (text: string): string =>
+  text.split(/\r?\n/).map((line) => line.split("\t").map((part) => escape(part, maxLine)).join("\t")).join("\n")
 
-// How much of a name is shown, in characters: more would go on in lines that look like others.
-const maxLabel = 200
+// How much of a name is shown, in characters. A longer one would wrap into lines that look like those of this program.
+const maxName = 200
 
-/** A name of a stranger's, in what is a line of ours: it has no lines of its own, and no gaps. */
-export const label = (text: string): string =>
-  printable(text.slice(0, 4 * maxLabel).replace(/\s+/g, " ").trim(), maxLabel)
+/** A name from a server, within a line of this program: without line ends, and without gaps. */
+export const quoteName = (text: string): string =>
+  escape(text.slice(0, 4 * maxName).replace(/\s+/g, " ").trim(), maxName)
 
-/** A value of a stranger's, in what is a line of ours: each character of it can be told. */
-export const exact = (text: string): string => printable(text, maxLine)
+/** A value from a server, within a line of this program: each character of it can be recognized. */
+export const quoteLine = (text: string): string => escape(text, maxLine)
 
-/** Text of a stranger's below a line of ours: its further lines are marked, so that none looks like ours. */
-export const remark = (text: string): string => tame(text).replaceAll("\n", "\n  | ")
+/** A text from a server, after the start of a line of this program. Its further lines are marked, so that none can pass for the program's. */
+export const quoteBlock = (text: string): string => sanitize(text).replaceAll("\n", "\n  | ")
 
-/** What decodes to so many bytes. */
-const bytes = (base64: string): number => Math.floor(base64.replace(/=+$/, "").length * 3 / 4)
+/** The size of the decoded data, in bytes. */
+const decodedBytes = (base64: string): number => Math.floor(base64.replace(/=+$/, "").length * 3 / 4)
 
 const media = (kind: string, mimeType: string | undefined, data: string): string =>
-  `[${kind}: ${mimeType ?? "application/octet-stream"}, ${bytes(data)} bytes]`
+  `[${kind}: ${mimeType ?? "application/octet-stream"}, ${decodedBytes(data)} bytes]`
 
 const blockText = (block: ContentBlock): string => {
   switch (block.type) {
@@ -49,7 +56,7 @@ const blockText = (block: ContentBlock): string => {
   }
 }
 
-/** A result as text: its content, or else its structured content. */
+/** A result as text: its content, or its structured content when the content is empty. */
 export const resultText = ({ content, structuredContent }: CallToolResult): string =>
   content.length === 0 && structuredContent !== undefined
     ? JSON.stringify(structuredContent, undefined, 2)
@@ -69,10 +76,10 @@ const typeText = (schema: unknown, depth = 0): string => {
   return typeof type === "string" ? type : "any"
 }
 
-// How many arguments of a tool are named in a list.
+// How many arguments of a tool the list shows.
 const maxArguments = 24
 
-/** A tool in one line: its name, its arguments with their types (`?`: may be left out), and what it is for. */
+/** A tool in one line: its name, its arguments with their types (`?` marks an optional one), and the first line of its description. */
 export const toolLine = ({ description, inputSchema, name, title }: Tool): string => {
   const { properties, required } = inputSchema
   const named = isObject(properties) ? Object.entries(properties) : []
@@ -82,5 +89,5 @@ export const toolLine = ({ description, inputSchema, name, title }: Tool): strin
   )
   if (named.length > maxArguments) shown.push("…")
   const about = (description ?? title ?? "").trim().split(/\r?\n/, 1)[0]!
-  return printable(`${name}(${shown.join(", ")})${about === "" ? "" : `  ${about}`}`, 512)
+  return escape(`${name}(${shown.join(", ")})${about === "" ? "" : `  ${about}`}`, 512)
 }

@@ -1,4 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Client from "@skein/client/Client"
+import * as ClientElicitation from "@skein/client/Elicitation"
 import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
@@ -7,17 +9,16 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Client from "../../src/Client.ts"
-import * as Answering from "../../src/Elicitation.ts"
-import { declining, onTerminal, type Terminal } from "../../src/internal/command/asking.ts"
+import type { Terminal } from "../src/internal/process.ts"
+import { declineAll, onTerminal } from "../src/internal/terminalElicitation.ts"
 
-/** Somebody who types these lines, and then ends the input. */
+/** A user who types these lines, and then ends the input. */
 const typist = (...lines: ReadonlyArray<string>) => {
   const seen: Array<string> = []
   const left = [...lines]
   const terminal: Terminal = {
-    say: (line) => Effect.sync(() => void seen.push(line)),
-    ask: (prompt) =>
+    writeLine: (line) => Effect.sync(() => void seen.push(line)),
+    readLine: (prompt) =>
       Effect.sync(() => {
         seen.push(prompt)
         return left.shift()
@@ -45,7 +46,7 @@ const Server = McpServer.layer(
   )
 )
 
-const calling = (tool: string, answers: Layer.Layer<Answering.Elicitation>) =>
+const calling = (tool: string, answers: Layer.Layer<ClientElicitation.Elicitation>) =>
   Effect.gen(function*() {
     const server = yield* McpServer.McpServer
     const client = yield* Client.make(InMemoryTransport.transport(server.serve))
@@ -53,7 +54,7 @@ const calling = (tool: string, answers: Layer.Layer<Answering.Elicitation>) =>
     return content[0]?.type === "text" ? JSON.parse(content[0].text) : content
   }).pipe(Effect.provide(Layer.merge(answers, Server)))
 
-describe("a question on the terminal", () => {
+describe("a question of a server on the terminal", () => {
   it.effect("is answered field by field, reviewed, and sent", () =>
     Effect.gen(function*() {
       const { left, seen, terminal } = typist("y", "Ada", "two", "2", "2", "-", "y")
@@ -63,7 +64,7 @@ describe("a question on the terminal", () => {
       assert.match(seen[0]!, /^\ntea\.example\.com asks: What would you like\?/)
       assert.notInclude(seen[0], "\u001b")
       assert.includeMembers(seen, [
-        "  That does not fit.",
+        "  The field does not take this value.",
         "    2. black",
         "  name = Ada",
         "  cups = 2",
@@ -71,7 +72,7 @@ describe("a question on the terminal", () => {
       ])
     }))
 
-  it.effect("its titles, choices and texts cannot look like lines of ours", () =>
+  it.effect("has titles, choices and texts that cannot pass for lines of the program", () =>
     Effect.gen(function*() {
       const fake = "green\n    9. free tea\r\nSend this? [y]es"
       const text = (title: string) => `${title}\nAnswer? [y]es`
@@ -88,7 +89,7 @@ describe("a question on the terminal", () => {
         }
       }
       const { seen, terminal } = typist("y", "", "y")
-      const { form } = yield* Answering.Elicitation.pipe(Effect.provide(onTerminal(terminal, "x")))
+      const { form } = yield* ClientElicitation.Elicitation.pipe(Effect.provide(onTerminal(terminal, "x")))
       const asker = { label: undefined, info: undefined, revision: "2025-11-25", method: undefined } as const
       yield* Result.getOrThrow(form!({ message: text("What?"), requestedSchema }, asker))
       assert.deepStrictEqual(seen.map((line) => line.trim()).filter((line) => line.endsWith("Answer? [y]es")), [
@@ -103,17 +104,17 @@ describe("a question on the terminal", () => {
       ])
     }))
 
-  it.effect("what does not fit the form is not sent, but edited; so is what is not right after all", () =>
+  it.effect("is edited again when the content does not fit the form, or when the user asks for it", () =>
     Effect.gen(function*() {
       const fields = ["Ada", "0", "green", "yes"]
       const { seen, terminal } = typist("y", ...fields, "", "1", "", "", "e", "Bob", "", "", "", "y")
       const answer = yield* calling("order", onTerminal(terminal, "x"))
       const content = { name: "Bob", cups: 1, tea: "green", milk: true }
       assert.deepStrictEqual(answer, { action: "accept", content })
-      assert.strictEqual(seen.filter((line) => line.startsWith("This cannot be sent")).length, 1)
+      assert.strictEqual(seen.filter((line) => line.startsWith("The form cannot be sent")).length, 1)
     }))
 
-  it.effect("is declined, or cancelled, at the beginning and at the end; the end of the input cancels", () =>
+  it.effect("is declined or cancelled at the start and at the end, and cancelled by the end of the input", () =>
     Effect.gen(function*() {
       const fields = ["y", "Ada", "1", "green", "no"]
       for (
@@ -135,15 +136,16 @@ describe("a question on the terminal", () => {
     Effect.gen(function*() {
       const { seen, terminal } = typist("y")
       assert.deepStrictEqual((yield* calling("pay", onTerminal(terminal, "x"))).action, "accept")
-      assert.strictEqual(seen[1], "It wants you to visit pay.example.com:\n  https://pay.example.com/42")
+      assert.strictEqual(seen[1], "It asks you to visit pay.example.com:\n  https://pay.example.com/42")
       assert.deepStrictEqual((yield* calling("pay", onTerminal(typist("d").terminal, "x"))).action, "decline")
     }))
 
-  it.effect("without a terminal it is declined, and stderr says so", () =>
+  it.effect("is declined and reported on stderr without a terminal", () =>
     Effect.gen(function*() {
-      const { seen, terminal } = typist()
-      assert.strictEqual((yield* calling("order", declining(terminal.say))).action, "decline")
-      assert.include(seen[0], "Declined")
-      assert.strictEqual((yield* calling("pay", declining(terminal.say))).action, "decline")
+      const warnings: Array<string> = []
+      const declined = declineAll({ warn: (line) => void warnings.push(line) })
+      assert.strictEqual((yield* calling("order", declined)).action, "decline")
+      assert.include(warnings[0], "Declined")
+      assert.strictEqual((yield* calling("pay", declined)).action, "decline")
     }))
 })

@@ -1,23 +1,11 @@
-/** A call that has become a task, from a shell. */
+/** A call that becomes a task. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import { call } from "../../src/internal/command/call.ts"
-import type { Invocation } from "../../src/internal/command/invocation.ts"
-import { pass, result, settle, shapes, TaskServer } from "../tasks/kit.ts"
-
-const plain: Invocation = {
-  target: { _tag: "Url", url: new URL("http://x") },
-  tool: "t",
-  args: {},
-  headers: {},
-  env: {},
-  timeout: undefined,
-  leave: false,
-  resume: undefined,
-  verbose: false,
-  json: false
-}
+import { pass, result, settle, shapes, TaskServer } from "../../client/test/tasks/kit.ts"
+import { call, resolveEnv } from "../src/internal/call.ts"
+import type { Invocation } from "../src/internal/callCommand.ts"
+import { invocationOf } from "./invocation.ts"
 
 for (const shape of shapes) {
   describe(`skein-call · ${shape}`, () => {
@@ -26,19 +14,19 @@ for (const shape of shapes) {
         const out: Array<string> = []
         const err: Array<string> = []
         const fiber = yield* Effect.forkChild(
-          call(server.server.transport, { ...plain, ...options }, {
+          call(server.server.transport, invocationOf(options), {
             print: (text) => Effect.sync(() => void out.push(text)),
-            tell: (line) => void err.push(line)
+            warn: (line) => void err.push(line)
           })
         )
         yield* settle
-        // It has asked for the tools, where it had to.
+        // The client lists the tools first, where the revision needs it.
         yield* settle
         return { out, err, fiber }
       })
     const handle = { taskId: "t1", tool: "t", server: "scripted", revision: shape }
 
-    it.effect("--verbose tells of its states on stderr, and the result is on stdout", () =>
+    it.effect("--verbose reports its states on stderr, and the result goes to stdout", () =>
       Effect.gen(function*() {
         const server = new TaskServer(shape)
         const { err, fiber, out } = yield* run(server, { verbose: true })
@@ -53,7 +41,7 @@ for (const shape of shapes) {
         assert.strictEqual(yield* Fiber.join(fiber), 0)
         assert.deepStrictEqual(out, ["Tea"])
         assert.deepStrictEqual(err.slice(0, 5), [
-          `Connected to scripted 1.0.0 in ${shape}`,
+          `Connected to scripted 1.0.0 (protocol ${shape})`,
           "Task t1",
           "working",
           "working: Heating",
@@ -61,7 +49,7 @@ for (const shape of shapes) {
         ])
       }))
 
-    it.effect("an interrupted call cancels its task, and says nothing", () =>
+    it.effect("an interrupted call cancels its task, and prints nothing", () =>
       Effect.gen(function*() {
         const server = new TaskServer(shape)
         const { err, fiber, out } = yield* run(server)
@@ -70,7 +58,7 @@ for (const shape of shapes) {
         assert.deepStrictEqual([out, err], [[], []])
       }))
 
-    it.effect("--leave leaves it running, and prints its handle; --resume takes it up again", () =>
+    it.effect("--leave leaves it running and prints its handle, and --resume waits for its result", () =>
       Effect.gen(function*() {
         const server = new TaskServer(shape)
         const { err, fiber, out } = yield* run(server, { leave: true })
@@ -87,7 +75,7 @@ for (const shape of shapes) {
         assert.strictEqual(server.count("tools/call"), server.support === "required" && shape === "2025-11-25" ? 2 : 1)
       }))
 
-    it.effect("--timeout is for all of it: then the task is cancelled, or left", () =>
+    it.effect("--timeout bounds the whole call, and the task is then cancelled, or left with --leave", () =>
       Effect.gen(function*() {
         for (const leave of [false, true]) {
           const server = new TaskServer(shape)
@@ -99,7 +87,7 @@ for (const shape of shapes) {
         }
       }))
 
-    it.effect("of a task that is over nothing is left, whatever became of it", () =>
+    it.effect("--leave prints nothing for a task that has ended", () =>
       Effect.gen(function*() {
         const server = new TaskServer(shape)
         const { err, fiber, out } = yield* run(server, { leave: true })
@@ -111,3 +99,14 @@ for (const shape of shapes) {
       }))
   })
 }
+
+describe("skein-call --env", () => {
+  it("passes a variable without a value on from this process, and one that is not set as undefined", () => {
+    const env = resolveEnv({ KEY: undefined, A: "b=c", EMPTY: "", MISSING: undefined }, {
+      KEY: "secret",
+      A: "other",
+      EMPTY: "x"
+    })
+    assert.deepStrictEqual(env, { KEY: "secret", A: "b=c", EMPTY: "", MISSING: undefined })
+  })
+})

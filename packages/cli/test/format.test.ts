@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { resultText, tame, toolLine } from "../../src/internal/command/words.ts"
+import { resultText, sanitize, toolLine } from "../src/internal/format.ts"
 
-describe("what a terminal is shown", () => {
-  it("keeps lines and tabs, and lets nobody steer the terminal", () => {
-    const tamed = tame("a\tb\r\nc\u001b[2J\u0007\u202ed")
-    assert.match(tamed, /^a\tb\nc[^]*\[2J[^]*d$/)
-    for (const control of ["\u001b", "\u0007", "\u202e"]) assert.notInclude(tamed, control)
+describe("text for a terminal", () => {
+  it("keeps lines and tabs, and escapes characters that control the terminal", () => {
+    const sanitized = sanitize("a\tb\r\nc\u001b[2J\u0007\u202ed")
+    assert.match(sanitized, /^a\tb\nc[^]*\[2J[^]*d$/)
+    for (const control of ["\u001b", "\u0007", "\u202e"]) assert.notInclude(sanitized, control)
   })
 
-  it("a tool is one line, with its arguments and their types", () => {
+  it("shows a tool in one line, with its arguments and their types", () => {
     const inputSchema = {
       type: "object" as const,
       properties: {
@@ -29,7 +29,7 @@ describe("what a terminal is shown", () => {
     assert.notInclude(toolLine({ name: "t\u001b", inputSchema: { type: "object" } }), "\u001b")
   })
 
-  it("a schema that is endless, or has endless arguments, is cut short", () => {
+  it("cuts a tool with a deep schema or many arguments short", () => {
     let items: object = { type: "string" }
     for (let depth = 0; depth < 1_000; depth++) items = { type: "array", items }
     const properties = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`a${at}`, items]))
@@ -38,7 +38,7 @@ describe("what a terminal is shown", () => {
     assert.include(line, "a0?: any[][][]")
   })
 
-  it("a result is its content, or else its structured content", () => {
+  it("shows the content of a result, or its structured content when there is none", () => {
     const text = { type: "text", text: "Hello" } as const
     const image = { type: "image", data: "AAAA", mimeType: "image/png" } as const
     const link = { type: "resource_link", name: "n", uri: "file:///a" } as const

@@ -1,0 +1,1 @@
+export * as Call from "./Call.ts"

@@ -1,0 +1,203 @@
+/**
+ * One run of `skein-call`: connects, calls a tool or lists the tools, and prints the result.
+ */
+import * as Client from "@skein/client/Client"
+import { ClientError } from "@skein/client/ClientError"
+import * as Logs from "@skein/client/Logs"
+import type { RemoteTask, State } from "@skein/client/RemoteTask"
+import type { Transport } from "@skein/runtime/Connection"
+import type { Progress } from "@skein/runtime/RequestContext"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as References from "effect/References"
+import * as Stream from "effect/Stream"
+import type { Invocation } from "./callCommand.ts"
+import { resultText, sanitize, toolLine } from "./format.ts"
+import { CommandFailed, type Console, Process, version } from "./process.ts"
+import { declineAll, onTerminal } from "./terminalElicitation.ts"
+
+/** The exit code for a failure: 3 without a connection or a result in time, 4 when the server refused or its answer was invalid. */
+const exitCode = ({ reason }: ClientError): number => {
+  switch (reason) {
+    case "Open":
+    case "Closed":
+    case "Refused":
+    case "Unauthorized":
+    case "TimedOut":
+    case "Negotiation":
+      return 3
+    default:
+      return 4
+  }
+}
+
+const connect = (transport: Transport, { timeout }: Invocation) => {
+  const connecting = Client.make(transport, { info: { name: "skein-call", version } })
+  if (timeout === undefined) return connecting
+  return Effect.timeoutOrElse(connecting, {
+    duration: timeout,
+    orElse: () =>
+      Effect.fail(new ClientError({ reason: "TimedOut", message: `The client did not connect within ${timeout} ms` }))
+  })
+}
+
+/** Formats a result. One that is nested deeper than the stack cannot be formatted, which is the fault of the server. */
+const format = (name: string, text: () => string): Effect.Effect<string, ClientError> =>
+  Effect.try({
+    try: text,
+    catch: (cause) => {
+      const message = `The result of ${name} cannot be printed: ${cause instanceof Error ? cause.message : cause}`
+      return new ClientError({ reason: "InvalidAnswer", message, cause })
+    }
+  })
+
+const listTools = (client: Client.Client, { json }: Invocation, { print, warn }: Console) =>
+  Effect.gen(function*() {
+    const tools = yield* client.listTools()
+    if (json) yield* print(yield* format("tools/list", () => JSON.stringify(tools, undefined, 2)))
+    else if (tools.length === 0) warn("The server has no tools")
+    else yield* print(tools.map(toolLine).join("\n"))
+    return 0
+  })
+
+/** Writes the log messages of the server as they arrive, so that they come before the result. */
+const tailLogs = (client: Client.Client) =>
+  Effect.gen(function*() {
+    yield* Effect.ignore(client.setLoggingLevel("debug"))
+    return yield* Effect.forkScoped(Logs.forward(client), { startImmediately: true })
+  })
+
+/** Reports the id and the states of a call's task, once the call has become a task. */
+const reportTask = (created: Deferred.Deferred<RemoteTask>, { warn }: Console) =>
+  Effect.flatMap(Deferred.await(created), ({ id, states }) => {
+    warn(sanitize(`Task ${id}`))
+    // The terminal already shows the question that the task waits for.
+    const lines = Stream.map(Stream.filter(states, ({ status }) => status !== "input_required"), stateLine)
+    return Effect.ignore(Stream.runForEach(Stream.changes(lines), (line) => Effect.sync(() => warn(line))))
+  })
+
+/** The call of the tool, or the wait for a task: its name and its result. `onTask` receives the task as soon as there is one. */
+const startCall = (
+  client: Client.Client,
+  { args, leave: leaveRunning, resume, timeout, tool, verbose }: Invocation,
+  { warn }: Console,
+  onTask: (task: RemoteTask) => void
+) => {
+  // Without a timeout, progress keeps a call alive, and a task may take as long as the server allows.
+  const time = { timeout, maxTimeout: timeout }
+  if (resume !== undefined) {
+    const result = Effect.flatMap(client.resumeTask(resume, { ...time, leaveRunning }), (task) => {
+      onTask(task)
+      return task.result
+    })
+    return { name: "the task", result }
+  }
+  if (tool === undefined) return undefined
+  const onProgress = verbose ? (progress: Progress) => warn(progressLine(progress)) : undefined
+  return { name: tool, result: client.callTool(tool, args, { ...time, onProgress, task: { leaveRunning, onTask } }) }
+}
+
+/** Prints the handle of a task that is still running, for `--resume`. */
+const printHandle = (
+  task: RemoteTask | undefined,
+  exit: Exit.Exit<unknown, ClientError>,
+  { print, warn }: Console
+) => {
+  if (task === undefined || Exit.isSuccess(exit)) return Effect.void
+  const failure = Exit.findErrorOption(exit)
+  // A failure without a handle means that the task has ended, or does not exist.
+  if (failure._tag === "Some" && failure.value.task === undefined) return Effect.void
+  warn("The task is still running. To wait for its result, pass this handle to --resume:")
+  return print(JSON.stringify(task.handle))
+}
+
+/** Calls the tool, waits for the task, or lists the tools. Returns the exit code: 1 when the tool reported an error, else 0. */
+export const call = (
+  transport: Transport,
+  invocation: Invocation,
+  console: Console
+): Effect.Effect<number, ClientError> =>
+  Effect.scoped(Effect.gen(function*() {
+    const { json, leave, verbose } = invocation
+    const client = yield* connect(transport, invocation)
+    if (verbose) {
+      const { name = "an unnamed server", version = "" } = client.server ?? {}
+      console.warn(sanitize(`Connected to ${name} ${version} (protocol ${client.revision})`))
+    }
+    const logs = verbose ? yield* tailLogs(client) : undefined
+    const created = yield* Deferred.make<RemoteTask>()
+    let task: RemoteTask | undefined
+    const started = startCall(client, invocation, console, (made) => {
+      task = made
+      Deferred.doneUnsafe(created, Effect.succeed(made))
+    })
+    if (started === undefined) return yield* listTools(client, invocation, console)
+    if (verbose) yield* Effect.forkScoped(reportTask(created, console))
+    const result = yield* Effect.onExit(
+      started.result,
+      (exit) => leave ? printHandle(task, exit, console) : Effect.void
+    )
+    // Logs that arrived with the result are written first.
+    if (logs !== undefined) yield* Effect.andThen(Effect.yieldNow, Fiber.interrupt(logs))
+    const text = yield* format(started.name, () => json ? JSON.stringify(result, undefined, 2) : resultText(result))
+    if (result.isError === true && !json) console.warn(sanitize(text))
+    else yield* console.print(text)
+    return result.isError === true ? 1 : 0
+  }))
+
+const progressLine = ({ message, progress, total }: Progress): string => {
+  const count = total === undefined ? String(progress) : `${progress}/${total}`
+  return sanitize(message === undefined ? count : `${count} ${message}`)
+}
+
+const stateLine = ({ status, statusMessage }: State): string =>
+  sanitize(statusMessage === undefined ? status : `${status}: ${statusMessage}`)
+
+/** The variables for the server's process, where one without a value takes that of this process. */
+export const resolveEnv = (
+  env: Invocation["env"],
+  inherited: Invocation["env"]
+): Readonly<Record<string, string | undefined>> =>
+  Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value ?? inherited[name]]))
+
+/** The transport of the target. Only its own module is loaded. */
+const transportOf = (
+  { env, headers, target, verbose }: Invocation,
+  inherited: Invocation["env"]
+): Effect.Effect<Transport> => {
+  if (target._tag === "Url") {
+    const { url } = target
+    return Effect.map(
+      Effect.promise(() => import("@skein/client/NodeHttp")),
+      ({ transport }) => transport({ url, headers })
+    )
+  }
+  const { args, command } = target
+  return Effect.map(
+    Effect.promise(() => import("@skein/client/Stdio")),
+    ({ transport }) =>
+      transport({ command, args, env: resolveEnv(env, inherited), stderr: verbose ? "inherit" : "capture" })
+  )
+}
+
+const serverName = ({ target }: Invocation): string =>
+  target._tag === "Url" ? target.url.host : [target.command, ...target.args].join(" ")
+
+/** Runs the command in this process. */
+export const runCall = (invocation: Invocation): Effect.Effect<void, CommandFailed, Process> =>
+  Effect.gen(function*() {
+    const { console, env, terminal } = yield* Process
+    const transport = yield* transportOf(invocation, env)
+    const elicitation = terminal === undefined
+      ? declineAll(console)
+      : onTerminal(terminal, sanitize(serverName(invocation)))
+    const code = yield* call(transport, invocation, console).pipe(
+      Effect.provide(elicitation),
+      Effect.provideService(References.LogToStderr, true),
+      Effect.provideService(References.MinimumLogLevel, invocation.verbose ? "Debug" : "None"),
+      Effect.mapError((error) => new CommandFailed({ exitCode: exitCode(error), report: error.message }))
+    )
+    if (code !== 0) return yield* new CommandFailed({ exitCode: code })
+  })

@@ -1,0 +1,82 @@
+/**
+ * The part of the command line that `effect/cli` cannot parse.
+ *
+ * `effect/cli` parses options anywhere in the line, up to the first `--`. Here the words of a server's command come first, and the
+ * options among them belong to the server: in `skein-call --json node server.js --json -- add` only the first `--json` is ours. So
+ * {@link normalize} finds the end of the server's words, and rewrites the line to `<options> -- <server> <tool> <json>`, with the
+ * server as one word.
+ */
+
+const urlScheme = /^https?:\/\//i
+
+/** Whether the server is given by its URL rather than by a command. */
+export const isUrl = (server: string): boolean => urlScheme.test(server)
+
+/** Splits a command line at spaces outside quotes. Nothing else of a shell's syntax is read: no expansion, no escapes. */
+export const splitWords = (text: string): ReadonlyArray<string> => {
+  const words = text.match(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g) ?? []
+  return words.map((word) => word.replaceAll(/"([^"]*)"|'([^']*)'/g, (_, double, single) => double ?? single))
+}
+
+/** The reverse of {@link splitWords}. */
+const joinWords = (words: ReadonlyArray<string>): string =>
+  words.map((word) => `'${word.replaceAll("'", `'"'"'`)}'`).join(" ")
+
+/** The names of the options, without `--`, that are followed by a value. */
+export type ValueOptions = ReadonlySet<string>
+
+interface Parts {
+  /** Each option as one word, its value after `=`. */
+  readonly options: ReadonlyArray<string>
+  readonly words: ReadonlyArray<string>
+}
+
+/** Separates options from other words. With `leading` it stops at the first other word. */
+const separate = (words: ReadonlyArray<string>, valueOptions: ValueOptions, leading: boolean): Parts => {
+  const options: Array<string> = []
+  const others: Array<string> = []
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at]!
+    if (!word.startsWith("-") || word === "-" || word === "--") {
+      if (leading) return { options, words: words.slice(at) }
+      others.push(word)
+      continue
+    }
+    const value = words[at + 1]
+    if (value !== undefined && word.startsWith("--") && valueOptions.has(word.slice(2))) {
+      options.push(`${word}=${value}`)
+      at++
+    } else options.push(word)
+  }
+  return { options, words: others }
+}
+
+/** Separates the words of the server, joined to one, from the options and operands after them. */
+const divide = (words: ReadonlyArray<string>, valueOptions: ValueOptions): Parts => {
+  const [first, ...rest] = words
+  if (first === undefined) return { options: [], words: [] }
+  if (isUrl(first)) {
+    const after = separate(rest, valueOptions, false)
+    return { options: after.options, words: [first, ...after.words.filter((word) => word !== "--")] }
+  }
+  const dashes = words.indexOf("--")
+  if (dashes >= 0) {
+    const after = separate(words.slice(dashes + 1), valueOptions, false)
+    return { options: after.options, words: [joinWords(words.slice(0, dashes)), ...after.words] }
+  }
+  // A command line as one word.
+  if (/\s/.test(first.trim())) {
+    const after = separate(rest, valueOptions, false)
+    return { options: after.options, words: [first, ...after.words] }
+  }
+  const endsWithCall = words.length >= 3 && /^\s*\{/.test(words.at(-1)!)
+  const server = endsWithCall ? words.slice(0, -2) : words
+  return { options: [], words: [joinWords(server), ...words.slice(server.length)] }
+}
+
+/** Rewrites the arguments of the process to `<options> -- <server> <tool> <json>`. */
+export const normalize = (argv: ReadonlyArray<string>, valueOptions: ValueOptions): ReadonlyArray<string> => {
+  const before = separate(argv, valueOptions, true)
+  const after = divide(before.words, valueOptions)
+  return [...before.options, ...after.options, "--", ...after.words]
+}

@@ -1,0 +1,73 @@
+/**
+ * The help and the error messages of every command, as text.
+ */
+import type * as CliError from "effect/cli/CliError"
+import type { FlagDoc, HelpDoc } from "effect/cli/HelpDoc"
+import * as Context from "effect/Context"
+import * as Option from "effect/Option"
+
+/** Help that `effect/cli` cannot derive from a command: an annotation of the command. */
+export class HelpText extends Context.Service<HelpText, {
+  /** The forms of the command line, without the name of the command. */
+  readonly usage: ReadonlyArray<string>
+  /** The text after the options. */
+  readonly footer: string
+}>()("@skein/cli/HelpText") {}
+
+// The width of the help, in characters.
+const maxWidth = 120
+
+/** Breaks a text at spaces, with the same indentation for each line but the first. */
+const wrap = (text: string, indent: number): string => {
+  const lines: Array<string> = [""]
+  for (const word of text.split(" ")) {
+    const line = lines.at(-1)!
+    if (line !== "" && indent + line.length + 1 + word.length > maxWidth) lines.push(word)
+    else lines[lines.length - 1] = line === "" ? word : `${line} ${word}`
+  }
+  return lines.join(`\n${" ".repeat(indent)}`)
+}
+
+const signature = ({ aliases, name, type }: FlagDoc): string => {
+  const names = [`--${name}`, ...aliases].join(", ")
+  return type === "boolean" ? names : `${names} ${type}`
+}
+
+/** The text of `--help`. */
+export const formatHelp = (doc: HelpDoc, commandPath: ReadonlyArray<string>): string => {
+  const path = commandPath.join(" ")
+  const text = Option.getOrUndefined(Context.getOption(doc.annotations, HelpText))
+  const usage = text === undefined ? [doc.usage] : text.usage.map((form) => `${path} ${form}`)
+  const commands = (doc.subcommands ?? []).flatMap(({ commands }) => commands)
+    .map(({ description, name, shortDescription }) => [name, shortDescription ?? description] as const)
+  const flags = [...doc.flags, ...doc.inheritedFlags ?? [], ...doc.globalFlags ?? []]
+    .map((flag) => [signature(flag), Option.getOrElse(flag.description, () => "")] as const)
+  const column = 5 + Math.max(...[...commands, ...flags].map(([term]) => term.length))
+  const list = (rows: ReadonlyArray<readonly [string, string]>): string =>
+    rows.map(([term, description]) => `  ${term}`.padEnd(column) + wrap(description, column)).join("\n")
+  return [
+    doc.description,
+    usage.map((form) => `  ${form}`).join("\n"),
+    list(commands),
+    list(flags),
+    text === undefined ? "" : wrap(text.footer, 0)
+  ].filter((part) => part !== "").join("\n\n") + "\n"
+}
+
+/** What is wrong with a command line, in a line. */
+export const errorMessage = (error: CliError.NonShowHelpErrors): string => {
+  switch (error._tag) {
+    case "UnrecognizedOption": {
+      const [suggestion] = error.suggestions
+      return `Unknown option ${error.option}${suggestion === undefined ? "" : `; did you mean ${suggestion}?`}`
+    }
+    case "UnexpectedArgument":
+      return `Unexpected arguments: ${error.arguments.join(" ")}`
+    case "InvalidValue":
+      return error.kind === "flag" && error.value === ""
+        ? `--${error.option} needs a value: ${error.expected}`
+        : error.message
+    default:
+      return error.message
+  }
+}

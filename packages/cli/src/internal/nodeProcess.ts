@@ -1,0 +1,83 @@
+/**
+ * A command as a process of Node: its streams, its signals and its exit.
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import { createInterface } from "node:readline"
+import { sanitize } from "./format.ts"
+import { type Console, Process, type Terminal } from "./process.ts"
+
+// How long the command may take to end after a signal, in milliseconds: the process of a server is given 2 seconds to end when its
+// stdin closes, 2 after SIGTERM and 1 after SIGKILL.
+const grace = 6_000
+
+const signals = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
+
+/** The exit code after a defect: EX_SOFTWARE of sysexits(3). */
+const defect = 70
+
+const warn = (line: string): void => void process.stderr.write(`${line}\n`)
+
+const console: Console = {
+  warn,
+  // Waits for the write, since output that is still buffered when a process exits is lost.
+  print: (text) =>
+    Effect.callback<void>((resume) => {
+      const shown = process.stdout.isTTY ? sanitize(text) : text
+      process.stdout.write(shown.endsWith("\n") ? shown : `${shown}\n`, () => resume(Effect.void))
+    })
+}
+
+const terminal: Terminal = {
+  writeLine: (line) => Effect.sync(() => warn(line)),
+  readLine: (prompt) =>
+    Effect.callback((resume) => {
+      const lines = createInterface({ input: process.stdin, output: process.stderr })
+      let answer: string | undefined
+      // The terminal sends no signal while a line is edited.
+      lines.on("SIGINT", () => void process.kill(process.pid, "SIGINT"))
+      lines.question(prompt, (line) => {
+        answer = line
+        lines.close()
+      })
+      // Closing releases stdin, which must happen before the next prompt.
+      lines.on("close", () => resume(Effect.succeed(answer)))
+      return Effect.sync(() => lines.close())
+    })
+}
+
+/**
+ * Runs a program as the only one of this process, and exits with the code that it returns. A signal interrupts the program, which then
+ * has `grace` to end; a second signal exits at once.
+ */
+export const nodeMain = (name: string, program: Effect.Effect<number, never, Process>): void => {
+  // The reader of the result may stop before its end, and a terminal may be gone.
+  process.stdout.on("error", () => process.exit(0))
+  for (const stream of [process.stdin, process.stderr]) stream.on("error", () => {})
+  const service = Process.of({
+    env: process.env,
+    console,
+    terminal: process.stdin.isTTY ? terminal : undefined
+  })
+  const fiber = Effect.runFork(Effect.provideService(program, Process, service))
+  let code: number | undefined
+  const onSignal = (signal: keyof typeof signals): void => {
+    if (code !== undefined) process.exit(signals[signal])
+    code = signals[signal]
+    setTimeout(() => process.exit(signals[signal]), grace).unref()
+    fiber.interruptUnsafe()
+  }
+  for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const) process.on(signal, onSignal)
+  fiber.addObserver((exit) => {
+    if (exit._tag === "Success") code ??= exit.value
+    else if (Cause.hasInterruptsOnly(exit.cause)) code ??= signals.SIGINT
+    else {
+      code ??= defect
+      warn(`${name}: ${sanitize(Cause.pretty(exit.cause))}`)
+    }
+    const status = code
+    // Exits when stderr is written, too.
+    process.exitCode = status
+    process.stderr.write("", () => process.exit(status))
+  })
+}

@@ -1,0 +1,38 @@
+/**
+ * The process as a command sees it. `nodeProcess.ts` provides it in a program, and tests provide their own.
+ */
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import type * as Effect from "effect/Effect"
+
+/** The version that the commands report to servers. */
+export const version = "0.1.0"
+
+/** Output of a command: results go to stdout, everything else goes to stderr. */
+export interface Console {
+  /** Writes to stdout, and waits until the text is written. */
+  readonly print: (text: string) => Effect.Effect<void>
+  /** Writes a line to stderr. */
+  readonly warn: (line: string) => void
+}
+
+/** A terminal with a user who reads and types. */
+export interface Terminal {
+  readonly writeLine: (line: string) => Effect.Effect<void>
+  /** Shows the prompt and returns the line that was typed, or `undefined` when the input has ended. */
+  readonly readLine: (prompt: string) => Effect.Effect<string | undefined>
+}
+
+/** The process that runs a command. */
+export class Process extends Context.Service<Process, {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly console: Console
+  /** `undefined` when stdin is not a terminal. */
+  readonly terminal: Terminal | undefined
+}>()("@skein/cli/Process") {}
+
+/** Ends the process with this exit code. The report is written to stderr; without one, the command has written it already. */
+export class CommandFailed extends Data.TaggedError("CommandFailed")<{
+  readonly exitCode: number
+  readonly report?: string | undefined
+}> {}

@@ -1,0 +1,171 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Command from "effect/cli/Command"
+import * as Effect from "effect/Effect"
+import { callOptions, type Invocation, valueOptions } from "../src/internal/callCommand.ts"
+import { normalize } from "../src/internal/commandLine.ts"
+import { Process } from "../src/internal/process.ts"
+import { runCommand } from "../src/internal/runCommand.ts"
+
+/** Runs the command line with a handler that records it. */
+const run = (...argv: ReadonlyArray<string>) => {
+  let invocation: Invocation | undefined
+  let out = ""
+  let err = ""
+  const command = Command.withHandler(callOptions("skein-call"), (parsed) =>
+    Effect.sync(() => {
+      invocation = parsed
+    }))
+  const code = Effect.runSync(Effect.provideService(runCommand(command, normalize(argv, valueOptions)), Process, {
+    env: {},
+    console: { print: (text) => Effect.sync(() => void (out += text)), warn: (line) => void (err += `${line}\n`) },
+    terminal: undefined
+  }))
+  return { code, err, invocation, out }
+}
+
+const parsed = (...argv: ReadonlyArray<string>): Invocation => {
+  const { code, err, invocation } = run(...argv)
+  assert.deepStrictEqual([code, err], [0, ""])
+  return invocation ?? assert.fail("The command did not run")
+}
+
+const target = (...argv: ReadonlyArray<string>) => {
+  const { args, target, tool } = parsed(...argv)
+  const server = target._tag === "Url" ? target.url.href : [target.command, ...target.args]
+  return [server, tool, args]
+}
+
+/** The message about a command line that is not valid. */
+const wrong = (...argv: ReadonlyArray<string>): string => {
+  const { code, err, invocation, out } = run(...argv)
+  assert.deepStrictEqual([code, invocation, out], [2, undefined, ""])
+  const [, message] = /^skein-call: ([^]*?)\n\nCalls a tool/.exec(err) ?? []
+  return message ?? assert.fail(err)
+}
+
+const url = "https://example.com/mcp"
+
+describe("the command line of skein-call", () => {
+  it("takes a URL, a tool and its arguments", () => {
+    assert.deepStrictEqual(target(url), [url, undefined, undefined])
+    assert.deepStrictEqual(target(url, "add"), [url, "add", undefined])
+    assert.deepStrictEqual(target(url, "add", "{\"a\":1}"), [url, "add", { a: 1 }])
+    assert.deepStrictEqual(target(url, "--", "add"), [url, "add", undefined])
+  })
+
+  it("takes a command as one word", () => {
+    assert.deepStrictEqual(target("node server.js", "add"), [["node", "server.js"], "add", undefined])
+    const quoted = "node 'my server.js' --name \"Ada L\" --x=\"a b\""
+    assert.deepStrictEqual(target(quoted, "add", "{}"), [
+      ["node", "my server.js", "--name", "Ada L", "--x=a b"],
+      "add",
+      {}
+    ])
+  })
+
+  it("takes a command as words, up to `--` or to a tool with a JSON object", () => {
+    assert.deepStrictEqual(target("node", "server.js"), [["node", "server.js"], undefined, undefined])
+    assert.deepStrictEqual(target("node", "server.js", "--", "add"), [["node", "server.js"], "add", undefined])
+    assert.deepStrictEqual(target("node", "server.js", "add", "{\"a\":1}"), [["node", "server.js"], "add", { a: 1 }])
+    assert.deepStrictEqual(target("/opt/my server", "--", "add"), [["/opt/my server"], "add", undefined])
+    assert.deepStrictEqual(target("server", "--", "add"), [["server"], "add", undefined])
+  })
+
+  it("passes the words of a command on as they are, quotes and all", () => {
+    const words = ["node", "it's", "a \"b\"", "'\"", "", " ", "$HOME", "\\", "a\nb"]
+    assert.deepStrictEqual(target(...words), [words, undefined, undefined])
+    assert.deepStrictEqual(target(...words, "--", "add", "{}"), [words, "add", {}])
+  })
+
+  it("leaves the options of a server to the server", () => {
+    assert.deepStrictEqual(target("--json", "node", "server.js", "--json", "--", "add", "--verbose"), [
+      ["node", "server.js", "--json"],
+      "add",
+      undefined
+    ])
+    assert.deepStrictEqual(target("node", "server.js", "--help"), [
+      ["node", "server.js", "--help"],
+      undefined,
+      undefined
+    ])
+  })
+
+  it("takes options", () => {
+    const options = [
+      "--header",
+      "Authorization: Bearer a:b",
+      "--header=X-A:b",
+      "--timeout",
+      "1.5",
+      "--json",
+      "--verbose"
+    ]
+    const expected = {
+      headers: { Authorization: "Bearer a:b", "X-A": "b" },
+      json: true,
+      timeout: 1_500,
+      verbose: true
+    }
+    for (const argv of [[url, "add", ...options], [...options, url, "add"], [url, ...options, "add"]]) {
+      const { headers, json, timeout, tool, verbose } = parsed(...argv)
+      assert.deepStrictEqual({ headers, json, timeout, verbose }, expected)
+      assert.strictEqual(tool, "add")
+    }
+    const { env } = parsed("--env", "KEY", "--env", "A=b=c", "server")
+    assert.deepStrictEqual(env, { KEY: undefined, A: "b=c" })
+  })
+
+  it("takes the last of an option that is repeated", () => {
+    const { json, timeout } = parsed("--timeout", "1", "--json", "--json", "--timeout=2", url)
+    assert.deepStrictEqual({ json, timeout }, { json: true, timeout: 2_000 })
+  })
+
+  it("takes any word as the value of an option", () => {
+    assert.deepStrictEqual(parsed("--resume", "-t1", url).resume, { taskId: "-t1" })
+    assert.deepStrictEqual(parsed("--header", "--a: b", url).headers, { "--a": "b" })
+  })
+
+  it("takes a task by its handle or its id", () => {
+    const handle = { taskId: "t1", tool: "cater", server: "tea-house", revision: "2026-07-28" }
+    const { leave, resume, tool } = parsed("--leave", "--resume", JSON.stringify(handle), url)
+    assert.deepStrictEqual({ leave, resume, tool }, { leave: true, resume: handle, tool: undefined })
+    assert.deepStrictEqual(parsed("--resume=t1", "node", "server.js").resume, { taskId: "t1" })
+    assert.deepStrictEqual(parsed(url, "add").resume, undefined)
+    for (const bad of ["{}", "{\"taskId\":1}", "{"]) assert.include(wrong("--resume", bad, url), "the handle of a task")
+    assert.include(wrong("--resume", "t1", url, "add"), "cannot call a tool: add")
+  })
+
+  it("shows its help", () => {
+    for (const argv of [["--help"], ["-h"], [url, "--help"]]) {
+      const { code, err, invocation, out } = run(...argv)
+      assert.deepStrictEqual([code, err, invocation], [0, "", undefined])
+      assert.match(out, /^Calls a tool/)
+      for (const option of valueOptions) assert.match(out, new RegExp(`^  --${option} ['<N]`, "m"))
+      for (const line of out.split("\n")) assert.isAtMost(line.length, 120)
+    }
+  })
+
+  it("reports what is wrong", () => {
+    assert.include(wrong(), "A server is required")
+    assert.include(wrong("--", "add"), "A server is required")
+    assert.include(wrong("--what", url), "Unknown option --what")
+    for (const builtIn of ["--version", "--wizard", "--completions", "--log-level", "--no-json"]) {
+      assert.include(wrong(builtIn, url), `Unknown option ${builtIn}`)
+    }
+    assert.include(wrong(url, "add", "{}", "more"), "more")
+    assert.include(wrong(url, "add", "{a:1}"), "not valid JSON")
+    assert.include(wrong(url, "add", "[1]"), "JSON object")
+    assert.include(wrong("--header", "no colon", url), "--header")
+    assert.include(wrong("--header", "a: b", "server"), "--header")
+    assert.include(wrong("--timeout", "soon", url), "--timeout")
+    assert.include(wrong("--timeout", "90000", url), "86400")
+    assert.include(wrong(url, "--timeout"), "needs a value")
+    assert.include(wrong("https://"), "not valid")
+  })
+
+  it("quotes no value that can be a secret", () => {
+    for (const argv of [["--header", "secret"], ["--env", "=secret"], ["--resume", "{secret"]]) {
+      assert.notInclude(wrong(...argv, url), "secret")
+    }
+  })
+})
