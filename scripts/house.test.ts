@@ -170,7 +170,7 @@ describe("the build", () => {
     runtime: "Link",
     server: "Tool",
     client: "Client",
-    testing: "RudeServer",
+    testing: "FaultyServer",
     sql: "SqliteClient",
     tasks: "Tasks"
   }
@@ -196,7 +196,7 @@ describe("the build", () => {
     expect(built("runtime", "@skein/server/Tool")).toEqual(refused)
     expect(built("server", "@skein/client/Client")).toEqual(refused)
     expect(built("client", "@skein/server/Tool")).toEqual(refused)
-    expect(built("client", "@skein/testing/RudeServer")).toEqual(refused)
+    expect(built("client", "@skein/testing/FaultyServer")).toEqual(refused)
     expect(built("tasks", "@skein/client/Client")).toEqual(refused)
     expect(built("server", "@skein/tasks/Tasks")).toEqual(refused)
     const fine = { ok: true, emitted: [], unlisted: false }

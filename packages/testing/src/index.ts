@@ -1,2 +1,2 @@
-export * as RudeServer from "./RudeServer.ts"
-export * as Script from "./Script.ts"
+export * as FaultyServer from "./FaultyServer.ts"
+export * as Scenario from "./Scenario.ts"
