@@ -1,2 +1,3 @@
 export * as FaultyServer from "./FaultyServer.ts"
 export * as Scenario from "./Scenario.ts"
+export * as ScriptedServer from "./ScriptedServer.ts"

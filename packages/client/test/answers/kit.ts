@@ -14,7 +14,7 @@ import type { ClientError } from "../../src/ClientError.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Roots from "../../src/Roots.ts"
 import * as Sampling from "../../src/Sampling.ts"
-import { ok, type Reply, type Script, type Scripted, scripted, speaks } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 export type Json = any
 
@@ -87,11 +87,11 @@ export const connect = <A>(transport: Transport, host: Layer.Layer<A>, options?:
 export const open = <A>(
   revision: Revision.Revision,
   host: Layer.Layer<A>,
-  script: Script = () => ok({ content: [] }),
+  script: ScriptedServer.Script = () => ScriptedServer.success({ content: [] }),
   options?: Client.Options
 ) =>
   Effect.gen(function*() {
-    const server = scripted(speaks(revision, script))
+    const server = ScriptedServer.make(ScriptedServer.handshake(revision, script))
     const client = yield* connect(server.transport, host, options)
     // The other side has heard of the handshake's end when this is answered.
     yield* client.ping()
@@ -99,17 +99,17 @@ export const open = <A>(
   })
 
 /** A round of the request era: questions, and a state. */
-export const inputRequired = (inputRequests: Json, requestState?: string): Reply =>
-  ok({
+export const inputRequired = (inputRequests: Json, requestState?: string): ScriptedServer.Reply =>
+  ScriptedServer.success({
     resultType: "input_required",
     ...(inputRequests === undefined ? undefined : { inputRequests }),
     ...(requestState === undefined ? undefined : { requestState })
   })
 
-export const done = ok({ resultType: "complete", content: [] })
+export const done = ScriptedServer.success({ resultType: "complete", content: [] })
 
 /** Asks in the session era, and gives the message that comes back. */
-export const ask = (server: Scripted, method: string, params?: Json, id: JsonRpc.Id = "q") =>
+export const ask = (server: ScriptedServer.ScriptedServer, method: string, params?: Json, id: JsonRpc.Id = "q") =>
   Effect.gen(function*() {
     server.send({ _tag: "Request", id, method, params })
     for (let turn = 0; turn < 50; turn++) {

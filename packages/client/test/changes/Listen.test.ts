@@ -7,7 +7,7 @@ import * as Scope from "effect/Scope"
 import * as Exit from "effect/Exit"
 import * as Stream from "effect/Stream"
 import * as Reconnect from "../../src/Reconnect.ts"
-import { refuse, type Script } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as kit from "./kit.ts"
 
 const revision = "2026-07-28"
@@ -30,7 +30,7 @@ describe("subscriptions/listen", () => {
 
   it.effect("2026-07-28 · the server MUST NOT send any notification on the subscription before the acknowledgment: it does not count", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, () => "silence")
+      const { client, server } = yield* kit.open(revision, () => "no response")
       const seen = yield* kit.run(client, { tools: true, uris: ["a:b"] })
       kit.tell(server, kit.updated, { uri: "a:b" })
       kit.tell(server, "notifications/tools/list_changed")
@@ -45,13 +45,13 @@ describe("subscriptions/listen", () => {
 
   it.effect("2026-07-28 · SHOULD check the acknowledged filter: what is not honoured is told, and is no error", () =>
     Effect.gen(function*() {
-      const script: Script = (request, server) => {
+      const script: ScriptedServer.Script = (request, server) => {
         kit.acknowledge(server, request, {
           toolsListChanged: true,
           promptsListChanged: "yes",
           resourceSubscriptions: ["a:c", 7]
         })
-        return "silence"
+        return "no response"
       }
       const { client } = yield* kit.open(revision, script)
       const seen = yield* kit.run(client, { tools: true, prompts: true, resources: true, uris: ["a:b", "a:c"] })
@@ -62,13 +62,13 @@ describe("subscriptions/listen", () => {
 
   it.effect("2026-07-28 · what was not asked for is not said to be honoured", () =>
     Effect.gen(function*() {
-      const script: Script = (request, server) => {
+      const script: ScriptedServer.Script = (request, server) => {
         kit.acknowledge(server, request, {
           toolsListChanged: true,
           promptsListChanged: true,
           resourceSubscriptions: ["a:b"]
         })
-        return "silence"
+        return "no response"
       }
       const { client, server } = yield* kit.open(revision, script)
       const seen = yield* kit.run(client, { tools: true })
@@ -86,7 +86,7 @@ describe("subscriptions/listen", () => {
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, (request, server) => {
         kit.acknowledge(server, request, {})
-        return "silence"
+        return "no response"
       })
       const seen = yield* kit.run(client, { tools: true })
       assert.strictEqual((yield* seen.error).reason, "Unsupported")
@@ -105,7 +105,7 @@ describe("subscriptions/listen", () => {
 
   it.effect("a server without the method is Unsupported; what else it refuses surfaces", () =>
     Effect.gen(function*() {
-      const errors = [refuse(-32601, "Method not found"), refuse(-32602, "No")]
+      const errors = [ScriptedServer.failure(-32601, "Method not found"), ScriptedServer.failure(-32602, "No")]
       const { client, server } = yield* kit.open(revision, () => errors.shift()!)
       const first = yield* (yield* kit.run(client, { tools: true })).error
       assert.strictEqual(first.reason, "Unsupported")
@@ -117,7 +117,7 @@ describe("subscriptions/listen", () => {
 
   it.effect("2026-07-28 · stdio · clients MUST use this field to correlate notifications with their originating subscription", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, () => "silence")
+      const { client, server } = yield* kit.open(revision, () => "no response")
       const one = yield* kit.run(client, { tools: true, uris: ["a:1"] })
       const two = yield* kit.run(client, { tools: true, uris: ["a:2"] })
       const [first, second] = server.requests(kit.listen)
@@ -207,7 +207,7 @@ describe("listening again", () => {
       const { client, server } = yield* kit.open(revision, (request, server) => {
         kit.agreeable(request, server)
         kit.end(server, request.id)
-        return "silence"
+        return "no response"
       })
       const seen = yield* kit.run(client, { tools: true }, { reconnect: { ...policy, maxAttempts: 4 } })
       for (const [index, wait] of [1000, 2000, 4000, 4000].entries()) {
@@ -238,7 +238,7 @@ describe("listening again", () => {
 
   it.effect("a server that does not acknowledge within the timeout is asked again, and given up; no Gap where nothing stood", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, () => "silence")
+      const { client, server } = yield* kit.open(revision, () => "no response")
       const seen = yield* kit.run(client, { tools: true }, { reconnect: { ...policy, maxAttempts: 1 }, timeout: 5000 })
       yield* kit.pass(5000)
       assert.deepStrictEqual(kit.cancelled(server), [server.requests(kit.listen)[0]!.id])
@@ -252,7 +252,7 @@ describe("listening again", () => {
 
   it.effect("without a timeout of its own it waits as long as any request of the client", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, () => "silence", { limits: { timeout: 7000 } })
+      const { client, server } = yield* kit.open(revision, () => "no response", { limits: { timeout: 7000 } })
       yield* kit.run(client, { tools: true }, { reconnect })
       yield* kit.pass(6999)
       assert.deepStrictEqual(kit.cancelled(server), [])
@@ -262,11 +262,11 @@ describe("listening again", () => {
 
   it.effect("a server that stumbles over what it had agreed to is asked once more; one that refuses it is not", () =>
     Effect.gen(function*() {
-      const replies: Array<Script> = [
+      const replies: Array<ScriptedServer.Script> = [
         kit.agreeable,
-        () => refuse(-32603, "Oops"),
+        () => ScriptedServer.failure(-32603, "Oops"),
         kit.agreeable,
-        () => refuse(-32602, "Never again")
+        () => ScriptedServer.failure(-32602, "Never again")
       ]
       const { client, server } = yield* kit.open(revision, (request, server) => replies.shift()!(request, server))
       const seen = yield* kit.run(client, { tools: true }, { reconnect })
@@ -292,12 +292,13 @@ describe("listening again", () => {
   ) {
     it.effect(`refused over HTTP with ${what}: ${again ? "asked once more" : "the stream fails"}`, () =>
       Effect.gen(function*() {
-        const { client, refuse, server } = yield* kit.told(revision, () => "silence")
+        const { client, server } = yield* kit.open(revision, () => "no response")
         const seen = yield* kit.run(client, { tools: true }, { reconnect })
-        yield* refuse(
-          server.requests(kit.listen)[0]!,
+        server.refuse(
+          server.requests(kit.listen)[0]!.id,
           new TransportError({ reason: "Refused", message: "No", ...fields })
         )
+        yield* kit.settle
         yield* kit.pass(1000)
         assert.strictEqual(server.requests(kit.listen).length, again ? 2 : 1)
         if (!again) assert.include(["Refused", "Unauthorized"], (yield* seen.error).reason)
@@ -307,10 +308,11 @@ describe("listening again", () => {
 
   it.effect("a server that asks to be left alone is left alone for so long (Retry-After)", () =>
     Effect.gen(function*() {
-      const { client, refuse, server } = yield* kit.told(revision, () => "silence")
+      const { client, server } = yield* kit.open(revision, () => "no response")
       yield* kit.run(client, { tools: true }, { reconnect })
       const error = new TransportError({ reason: "Refused", message: "Busy", status: 503, retryAfter: 20_000 })
-      yield* refuse(server.requests(kit.listen)[0]!, error)
+      server.refuse(server.requests(kit.listen)[0]!.id, error)
+      yield* kit.settle
       yield* kit.pass(19_999)
       assert.strictEqual(server.requests(kit.listen).length, 1)
       yield* kit.pass(1)
@@ -319,9 +321,10 @@ describe("listening again", () => {
 
   it.effect("a stream that broke, of HTTP, is a Gap, and is asked for again while the connection goes on", () =>
     Effect.gen(function*() {
-      const { client, refuse, server } = yield* kit.told(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.agreeable)
       const seen = yield* kit.run(client, { tools: true }, { reconnect })
-      yield* refuse(server.requests(kit.listen)[0]!, new TransportError({ reason: "Lost", message: "It broke" }))
+      server.refuse(server.requests(kit.listen)[0]!.id, new TransportError({ reason: "Lost", message: "It broke" }))
+      yield* kit.settle
       yield* kit.pass(1000)
       assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost", "Subscribed"])
       assert.strictEqual(server.connections, 1)
@@ -332,7 +335,7 @@ describe("listening again", () => {
       const { client, server } = yield* kit.open(revision, kit.agreeable, { reconnect })
       const one = yield* kit.run(client, { tools: true })
       const two = yield* kit.run(client, { uris: ["a:b"] })
-      server.hangUp()
+      server.disconnect()
       yield* kit.pass(1000)
       assert.strictEqual(server.connections, 2)
       assert.deepStrictEqual(server.requests(kit.listen).map(({ params }) => params?.["notifications"]), [
@@ -350,7 +353,7 @@ describe("listening again", () => {
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, kit.agreeable)
       const seen = yield* kit.run(client, { tools: true })
-      server.hangUp()
+      server.disconnect()
       const error = yield* seen.error
       assert.strictEqual(error.reason, "Closed")
       assert.isDefined(error.end)

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { Change } from "../../src/Changes.ts"
 import type * as Reconnect from "../../src/Reconnect.ts"
-import { refuse, type Script } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as kit from "./kit.ts"
 
 const revision = "2026-07-28"
@@ -78,9 +78,9 @@ describe("subscriptions/listen", () => {
 
   it.effect("2026-07-28 · the acknowledgement says which: of other tasks nothing is told, and nothing is believed", () =>
     Effect.gen(function*() {
-      const script: Script = (request, server) => {
+      const script: ScriptedServer.Script = (request, server) => {
         kit.acknowledge(server, request, { taskIds: ["t9", "t2", 7] })
-        return "silence"
+        return "no response"
       }
       const { client, server } = yield* kit.open(revision, script)
       const seen = yield* kit.run(client, { taskIds: ["t1", "t2"] })
@@ -116,7 +116,7 @@ describe("subscriptions/listen", () => {
     Effect.gen(function*() {
       const { client } = yield* kit.open(revision, (request, server) => {
         kit.acknowledge(server, request, {})
-        return "silence"
+        return "no response"
       })
       const seen = yield* kit.run(client, { taskIds: ["t1"] })
       assert.strictEqual((yield* seen.error).reason, "Unsupported")
@@ -125,7 +125,10 @@ describe("subscriptions/listen", () => {
   it.effect("2026-07-28 · a server that still misses the capability (-32021): its error surfaces", () =>
     Effect.gen(function*() {
       const data = { requiredCapabilities: { extensions: { [extension]: {} } } }
-      const { client } = yield* kit.open(revision, () => refuse(-32021, "Missing required client capability", data))
+      const { client } = yield* kit.open(
+        revision,
+        () => ScriptedServer.failure(-32021, "Missing required client capability", data)
+      )
       const seen = yield* kit.run(client, { taskIds: ["t1"] })
       const { error, reason } = yield* seen.error
       assert.deepStrictEqual([reason, error?.code], ["Protocol", -32021])
@@ -135,7 +138,7 @@ describe("subscriptions/listen", () => {
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, kit.agreeable, { reconnect })
       const seen = yield* kit.run(client, { taskIds: ["t1"] })
-      server.hangUp()
+      server.disconnect()
       yield* kit.pass(1000)
       kit.tell(server, tasks, working("t1"))
       yield* kit.settle

@@ -7,7 +7,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
 import type { Detection } from "../../src/Detection.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
-import { scripted, speaks } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { tcp } from "./support/rawServer.ts"
 import { type Hit, served, until } from "./support/script.ts"
 import * as Servers from "./support/servers.ts"
@@ -79,11 +79,11 @@ describe("a detection that was kept", () => {
 
   it.live("on stdio and in memory nothing is probed either", () =>
     Effect.gen(function*() {
-      const session = scripted(speaks("2025-03-26"))
+      const session = ScriptedServer.make(ScriptedServer.handshake("2025-03-26"))
       const client = yield* Client.make(session.transport, { detection: kept("2025-03-26") })
       yield* client.ping()
       assert.deepStrictEqual(session.methods, ["initialize", "notifications/initialized", "ping"])
-      const request = scripted(speaks("2026-07-28"))
+      const request = ScriptedServer.make(ScriptedServer.handshake("2026-07-28"))
       assert.strictEqual((yield* Client.make(request.transport, { detection: kept("2026-07-28") })).era, "request")
       assert.deepStrictEqual(request.methods, [])
     }))

@@ -8,7 +8,7 @@ import * as Scope from "effect/Scope"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Sampling from "../../src/Sampling.ts"
 import { failure, fork } from "../answers/kit.ts"
-import { ok, type Script } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as kit from "./kit.ts"
 
 const day = 24 * 60 * 60 * 1000
@@ -155,7 +155,7 @@ describe("everything that lives has an owner", () => {
       const asking = yield* kit.open(host.layer, { reconnect: { initialDelay: 1000, jitter: "none" } })
       const { taskId } = yield* asking.form()
       yield* kit.turns()
-      asking.server.hangUp()
+      asking.server.disconnect()
       yield* kit.pass(1000)
       assert.strictEqual(asking.server.connections, 2)
       assert.strictEqual(host.interrupted, 1)
@@ -238,7 +238,8 @@ describe("what is kept of a task that is over", () => {
 })
 
 describe("a call for whose sake the user is asked", () => {
-  const silent: Script = ({ method }) => method === "tools/call" ? "silence" : ok({})
+  const silent: ScriptedServer.Script = ({ method }) =>
+    method === "tools/call" ? "no response" : ScriptedServer.success({})
 
   it.effect("its timeout stands still while a task is at work, and starts anew when that is over", () =>
     Effect.gen(function*() {

@@ -8,7 +8,7 @@ import type * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Sampling from "../../src/Sampling.ts"
 import * as answers from "../answers/kit.ts"
-import type { Script, Scripted } from "../support/scripted.ts"
+import type * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 export type Json = any
 export { said, turns } from "../answers/kit.ts"
@@ -75,10 +75,10 @@ export const message = { messages: [{ role: "user", content: { type: "text", tex
 /** A server that asks, and the client of its host. */
 export class Asking {
   readonly client: Client.Client
-  readonly server: Scripted
+  readonly server: ScriptedServer.ScriptedServer
   #asked = 0
 
-  constructor(server: Scripted, client: Client.Client) {
+  constructor(server: ScriptedServer.ScriptedServer, client: Client.Client) {
     this.server = server
     this.client = client
   }
@@ -120,5 +120,5 @@ export const open = <A>(
   host: Layer.Layer<A>,
   options?: Client.Options,
   of: Parameters<typeof answers.open>[0] = revision,
-  script?: Script
+  script?: ScriptedServer.Script
 ) => Effect.map(answers.open(of, host, script, options), ({ client, server }) => new Asking(server, client))

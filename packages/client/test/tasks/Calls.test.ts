@@ -7,7 +7,7 @@ import * as Logger from "effect/Logger"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as Client from "../../src/Client.ts"
-import { ok, refuse } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { deaf, extension, type Json, open, pass, result, run, settle, shapes, TaskServer } from "./kit.ts"
 
 for (const shape of shapes) {
@@ -93,7 +93,7 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const call = yield* run(client.callTool("t"))
-        server.instead["tasks/get"] = () => refuse(-32602, "Failed to retrieve task: Task has expired")
+        server.instead["tasks/get"] = () => ScriptedServer.failure(-32602, "Failed to retrieve task: Task has expired")
         yield* pass("20 seconds")
         const error = yield* call.error
         assert.strictEqual(error.reason, "Gone")
@@ -130,7 +130,7 @@ for (const shape of shapes) {
       const lines: Array<unknown> = []
       return Effect.gen(function*() {
         const { client, server } = yield* open(shape, { tasks: { cancelTimeout: "2 seconds" } })
-        server.instead["tasks/cancel"] = () => "silence"
+        server.instead["tasks/cancel"] = () => "no response"
         const call = yield* run(client.callTool("t"))
         const stopping = yield* Effect.forkChild(call.stop)
         yield* pass("1 second")
@@ -204,7 +204,7 @@ for (const shape of shapes) {
     it.effect("a client without tasks takes no task for an answer", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, { tasks: false })
-        if (shape === "2025-11-25") server.instead["tools/call"] = () => ok({ task: server.told })
+        if (shape === "2025-11-25") server.instead["tools/call"] = () => ScriptedServer.success({ task: server.told })
         const error = yield* Effect.flip(client.callTool("t"))
         assert.strictEqual(error.reason, "InvalidAnswer")
         assert.include(error.message, "with a task, which was not asked for")
@@ -231,7 +231,7 @@ describe("2026-07-28", () => {
   it.effect("CreateTaskResult in response to an unsupported request type MUST be interpreted as an invalid response", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
-      server.instead["prompts/get"] = () => ok({ resultType: "task", ...server.told })
+      server.instead["prompts/get"] = () => ScriptedServer.success({ resultType: "task", ...server.told })
       server.capabilities.prompts = {}
       const error = yield* Effect.flip(
         Effect.flatMap(
@@ -250,8 +250,8 @@ describe("2026-07-28", () => {
       let rounds = 0
       server.instead["tools/call"] = () =>
         rounds++ === 0
-          ? ok({ resultType: "input_required", requestState: "s" })
-          : ok({ resultType: "task", ...server.told })
+          ? ScriptedServer.success({ resultType: "input_required", requestState: "s" })
+          : ScriptedServer.success({ resultType: "task", ...server.told })
       const call = yield* run(client.callTool("t"))
       assert.strictEqual(server.server.requests("tools/call")[1]!.params!["requestState"], "s")
       yield* pass("2 hours")
@@ -266,7 +266,7 @@ describe("2026-07-28", () => {
         const { client, server } = yield* open(shape)
         server.instead["subscriptions/listen"] = deaf
         server.instead["tools/call"] = () =>
-          ok({ resultType: "task", ...server.told, status, result: 7, inputRequests: 7 })
+          ScriptedServer.success({ resultType: "task", ...server.told, status, result: 7, inputRequests: 7 })
         if (status === "completed") server.become({ status, result: result("done") })
         const call = yield* run(client.callTool("t"))
         assert.strictEqual(server.count("tasks/get"), 1)
@@ -342,7 +342,7 @@ describe("2025-11-25", () => {
       const server = new TaskServer(shape)
       server.instead["tools/call"] = () => {
         delete server.instead["tools/call"]
-        return ok(result("MCP error -32601: Tool t requires task augmentation", { isError: true }))
+        return ScriptedServer.success(result("MCP error -32601: Tool t requires task augmentation", { isError: true }))
       }
       const client = yield* Client.make(server.server.transport)
       const call = yield* run(client.callTool("t"))
@@ -356,7 +356,7 @@ describe("2025-11-25", () => {
   it.effect("a tool that is not there is looked for once", () =>
     Effect.gen(function*() {
       const server = new TaskServer(shape)
-      server.instead["tools/call"] = () => refuse(-32601, "Unknown tool")
+      server.instead["tools/call"] = () => ScriptedServer.failure(-32601, "Unknown tool")
       const client = yield* Client.make(server.server.transport)
       const call = yield* run(client.callTool("u"))
       assert.strictEqual((yield* call.error).reason, "Protocol")
@@ -367,7 +367,7 @@ describe("2025-11-25", () => {
   it.effect("a server may answer with a result though a task was asked for", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
-      server.instead["tools/call"] = () => ok(result("at once"))
+      server.instead["tools/call"] = () => ScriptedServer.success(result("at once"))
       const { content } = yield* client.callTool("t", {}, { onProgress: () => {} })
       assert.deepStrictEqual(content, [{ type: "text", text: "at once" }])
     }))
@@ -377,14 +377,14 @@ describe("2025-11-25", () => {
       const { client, server } = yield* open(shape, {}, (server) => {
         server.support = "optional"
       })
-      server.instead["tools/call"] = () => ok({ task: server.told })
+      server.instead["tools/call"] = () => ScriptedServer.success({ task: server.told })
       assert.strictEqual((yield* Effect.flip(client.callTool("t"))).reason, "InvalidAnswer")
     }))
 
   it.effect("a call that is interrupted before there is a task is not cancelled as a request: tasks/cancel MUST be used instead", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
-      server.instead["tools/call"] = () => "silence"
+      server.instead["tools/call"] = () => "no response"
       const call = yield* run(client.callTool("t"))
       const stopping = yield* Effect.forkChild(call.stop)
       yield* pass("1 second")
@@ -402,7 +402,7 @@ describe("2025-11-25", () => {
       const scope = yield* Scope.make()
       const client = yield* Scope.provide(Client.make(server.server.transport), scope)
       yield* client.listTools()
-      server.instead["tools/call"] = () => "silence"
+      server.instead["tools/call"] = () => "no response"
       const call = yield* run(client.callTool("t"))
       yield* Scope.close(scope, Exit.void)
       yield* settle
@@ -412,7 +412,7 @@ describe("2025-11-25", () => {
   it.effect("a server that does not say which task it is, is told that nobody waits", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
-      server.instead["tools/call"] = () => "silence"
+      server.instead["tools/call"] = () => "no response"
       const call = yield* run(client.callTool("t"))
       const stopping = yield* Effect.forkChild(call.stop)
       yield* pass("5 seconds")

@@ -8,7 +8,7 @@ for (const shape of shapes) {
     const crossed = (answer: Json) =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, { tasks: { cancelTimeout: "1 second" } })
-        server.instead["tools/call"] = () => "silence"
+        server.instead["tools/call"] = () => "no response"
         const call = yield* run(client.callTool("t"))
         yield* Effect.forkChild(call.stop)
         yield* pass("1 second")
@@ -37,7 +37,7 @@ for (const shape of shapes) {
     it.effect("a task that comes after the timeout of its call is cancelled too", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
-        server.instead["tools/call"] = () => "silence"
+        server.instead["tools/call"] = () => "no response"
         const call = yield* run(client.callTool("t", {}, { timeout: "1 second" }))
         yield* pass("1 second")
         assert.strictEqual((yield* call.error).reason, "TimedOut")

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type { Options } from "../../src/Client.ts"
-import { ok, refuse } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { deaf, type Json, open, pass, result, run, settle, shapes, started, watch } from "./kit.ts"
 
 const reconnect: Options = { reconnect: { initialDelay: 1000, jitter: "none" } }
@@ -104,7 +104,7 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, reconnect)
         const call = yield* run(client.callTool("t"))
-        server.server.hangUp()
+        server.server.disconnect()
         yield* pass("10 seconds")
         assert.strictEqual(server.server.connections, 2)
         assert.isFalse(call.done)
@@ -118,7 +118,7 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, { reconnect: false })
         const call = yield* run(client.callTool("t"))
-        server.server.hangUp()
+        server.server.disconnect()
         yield* pass("10 seconds")
         const error = yield* call.error
         assert.strictEqual(error.reason, "Closed")
@@ -130,7 +130,7 @@ for (const shape of shapes) {
         const { client, server } = yield* open(shape)
         server.instead["subscriptions/listen"] = deaf
         const call = yield* run(client.callTool("t"))
-        server.instead["tasks/get"] = () => refuse(-32603, "Internal error")
+        server.instead["tasks/get"] = () => ScriptedServer.failure(-32603, "Internal error")
         yield* pass("1 second")
         assert.strictEqual(server.count("tasks/get"), 1)
         yield* pass("1 second")
@@ -153,11 +153,13 @@ for (const shape of shapes) {
         server.instead["subscriptions/listen"] = deaf
         let looks = 0
         server.instead["tasks/get"] = () =>
-          looks++ % 2 === 0 ? refuse(-32603, "Internal error") : ok({ resultType: "complete", ...server.told })
+          looks++ % 2 === 0
+            ? ScriptedServer.failure(-32603, "Internal error")
+            : ScriptedServer.success({ resultType: "complete", ...server.told })
         const call = yield* run(client.callTool("t"))
         yield* pass("1 minute")
         assert.isFalse(call.done)
-        server.instead["tasks/get"] = () => refuse(-32603, "Internal error")
+        server.instead["tasks/get"] = () => ScriptedServer.failure(-32603, "Internal error")
         yield* pass("3 seconds")
         assert.strictEqual((yield* call.error).error?.reason, "InternalError")
       }))
@@ -166,7 +168,7 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         server.instead["subscriptions/listen"] = deaf
-        server.instead["tasks/get"] = () => "silence"
+        server.instead["tasks/get"] = () => "no response"
         const call = yield* run(client.callTool("t", {}, { timeout: "5 seconds" }))
         yield* pass("6 seconds")
         server.instead["tasks/get"] = undefined
@@ -302,7 +304,7 @@ describe("2026-07-28 · subscriptions", () => {
           _meta: { "io.modelcontextprotocol/subscriptionId": id },
           notifications: { taskIds: [] }
         })
-        return "silence"
+        return "no response"
       }
       const call = yield* run(client.callTool("t"))
       yield* pass("10 seconds")
@@ -378,7 +380,7 @@ describe("2025-11-25 · tasks/result", () => {
       const call = yield* run(client.callTool("t"))
       server.become({ status: "input_required" })
       yield* pass("1 second")
-      server.server.hangUp()
+      server.server.disconnect()
       yield* pass("5 seconds")
       assert.strictEqual(server.count("tasks/result"), 2)
       server.become({ status: "completed", result: result("done") })
@@ -389,7 +391,7 @@ describe("2025-11-25 · tasks/result", () => {
   it.effect("one that is never answered does not keep the result of a task that is over", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
-      server.instead["tasks/result"] = () => "silence"
+      server.instead["tasks/result"] = () => "no response"
       const call = yield* run(client.callTool("t"))
       server.become({ status: "input_required" })
       yield* pass("1 second")
@@ -404,8 +406,8 @@ describe("2025-11-25 · tasks/result", () => {
     Effect.gen(function*() {
       const { client, server } = yield* open(shape, reconnect)
       let times = 0
-      server.instead["tasks/result"] = (_, { hangUp }) => {
-        if (++times < 3) return hangUp(), "silence"
+      server.instead["tasks/result"] = (_, { disconnect }) => {
+        if (++times < 3) return disconnect(), "no response"
         return server.payload
       }
       const call = yield* run(client.callTool("t"))

@@ -5,7 +5,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as Client from "../../src/Client.ts"
-import { refuse } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { deaf, type Json, open, pass, result, run, settle, shapes, started, TaskServer, watch } from "./kit.ts"
 
 for (const shape of shapes) {
@@ -59,7 +59,7 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const seen = yield* watch(yield* started(client))
-        server.instead["tasks/get"] = () => refuse(-32602, "Task not found")
+        server.instead["tasks/get"] = () => ScriptedServer.failure(-32602, "Task not found")
         yield* pass("11 seconds")
         assert.strictEqual((yield* seen.error).reason, "Gone")
       }))

@@ -1,7 +1,7 @@
 /** Servers whose tasks make no sense: a call fails, and nothing else does. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { ok } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { deaf, type Json, open, pass, result, run, shapes } from "./kit.ts"
 
 const broken: { readonly [what: string]: (told: Json) => Json } = {
@@ -32,7 +32,7 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         for (const [what, change] of Object.entries(broken)) {
           const { client, server } = yield* open(shape)
-          server.instead["tools/call"] = () => ok(wrap(change(server.told)))
+          server.instead["tools/call"] = () => ScriptedServer.success(wrap(change(server.told)))
           const call = yield* run(client.callTool("t"))
           assert.isTrue(call.done, what)
           assert.strictEqual((yield* call.error).reason, "InvalidAnswer", what)
@@ -40,7 +40,7 @@ for (const shape of shapes) {
         }
         for (const answer of modern ? [{ resultType: "task" }] : [{ task: 7 }, { task: null }, { task: [] }]) {
           const { client, server } = yield* open(shape)
-          server.instead["tools/call"] = () => ok(answer)
+          server.instead["tools/call"] = () => ScriptedServer.success(answer)
           assert.strictEqual((yield* Effect.flip(client.callTool("t"))).reason, "InvalidAnswer")
         }
       }))
@@ -51,7 +51,7 @@ for (const shape of shapes) {
         for (const [what, change] of Object.entries(wrong)) {
           const { client, server } = yield* open(shape)
           server.instead["subscriptions/listen"] = deaf
-          server.instead["tasks/get"] = () => ok(change(server.told))
+          server.instead["tasks/get"] = () => ScriptedServer.success(change(server.told))
           const call = yield* run(client.callTool("t"))
           yield* pass("1 second")
           assert.isTrue(call.done, what)
@@ -119,7 +119,8 @@ describe("2026-07-28", () => {
           const { client, server } = yield* open("2026-07-28")
           server.instead["subscriptions/listen"] = deaf
           const { error: _, inputRequests: __, result: ___, ...told } = server.told
-          server.instead["tasks/get"] = () => ok({ resultType: "complete", ...told, status, ...more })
+          server.instead["tasks/get"] = () =>
+            ScriptedServer.success({ resultType: "complete", ...told, status, ...more })
           const call = yield* run(client.callTool("t"))
           yield* pass("1 second")
           assert.isTrue(call.done, `${status} ${JSON.stringify(more)}`)
@@ -132,7 +133,7 @@ describe("2026-07-28", () => {
     Effect.gen(function*() {
       const { client, server } = yield* open("2026-07-28")
       server.become({ status: "completed", result: result("done") })
-      server.instead["tasks/get"] = () => ok({ ...server.told, resultType: "task" })
+      server.instead["tasks/get"] = () => ScriptedServer.success({ ...server.told, resultType: "task" })
       const call = yield* run(client.callTool("t"))
       yield* call.value
     }))

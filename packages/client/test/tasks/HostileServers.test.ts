@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
-import { ok } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { deaf, type Json, open, pass, result, run, shapes, started, TaskServer, watch } from "./kit.ts"
 
 const form = (message: string): Json => ({
@@ -75,7 +75,7 @@ describe("2026-07-28", () => {
       const given: Record<string, Json> = Object.create(null)
       server.instead["tasks/update"] = ({ params }) => {
         for (const [key, answer] of Object.entries(params!["inputResponses"] as Json)) given[key] = answer
-        return ok({ resultType: "complete" })
+        return ScriptedServer.success({ resultType: "complete" })
       }
       const call = yield* run(client.callTool("t"))
       server.become({
@@ -162,7 +162,7 @@ for (const shape of shapes) {
           const call = yield* run(client.callTool("t"))
           const { told } = server
           server.instead["tasks/get"] = () =>
-            ok({
+            ScriptedServer.success({
               ...(shape === "2026-07-28" ? { resultType: "complete" } : {}),
               ...told,
               createdAt: time,

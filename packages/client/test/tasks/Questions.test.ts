@@ -7,7 +7,7 @@ import * as Result from "effect/Result"
 import * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Sampling from "../../src/Sampling.ts"
-import { ok, refuse } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { deaf, type Json, pass, result, run, settle, type Shape, started, TaskServer, watch } from "./kit.ts"
 
 const form = (message: string): Json => ({
@@ -133,7 +133,7 @@ describe(modern, () => {
       const call = yield* run(client.callTool("t"))
       server.become(asking("a", "b", "c"))
       yield* pass("1 second")
-      server.instead["tasks/update"] = () => "silence"
+      server.instead["tasks/update"] = () => "no response"
       user.answer("a", "A")
       yield* settle
       user.answer("b", "B")
@@ -198,9 +198,9 @@ describe(modern, () => {
       yield* pass("1 second")
       server.instead["tasks/update"] = ({ params }) => {
         const responses = params!["inputResponses"] as Json
-        if ("b" in responses) return refuse(-32602, "b does not fit")
+        if ("b" in responses) return ScriptedServer.failure(-32602, "b does not fit")
         Object.assign(server.answers, responses)
-        return ok({ resultType: "complete" })
+        return ScriptedServer.success({ resultType: "complete" })
       }
       for (const message of ["a", "b", "c"]) user.answer(message, message)
       yield* settle
@@ -252,7 +252,7 @@ describe(modern, () => {
       const call = yield* run(client.callTool("t"))
       server.become(asking("who"))
       yield* pass("1 second")
-      server.instead["tasks/update"] = () => refuse(-32603, "Internal error")
+      server.instead["tasks/update"] = () => ScriptedServer.failure(-32603, "Internal error")
       user.answer("who", "Luca")
       yield* pass("3 seconds")
       const failed = server.count("tasks/update")
@@ -277,7 +277,7 @@ describe(modern, () => {
         yield* pass("1 second")
         server.instead["tasks/update"] = () => {
           if (!wanted) server.become({ status: "working" })
-          return refuse(-32602, "No")
+          return ScriptedServer.failure(-32602, "No")
         }
         user.answer("who", "Luca")
         yield* pass("2 seconds")
@@ -389,7 +389,7 @@ describe(modern, () => {
       let asked = 0
       server.instead["tasks/get"] = () => {
         server.become(asking(`q${asked++}`))
-        return ok({ resultType: "complete", ...server.told })
+        return ScriptedServer.success({ resultType: "complete", ...server.told })
       }
       const call = yield* run(client.callTool("t"))
       for (let seconds = 0; seconds < 30; seconds++) yield* pass("1 second")

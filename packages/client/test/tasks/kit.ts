@@ -8,7 +8,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
 import type { ClientError } from "../../src/ClientError.ts"
 import type { RemoteTask, State } from "../../src/RemoteTask.ts"
-import { ok, refuse, type Reply, type Script, type Scripted, scripted, speaks, unknown } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 export type Json = any
 
@@ -51,7 +51,7 @@ const created = Date.parse("2026-11-01T10:30:00Z")
 /** A server with one tool, `t`, each call of which is the task `task`. */
 export class TaskServer {
   readonly shape: Shape
-  readonly server: Scripted
+  readonly server: ScriptedServer.ScriptedServer
   readonly task: Task = {
     taskId: "t1",
     status: "working",
@@ -60,7 +60,7 @@ export class TaskServer {
     lastUpdatedAt: new Date(created).toISOString()
   }
   /** What is answered instead, by method. */
-  readonly instead: { [method: string]: Script | undefined } = {}
+  readonly instead: { [method: string]: ScriptedServer.Script | undefined } = {}
   support: string | undefined = "required"
   outputSchema: Json = undefined
   /** What the client has answered, by key. */
@@ -76,11 +76,11 @@ export class TaskServer {
 
   constructor(shape: Shape) {
     this.shape = shape
-    this.server = scripted((request, server) => {
+    this.server = ScriptedServer.make((request, server) => {
       const { method } = request
       const instead = this.instead[method]
       return instead === undefined
-        ? speaks(shape, (request) => this.#answer(request), this.capabilities)(request, server)
+        ? ScriptedServer.handshake(shape, (request) => this.#answer(request), this.capabilities)(request, server)
         : instead(request, server)
     })
   }
@@ -130,10 +130,10 @@ export class TaskServer {
     }
   }
 
-  get payload(): Reply {
+  get payload(): ScriptedServer.Reply {
     const { error, result, taskId } = this.task
     return error === undefined
-      ? ok({ ...result, _meta: { "io.modelcontextprotocol/related-task": { taskId } } })
+      ? ScriptedServer.success({ ...result, _meta: { "io.modelcontextprotocol/related-task": { taskId } } })
       : { error }
   }
 
@@ -147,7 +147,7 @@ export class TaskServer {
     return this.server.requests(method).length
   }
 
-  #send(id: JsonRpc.Id, reply: Reply): void {
+  #send(id: JsonRpc.Id, reply: ScriptedServer.Reply): void {
     if (typeof reply === "string") return
     this.server.send(
       "result" in reply
@@ -156,13 +156,13 @@ export class TaskServer {
     )
   }
 
-  #answer({ id, method, params }: JsonRpc.Request): Reply {
+  #answer({ id, method, params }: JsonRpc.Request): ScriptedServer.Reply {
     const modern = this.shape === "2026-07-28"
     const known = params?.["taskId"] === this.task.taskId
-    const absent = refuse(-32602, "Failed to retrieve task: Task not found")
+    const absent = ScriptedServer.failure(-32602, "Failed to retrieve task: Task not found")
     switch (method) {
       case "tools/list":
-        return ok({
+        return ScriptedServer.success({
           ...(modern ? { resultType: "complete", ttlMs: 0, cacheScope: "private" } : undefined),
           tools: [{
             name: "t",
@@ -172,29 +172,35 @@ export class TaskServer {
           }]
         })
       case "tools/call":
-        if (modern) return ok({ resultType: "task", ...this.told })
+        if (modern) return ScriptedServer.success({ resultType: "task", ...this.told })
         if (params!["task"] === undefined) {
-          return this.support === "required" ? refuse(-32601, "Tool t requires a task") : ok(result("at once"))
+          return this.support === "required"
+            ? ScriptedServer.failure(-32601, "Tool t requires a task")
+            : ScriptedServer.success(result("at once"))
         }
-        return ok({ task: this.told })
+        return ScriptedServer.success({ task: this.told })
       case "tasks/get":
-        return known ? ok({ ...(modern ? { resultType: "complete" } : undefined), ...this.told }) : absent
+        return known
+          ? ScriptedServer.success({ ...(modern ? { resultType: "complete" } : undefined), ...this.told })
+          : absent
       case "tasks/result":
         if (!known) return absent
         if (this.over) return this.payload
         this.#blocked.push(id)
-        return "silence"
+        return "no response"
       case "tasks/update":
         if (!known) return absent
         Object.assign(this.answers, params!["inputResponses"])
-        return ok({ resultType: "complete" })
+        return ScriptedServer.success({ resultType: "complete" })
       case "tasks/cancel":
         if (!known) return absent
-        if (this.over && !modern) return refuse(-32602, "Cannot cancel task: already in terminal status")
+        if (this.over && !modern) {
+          return ScriptedServer.failure(-32602, "Cannot cancel task: already in terminal status")
+        }
         if (!this.over) this.become({ status: "cancelled" })
-        return ok(modern ? { resultType: "complete" } : this.told)
+        return ScriptedServer.success(modern ? { resultType: "complete" } : this.told)
       case "tasks/list":
-        return ok({ tasks: [this.told] })
+        return ScriptedServer.success({ tasks: [this.told] })
       case "subscriptions/listen": {
         const { taskIds } = params!["notifications"] as Json
         this.listening.set(id, taskIds)
@@ -202,16 +208,16 @@ export class TaskServer {
           _meta: { [subscriptionId]: id },
           notifications: { taskIds }
         })
-        return "silence"
+        return "no response"
       }
       default:
-        return unknown(method)
+        return ScriptedServer.methodNotFound(method)
     }
   }
 }
 
 /** Refuses to be listened to. */
-export const deaf: Script = ({ method }) => unknown(method)
+export const deaf: ScriptedServer.Script = ({ method }) => ScriptedServer.methodNotFound(method)
 
 /** A server, and a client of it. The client has seen the tools. */
 export const open = (shape: Shape, options?: Client.Options, change?: (server: TaskServer) => void) =>
