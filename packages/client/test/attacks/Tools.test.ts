@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { Tool } from "@skein/protocol/Tool"
 import { TransportError } from "@skein/runtime/Connection"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Response from "effect/ai/Response"
 import * as Cause from "effect/Cause"
@@ -14,7 +15,7 @@ import { ClientError } from "../../src/ClientError.ts"
 import * as ClientPool from "../../src/ClientPool.ts"
 import { call, type Out } from "../../src/internal/command/call.ts"
 import { resultText, tame, toolLine } from "../../src/internal/command/words.ts"
-import { deep, hands, hostile, type Json, result, timed, type Voice } from "./kit.ts"
+import { deep, type Json, result, timed } from "./kit.ts"
 
 const usage = { inputTokens: {}, outputTokens: {} }
 
@@ -34,9 +35,9 @@ const generate = (toolkit: any, name: string, params: unknown) =>
 const complete = (body: string) => `{"resultType":"complete","ttlMs":0,"cacheScope":"private",${body}}`
 
 const tooled = (tools: string, answer = "\"content\":[]") =>
-  hostile(
-    hands("2026-07-28", ({ id, method }: Json, { say }: Voice) =>
-      say(result(id, complete(method === "tools/list" ? `"tools":${tools}` : answer))))
+  ScriptedServer.make(
+    ScriptedServer.handshake("2026-07-28", ({ id, method }: Json, { sendText }: ScriptedServer.ScriptedServer) =>
+      sendText(result(id, complete(method === "tools/list" ? `"tools":${tools}` : answer))))
   )
 
 const names = [
@@ -76,10 +77,10 @@ describe("names of hostile tools", () => {
       for (const [name, { tool }] of toolkit.origins) {
         assert.match(name, /^[a-zA-Z0-9_-]{1,64}$/)
         assert.isTrue(Object.hasOwn(toolkit.tools, name))
-        const before = server.of("tools/call").length
+        const before = server.requests("tools/call").length
         yield* generate(toolkit, name, {})
-        assert.strictEqual(server.of("tools/call").length, before + 1)
-        assert.strictEqual(server.of("tools/call").at(-1)!.params.name, tool.name)
+        assert.strictEqual(server.requests("tools/call").length, before + 1)
+        assert.strictEqual(server.requests("tools/call").at(-1)!.params?.["name"], tool.name)
       }
     }).pipe(Effect.scoped))
 
@@ -90,7 +91,7 @@ describe("names of hostile tools", () => {
       const toolkit = yield* Client.toolkit(client)
       for (const [name, { tool }] of toolkit.origins) {
         yield* generate(toolkit, name, {})
-        assert.strictEqual(server.of("tools/call").at(-1)!.params.name, tool.name)
+        assert.strictEqual(server.requests("tools/call").at(-1)!.params?.["name"], tool.name)
       }
       assert.isTrue(toolkit.origins.has("__proto__"))
     }).pipe(Effect.scoped))
@@ -104,7 +105,7 @@ describe("names of hostile tools", () => {
         const exit = yield* Effect.exit(generate(toolkit, "t", params))
         assert.isTrue(Exit.isSuccess(exit) || !Cause.hasDies(exit.cause), String(exit))
       }
-      assert.strictEqual(server.of("tools/call").length, 0)
+      assert.strictEqual(server.requests("tools/call").length, 0)
     }).pipe(Effect.scoped))
 
   const answers = [
@@ -163,10 +164,12 @@ describe("names of hostile tools", () => {
           inputSchema: { type: "object", properties },
           outputSchema: { type: "object", properties }
         })))
-      const server = hostile(hands("2026-07-28", ({ id }: Json, { say }: Voice) => {
-        const tools = page()
-        say(result(id, complete(`"tools":${tools}${count === 10_000 ? "" : `,"nextCursor":"${count}"`}`)))
-      }))
+      const server = ScriptedServer.make(
+        ScriptedServer.handshake("2026-07-28", ({ id }: Json, { sendText }: ScriptedServer.ScriptedServer) => {
+          const tools = page()
+          sendText(result(id, complete(`"tools":${tools}${count === 10_000 ? "" : `,"nextCursor":"${count}"`}`)))
+        })
+      )
       const client = yield* Client.make(server.transport, { cache: false })
       const [all, took] = yield* timed(client.allTools())
       assert.strictEqual(all.length, 10_000)
@@ -179,15 +182,17 @@ describe("names of hostile tools", () => {
     Effect.gen(function*() {
       const text = "x".repeat(1024 * 1024)
       let at = 0
-      const server = hostile(hands("2026-07-28", ({ id }: Json, { say }: Voice) => {
-        at++
-        say(result(
-          id,
-          complete(
-            `"tools":[{"name":"t${at}","inputSchema":{"type":"object"},"description":"${text}"}],"nextCursor":"${at}"`
-          )
-        ))
-      }))
+      const server = ScriptedServer.make(
+        ScriptedServer.handshake("2026-07-28", ({ id }: Json, { sendText }: ScriptedServer.ScriptedServer) => {
+          at++
+          sendText(result(
+            id,
+            complete(
+              `"tools":[{"name":"t${at}","inputSchema":{"type":"object"},"description":"${text}"}],"nextCursor":"${at}"`
+            )
+          ))
+        })
+      )
       const client = yield* Client.make(server.transport, { maxListing: 4 * 1024 * 1024 })
       const error = yield* Effect.flip(client.allTools())
       assert.strictEqual(error.reason, "Limit")
@@ -208,11 +213,13 @@ describe("names of hostile tools", () => {
         ] as const
       ) {
         let at = 0
-        const server = hostile(hands("2026-07-28", ({ id }: Json, { say }: Voice) => {
-          const cursor = cursors === undefined ? String(at) : cursors[at % cursors.length]
-          at++
-          say(result(id, complete(`"tools":[],"nextCursor":${JSON.stringify(cursor)}`)))
-        }))
+        const server = ScriptedServer.make(
+          ScriptedServer.handshake("2026-07-28", ({ id }: Json, { sendText }: ScriptedServer.ScriptedServer) => {
+            const cursor = cursors === undefined ? String(at) : cursors[at % cursors.length]
+            at++
+            sendText(result(id, complete(`"tools":[],"nextCursor":${JSON.stringify(cursor)}`)))
+          })
+        )
         const client = yield* Client.make(server.transport)
         assert.include(reasons, (yield* Effect.flip(client.allTools())).reason)
         assert.isAtMost(at, 1_000)
@@ -246,22 +253,22 @@ describe("what reaches a terminal", () => {
     Effect.gen(function*() {
       const told: Array<string> = []
       const json = JSON.stringify(evil)
-      const server = hostile((message: Json, voice: Voice) => {
+      const server = ScriptedServer.make((message: Json, server: ScriptedServer.ScriptedServer) => {
         const { id, method, params } = message
         if (method === "server/discover") {
-          return voice.say(result(
+          return server.sendText(result(
             id,
             complete(
               `"supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"logging":{}},"_meta":{"io.modelcontextprotocol/serverInfo":{"name":${json},"version":${json}}}`
             )
           ))
         }
-        voice.say(
+        server.sendText(
           `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${
             params._meta.progressToken ?? 0
           },"progress":1,"message":${json}}}`
         )
-        voice.say(result(id, complete(`"isError":true,"content":[{"type":"text","text":${json}}]`)))
+        server.sendText(result(id, complete(`"isError":true,"content":[{"type":"text","text":${json}}]`)))
       })
       const invocation = {
         target: { _tag: "Url", url: new URL("http://x") },
@@ -288,10 +295,10 @@ describe("what reaches a terminal", () => {
 describe("a pool with servers that hang in every phase", () => {
   it.live("those that hang are broken in time, and the others work", () =>
     Effect.gen(function*() {
-      const never = hostile(() => {})
+      const never = ScriptedServer.make(() => {})
       const hangs = (phase: "initialize" | "tools/list") =>
-        hostile((message: Json, voice: Voice) =>
-          message.method === phase ? undefined : hands("2025-11-25", () => {})(message, voice)
+        ScriptedServer.make((message: Json, server: ScriptedServer.ScriptedServer) =>
+          message.method === phase ? undefined : ScriptedServer.handshake("2025-11-25", () => {})(message, server)
         )
       const good = tooled("[{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\"}}]")
       const options = { probeTimeout: 50 }

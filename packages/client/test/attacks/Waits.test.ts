@@ -1,5 +1,6 @@
 /** A server that wants to be waited for: no wait is longer than this side has agreed to. */
 import { assert, describe, it } from "@effect/vitest"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
@@ -8,7 +9,7 @@ import * as Client from "../../src/Client.ts"
 import * as Http from "../../src/Http.ts"
 import { connect, Host } from "../answers/kit.ts"
 import { entered, type Hit, served, session, settle, until } from "../http/support/script.ts"
-import { deep, hands, hostile, type Json, result, type Voice } from "./kit.ts"
+import { deep, type Json, result } from "./kit.ts"
 
 describe("Retry-After", () => {
   for (const after of ["999999999", "Fri, 31 Dec 9999 23:59:59 GMT", "-1", "1e9", "x".repeat(4_000)]) {
@@ -101,17 +102,17 @@ describe("questions that are nested deeper than the stack", () => {
 
   it.live("2025-11-25 · each is answered, or refused, once", () =>
     Effect.gen(function*() {
-      const server = hostile(hands("2025-11-25"))
+      const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => "no response"))
       yield* connect(server.transport, new Host().layer, { revisions: ["2025-11-25"] })
       let id = 0
       for (const value of Object.values(deep)) {
         for (const [method, params] of asks(value)) {
-          server.say(`{"jsonrpc":"2.0","id":"q${id++}","method":"${method}","params":${params}}`)
+          server.sendText(`{"jsonrpc":"2.0","id":"q${id++}","method":"${method}","params":${params}}`)
         }
       }
-      yield* until(() => server.heard.filter(({ method }) => method === undefined).length === id)
+      yield* until(() => server.responses.length === id)
       yield* settle
-      assert.strictEqual(server.heard.filter(({ method }) => method === undefined).length, id)
+      assert.strictEqual(server.responses.length, id)
     }).pipe(Effect.scoped))
 
   it.live("2026-07-28 · the call goes on, or fails with a typed error", () =>
@@ -119,16 +120,20 @@ describe("questions that are nested deeper than the stack", () => {
       for (const value of Object.values(deep)) {
         for (const [method, params] of asks(value)) {
           let rounds = 0
-          const server = hostile(hands("2026-07-28", ({ id }: Json, { say }: Voice) =>
-            say(result(
-              id,
-              rounds++ === 0
-                ? `{"resultType":"input_required","inputRequests":{"k":{"method":"${method}","params":${params}}}}`
-                : "{\"resultType\":\"complete\",\"content\":[]}"
-            ))))
+          const server = ScriptedServer.make(
+            ScriptedServer.handshake("2026-07-28", ({ id }: Json, { sendText }: ScriptedServer.ScriptedServer) =>
+              sendText(result(
+                id,
+                rounds++ === 0
+                  ? `{"resultType":"input_required","inputRequests":{"k":{"method":"${method}","params":${params}}}}`
+                  : "{\"resultType\":\"complete\",\"content\":[]}"
+              )))
+          )
           const client = yield* connect(server.transport, new Host().layer)
           const called = yield* Effect.result(client.callTool("t"))
-          if (called._tag === "Failure") assert.strictEqual(called.failure._tag, "ClientError")
+          if (called._tag === "Failure") {
+            assert.strictEqual(called.failure._tag, "ClientError")
+          }
         }
       }
     }).pipe(Effect.scoped))
