@@ -1,6 +1,7 @@
 /** Answers, notices and questions that are not meant for whom they name: nobody gets what is another's, and none is answered twice. */
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
@@ -9,7 +10,7 @@ import * as Elicitation from "../../src/Elicitation.ts"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
 import { connect, Host } from "../answers/kit.ts"
-import { answer, event, type Hit, served, session, settle, until } from "../http/support/script.ts"
+import { answer, type Exchange, settle, until } from "../http/support/connection.ts"
 import { type Json, result } from "./kit.ts"
 
 const text = (text: string) => ({ content: [{ type: "text" as const, text }] })
@@ -256,11 +257,13 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
   describe(`${wire} · answers on streams that are not theirs`, () => {
     it.live("2025-11-25 · on another request's stream, twice, and on the stream of the server's own", () =>
       Effect.gen(function*() {
-        const waiting: Array<Hit> = []
-        let own: Hit | undefined
-        const server = yield* served(session((hit) => void waiting.push(hit.stream()), {
-          listen: (hit) => void (own = hit.stream())
-        }))
+        const waiting: Array<Exchange> = []
+        let own: Exchange | undefined
+        const server = yield* ScriptedHttpServer.make(
+          ScriptedHttpServer.session<Json>((hit) => void waiting.push(hit.openStream()), {
+            standaloneStream: (hit) => void (own = hit.openStream())
+          })
+        )
         const client = yield* Client.make(transport({ url: server.url, closeGrace: 0 }), {
           revisions,
           enforceCapabilities: false
@@ -269,14 +272,22 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
         const one = yield* Effect.forkScoped(client.callTool("one"), { startImmediately: true })
         const two = yield* Effect.forkScoped(client.callTool("two"), { startImmediately: true })
         yield* until(() => waiting.length === 2)
-        const [first, second] = waiting.sort((a, b) => a.json.id - b.json.id) as [Hit, Hit]
-        first.write(event(answer(second.json.id, text("evil"))))
-        first.write(event({ jsonrpc: "2.0", id: second.json.id, error: { code: 1, message: "evil" } }))
+        const [first, second] = waiting.sort((a, b) => a.json.id - b.json.id) as [Exchange, Exchange]
+        first.write(ScriptedHttpServer.event(answer(second.json.id, text("evil"))))
+        first.write(
+          ScriptedHttpServer.event({ jsonrpc: "2.0", id: second.json.id, error: { code: 1, message: "evil" } })
+        )
         yield* settle
         assert.isUndefined(two.pollUnsafe())
-        first.write(event(answer(first.json.id, text("one"))) + event(answer(first.json.id, text("again"))))
-        second.write(event(answer(second.json.id, text("two"))))
-        own!.write(event(answer(first.json.id, text("late"))) + event(answer(second.json.id, text("late"))))
+        first.write(
+          ScriptedHttpServer.event(answer(first.json.id, text("one"))) +
+            ScriptedHttpServer.event(answer(first.json.id, text("again")))
+        )
+        second.write(ScriptedHttpServer.event(answer(second.json.id, text("two"))))
+        own!.write(
+          ScriptedHttpServer.event(answer(first.json.id, text("late"))) +
+            ScriptedHttpServer.event(answer(second.json.id, text("late")))
+        )
         assert.deepEqual((yield* Fiber.join(one)).content, text("one").content)
         assert.deepEqual((yield* Fiber.join(two)).content, text("two").content)
       }).pipe(Effect.scoped))
@@ -285,21 +296,23 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
       Effect.gen(function*() {
         let at = 0
         const ids = ["s-2", "a b", "", "x".repeat(8_000)]
-        const server = yield* served(
-          session((hit) => hit.result(text("x"), { "mcp-session-id": ids[at++ % ids.length]! }))
+        const server = yield* ScriptedHttpServer.make(
+          ScriptedHttpServer.session<Json>((hit) =>
+            hit.respondResult(text("x"), { "mcp-session-id": ids[at++ % ids.length]! })
+          )
         )
         const client = yield* Client.make(transport({ url: server.url, closeGrace: 0 }), {
           revisions,
           enforceCapabilities: false
         })
         for (let n = 0; n < 8; n++) yield* client.callTool("t")
-        for (const hit of server.hits.slice(1)) assert.strictEqual(hit.headers["mcp-session-id"], "s-1")
+        for (const hit of server.exchanges.slice(1)) assert.strictEqual(hit.headers["mcp-session-id"], "s-1")
       }).pipe(Effect.scoped))
 
     for (const id of ["a\u0001b", "é", "\t", "x".repeat(5_000), "x".repeat(1_000_000)]) {
       it.live(`2025-11-25 · the session id ${JSON.stringify(id.slice(0, 4))} (${id.length}) is a typed error`, () =>
         Effect.gen(function*() {
-          const server = yield* served((hit) => {
+          const server = yield* ScriptedHttpServer.make<Json>((hit) => {
             const body = JSON.stringify(
               answer(hit.json?.id, {
                 protocolVersion: "2025-11-25",
@@ -322,17 +335,17 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
     it.live("2025-11-25 · a server that answers every initialize and forgets at once: how often it is connected to is bounded", () =>
       Effect.gen(function*() {
         let sessions = 0
-        const server = yield* served((hit) => {
-          if (hit.method !== "POST") return hit.reply(404)
+        const server = yield* ScriptedHttpServer.make<Json>((hit) => {
+          if (hit.method !== "POST") return hit.respond(404)
           if (hit.json.method === "initialize") {
             sessions++
-            return hit.result({
+            return hit.respondResult({
               protocolVersion: "2025-11-25",
               capabilities: {},
               serverInfo: { name: "x", version: "1" }
             }, { "mcp-session-id": `s${sessions}` })
           }
-          hit.reply(404)
+          hit.respond(404)
         })
         const client = yield* Client.make(transport({ url: server.url, closeGrace: 0 }), {
           revisions,
@@ -347,16 +360,16 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
         for (const { reason } of results) assert.include(["Closed", "Refused", "TimedOut"], reason)
         assert.strictEqual((yield* client.ended)._tag, "Lost")
         assert.isAtMost(sessions, 6)
-        assert.isBelow(server.hits.length, 400)
+        assert.isBelow(server.exchanges.length, 400)
       }).pipe(Effect.scoped))
 
     for (const retry of ["0", "1000000000000000", "-1", "1e3", "999999999999999999999", "1.5", ""]) {
       it.live(`2025-11-25 · retry: ${retry} neither storms nor outlives the call's time`, () =>
         Effect.gen(function*() {
-          const server = yield* served(session((hit) =>
+          const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) =>
             hit.method === "GET"
-              ? hit.stream("id: 2\ndata:\n\n").end()
-              : hit.stream(`id: 1\nretry: ${retry}\ndata:\n\n`).end()
+              ? hit.openStream("id: 2\ndata:\n\n").end()
+              : hit.openStream(`id: 1\nretry: ${retry}\ndata:\n\n`).end()
           ))
           const client = yield* Client.make(
             transport({
@@ -368,7 +381,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
           )
           const error = yield* Effect.flip(client.callTool("t", {}, { timeout: 200 }))
           assert.include(["Closed", "TimedOut"], error.reason)
-          assert.isAtMost(server.by("GET").length, 52)
+          assert.isAtMost(server.byMethod("GET").length, 52)
         }).pipe(Effect.scoped))
     }
   })

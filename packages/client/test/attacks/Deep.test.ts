@@ -7,7 +7,7 @@ import * as Exit from "effect/Exit"
 import * as Stream from "effect/Stream"
 import * as Client from "../../src/Client.ts"
 import * as Logs from "../../src/Logs.ts"
-import { settle, until } from "../http/support/script.ts"
+import { settle, until } from "../http/support/connection.ts"
 import { deep, handshakeOf, type Json, result } from "./kit.ts"
 
 const complete = (body: string, ttl = 60_000) =>

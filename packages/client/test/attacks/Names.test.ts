@@ -1,6 +1,7 @@
 /** Keys that are names of prototypes, secrets, and notices by the thousand: nothing is polluted, told or left behind. */
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
@@ -13,7 +14,7 @@ import type { ClientError } from "../../src/ClientError.ts"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
 import { connect, Host } from "../answers/kit.ts"
-import { type Hit, served, session, settle, until } from "../http/support/script.ts"
+import { type Exchange, settle, until } from "../http/support/connection.ts"
 import { handshakeOf, type Json, result, timed } from "./kit.ts"
 
 const complete = (body: string) => `{"resultType":"complete","ttlMs":60000,"cacheScope":"private",${body}}`
@@ -241,20 +242,20 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
         const lines: Array<string> = []
         const logger = Logger.make(({ cause, message }) => void lines.push(inspect([message, cause], { depth: 12 })))
         const told: Array<ClientError | unknown> = []
-        const ways: ReadonlyArray<(hit: Hit) => void> = [
-          (hit) => hit.reply(500),
-          (hit) => hit.reply(401, "", { "www-authenticate": "Bearer" }),
-          (hit) => hit.reply(403),
+        const ways: ReadonlyArray<(hit: Exchange) => void> = [
+          (hit) => hit.respond(500),
+          (hit) => hit.respond(401, "", { "www-authenticate": "Bearer" }),
+          (hit) => hit.respond(403),
           (hit) => hit.cut(),
-          (hit) => hit.reply(307, "", { location: "http://127.0.0.1:1/" }),
-          (hit) => hit.reply(200, "<html>", { "content-type": "text/html" }),
-          (hit) => hit.reply(200, "{", { "content-type": "application/json" }),
-          (hit) => hit.stream("data: x\n\n").cut(),
-          (hit) => hit.reply(404),
-          session((hit) => hit.cut())
+          (hit) => hit.respond(307, "", { location: "http://127.0.0.1:1/" }),
+          (hit) => hit.respond(200, "<html>", { "content-type": "text/html" }),
+          (hit) => hit.respond(200, "{", { "content-type": "application/json" }),
+          (hit) => hit.openStream("data: x\n\n").cut(),
+          (hit) => hit.respond(404),
+          ScriptedHttpServer.session<Json>((hit) => hit.cut())
         ]
         let way = ways[0]!
-        const server = yield* served((hit) => way(hit))
+        const server = yield* ScriptedHttpServer.make<Json>((hit) => way(hit))
         for (way of ways) {
           yield* Effect.gen(function*() {
             const client = yield* Client.make(
@@ -276,7 +277,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
           )
         }
         assert.isAtLeast(told.length, ways.length)
-        assert.isTrue(server.hits.every(({ headers }) => headers.authorization === `Bearer ${secret}`))
+        assert.isTrue(server.exchanges.every(({ headers }) => headers.authorization === `Bearer ${secret}`))
         for (const each of [...told.map((one) => inspect(one, { depth: 12 })), ...lines]) {
           assert.notInclude(each, secret)
         }
@@ -286,12 +287,12 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
       Effect.gen(function*() {
         for (const value of [`${secret}\r\nX-Evil: 1`, `${secret}\u0000`, `${secret}€`]) {
           for (const headers of [{ Authorization: value }, Effect.succeed({ Authorization: value })]) {
-            const server = yield* served((hit) => hit.reply(500))
+            const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respond(500))
             const error = yield* Effect.flip(
               Effect.scoped(Client.make(transport({ url: server.url, headers, closeGrace: 0 })))
             )
             assert.notInclude(inspect(error, { depth: 12 }), secret)
-            assert.strictEqual(server.hits.length, 0)
+            assert.strictEqual(server.exchanges.length, 0)
           }
         }
         const dies = transport({ url: "http://127.0.0.1:1/", headers: Effect.die(new Error(secret)) })
@@ -300,8 +301,10 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
 
     it.live("after a hostile life nothing is left: no socket, no timer that holds the process", () =>
       Effect.gen(function*() {
-        const server = yield* served(
-          session((hit) => void hit.stream(":\n\n"), { listen: (hit) => void hit.stream(":\n\n") })
+        const server = yield* ScriptedHttpServer.make(
+          ScriptedHttpServer.session<Json>((hit) => void hit.openStream(":\n\n"), {
+            standaloneStream: (hit) => void hit.openStream(":\n\n")
+          })
         )
         const left = () =>
           process.getActiveResourcesInfo().filter((name) => /^(TCPSocketWrap|Timeout)$/.test(name)).length
@@ -319,7 +322,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
         yield* settle
         const before = left()
         for (let at = 0; at < 8; at++) yield* life
-        yield* until(() => server.hits.every(({ left, method }) => left || method !== "GET"))
+        yield* until(() => server.exchanges.every(({ closedByClient, method }) => closedByClient || method !== "GET"))
         yield* until(() => left() <= before + 3)
       }).pipe(Effect.scoped))
   })

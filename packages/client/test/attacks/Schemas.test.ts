@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import { connect } from "../answers/kit.ts"
-import { until } from "../http/support/script.ts"
+import { until } from "../http/support/connection.ts"
 import { type Json, result, timed } from "./kit.ts"
 
 const nested = (depth: number, wrap: (inner: Json) => Json, inner: Json = { type: "string" }): Json => {

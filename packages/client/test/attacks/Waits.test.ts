@@ -1,6 +1,7 @@
 /** A server that wants to be waited for: no wait is longer than this side has agreed to. */
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
@@ -8,26 +9,28 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
 import * as Http from "../../src/Http.ts"
 import { connect, Host } from "../answers/kit.ts"
-import { entered, type Hit, served, session, settle, until } from "../http/support/script.ts"
+import { entered, type Exchange, settle, until } from "../http/support/connection.ts"
 import { deep, type Json, result } from "./kit.ts"
 
 describe("Retry-After", () => {
   for (const after of ["999999999", "Fri, 31 Dec 9999 23:59:59 GMT", "-1", "1e9", "x".repeat(4_000)]) {
     it.effect(`of ${after.slice(0, 16)} keeps the server's own stream away for ten minutes at most`, () =>
       Effect.gen(function*() {
-        const server = yield* served(session((hit) => hit.result(), {
-          listen: (hit) => hit.reply(503, "", { "retry-after": after })
+        const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), {
+          standaloneStream: (hit) => hit.respond(503, "", { "retry-after": after })
         }))
         yield* entered({ url: server.url })
-        yield* until(() => server.by("GET").length === 1)
+        yield* until(() => server.byMethod("GET").length === 1)
         yield* settle
         yield* TestClock.adjust("10 minutes")
-        yield* until(() => server.by("GET").length >= 2)
+        yield* until(() => server.byMethod("GET").length >= 2)
       }).pipe(Effect.scoped))
 
     it.effect(`of ${after.slice(0, 16)} keeps no call beyond its time`, () =>
       Effect.gen(function*() {
-        const server = yield* served(session((hit) => hit.reply(503, "", { "retry-after": after })))
+        const server = yield* ScriptedHttpServer.make(
+          ScriptedHttpServer.session<Json>((hit) => hit.respond(503, "", { "retry-after": after }))
+        )
         const client = yield* Client.make(Http.transport({ url: server.url, closeGrace: 0 }), {
           revisions: ["2025-11-25"],
           enforceCapabilities: false
@@ -40,7 +43,7 @@ describe("Retry-After", () => {
           yield* TestClock.adjust("1 second")
         }
         assert.include(["Refused", "TimedOut"], (yield* Fiber.join(call)).reason)
-        assert.isAtMost(server.hits.length, 8)
+        assert.isAtMost(server.exchanges.length, 8)
       }).pipe(Effect.scoped))
   }
 })
@@ -55,9 +58,9 @@ describe("a response that drips", () => {
   ) {
     it.live(`${what}: the call ends at its timeout, and the exchange with it`, () =>
       Effect.gen(function*() {
-        const dripping: Array<Hit> = []
-        const server = yield* served(session((hit) => {
-          if (hit.json.id === undefined) return hit.reply(202)
+        const dripping: Array<Exchange> = []
+        const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => {
+          if (hit.json.id === undefined) return hit.respond(202)
           dripping.push(hit)
           hit.response.writeHead(status, type === "" ? {} : { "content-type": type })
           const timer = setInterval(() => hit.response.write(" "), 5)
@@ -71,7 +74,7 @@ describe("a response that drips", () => {
         const error = yield* Effect.flip(client.callTool("t", {}, { timeout: 150 }))
         assert.strictEqual(error.reason, "TimedOut")
         assert.isBelow(performance.now() - begun, 1_500)
-        yield* until(() => dripping.every(({ left }) => left))
+        yield* until(() => dripping.every(({ closedByClient }) => closedByClient))
       }).pipe(Effect.scoped))
   }
 })
@@ -146,12 +149,16 @@ describe("the log", () => {
       const logger = Logger.make(({ message }) => void lines.push(String(message)))
       const name = "x".repeat(1_000_000)
       const schema = { type: "object", properties: { a: { type: "object", "x-mcp-header": "A" } } }
-      const server = yield* served((hit) => {
+      const server = yield* ScriptedHttpServer.make<Json>((hit) => {
         const { id, method } = hit.json
         const result = method === "server/discover"
           ? { supportedVersions: ["2026-07-28"], capabilities: { tools: {} } }
           : { tools: [{ name, inputSchema: schema }] }
-        hit.say({ jsonrpc: "2.0", id, result: { resultType: "complete", ttlMs: 0, cacheScope: "private", ...result } })
+        hit.respondJson({
+          jsonrpc: "2.0",
+          id,
+          result: { resultType: "complete", ttlMs: 0, cacheScope: "private", ...result }
+        })
       })
       const client = yield* Effect.provide(Client.make(Http.transport({ url: server.url })), Logger.layer([logger]))
       assert.deepEqual((yield* client.listTools()).tools, [])

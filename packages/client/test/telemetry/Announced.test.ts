@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import type * as LogLevel from "effect/LogLevel"
@@ -9,7 +10,7 @@ import * as References from "effect/References"
 import * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Http from "../../src/Http.ts"
-import { served, session } from "../http/support/script.ts"
+import { type Json } from "../http/support/connection.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const logged = <A, E, R>(effect: Effect.Effect<A, E, R>, minimum: LogLevel.LogLevel = "Debug") => {
@@ -44,7 +45,7 @@ describe("a client that was made", () => {
 
   it.live("says how it was found over HTTP, and what the host calls the server", () =>
     Effect.gen(function*() {
-      const server = yield* served(session((hit) => hit.reply(404)))
+      const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respond(404)))
       const options = { revisions: ["2025-11-25"], label: "tea" } as const
       const lines = yield* logged(Client.make(Http.transport({ url: server.url }), options))
       assert.strictEqual(lines.length, 1)
