@@ -12,7 +12,7 @@ import type * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Sampling from "../../src/Sampling.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
-import { done, fork, form, Host, inputRequired, type Json, open, said, turns } from "./kit.ts"
+import { done, fork, form, Host, inputRequired, type Json, open, textAnswer, turns } from "./kit.ts"
 
 const elicit = (message = "Well?") => ({
   method: "elicitation/create",
@@ -54,7 +54,7 @@ describe("2026-07-28", () => {
           arguments: { a: 1 },
           inputResponses: {
             who: { action: "accept", content: {} },
-            what: { ...said("re: Hi") },
+            what: { ...textAnswer("re: Hi") },
             where: { roots: [{ uri: "file:///home", name: "home" }] }
           },
           requestState: "s1"

@@ -17,7 +17,7 @@ const reconnect = policy
 describe("subscriptions/listen", () => {
   it.effect("2026-07-28 · the filter is sent as it was given, with what each request says of itself", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       yield* kit.run(client, { tools: true, prompts: false, resources: true, uris: ["a:b", "a:b", "a:c"] })
       const [request] = server.requests(kit.listen)
       assert.deepStrictEqual(request!.params?.["notifications"], {
@@ -32,13 +32,13 @@ describe("subscriptions/listen", () => {
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, () => "no response")
       const seen = yield* kit.run(client, { tools: true, uris: ["a:b"] })
-      kit.tell(server, kit.updated, { uri: "a:b" })
-      kit.tell(server, "notifications/tools/list_changed")
+      kit.notifySubscription(server, kit.updated, { uri: "a:b" })
+      kit.notifySubscription(server, "notifications/tools/list_changed")
       yield* kit.settle
       assert.deepStrictEqual(seen.tags, [])
       kit.acknowledge(server, server.requests(kit.listen)[0]!)
-      kit.tell(server, kit.updated, { uri: "a:b" })
-      kit.tell(server, "notifications/tools/list_changed")
+      kit.notifySubscription(server, kit.updated, { uri: "a:b" })
+      kit.notifySubscription(server, "notifications/tools/list_changed")
       yield* kit.settle
       assert.deepStrictEqual(seen.tags, ["Subscribed", "a:b", "ToolListChanged"])
     }))
@@ -75,9 +75,9 @@ describe("subscriptions/listen", () => {
       assert.deepStrictEqual(seen.changes, [
         { _tag: "Subscribed", honoured: { tools: true, prompts: false, resources: false, uris: [], taskIds: [] } }
       ])
-      kit.tell(server, "notifications/prompts/list_changed")
-      kit.tell(server, kit.updated, { uri: "a:b" })
-      kit.tell(server, "notifications/tools/list_changed")
+      kit.notifySubscription(server, "notifications/prompts/list_changed")
+      kit.notifySubscription(server, kit.updated, { uri: "a:b" })
+      kit.notifySubscription(server, "notifications/tools/list_changed")
       yield* kit.settle
       assert.deepStrictEqual(seen.tags, ["Subscribed", "ToolListChanged"])
     }))
@@ -95,7 +95,7 @@ describe("subscriptions/listen", () => {
 
   it.effect("a filter that asks for nothing is Unsupported, and nothing is sent", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       for (const filter of [{}, { tools: false, uris: [] }]) {
         const error = yield* Effect.flip(Stream.runDrain(client.changes(filter)))
         assert.strictEqual(error.reason, "Unsupported")
@@ -123,12 +123,12 @@ describe("subscriptions/listen", () => {
       const [first, second] = server.requests(kit.listen)
       // "Messages belonging to other subscriptions MAY be interleaved before it."
       kit.acknowledge(server, second!)
-      kit.tell(server, kit.updated, { uri: "a:2" }, second!.id)
+      kit.notifySubscription(server, kit.updated, { uri: "a:2" }, second!.id)
       kit.acknowledge(server, first!)
-      kit.tell(server, kit.updated, { uri: "a:1" }, first!.id)
-      kit.tell(server, "notifications/tools/list_changed", {}, second!.id)
-      kit.tell(server, kit.updated, { uri: "a:1/sub" }, first!.id)
-      kit.tell(server, kit.updated, { uri: "a:9" }, 999)
+      kit.notifySubscription(server, kit.updated, { uri: "a:1" }, first!.id)
+      kit.notifySubscription(server, "notifications/tools/list_changed", {}, second!.id)
+      kit.notifySubscription(server, kit.updated, { uri: "a:1/sub" }, first!.id)
+      kit.notifySubscription(server, kit.updated, { uri: "a:9" }, 999)
       server.notify(kit.updated, { uri: "a:1" })
       yield* kit.settle
       assert.deepStrictEqual(one.tags, ["Subscribed", "a:1", "a:1/sub"])
@@ -137,7 +137,7 @@ describe("subscriptions/listen", () => {
 
   it.effect("2026-07-28 · stdio · the client MUST send notifications/cancelled referencing the request: when the stream ends", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true })
       assert.deepStrictEqual(kit.cancelled(server), [])
       yield* seen.stop
@@ -151,12 +151,12 @@ describe("subscriptions/listen", () => {
 
   it.effect("the timeouts of requests are not those of a subscription", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable, {
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions, {
         limits: { timeout: 1000, maxTimeout: 2000 }
       })
       const seen = yield* kit.run(client, { tools: true })
       yield* kit.pass("30 days")
-      kit.tell(server, "notifications/tools/list_changed")
+      kit.notifySubscription(server, "notifications/tools/list_changed")
       yield* kit.settle
       assert.deepStrictEqual(seen.tags, ["Subscribed", "ToolListChanged"])
       assert.deepStrictEqual(kit.cancelled(server), [])
@@ -164,13 +164,15 @@ describe("subscriptions/listen", () => {
 
   it.effect("what is malformed never ends the stream", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true, uris: ["a:b"] })
-      for (const params of [{}, { uri: 7 }, { uri: null }, { uri: ["a:b"] }]) kit.tell(server, kit.updated, params)
-      kit.tell(server, "notifications/vendor/thing", { uri: "a:b" })
-      kit.tell(server, kit.acknowledged, { notifications: {} })
-      kit.tell(server, kit.acknowledged, { notifications: 7 })
-      kit.tell(server, kit.updated, { uri: "a:b" })
+      for (const params of [{}, { uri: 7 }, { uri: null }, { uri: ["a:b"] }]) {
+        kit.notifySubscription(server, kit.updated, params)
+      }
+      kit.notifySubscription(server, "notifications/vendor/thing", { uri: "a:b" })
+      kit.notifySubscription(server, kit.acknowledged, { notifications: {} })
+      kit.notifySubscription(server, kit.acknowledged, { notifications: 7 })
+      kit.notifySubscription(server, kit.updated, { uri: "a:b" })
       yield* kit.settle
       assert.deepStrictEqual(seen.tags, ["Subscribed", "a:b"])
     }))
@@ -179,15 +181,15 @@ describe("subscriptions/listen", () => {
 describe("listening again", () => {
   it.effect("2026-07-28 · a response that ended the subscription gracefully: a Gap, a wait, and the next one", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true }, { reconnect })
-      kit.end(server)
+      kit.endSubscription(server)
       yield* kit.pass(999)
       assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Ended"])
       assert.strictEqual(server.requests(kit.listen).length, 1)
       yield* kit.pass(1)
       assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Ended", "Subscribed"])
-      kit.tell(server, "notifications/tools/list_changed")
+      kit.notifySubscription(server, "notifications/tools/list_changed")
       yield* kit.settle
       assert.strictEqual(seen.tags.at(-1), "ToolListChanged")
       assert.deepStrictEqual(kit.cancelled(server), [])
@@ -195,7 +197,7 @@ describe("listening again", () => {
 
   it.effect("2026-07-28 · cancellation · a server that tears a subscription down with notifications/cancelled", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true }, { reconnect })
       server.notify("notifications/cancelled", { requestId: server.requests(kit.listen)[0]!.id as number })
       yield* kit.pass(1000)
@@ -205,8 +207,8 @@ describe("listening again", () => {
   it.effect("ends that were graceful count too: the waits grow under their cap, and then it is given up", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, (request, server) => {
-        kit.agreeable(request, server)
-        kit.end(server, request.id)
+        kit.acceptSubscriptions(request, server)
+        kit.endSubscription(server, request.id)
         return "no response"
       })
       const seen = yield* kit.run(client, { tools: true }, { reconnect: { ...policy, maxAttempts: 4 } })
@@ -225,11 +227,11 @@ describe("listening again", () => {
 
   it.effect("a subscription that stood for stableAfter starts the count anew", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true }, { reconnect: { ...policy, stableAfter: 60_000 } })
       for (let round = 1; round <= 10; round++) {
         yield* kit.pass(60_000)
-        kit.end(server)
+        kit.endSubscription(server)
         yield* kit.pass(1000)
         assert.strictEqual(server.requests(kit.listen).length, round + 1)
       }
@@ -263,18 +265,18 @@ describe("listening again", () => {
   it.effect("a server that stumbles over what it had agreed to is asked once more; one that refuses it is not", () =>
     Effect.gen(function*() {
       const replies: Array<ScriptedServer.Script> = [
-        kit.agreeable,
+        kit.acceptSubscriptions,
         () => ScriptedServer.failure(-32603, "Oops"),
-        kit.agreeable,
+        kit.acceptSubscriptions,
         () => ScriptedServer.failure(-32602, "Never again")
       ]
       const { client, server } = yield* kit.open(revision, (request, server) => replies.shift()!(request, server))
       const seen = yield* kit.run(client, { tools: true }, { reconnect })
-      kit.end(server)
+      kit.endSubscription(server)
       yield* kit.pass(1000)
       yield* kit.pass(2000)
       assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Ended", "Subscribed"])
-      kit.end(server)
+      kit.endSubscription(server)
       yield* kit.pass(4000)
       assert.strictEqual((yield* seen.error).error?.reason, "InvalidParams")
     }))
@@ -321,7 +323,7 @@ describe("listening again", () => {
 
   it.effect("a stream that broke, of HTTP, is a Gap, and is asked for again while the connection goes on", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true }, { reconnect })
       server.refuse(server.requests(kit.listen)[0]!.id, new TransportError({ reason: "Lost", message: "It broke" }))
       yield* kit.settle
@@ -332,7 +334,7 @@ describe("listening again", () => {
 
   it.effect("2026-07-28 · stdio · after a reconnect the client MUST re-send subscriptions/listen", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable, { reconnect })
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions, { reconnect })
       const one = yield* kit.run(client, { tools: true })
       const two = yield* kit.run(client, { uris: ["a:b"] })
       server.disconnect()
@@ -351,7 +353,7 @@ describe("listening again", () => {
 
   it.effect("a connection that is lost for good ends the stream with Closed", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true })
       server.disconnect()
       const error = yield* seen.error
@@ -364,9 +366,9 @@ describe("listening again", () => {
     Effect.gen(function*() {
       for (const ended of [false, true]) {
         const scope = yield* Scope.make()
-        const { client, server } = yield* Scope.provide(kit.open(revision, kit.agreeable), scope)
+        const { client, server } = yield* Scope.provide(kit.open(revision, kit.acceptSubscriptions), scope)
         const seen = yield* kit.run(client, { tools: true }, { reconnect })
-        if (ended) kit.end(server)
+        if (ended) kit.endSubscription(server)
         yield* kit.settle
         yield* Scope.close(scope, Exit.void)
         assert.strictEqual((yield* seen.error).reason, "Closed")
@@ -379,7 +381,7 @@ describe("a reader that is slow", () => {
     Effect.gen(function*() {
       const bounds = [[{}, {}, 256], [{ notificationBuffer: 3 }, {}, 3], [{}, { bufferSize: 4 }, 4]] as const
       for (const [options, own, size] of bounds) {
-        const { client, server } = yield* kit.open(revision, kit.agreeable, options)
+        const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions, options)
         const seen: Array<string> = []
         const reading = Stream.runForEach(client.changes({ uris: ["a:b"] }, own), (change) =>
           Effect.gen(function*() {
@@ -389,7 +391,7 @@ describe("a reader that is slow", () => {
           }))
         const fiber = yield* Effect.forkChild(reading, { startImmediately: true })
         yield* kit.settle
-        for (let n = 1; n <= 300; n++) kit.tell(server, kit.updated, { uri: `a:${n}` })
+        for (let n = 1; n <= 300; n++) kit.notifySubscription(server, kit.updated, { uri: `a:${n}` })
         yield* kit.pass(1000)
         const kept = Array.from({ length: size }, (_, index) => `a:${300 - size + 1 + index}`)
         assert.deepStrictEqual(seen, ["Subscribed", "Gap", ...kept])
@@ -399,7 +401,7 @@ describe("a reader that is slow", () => {
 
   it.effect("the last word about the subscription is not lost", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen: Array<string> = []
       const reading = Stream.runForEach(client.changes({ uris: ["a:b"] }, { bufferSize: 2, reconnect }), (change) =>
         Effect.gen(function*() {
@@ -410,10 +412,10 @@ describe("a reader that is slow", () => {
         }))
       const fiber = yield* Effect.forkChild(reading, { startImmediately: true })
       yield* kit.settle
-      kit.end(server)
+      kit.endSubscription(server)
       yield* kit.pass(1000)
       for (let n = 1; n <= 5; n++) {
-        kit.tell(server, kit.updated, { uri: `a:${n}` })
+        kit.notifySubscription(server, kit.updated, { uri: `a:${n}` })
       }
       yield* kit.pass(1000)
       assert.deepStrictEqual(seen, ["Subscribed", "Gap", "Subscribed", "a:4", "a:5"])

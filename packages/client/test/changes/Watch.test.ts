@@ -13,7 +13,7 @@ import * as kit from "./kit.ts"
 const revision = "2025-11-25"
 const reconnect: Reconnect.Policy = { initialDelay: 1000, jitter: "none" }
 
-const agreeable: ScriptedServer.Script = () => ScriptedServer.success({})
+const acceptSubscriptions: ScriptedServer.Script = () => ScriptedServer.success({})
 
 /** What was sent about subscriptions, in order: `+` for subscribed, `-` for unsubscribed. */
 const sent = (server: ScriptedServer.ScriptedServer): ReadonlyArray<string> =>
@@ -34,7 +34,7 @@ for (const revision of Revision.sessionEra) {
   describe(revision, () => {
     it.effect("lists are announced without being asked; what was not asked for is left out", () =>
       Effect.gen(function*() {
-        const { client, server } = yield* kit.open(revision, agreeable)
+        const { client, server } = yield* kit.open(revision, acceptSubscriptions)
         const seen = yield* kit.run(client, { tools: true, resources: true })
         for (const kind of ["tools", "prompts", "resources"]) server.notify(`notifications/${kind}/list_changed`)
         server.notify(kit.updated, { uri: "a:b" })
@@ -49,7 +49,7 @@ for (const revision of Revision.sessionEra) {
 
     it.effect("each resource is subscribed to once, and unsubscribed from when the last run ends", () =>
       Effect.gen(function*() {
-        const { client, server } = yield* kit.open(revision, agreeable)
+        const { client, server } = yield* kit.open(revision, acceptSubscriptions)
         const one = yield* kit.run(client, { uris: ["a:1", "a:2", "a:1"] })
         const two = yield* kit.run(client, { uris: ["a:2", "a:3"] })
         assert.deepStrictEqual(sent(server), ["+a:1", "+a:2", "+a:3"])
@@ -70,7 +70,7 @@ describe("what the server declares", () => {
 
   it.effect("what it did not declare is left out of what is honoured", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, agreeable, {}, some)
+      const { client, server } = yield* kit.open(revision, acceptSubscriptions, {}, some)
       const seen = yield* kit.run(client, { tools: true, prompts: true, resources: true, uris: ["a:b"] })
       server.notify("notifications/tools/list_changed")
       yield* kit.settle
@@ -81,7 +81,7 @@ describe("what the server declares", () => {
 
   it.effect("where nothing is left it is Unsupported, and nothing is sent", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, agreeable, {}, { tools: {}, resources: {} })
+      const { client, server } = yield* kit.open(revision, acceptSubscriptions, {}, { tools: {}, resources: {} })
       const seen = yield* kit.run(client, { tools: true, uris: ["a:b"] })
       assert.strictEqual((yield* seen.error).reason, "Unsupported")
       assert.deepStrictEqual(sent(server), [])
@@ -89,7 +89,7 @@ describe("what the server declares", () => {
 
   it.effect("with enforceCapabilities off it is believed to offer more than that", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, agreeable, { enforceCapabilities: false }, {})
+      const { client, server } = yield* kit.open(revision, acceptSubscriptions, { enforceCapabilities: false }, {})
       const seen = yield* kit.run(client, { tools: true, uris: ["a:b"] })
       server.notify("notifications/tools/list_changed")
       yield* kit.settle
@@ -123,7 +123,7 @@ describe("resources/subscribe", () => {
 
   it.effect("2025-11-25 · an update might be of a sub-resource of the one that the client actually subscribed to", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, agreeable)
+      const { client, server } = yield* kit.open(revision, acceptSubscriptions)
       const folder = yield* kit.run(client, { uris: ["file:///a"] })
       const file = yield* kit.run(client, { uris: ["file:///a/b", "notes://"] })
       const lists = yield* kit.run(client, { tools: true })
@@ -139,7 +139,7 @@ describe("resources/subscribe", () => {
 
   it.effect("what is malformed never ends the stream", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, agreeable)
+      const { client, server } = yield* kit.open(revision, acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true, uris: ["a:b"] })
       for (const params of [{}, { uri: 7 }, { uri: null }]) server.notify(kit.updated, params)
       server.notify(kit.updated, { uri: "a:b" })
@@ -236,7 +236,7 @@ describe("resources/subscribe", () => {
 describe("another session", () => {
   it.effect("where the server is not of the request era, as was kept of it: found out before it is asked to listen", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, agreeable, {
+      const { client, server } = yield* kit.open(revision, acceptSubscriptions, {
         detection: { revision: "2026-07-28", capabilities: {} }
       })
       assert.strictEqual(client.revision, "2026-07-28")
@@ -249,7 +249,7 @@ describe("another session", () => {
 
   it.effect("resources are subscribed to again, once each, and a Gap tells before", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, agreeable, { reconnect })
+      const { client, server } = yield* kit.open(revision, acceptSubscriptions, { reconnect })
       const one = yield* kit.run(client, { tools: true, uris: ["a:1"] })
       const two = yield* kit.run(client, { uris: ["a:1"] })
       server.disconnect()
@@ -284,7 +284,7 @@ describe("another session", () => {
     Effect.gen(function*() {
       for (const hangsUp of [true, false]) {
         const scope = yield* Scope.make()
-        const { client, server } = yield* Scope.provide(kit.open(revision, agreeable), scope)
+        const { client, server } = yield* Scope.provide(kit.open(revision, acceptSubscriptions), scope)
         const seen = yield* kit.run(client, { tools: true, uris: ["a:1"] })
         if (hangsUp) server.disconnect()
         else yield* Scope.close(scope, Exit.void)
@@ -297,7 +297,7 @@ describe("another session", () => {
 })
 
 describe("a connection on which the server has a stream of its own for what it says unasked", () => {
-  const streaming = () => kit.open(revision, agreeable, { reconnect })
+  const streaming = () => kit.open(revision, acceptSubscriptions, { reconnect })
 
   it.effect("that broke and is open again, but was not resumed: a Gap, and Subscribed", () =>
     Effect.gen(function*() {

@@ -1,4 +1,4 @@
-/** What the tests of changes share: a scripted server that listens, or is subscribed to, and a run that remembers what it saw. */
+/** Scripted servers with subscriptions, and a run that records the changes of a client. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
 import type * as Duration from "effect/Duration"
@@ -35,10 +35,10 @@ const tagOf = (change: Change): string => {
   }
 }
 
-/** Lets whatever is under way arrive. */
+/** Lets pending messages arrive. */
 export const settle = TestClock.adjust(0)
 
-/** Lets a time pass, and everything that it wakes. */
+/** Advances the test clock and lets pending messages arrive. */
 export const pass = (time: Duration.Input) => Effect.andThen(TestClock.adjust(time), settle)
 
 /** Runs a stream of changes until it is stopped. */
@@ -88,22 +88,22 @@ export const acknowledge = (
   notifications = params?.["notifications"]
 ) => server.notify(acknowledged, { _meta: { [id]: of }, notifications: notifications as JsonRpc.JsonObject })
 
-/** Agrees to whatever is asked for. */
-export const agreeable: ScriptedServer.Script = (request, server) => {
+/** Acknowledges every subscription with the notifications that it requests. */
+export const acceptSubscriptions: ScriptedServer.Script = (request, server) => {
   if (request.method === listen) acknowledge(server, request)
   return request.method === listen ? "no response" : ScriptedServer.success({})
 }
 
-/** Tells something about the last subscription, or about that one. */
-export const tell = (
+/** Sends a notification of the last subscription, or of the given one. */
+export const notifySubscription = (
   server: ScriptedServer.ScriptedServer,
   method: string,
   params: JsonRpc.JsonObject = {},
   of = server.requests(listen).at(-1)?.id
 ) => server.notify(method, { ...params, _meta: { [id]: of } })
 
-/** Ends a subscription as a server should: with an answer. */
-export const end = (server: ScriptedServer.ScriptedServer, of = server.requests(listen).at(-1)!.id) =>
+/** Ends a subscription in order, with a response. */
+export const endSubscription = (server: ScriptedServer.ScriptedServer, of = server.requests(listen).at(-1)!.id) =>
   server.send({ _tag: "Success", id: of, result: { resultType: "complete", _meta: { [id]: of } } })
 
 /** The `_meta` of a request. */

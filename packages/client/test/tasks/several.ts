@@ -21,7 +21,7 @@ export class SeveralTasks {
 
   #changes = 0
 
-  become(id: string, change: Json): void {
+  update(id: string, change: Json): void {
     const time = new Date(Date.parse("2026-11-01T10:30:00Z") + ++this.#changes * 1000).toISOString()
     this.tasks.set(id, { ...this.tasks.get(id), lastUpdatedAt: time, ...change })
     for (const [listen, ids] of this.open) {
@@ -31,7 +31,7 @@ export class SeveralTasks {
   }
 
   finish(...ids: ReadonlyArray<string>): void {
-    for (const id of ids) this.become(id, { status: "completed", result: result(id) })
+    for (const id of ids) this.update(id, { status: "completed", result: result(id) })
   }
 
   agree(id: JsonRpc.Id, taskIds: ReadonlyArray<string>): void {

@@ -14,7 +14,7 @@ import * as Layer from "effect/Layer"
 import * as Tracer from "effect/Tracer"
 import * as Client from "../../src/Client.ts"
 import * as Telemetry from "../../src/Telemetry.ts"
-import { agreeable, metaOf, open, run, settle } from "../changes/kit.ts"
+import { acceptSubscriptions, metaOf, open, run, settle } from "../changes/kit.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const traceId = "0af7651916cd43dd8448eb211c80319c"
@@ -246,7 +246,7 @@ describe("Telemetry", () => {
   it.effect("a subscription, which has no end, has no span; without telemetry nothing has", () => {
     const { provide, spans } = recorder()
     return Effect.gen(function*() {
-      const one = yield* open("2026-07-28", agreeable, { telemetry: Telemetry.make() })
+      const one = yield* open("2026-07-28", acceptSubscriptions, { telemetry: Telemetry.make() })
       const seen = yield* run(one.client, { tools: true })
       assert.deepStrictEqual(seen.tags, ["Subscribed"])
       const two = yield* open("2026-07-28", () => complete)
