@@ -1,11 +1,13 @@
 /**
  * A server that misbehaves on purpose, for the tests of clients: over HTTP in this process, or as a program over stdio.
  *
- * The server implements each revision without Skein's server, so that no library prevents a fault. It records the calls that it carried
- * out, so that a test can check that none was repeated. A {@link Scenario.Scenario} describes its faults.
+ * The server implements each revision without Skein's server, so that no library prevents a fault. It records the calls
+ * that it carried out, so that a test can check that none was repeated. A {@link Scenario.Scenario} describes its
+ * faults.
  *
- * Its tools take a `key` that identifies a call. `echo` returns the key, `add` adds `a` and `b`, `progress` reports progress `n` times,
- * `ask` asks the user for a word and returns the key and the user's answer, `slow` takes `ms` milliseconds.
+ * Its tools take a `key` that identifies a call. `echo` returns the key, `add` adds `a` and `b`, `progress` reports
+ * progress `n` times, `ask` asks the user for a word and returns the key and the user's answer, `slow` takes `ms`
+ * milliseconds.
  */
 import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
@@ -57,8 +59,8 @@ export interface HttpServer {
 }
 
 /**
- * Starts a faulty server on a free port of 127.0.0.1. The scope stops it. Its delays use the clock of the fiber that starts it: under
- * `TestClock` the test advances them. Dies if no port can be opened.
+ * Starts a faulty server on a free port of 127.0.0.1. The scope stops it. Its delays use the clock of the fiber that
+ * starts it: under `TestClock` the test advances them. Dies if no port can be opened.
  *
  * @example
  * const server = yield* FaultyServer.http({ faults: [Scenario.rule("request", Scenario.cut(100))] })
@@ -123,8 +125,8 @@ export interface StdioProgram {
 }
 
 /**
- * Prepares a program that is a faulty server over stdio. Each process starts the scenario from its beginning. The scenario is passed as
- * an argument, and the processes record their calls in a temporary file that the scope removes.
+ * Prepares a program that is a faulty server over stdio. Each process starts the scenario from its beginning. The
+ * scenario is passed as an argument, and the processes record their calls in a temporary file that the scope removes.
  *
  * @example
  * const { args, command } = yield* FaultyServer.stdio({ faults: [Scenario.rule("request", Scenario.cut(17))] })

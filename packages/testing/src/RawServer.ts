@@ -1,6 +1,6 @@
 /**
- * Servers of plain `node:http` and `node:net` on a free port of 127.0.0.1, for tests that write every byte of a response themselves.
- * Use `ScriptedHttpServer` if whole responses and events are enough.
+ * Servers of plain `node:http` and `node:net` on a free port of 127.0.0.1, for tests that write every byte of a
+ * response themselves. Use `ScriptedHttpServer` if whole responses and events are enough.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -50,7 +50,8 @@ const listen = <S extends Net.Server>(server: S): Effect.Effect<RawServer<S>, ne
   )
 
 /**
- * A server of `node:http`, without a keep-alive timeout. The scope closes it with its connections. Dies if no port can be opened.
+ * A server of `node:http`, without a keep-alive timeout. The scope closes it with its connections. Dies if no port can
+ * be opened.
  *
  * @example
  * const { url } = yield* RawServer.http((request, response) => response.writeHead(503).end())
@@ -59,7 +60,8 @@ export const http = (listener: Http.RequestListener): Effect.Effect<RawServer<Ht
   listen(Http.createServer({ keepAliveTimeout: 0 }, listener))
 
 /**
- * A server of `node:net`, whose listener writes bytes. The scope closes it with its connections. Dies if no port can be opened.
+ * A server of `node:net`, whose listener writes bytes. The scope closes it with its connections. Dies if no port can be
+ * opened.
  *
  * @example
  * const { url } = yield* RawServer.tcp((socket) => socket.end("HTTP/1.1 200 OK\r\n"))

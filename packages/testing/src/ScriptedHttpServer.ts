@@ -1,8 +1,8 @@
 /**
  * A server over HTTP whose responses a test writes, for tests of HTTP itself: statuses, headers, events, connections.
  *
- * Use {@link FaultyServer} for a server that implements the protocol and misbehaves at times, `ScriptedServer` for messages without HTTP,
- * and `RawServer` for bytes that are not valid HTTP.
+ * Use {@link FaultyServer} for a server that implements the protocol and misbehaves at times, `ScriptedServer` for
+ * messages without HTTP, and `RawServer` for bytes that are not valid HTTP.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -15,8 +15,8 @@ export interface Headers {
 }
 
 /**
- * A request that the server received, and ways to respond to it. `Body` is the type that the test expects of its JSON body; it is not
- * checked.
+ * A request that the server received, and ways to respond to it. `Body` is the type that the test expects of its JSON
+ * body; it is not checked.
  */
 export class Exchange<Body = unknown> {
   /** The HTTP method. */
@@ -106,8 +106,8 @@ export interface ScriptedHttpServer<Body = unknown> {
 }
 
 /**
- * Starts a server on a free port of 127.0.0.1 that calls the script with each request, once its body was read, and with the number of
- * requests so far. The scope stops it. Dies if no port can be opened.
+ * Starts a server on a free port of 127.0.0.1 that calls the script with each request, once its body was read, and with
+ * the number of requests so far. The scope stops it. Dies if no port can be opened.
  *
  * @example
  * const server = yield* ScriptedHttpServer.make((exchange) => exchange.respond(503, "", { "retry-after": "1" }))
@@ -148,8 +148,8 @@ export interface SessionOptions<Body = unknown> {
 }
 
 /**
- * A script that answers the handshake of a session, accepts its DELETE, and passes every other request to `script`, including a GET that
- * resumes a stream.
+ * A script that answers the handshake of a session, accepts its DELETE, and passes every other request to `script`,
+ * including a GET that resumes a stream.
  *
  * @example
  * const server = yield* ScriptedHttpServer.make(

@@ -1,8 +1,9 @@
 /**
- * A server in memory whose responses a test writes, for tests that need to know every message of a client. It can send any text, lose
- * connections, refuse them, and drop requests.
+ * A server in memory whose responses a test writes, for tests that need to know every message of a client. It can send
+ * any text, lose connections, refuse them, and drop requests.
  *
- * Use {@link FaultyServer} if the faults should happen on a real transport, and `ScriptedHttpServer` if HTTP itself is tested.
+ * Use {@link FaultyServer} if the faults should happen on a real transport, and `ScriptedHttpServer` if HTTP itself is
+ * tested.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
@@ -55,10 +56,14 @@ export interface ScriptedServer {
   /** Refuses one request of the client, as a transport does that gets an error for it. */
   readonly refuse: (id: JsonRpc.Id, error: TransportError) => void
   /**
-   * Reports that the client may have missed messages of the server's own stream. With an error, that this stream will not come back.
+   * Reports that the client may have missed messages of the server's own stream. With an error, that this stream will
+   * not come back.
    */
   readonly reportGap: (error?: TransportError | undefined) => void
-  /** Decides whether an attempt to connect, counted from 1, fails. A test may replace it. Default: every attempt succeeds. */
+  /**
+   * Decides whether an attempt to connect, counted from 1, fails. A test may replace it. Default: every attempt
+   * succeeds.
+   */
   onConnect: (attempt: number) => TransportError | undefined
   /** Decides what happens to a request of the client. A test may replace it. Default: every request is delivered. */
   onRequest: (request: JsonRpc.Request) => Delivery
@@ -94,7 +99,8 @@ export const methodNotFound = (method: string): Reply => failure(-32601, `Method
 export { type Delivery, lost }
 
 /**
- * Makes a server in memory that replies to each request as the script decides. A script that throws fails the `send` of the client.
+ * Makes a server in memory that replies to each request as the script decides. A script that throws fails the `send` of
+ * the client.
  *
  * @example
  * const server = ScriptedServer.make(
@@ -197,9 +203,9 @@ const defaultCapabilities: JsonRpc.JsonObject = {
 }
 
 /**
- * A script that answers the handshake and the pings of one revision, and passes every other request to `script`. By default every other
- * request fails with -32601. The server is named `scripted` and declares `capabilities`; by default tools, resources and prompts with
- * `listChanged`, completions, and logging.
+ * A script that answers the handshake and the pings of one revision, and passes every other request to `script`. By
+ * default every other request fails with -32601. The server is named `scripted` and declares `capabilities`; by default
+ * tools, resources and prompts with `listChanged`, completions, and logging.
  *
  * @example
  * const silent = ScriptedServer.make(ScriptedServer.handshake("2026-07-28", () => "no response"))

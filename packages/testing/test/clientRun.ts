@@ -13,7 +13,9 @@ import * as Logger from "effect/Logger"
 /** The deadline of a call, in milliseconds on the real clock. */
 const callDeadline = 400
 
-/** Milliseconds after which an effect that should have ended counts as stuck; for a call in addition to its deadline. */
+/**
+ * Milliseconds after which an effect that should have ended counts as stuck; for a call in addition to its deadline.
+ */
 const stuckAfter = 5_000
 
 const options = (deadline: number): Client.Options => ({
@@ -100,8 +102,8 @@ const expectTyped = (exit: Exit.Exit<unknown, ClientError>): void => {
 }
 
 /**
- * Whether the server carries out a call and then claims that it did not, so that the client may repeat it. These statuses claim that the
- * request was not handled; 503 claims it together with `Retry-After`.
+ * Whether the server carries out a call and then claims that it did not, so that the client may repeat it. These
+ * statuses claim that the request was not handled; 503 claims it together with `Retry-After`.
  */
 const deniesHandledCalls = (scenario: Scenario.Scenario): boolean =>
   scenario.faults.some(({ fault }) =>
@@ -110,7 +112,10 @@ const deniesHandledCalls = (scenario: Scenario.Scenario): boolean =>
       (fault.status === 503 && "retryAfterSeconds" in fault))
   )
 
-/** Whether the server responds with the ids of other calls. A client cannot detect that if all responses share one stream. */
+/**
+ * Whether the server responds with the ids of other calls. A client cannot detect that if all responses share one
+ * stream.
+ */
 const swapsResponseIds = (scenario: Scenario.Scenario): boolean =>
   scenario.faults.some(({ fault }) => fault._tag === "ResponseId" && fault.how === "other")
 

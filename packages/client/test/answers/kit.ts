@@ -108,7 +108,10 @@ export const inputRequired = (inputRequests: Json, requestState?: string): Scrip
 
 export const done = ScriptedServer.success({ resultType: "complete", content: [] })
 
-/** Sends a request to the client, up to 2025-11-25, and returns the response; `undefined` if none arrives within 50 turns. */
+/**
+ * Sends a request to the client, up to 2025-11-25, and returns the response; `undefined` if none arrives within 50
+ * turns.
+ */
 export const ask = (server: ScriptedServer.ScriptedServer, method: string, params?: Json, id: JsonRpc.Id = "q") =>
   Effect.gen(function*() {
     server.send({ _tag: "Request", id, method, params })

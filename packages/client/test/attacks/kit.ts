@@ -11,8 +11,8 @@ export const result = (id: JsonRpc.Id, text: string): string =>
   `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${text}}`
 
 /**
- * A handshake whose capabilities are given as text: they may be nested deeper than `JSON.stringify` can write, and name a member
- * twice.
+ * A handshake whose capabilities are given as text: they may be nested deeper than `JSON.stringify` can write, and name
+ * a member twice.
  */
 export const handshakeOf =
   (revision: Revision.Revision, script: ScriptedServer.Script, capabilities: string): ScriptedServer.Script =>

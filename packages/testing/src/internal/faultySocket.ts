@@ -54,7 +54,8 @@ export class FaultySocket extends Duplex {
   override _write(chunk: Uint8Array, _encoding: string, done: (error?: Error | null) => void): void {
     const part = chunk.subarray(0, Math.min(chunk.length, this.#left))
     this.#left -= part.length
-    // Once the connection is about to be cut, `node:http` can write nothing more and cannot end it: `done` is never called.
+    // Once the connection is about to be cut, `node:http` can write nothing more and cannot end it: `done` is never
+    // called.
     const written = this.#left === 0 ? () => this.cut(this.#reset) : done
     if (this.#drip) return this.#writeByteByByte(part, written)
     this.#socket.write(part, () => written())

@@ -88,7 +88,8 @@ const precedingTexts = (faults: Faults, token: unknown): ReadonlyArray<string> =
 }
 
 /**
- * The texts that the server sends for a response: with `other`, the id of another request, and `token`, the progress token of this one.
+ * The texts that the server sends for a response: with `other`, the id of another request, and `token`, the progress
+ * token of this one.
  */
 export const faultyTexts = (
   message: Json,

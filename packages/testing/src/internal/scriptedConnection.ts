@@ -6,8 +6,9 @@ import { type Connection, type End, type Receiver, TransportError } from "@skein
 import * as Effect from "effect/Effect"
 
 /**
- * What happens to a request of the client: `drop` discards it, `lose` loses the connection in place of the delivery, and an error
- * refuses the request alone. With `delivered` the server receives the request first. `undefined` delivers it.
+ * What happens to a request of the client: `drop` discards it, `lose` loses the connection in place of the delivery,
+ * and an error refuses the request alone. With `delivered` the server receives the request first. `undefined` delivers
+ * it.
  */
 export type Delivery =
   | TransportError
@@ -27,8 +28,8 @@ export const lost = (message = "The scripted connection was lost", retryAfter?: 
   new TransportError({ reason: "Lost", message, retryAfter })
 
 /**
- * The server receives a message within `send`. The client receives in a later microtask, so that delivery is never nested in a call of
- * the sender.
+ * The server receives a message within `send`. The client receives in a later microtask, so that delivery is never
+ * nested in a call of the sender.
  */
 export class ScriptedConnection implements Connection {
   readonly drained: Effect.Effect<void> = Effect.void
@@ -109,7 +110,9 @@ export class ScriptedConnection implements Connection {
     this.#receiver?.missed?.(error)
   }
 
-  /** A client and a script that always send something would starve timers and sockets, so that some turns wait for them. */
+  /**
+   * A client and a script that always send something would starve timers and sockets, so that some turns wait for them.
+   */
   #schedule(): void {
     if (this.#isScheduled || this.#receiver === undefined || (this.#isPaused && this.#end === undefined)) return
     this.#isScheduled = true

@@ -1,5 +1,6 @@
 /**
- * A session of a faulty server, up to 2025-11-25: its event streams, and the requests that the client has not answered yet.
+ * A session of a faulty server, up to 2025-11-25: its event streams, and the requests that the client has not answered
+ * yet.
  */
 import * as Effect from "effect/Effect"
 import type { Json } from "./faultyTexts.ts"

@@ -61,7 +61,10 @@ export const stateful: Script = (hit) => {
   hit.openStream(event(answers(hit))).end()
 }
 
-/** The SDK v1 without sessions: responds 400 and -32000 to an unknown `MCP-Protocol-Version`, and -32601 to an unknown method. */
+/**
+ * The SDK v1 without sessions: responds 400 and -32000 to an unknown `MCP-Protocol-Version`, and -32601 to an unknown
+ * method.
+ */
 export const stateless = (checksVersion: boolean): Script => (hit) => {
   if (hit.method !== "POST") return hit.respondJson(fault(-32000, "Method not allowed."), {}, 405)
   const { headers, json } = hit
