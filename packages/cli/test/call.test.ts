@@ -31,11 +31,11 @@ for (const shape of shapes) {
         const server = new TaskServer(shape)
         const { err, fiber, out } = yield* run(server, { verbose: true })
         for (const statusMessage of ["Heating", "Steeping"]) {
-          server.become({ statusMessage })
+          server.update({ statusMessage })
           server.notify()
           yield* pass("1 second")
         }
-        server.become({ status: "completed", result: result("Tea") })
+        server.update({ status: "completed", result: result("Tea") })
         server.notify()
         yield* pass("1 second")
         assert.strictEqual(yield* Fiber.join(fiber), 0)
@@ -67,7 +67,7 @@ for (const shape of shapes) {
         assert.deepStrictEqual(out.map((line) => JSON.parse(line)), [handle])
         assert.include(err[0], "--resume")
         const again = yield* run(server, { tool: undefined, resume: JSON.parse(out[0]!) })
-        server.become({ status: "completed", result: result("Tea") })
+        server.update({ status: "completed", result: result("Tea") })
         server.notify()
         yield* pass("1 second")
         assert.strictEqual(yield* Fiber.join(again.fiber), 0)
@@ -91,7 +91,7 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         const server = new TaskServer(shape)
         const { err, fiber, out } = yield* run(server, { leave: true })
-        server.become({ status: "cancelled" })
+        server.update({ status: "cancelled" })
         server.notify()
         yield* pass("1 second")
         assert.strictEqual((yield* Effect.flip(Fiber.join(fiber))).reason, "Cancelled")

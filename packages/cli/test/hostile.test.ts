@@ -2,10 +2,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { Tool } from "@skein/protocol/Tool"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { hands, hostile, type Json, result, toolResults, type Voice } from "../../client/test/attacks/kit.ts"
+import { type Json, result, toolResults } from "../../client/test/attacks/kit.ts"
 import { call } from "../src/internal/call.ts"
 import { resultText, sanitize, toolLine } from "../src/internal/format.ts"
 import { invocationOf } from "./invocation.ts"
@@ -17,8 +18,10 @@ describe("a hostile result", () => {
     it.live(`is printed or fails the call, without a defect (${at})`, () =>
       Effect.gen(function*() {
         const tools = "\"tools\":[{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\"}}]"
-        const { transport } = hostile(hands("2026-07-28", ({ id, method }: Json, { say }: Voice) =>
-          say(result(id, complete(method === "tools/list" ? tools : content)))))
+        const { transport } = ScriptedServer.make(
+          ScriptedServer.handshake("2026-07-28", ({ id, method }: Json, { sendText }: ScriptedServer.ScriptedServer) =>
+            sendText(result(id, complete(method === "tools/list" ? tools : content))))
+        )
         const console = {
           print: () =>
             Effect.void,
@@ -59,24 +62,24 @@ describe("a hostile text", () => {
     Effect.gen(function*() {
       const lines: Array<string> = []
       const json = JSON.stringify(evil)
-      const server = hostile((message: Json, voice: Voice) => {
+      const scripted = ScriptedServer.make((message: Json, server: ScriptedServer.ScriptedServer) => {
         const { id, method, params } = message
         if (method === "server/discover") {
-          return voice.say(result(
+          return server.sendText(result(
             id,
             complete(
               `"supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"logging":{}},"_meta":{"io.modelcontextprotocol/serverInfo":{"name":${json},"version":${json}}}`
             )
           ))
         }
-        voice.say(
+        server.sendText(
           `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${
             params._meta.progressToken ?? 0
           },"progress":1,"message":${json}}}`
         )
-        voice.say(result(id, complete(`"isError":true,"content":[{"type":"text","text":${json}}]`)))
+        server.sendText(result(id, complete(`"isError":true,"content":[{"type":"text","text":${json}}]`)))
       })
-      const code = yield* call(server.transport, invocationOf({ verbose: true }), {
+      const code = yield* call(scripted.transport, invocationOf({ verbose: true }), {
         print: (text) => Effect.sync(() => void lines.push(text)),
         warn: (line) => void lines.push(line)
       })

@@ -1,23 +1,23 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Client from "../src/Client.ts"
-import { ok, scripted, speaks } from "./support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
-const everything = speaks("2025-11-25", ({ method, params }) => {
+const everything = ScriptedServer.handshake("2025-11-25", ({ method, params }) => {
   switch (method) {
     case "tools/list":
-      return ok({ tools: [{ name: "t", inputSchema: { type: "object" } }] })
+      return ScriptedServer.success({ tools: [{ name: "t", inputSchema: { type: "object" } }] })
     case "tools/call":
-      return ok({ content: [{ type: "text", text: String(params?.["name"]) }] })
+      return ScriptedServer.success({ content: [{ type: "text", text: String(params?.["name"]) }] })
     default:
-      return ok({})
+      return ScriptedServer.success({})
   }
 })
 
 describe("a method that is taken off its client", () => {
   it.effect("works, and is the same one each time", () =>
     Effect.gen(function*() {
-      const client = yield* Client.make(scripted(everything).transport)
+      const client = yield* Client.make(ScriptedServer.make(everything).transport)
       const { listTools, callTool, listToolsPage, ping, request, setLoggingLevel } = client
       assert.strictEqual(callTool, client.callTool)
       yield* ping()
@@ -31,8 +31,8 @@ describe("a method that is taken off its client", () => {
 
   it.effect("is that client's, and no other's", () =>
     Effect.gen(function*() {
-      const one = scripted(everything)
-      const other = scripted(everything)
+      const one = ScriptedServer.make(everything)
+      const other = ScriptedServer.make(everything)
       const { callTool } = yield* Client.make(one.transport)
       const second = yield* Client.make(other.transport)
       yield* callTool("a")

@@ -11,19 +11,19 @@ import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../src/Client.ts"
 import { type ClientError, is } from "../src/ClientError.ts"
-import { ok, refuse, type Reply, type Script, scripted, speaks } from "./support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const Sum = Schema.Struct({ sum: Schema.NumberFromString })
 const json = { type: "text", text: "{\"sum\":\"3\"}" }
 
-const open = (revision: Revision.Revision, script: Script, options?: Client.Options) =>
+const open = (revision: Revision.Revision, script: ScriptedServer.Script, options?: Client.Options) =>
   Effect.gen(function*() {
-    const server = scripted(speaks(revision, script))
+    const server = ScriptedServer.make(ScriptedServer.handshake(revision, script))
     return { server, client: yield* Client.make(server.transport, options) }
   })
 
 const answering = (revision: Revision.Revision, result: JsonObject) =>
-  Effect.map(open(revision, () => ok(result)), ({ client }) => client)
+  Effect.map(open(revision, () => ScriptedServer.success(result)), ({ client }) => client)
 
 describe("a typed call of a tool", () => {
   for (const revision of Revision.all) {
@@ -73,7 +73,7 @@ describe("a typed call of a tool", () => {
 
   it.effect("what the tool says and what the protocol says are told apart by `is`, with what is surely there", () =>
     Effect.gen(function*() {
-      const said = (result: Reply) =>
+      const said = (result: ScriptedServer.Reply) =>
         Effect.gen(function*() {
           const { client } = yield* open("2025-11-25", () => result)
           return yield* client.callTool("weather", {}, { output: Sum }).pipe(
@@ -88,10 +88,10 @@ describe("a typed call of a tool", () => {
           )
         })
       const text = { type: "text", text: "no such city" }
-      const told: unknown = yield* said(ok({ content: [text], isError: true }))
+      const told: unknown = yield* said(ScriptedServer.success({ content: [text], isError: true }))
       assert.deepStrictEqual(told, text)
-      assert.strictEqual(yield* said(refuse(-32602, "Unknown tool: weather")), -32602)
-      assert.strictEqual((yield* Effect.flip(said(ok({ content: [] })))).reason, "InvalidAnswer")
+      assert.strictEqual(yield* said(ScriptedServer.failure(-32602, "Unknown tool: weather")), -32602)
+      assert.strictEqual((yield* Effect.flip(said(ScriptedServer.success({ content: [] })))).reason, "InvalidAnswer")
     }))
 
   it.effect("without a schema a result with isError is a result", () =>
@@ -147,7 +147,7 @@ describe("a typed call of a tool", () => {
 })
 
 describe("the time that a call takes", () => {
-  const quiet = open("2025-11-25", () => "silence", { limits: { timeout: "10 seconds", maxTimeout: "25 seconds" } })
+  const quiet = open("2025-11-25", () => "no response", { limits: { timeout: "10 seconds", maxTimeout: "25 seconds" } })
 
   it.effect("a call that is not answered in time is TimedOut, and the server is told", () =>
     Effect.gen(function*() {
@@ -195,7 +195,7 @@ describe("the time that a call takes", () => {
       const { client } = yield* open("2026-07-28", (request, server) => {
         const { progressToken } = request.params!["_meta"] as JsonObject
         server.notify("notifications/progress", { progressToken, progress: 1 })
-        return ok({ content: [] })
+        return ScriptedServer.success({ content: [] })
       })
       const onProgress = () => {
         throw new Error("the host's")
@@ -223,8 +223,8 @@ describe("the time that a call takes", () => {
     it.effect(`${revision} · a ping has the timeout that it is made with`, () =>
       Effect.gen(function*() {
         let silent = false
-        const answers = speaks(revision)
-        const server = scripted((request, server) => silent ? "silence" : answers(request, server))
+        const answers = ScriptedServer.handshake(revision)
+        const server = ScriptedServer.make((request, server) => silent ? "no response" : answers(request, server))
         const client = yield* Client.make(server.transport)
         silent = true
         const pinged = yield* Effect.forkChild(Effect.flip(client.ping({ timeout: "3 seconds" })))
@@ -237,14 +237,14 @@ describe("the time that a call takes", () => {
 
   it.effect("a call that is one too many is a Limit", () =>
     Effect.gen(function*() {
-      const { client } = yield* open("2025-11-25", () => "silence", { limits: { maxPendingRequests: 1 } })
+      const { client } = yield* open("2025-11-25", () => "no response", { limits: { maxPendingRequests: 1 } })
       yield* Effect.forkChild(client.callTool("slow"), { startImmediately: true })
       assert.strictEqual((yield* Effect.flip(client.callTool("slow"))).reason, "Limit")
     }))
 
   it.effect("a connection that ends fails what waits, and whatever comes after, with Closed", () =>
     Effect.gen(function*() {
-      const { client } = yield* open("2025-11-25", () => "hang up")
+      const { client } = yield* open("2025-11-25", () => "disconnect")
       const error = yield* Effect.flip(client.callTool("last"))
       assert.strictEqual(error.reason, "Closed")
       assert.strictEqual(error.end?._tag, "Ended")

@@ -7,11 +7,11 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../src/Client.ts"
-import { ok, refuse, type Script, scripted, speaks } from "./support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
-const open = (revision: Revision.Revision, script: Script) =>
+const open = (revision: Revision.Revision, script: ScriptedServer.Script) =>
   Effect.gen(function*() {
-    const server = scripted(speaks(revision, script))
+    const server = ScriptedServer.make(ScriptedServer.handshake(revision, script))
     return { server, client: yield* Client.make(server.transport, { info: { name: "host", version: "1" } }) }
   })
 
@@ -39,7 +39,7 @@ for (const revision of Revision.all) {
   describe(`${revision} · requests`, () => {
     it.effect(`${revision} · requests MUST include a string or integer ID, which MUST NOT have been used before`, () =>
       Effect.gen(function*() {
-        const { client, server } = yield* open(revision, () => refuse(-32603, "no"))
+        const { client, server } = yield* open(revision, () => ScriptedServer.failure(-32603, "no"))
         yield* everything(client)
         yield* everything(client)
         const requests = server.received.filter(({ _tag }) => _tag === "Request") as ReadonlyArray<JsonRpc.Request>
@@ -50,7 +50,7 @@ for (const revision of Revision.all) {
 
     it.effect(`${revision} · ${modern ? "required fields MUST be included on every request" : "no metadata is made up"}`, () =>
       Effect.gen(function*() {
-        const { client, server } = yield* open(revision, () => refuse(-32603, "no"))
+        const { client, server } = yield* open(revision, () => ScriptedServer.failure(-32603, "no"))
         yield* everything(client)
         const requests = server.received.filter((message) =>
           message._tag === "Request" && message.method !== "server/discover"
@@ -74,7 +74,7 @@ for (const revision of Revision.all) {
 
     it.effect(`${revision} · to cancel an in-flight request, the client MUST send notifications/cancelled; what comes then is ignored`, () =>
       Effect.gen(function*() {
-        const { client, server } = yield* open(revision, () => "silence")
+        const { client, server } = yield* open(revision, () => "no response")
         const interrupted = yield* Effect.forkChild(client.callTool("a"), { startImmediately: true })
         const late = yield* Effect.forkChild(Effect.flip(client.callTool("b", {}, { timeout: "1 second" })), {
           startImmediately: true
@@ -101,7 +101,10 @@ for (const revision of Revision.all) {
       Effect.gen(function*() {
         const codes = modern ? [-32002, -32602] : [-32002]
         for (const code of codes) {
-          const { client } = yield* open(revision, () => refuse(code, "Resource not found", { uri: "a:b" }))
+          const { client } = yield* open(
+            revision,
+            () => ScriptedServer.failure(code, "Resource not found", { uri: "a:b" })
+          )
           const error = yield* Effect.flip(client.readResource("a:b"))
           assert.strictEqual(error.reason, "Protocol")
           assert.strictEqual(error.error?.reason, "ResourceNotFound")
@@ -122,7 +125,10 @@ it.effect("2026-07-28 · a resultType of any value unrecognized by the client MU
       content: []
     }
     for (const resultType of ["later", "", "Complete", null, 1, ["complete"]]) {
-      const { client } = yield* open("2026-07-28", () => ok({ ...page, resultType, ttlMs: 0, cacheScope: "private" }))
+      const { client } = yield* open(
+        "2026-07-28",
+        () => ScriptedServer.success({ ...page, resultType, ttlMs: 0, cacheScope: "private" })
+      )
       for (
         const effect of [
           client.listToolsPage(),

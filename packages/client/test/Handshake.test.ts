@@ -9,7 +9,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../src/Client.ts"
 import type { ClientError } from "../src/ClientError.ts"
 import manifest from "../package.json" with { type: "json" }
-import { ok, refuse, type Script, scripted, speaks, unknown } from "./support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const protocolVersion = "io.modelcontextprotocol/protocolVersion"
 
@@ -22,13 +22,13 @@ describe("the handshake", () => {
   for (const revision of Revision.sessionEra) {
     it.effect(`${revision} · a server that does not know server/discover gets initialize, then notifications/initialized`, () =>
       Effect.gen(function*() {
-        const server = scripted(speaks(revision))
+        const server = ScriptedServer.make(ScriptedServer.handshake(revision))
         const client = yield* Client.make(server.transport)
         yield* client.ping()
         assert.strictEqual(client.revision, revision)
         assert.strictEqual(client.era, "session")
         assert.strictEqual(client.server?.name, "scripted")
-        assert.strictEqual(client.instructions, "Be kind.")
+        assert.strictEqual(client.instructions, "Read the script.")
         assert.deepStrictEqual(client.peer.session?.revision, revision)
         assert.deepStrictEqual(server.methods, ["server/discover", "initialize", "notifications/initialized", "ping"])
         assert.strictEqual(server.requests("initialize")[0]?.params?.["protocolVersion"], "2025-11-25")
@@ -37,12 +37,12 @@ describe("the handshake", () => {
 
   it.effect("2026-07-28 · stdio · a DiscoverResult settles it: the server is modern", () =>
     Effect.gen(function*() {
-      const server = scripted(speaks("2026-07-28"))
+      const server = ScriptedServer.make(ScriptedServer.handshake("2026-07-28"))
       const client = yield* Client.make(server.transport, { info: { name: "host", version: "7" } })
       assert.strictEqual(client.revision, "2026-07-28")
       assert.strictEqual(client.era, "request")
       assert.deepStrictEqual(client.server, { name: "scripted", version: "1.0.0" })
-      assert.strictEqual(client.instructions, "Be kind.")
+      assert.strictEqual(client.instructions, "Read the script.")
       assert.deepStrictEqual(Object.keys(client.capabilities), [
         "tools",
         "resources",
@@ -60,8 +60,11 @@ describe("the handshake", () => {
 
   it.effect("2026-07-28 · every request MUST carry the protocol version and the client's capabilities", () =>
     Effect.gen(function*() {
-      const server = scripted(
-        speaks("2026-07-28", () => ok({ resultType: "complete", tools: [], ttlMs: 0, cacheScope: "private" }))
+      const server = ScriptedServer.make(
+        ScriptedServer.handshake(
+          "2026-07-28",
+          () => ScriptedServer.success({ resultType: "complete", tools: [], ttlMs: 0, cacheScope: "private" })
+        )
       )
       const client = yield* Client.make(server.transport)
       yield* client.listToolsPage()
@@ -75,25 +78,28 @@ describe("the handshake", () => {
 
   for (
     const [name, answer] of [
-      ["-32601", unknown("server/discover")],
-      ["-32602", refuse(-32602, "Invalid request parameters")],
-      ["-32000", refuse(-32000, "Not initialized")],
-      ["-32001", refuse(-32001, "Header mismatch: it was a draft that said so")],
+      ["-32601", ScriptedServer.methodNotFound("server/discover")],
+      ["-32602", ScriptedServer.failure(-32602, "Invalid request parameters")],
+      ["-32000", ScriptedServer.failure(-32000, "Not initialized")],
+      ["-32001", ScriptedServer.failure(-32001, "Header mismatch: it was a draft that said so")],
       [
         "-32004",
-        refuse(-32004, "Unsupported protocol version", { supported: ["2026-07-28"], requested: "2026-07-28" })
+        ScriptedServer.failure(-32004, "Unsupported protocol version", {
+          supported: ["2026-07-28"],
+          requested: "2026-07-28"
+        })
       ],
-      ["a result that is no DiscoverResult", ok({})],
+      ["a result that is no DiscoverResult", ScriptedServer.success({})],
       [
         "a result with a resultType that is not known",
-        ok({ resultType: "later", supportedVersions: [], capabilities: {} })
+        ScriptedServer.success({ resultType: "later", supportedVersions: [], capabilities: {} })
       ]
     ] as const
   ) {
     it.effect(`2026-07-28 · stdio · the fallback MUST NOT be keyed to one specific error code: ${name}`, () =>
       Effect.gen(function*() {
-        const legacy = speaks("2025-06-18")
-        const server = scripted((request, server) =>
+        const legacy = ScriptedServer.handshake("2025-06-18")
+        const server = ScriptedServer.make((request, server) =>
           request.method === "server/discover" ? answer : legacy(request, server)
         )
         const client = yield* Client.make(server.transport)
@@ -103,14 +109,14 @@ describe("the handshake", () => {
   }
 
   describe("after UnsupportedProtocolVersion", () => {
-    const answer = (supported: ReadonlyArray<string>): Script => (request, server) =>
+    const answer = (supported: ReadonlyArray<string>): ScriptedServer.Script => (request, server) =>
       request.method === "server/discover"
-        ? refuse(-32022, "Unsupported protocol version", { supported, requested: "2026-07-28" })
-        : speaks("2025-06-18")(request, server)
+        ? ScriptedServer.failure(-32022, "Unsupported protocol version", { supported, requested: "2026-07-28" })
+        : ScriptedServer.handshake("2025-06-18")(request, server)
 
     it.effect("2026-07-28 · stdio · with no version in common: do not fall back to initialize", () =>
       Effect.gen(function*() {
-        const server = scripted(answer(["2027-01-01"]))
+        const server = ScriptedServer.make(answer(["2027-01-01"]))
         const error = yield* failureOf(Client.make(server.transport))
         assert.strictEqual(error.reason, "Negotiation")
         assert.include(error.message, "2027-01-01")
@@ -119,10 +125,13 @@ describe("the handshake", () => {
 
     it.effect("2026-07-28 · versioning · that names what was asked for: SHOULD select a supported version, and retry", () =>
       Effect.gen(function*() {
-        const server = scripted((request, server) =>
+        const server = ScriptedServer.make((request, server) =>
           request.method === "server/discover" && server.methods.length === 1
-            ? refuse(-32022, "Unsupported protocol version", { supported: ["2026-07-28"], requested: "2026-07-28" })
-            : speaks("2026-07-28")(request, server)
+            ? ScriptedServer.failure(-32022, "Unsupported protocol version", {
+              supported: ["2026-07-28"],
+              requested: "2026-07-28"
+            })
+            : ScriptedServer.handshake("2026-07-28")(request, server)
         )
         const client = yield* Client.make(server.transport)
         assert.strictEqual(client.revision, "2026-07-28")
@@ -131,7 +140,7 @@ describe("the handshake", () => {
 
     it.effect("2026-07-28 · versioning · that names what it refuses again: asks twice, and no more", () =>
       Effect.gen(function*() {
-        const server = scripted(answer(["2026-07-28"]))
+        const server = ScriptedServer.make(answer(["2026-07-28"]))
         const error = yield* failureOf(Client.make(server.transport))
         assert.strictEqual(error.reason, "Negotiation")
         assert.strictEqual(error.message, "The server refuses \"2026-07-28\", which it says that it speaks")
@@ -140,7 +149,7 @@ describe("the handshake", () => {
 
     it.effect("2026-07-28 · versioning · that names what it refuses again, and a session: initialize", () =>
       Effect.gen(function*() {
-        const server = scripted(answer(["2026-07-28", "2025-06-18"]))
+        const server = ScriptedServer.make(answer(["2026-07-28", "2025-06-18"]))
         const client = yield* Client.make(server.transport)
         assert.strictEqual(client.revision, "2025-06-18")
         assert.deepStrictEqual(server.methods.slice(0, 3), ["server/discover", "server/discover", "initialize"])
@@ -148,7 +157,7 @@ describe("the handshake", () => {
 
     it.effect("2026-07-28 · stdio · that names versions of the session era only: initialize with the newest", () =>
       Effect.gen(function*() {
-        const server = scripted(answer(["2024-11-05", "2025-06-18"]))
+        const server = ScriptedServer.make(answer(["2024-11-05", "2025-06-18"]))
         const client = yield* Client.make(server.transport)
         assert.strictEqual(client.revision, "2025-06-18")
         assert.strictEqual(server.requests("initialize")[0]?.params?.["protocolVersion"], "2025-06-18")
@@ -157,7 +166,9 @@ describe("the handshake", () => {
 
   it.effect("2026-07-28 · another error that only a modern server knows is the answer: do not fall back", () =>
     Effect.gen(function*() {
-      const server = scripted(() => refuse(-32021, "Missing", { requiredCapabilities: { sampling: {} } }))
+      const server = ScriptedServer.make(() =>
+        ScriptedServer.failure(-32021, "Missing", { requiredCapabilities: { sampling: {} } })
+      )
       const error = yield* failureOf(Client.make(server.transport))
       assert.strictEqual(error.reason, "Protocol")
       assert.strictEqual(error.error?.reason, "MissingRequiredClientCapability")
@@ -166,10 +177,10 @@ describe("the handshake", () => {
 
   it.effect("2026-07-28 · a DiscoverResult that lists only versions of the session era leads to initialize", () =>
     Effect.gen(function*() {
-      const legacy = speaks("2025-11-25")
-      const server = scripted((request, server) =>
+      const legacy = ScriptedServer.handshake("2025-11-25")
+      const server = ScriptedServer.make((request, server) =>
         request.method === "server/discover"
-          ? ok({
+          ? ScriptedServer.success({
             resultType: "complete",
             supportedVersions: ["2025-11-25"],
             capabilities: {},
@@ -184,9 +195,9 @@ describe("the handshake", () => {
 
   it.effect("a server that does not answer the probe within probeTimeout gets initialize; it owes no answer any more", () =>
     Effect.gen(function*() {
-      const legacy = speaks("2025-03-26")
-      const server = scripted((request, server) =>
-        request.method === "server/discover" ? "silence" : legacy(request, server)
+      const legacy = ScriptedServer.handshake("2025-03-26")
+      const server = ScriptedServer.make((request, server) =>
+        request.method === "server/discover" ? "no response" : legacy(request, server)
       )
       const fiber = yield* Effect.forkChild(Client.make(server.transport), { startImmediately: true })
       yield* TestClock.adjust(2_999)
@@ -206,9 +217,9 @@ describe("the handshake", () => {
 
   it.effect("the option probeTimeout says how long the probe is waited for", () =>
     Effect.gen(function*() {
-      const legacy = speaks("2025-03-26")
-      const server = scripted((request, server) =>
-        request.method === "server/discover" ? "silence" : legacy(request, server)
+      const legacy = ScriptedServer.handshake("2025-03-26")
+      const server = ScriptedServer.make((request, server) =>
+        request.method === "server/discover" ? "no response" : legacy(request, server)
       )
       const fiber = yield* Effect.forkChild(Client.make(server.transport, { probeTimeout: 100 }), {
         startImmediately: true
@@ -219,10 +230,10 @@ describe("the handshake", () => {
 
   it.effect("a late answer to the probe is ignored when the server accepts initialize", () =>
     Effect.gen(function*() {
-      const modern = speaks("2026-07-28")
-      const legacy = speaks("2025-11-25")
-      const server = scripted((request, server) => {
-        if (request.method === "server/discover") return "silence"
+      const modern = ScriptedServer.handshake("2026-07-28")
+      const legacy = ScriptedServer.handshake("2025-11-25")
+      const server = ScriptedServer.make((request, server) => {
+        if (request.method === "server/discover") return "no response"
         if (request.method === "initialize") {
           const late = modern(server.requests("server/discover")[0]!, server) as { readonly result: {} }
           server.send({ _tag: "Success", id: server.requests("server/discover")[0]!.id, result: late.result })
@@ -238,12 +249,12 @@ describe("the handshake", () => {
 
   it.effect("2026-07-28 · a modern server that only started slowly is understood when it refuses initialize", () =>
     Effect.gen(function*() {
-      const modern = speaks("2026-07-28")
-      const server = scripted((request, server) => {
-        if (request.method === "server/discover") return "silence"
+      const modern = ScriptedServer.handshake("2026-07-28")
+      const server = ScriptedServer.make((request, server) => {
+        if (request.method === "server/discover") return "no response"
         const late = modern(server.requests("server/discover")[0]!, server) as { readonly result: {} }
         server.send({ _tag: "Success", id: server.requests("server/discover")[0]!.id, result: late.result })
-        return unknown(request.method)
+        return ScriptedServer.methodNotFound(request.method)
       })
       const fiber = yield* Effect.forkChild(Client.make(server.transport), { startImmediately: true })
       yield* TestClock.adjust("3 seconds")
@@ -253,10 +264,14 @@ describe("the handshake", () => {
 
   it.effect("2025-11-25 · a client that does not support the version in the server's response SHOULD disconnect", () =>
     Effect.gen(function*() {
-      const server = scripted((request) =>
+      const server = ScriptedServer.make((request) =>
         request.method === "initialize"
-          ? ok({ protocolVersion: "1999-01-01", capabilities: {}, serverInfo: { name: "s", version: "1" } })
-          : unknown(request.method)
+          ? ScriptedServer.success({
+            protocolVersion: "1999-01-01",
+            capabilities: {},
+            serverInfo: { name: "s", version: "1" }
+          })
+          : ScriptedServer.methodNotFound(request.method)
       )
       const error = yield* failureOf(Client.make(server.transport))
       assert.strictEqual(error.reason, "Negotiation")
@@ -266,10 +281,13 @@ describe("the handshake", () => {
 
   it.effect("2025-11-25 · a server that refuses initialize is a Negotiation error that carries the server's error", () =>
     Effect.gen(function*() {
-      const server = scripted((request) =>
+      const server = ScriptedServer.make((request) =>
         request.method === "initialize"
-          ? refuse(-32602, "Unsupported protocol version", { supported: ["1999-01-01"], requested: "2025-11-25" })
-          : unknown(request.method)
+          ? ScriptedServer.failure(-32602, "Unsupported protocol version", {
+            supported: ["1999-01-01"],
+            requested: "2025-11-25"
+          })
+          : ScriptedServer.methodNotFound(request.method)
       )
       const error = yield* failureOf(Client.make(server.transport))
       assert.strictEqual(error.reason, "Negotiation")
@@ -278,13 +296,15 @@ describe("the handshake", () => {
 
   it.effect("an answer to initialize without a protocolVersion is an InvalidAnswer", () =>
     Effect.gen(function*() {
-      const server = scripted((request) => request.method === "initialize" ? ok({}) : unknown(request.method))
+      const server = ScriptedServer.make((request) =>
+        request.method === "initialize" ? ScriptedServer.success({}) : ScriptedServer.methodNotFound(request.method)
+      )
       assert.strictEqual((yield* failureOf(Client.make(server.transport))).reason, "InvalidAnswer")
     }))
 
   it.effect("a server that never answers initialize is a TimedOut error", () =>
     Effect.gen(function*() {
-      const server = scripted(() => "silence")
+      const server = ScriptedServer.make(() => "no response")
       const fiber = yield* Effect.forkChild(failureOf(Client.make(server.transport)), { startImmediately: true })
       yield* TestClock.adjust("63 seconds")
       assert.strictEqual((yield* Fiber.join(fiber)).reason, "TimedOut")
@@ -294,7 +314,7 @@ describe("the handshake", () => {
 describe("the option revisions", () => {
   it.effect("only the session era: the server is not probed", () =>
     Effect.gen(function*() {
-      const server = scripted(speaks("2025-06-18"))
+      const server = ScriptedServer.make(ScriptedServer.handshake("2025-06-18"))
       const client = yield* Client.make(server.transport, { revisions: ["2024-11-05", "2025-06-18"] })
       yield* client.ping()
       assert.strictEqual(client.revision, "2025-06-18")
@@ -304,14 +324,14 @@ describe("the option revisions", () => {
 
   it.effect("a revision that is not among them is refused, though it is spoken", () =>
     Effect.gen(function*() {
-      const server = scripted(speaks("2025-03-26"))
+      const server = ScriptedServer.make(ScriptedServer.handshake("2025-03-26"))
       const error = yield* failureOf(Client.make(server.transport, { revisions: ["2025-11-25"] }))
       assert.strictEqual(error.reason, "Negotiation")
     }))
 
   it.effect("2026-07-28 · only the request era: a legacy server is a deterministic failure, and never gets initialize", () =>
     Effect.gen(function*() {
-      const server = scripted(speaks("2025-11-25"))
+      const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25"))
       const error = yield* failureOf(Client.make(server.transport, { revisions: ["2026-07-28"] }))
       assert.strictEqual(error.reason, "Negotiation")
       assert.deepStrictEqual(server.methods, ["server/discover"])
@@ -319,7 +339,7 @@ describe("the option revisions", () => {
 
   it.effect("none at all is a Negotiation error before anything is opened", () =>
     Effect.gen(function*() {
-      const server = scripted(speaks("2025-11-25"))
+      const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25"))
       const error = yield* failureOf(Client.make(server.transport, { revisions: [] }))
       assert.strictEqual(error.reason, "Negotiation")
       assert.strictEqual(server.connections, 0)
@@ -327,12 +347,12 @@ describe("the option revisions", () => {
 })
 
 describe("a server that ends during the handshake", () => {
-  const fragile: Script = (request, server) =>
-    request.method === "server/discover" ? "hang up" : speaks("2025-06-18")(request, server)
+  const fragile: ScriptedServer.Script = (request, server) =>
+    request.method === "server/discover" ? "disconnect" : ScriptedServer.handshake("2025-06-18")(request, server)
 
   it.effect("ended by the probe: it is connected to once more, and gets initialize first", () =>
     Effect.gen(function*() {
-      const server = scripted(fragile)
+      const server = ScriptedServer.make(fragile)
       const client = yield* Client.make(server.transport)
       assert.strictEqual(client.revision, "2025-06-18")
       assert.strictEqual(server.connections, 2)
@@ -342,7 +362,7 @@ describe("a server that ends during the handshake", () => {
 
   it.effect("ended each time: it is a Closed error after two connections", () =>
     Effect.gen(function*() {
-      const server = scripted(() => "hang up")
+      const server = ScriptedServer.make(() => "disconnect")
       const error = yield* failureOf(Client.make(server.transport))
       assert.strictEqual(error.reason, "Closed")
       assert.strictEqual(error.end?._tag, "Ended")
@@ -352,7 +372,7 @@ describe("a server that ends during the handshake", () => {
 
   it.effect("ended by the probe where no session may be opened: it is not connected to again", () =>
     Effect.gen(function*() {
-      const server = scripted(fragile)
+      const server = ScriptedServer.make(fragile)
       const error = yield* failureOf(Client.make(server.transport, { revisions: ["2026-07-28"] }))
       assert.strictEqual(error.reason, "Closed")
       assert.strictEqual(server.connections, 1)
@@ -360,7 +380,7 @@ describe("a server that ends during the handshake", () => {
 
   it.effect("a failed connection is closed before the next is opened", () =>
     Effect.gen(function*() {
-      const server = scripted(fragile)
+      const server = ScriptedServer.make(fragile)
       const log: Array<string> = []
       const connect = Effect.acquireRelease(
         Effect.sync(() => void log.push("open")),
@@ -386,7 +406,7 @@ describe("a server that ends during the handshake", () => {
 describe("the layer", () => {
   it.effect("provides the client and closes the connection with its scope", () =>
     Effect.gen(function*() {
-      const server = scripted(speaks("2025-11-25"))
+      const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25"))
       const { ended } = yield* Effect.gen(function*() {
         const client = yield* Client.Client
         yield* client.ping()
@@ -402,7 +422,9 @@ describe("many clients", () => {
       const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length
       const before = timers()
       for (let n = 0; n < 200; n++) {
-        const client = yield* Effect.scoped(Client.make(scripted(speaks("2025-11-25")).transport))
+        const client = yield* Effect.scoped(
+          Client.make(ScriptedServer.make(ScriptedServer.handshake("2025-11-25")).transport)
+        )
         assert.strictEqual((yield* client.ended)._tag, "Closed")
       }
       assert.isAtMost(timers(), before + 1)

@@ -3,7 +3,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Client from "../src/Client.ts"
-import { ok, scripted, speaks } from "./support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const json = (text: string): JsonObject => JSON.parse(text)
 
@@ -14,7 +14,9 @@ describe("what a hostile server answers is a typed error", () => {
   it.effect("versions that are no text, and that would not become one", () =>
     Effect.gen(function*() {
       const versions = "[{\"toString\":1},{\"valueOf\":{},\"toString\":[]},null,7,\"1900-01-01\"]"
-      const server = scripted(() => ok(json(`{"supportedVersions":${versions},"capabilities":{}}`)))
+      const server = ScriptedServer.make(() =>
+        ScriptedServer.success(json(`{"supportedVersions":${versions},"capabilities":{}}`))
+      )
       const error = yield* Effect.flip(Client.make(server.transport))
       assert.strictEqual(error.reason, "Negotiation")
       assert.include(error.message, "speaks null, null, null, null, \"1900-01-01\"")
@@ -24,7 +26,9 @@ describe("what a hostile server answers is a typed error", () => {
     Effect.gen(function*() {
       const depth = 100_000
       const content = [{ type: "text", text: `{"list":${"[".repeat(depth)}${"]".repeat(depth)}}` }]
-      const client = yield* Client.make(scripted(speaks("2025-11-25", () => ok({ content }))).transport)
+      const client = yield* Client.make(
+        ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => ScriptedServer.success({ content }))).transport
+      )
       const error = yield* Effect.flip(client.callTool("deep", {}, { output: Schema.Struct({ list: Nested }) }))
       assert.strictEqual(error.reason, "InvalidAnswer")
       assert.instanceOf(error.cause, RangeError)
@@ -33,7 +37,9 @@ describe("what a hostile server answers is a typed error", () => {
   it.effect("a defect of the schema itself is no answer of the server's", () =>
     Effect.gen(function*() {
       const client = yield* Client.make(
-        scripted(speaks("2025-11-25", () => ok({ content: [], structuredContent: {} }))).transport
+        ScriptedServer.make(
+          ScriptedServer.handshake("2025-11-25", () => ScriptedServer.success({ content: [], structuredContent: {} }))
+        ).transport
       )
       const broken = Schema.Struct({}).check(Schema.makeFilter(() => {
         throw new Error("a fault of the host")

@@ -7,11 +7,11 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Client from "../src/Client.ts"
 import type { ClientError } from "../src/ClientError.ts"
-import { ok, refuse, type Script, scripted, speaks, unknown } from "./support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 /** A method's result as a server of the revision writes it. */
 const written = <R>(method: Method.RequestMethod<unknown, R>, revision: Revision.Revision, result: R) =>
-  ok(Result.getOrThrow(Codec.encodeResult(method, revision, result)) as JsonObject)
+  ScriptedServer.success(Result.getOrThrow(Codec.encodeResult(method, revision, result)) as JsonObject)
 
 const greet = { name: "greet", description: "Greets", inputSchema: { type: "object" as const } }
 const readme = { name: "readme", uri: "file:///readme", mimeType: "text/plain" }
@@ -20,7 +20,7 @@ const hello = { name: "hello", arguments: [{ name: "who", required: true }] }
 const said = { type: "text" as const, text: "Hello, Ada" }
 
 /** Answers whatever a server can be asked, as the revision writes it. */
-const full = (revision: Revision.Revision): Script => ({ method }) => {
+const full = (revision: Revision.Revision): ScriptedServer.Script => ({ method }) => {
   switch (method) {
     case "tools/list":
       return written(Method.ListTools, revision, { tools: [greet], nextCursor: "more" })
@@ -39,9 +39,9 @@ const full = (revision: Revision.Revision): Script => ({ method }) => {
     case "completion/complete":
       return written(Method.Complete, revision, { completion: { values: ["Ada"], hasMore: false } })
     case "logging/setLevel":
-      return ok({})
+      return ScriptedServer.success({})
     default:
-      return unknown(method)
+      return ScriptedServer.methodNotFound(method)
   }
 }
 
@@ -56,7 +56,7 @@ const resultType = "complete"
 for (const revision of Revision.all) {
   describe(`${revision} · the methods`, () => {
     const open = Effect.gen(function*() {
-      const server = scripted(speaks(revision, full(revision)))
+      const server = ScriptedServer.make(ScriptedServer.handshake(revision, full(revision)))
       return { server, client: yield* Client.make(server.transport) }
     })
 
@@ -150,8 +150,9 @@ for (const revision of Revision.all) {
     it.effect("members that are not known never hurt", () =>
       Effect.gen(function*() {
         const strange = { ...greet, "x-color": { deep: [1] }, inputSchema: { type: "object" as const, "x-odd": null } }
-        const server = scripted(
-          speaks(revision, () => ok({ tools: [strange], "x-page": 1, _meta: { "example.com/a": 1 } }))
+        const server = ScriptedServer.make(
+          ScriptedServer.handshake(revision, () =>
+            ScriptedServer.success({ tools: [strange], "x-page": 1, _meta: { "example.com/a": 1 } }))
         )
         const client = yield* Client.make(server.transport)
         const { tools } = yield* client.listToolsPage()
@@ -161,7 +162,8 @@ for (const revision of Revision.all) {
     it.effect("an error of the server is a Protocol error that carries it", () =>
       Effect.gen(function*() {
         const code = revision === "2026-07-28" ? -32602 : -32002
-        const server = scripted(speaks(revision, () => refuse(code, "Resource not found", { uri: "file:///x" })))
+        const server = ScriptedServer.make(ScriptedServer.handshake(revision, () =>
+          ScriptedServer.failure(code, "Resource not found", { uri: "file:///x" })))
         const client = yield* Client.make(server.transport)
         const error = yield* Effect.flip(client.readResource("file:///x"))
         assert.strictEqual(error.reason, "Protocol")
@@ -174,7 +176,7 @@ for (const revision of Revision.all) {
 describe("what may be called", () => {
   const bare = (options?: Client.Options) =>
     Effect.gen(function*() {
-      const server = scripted(speaks("2025-11-25", full("2025-11-25"), {}))
+      const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", full("2025-11-25"), {}))
       return { server, client: yield* Client.make(server.transport, options) }
     })
 
@@ -203,13 +205,17 @@ describe("what may be called", () => {
 
   it.effect("2026-07-28 · setLoggingLevel needs the capability too", () =>
     Effect.gen(function*() {
-      const client = yield* Client.make(scripted(speaks("2026-07-28", undefined, {})).transport)
+      const client = yield* Client.make(
+        ScriptedServer.make(ScriptedServer.handshake("2026-07-28", undefined, {})).transport
+      )
       assert.strictEqual((yield* Effect.flip(client.setLoggingLevel("info"))).reason, "Unsupported")
     }))
 
   it.effect("2024-11-05 · completion needs no capability, for there was none to declare", () =>
     Effect.gen(function*() {
-      const client = yield* Client.make(scripted(speaks("2024-11-05", full("2024-11-05"), {})).transport)
+      const client = yield* Client.make(
+        ScriptedServer.make(ScriptedServer.handshake("2024-11-05", full("2024-11-05"), {})).transport
+      )
       const { completion } = yield* client.complete({ type: "ref/prompt", name: "p" }, { name: "a", value: "" })
       assert.deepStrictEqual(completion.values, ["Ada"])
     }))
@@ -222,7 +228,9 @@ describe("what may be called", () => {
 
   it.effect("a capability that is malformed is left out of capabilities, and counts as declared", () =>
     Effect.gen(function*() {
-      const server = scripted(speaks("2025-11-25", full("2025-11-25"), { tools: true, prompts: {}, "x-vendor": 1 }))
+      const server = ScriptedServer.make(
+        ScriptedServer.handshake("2025-11-25", full("2025-11-25"), { tools: true, prompts: {}, "x-vendor": 1 })
+      )
       const client = yield* Client.make(server.transport)
       assert.deepStrictEqual(client.capabilities as {}, { prompts: {}, "x-vendor": 1 })
       assert.strictEqual((yield* client.listToolsPage()).tools.length, 1)
@@ -230,7 +238,7 @@ describe("what may be called", () => {
 
   it.effect("params that the revision cannot carry are Unsupported, and nothing is sent", () =>
     Effect.gen(function*() {
-      const server = scripted(speaks("2025-11-25", full("2025-11-25")))
+      const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", full("2025-11-25")))
       const client = yield* Client.make(server.transport)
       const error = yield* Effect.flip(client.callTool("greet", { big: 1n }))
       assert.strictEqual(error.reason, "Unsupported")
@@ -241,7 +249,9 @@ describe("what may be called", () => {
 describe("what an answer may be", () => {
   const answers = (revision: Revision.Revision, result: JsonObject) =>
     Effect.flatMap(
-      Client.make(scripted(speaks(revision, () => ok(result))).transport),
+      Client.make(
+        ScriptedServer.make(ScriptedServer.handshake(revision, () => ScriptedServer.success(result))).transport
+      ),
       (client) => Effect.result(client.callTool("greet"))
     )
 
@@ -270,9 +280,11 @@ describe("what an answer may be", () => {
 
   it.effect("2026-07-28 · any answer to server/discover will do for a ping", () =>
     Effect.gen(function*() {
-      const handshake = speaks("2026-07-28")
-      const server = scripted((request, server) =>
-        server.requests("server/discover").length > 1 ? ok({ capabilities: 7 }) : handshake(request, server)
+      const handshake = ScriptedServer.handshake("2026-07-28")
+      const server = ScriptedServer.make((request, server) =>
+        server.requests("server/discover").length > 1
+          ? ScriptedServer.success({ capabilities: 7 })
+          : handshake(request, server)
       )
       const client = yield* Client.make(server.transport)
       yield* client.ping()
@@ -296,14 +308,18 @@ describe("what an answer may be", () => {
 
   it.effect("one malformed tool does not hide the others", () =>
     Effect.gen(function*() {
-      const server = scripted(speaks("2025-11-25", () => ok({ tools: [greet, { name: 7 }, null], nextCursor: "more" })))
+      const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () =>
+        ScriptedServer.success({ tools: [greet, { name: 7 }, null], nextCursor: "more" })))
       const client = yield* Client.make(server.transport)
       assert.deepStrictEqual(yield* client.listToolsPage(), { resultType, tools: [greet], nextCursor: "more" })
     }))
 
   it.effect("a listing that is none at all is an InvalidAnswer", () =>
     Effect.gen(function*() {
-      const client = yield* Client.make(scripted(speaks("2025-11-25", () => ok({ tools: "none" }))).transport)
+      const client = yield* Client.make(
+        ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => ScriptedServer.success({ tools: "none" })))
+          .transport
+      )
       assert.strictEqual((yield* Effect.flip(client.listToolsPage())).reason, "InvalidAnswer")
     }))
 })

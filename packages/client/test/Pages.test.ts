@@ -4,14 +4,16 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../src/Client.ts"
-import { ok, scripted, speaks } from "./support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const tool = (name: string) => ({ name, inputSchema: { type: "object" } })
 
 /** A server whose pages are a function of the cursor. */
 const paged = (page: (cursor: unknown) => JsonObject, options?: Client.Options) =>
   Effect.gen(function*() {
-    const server = scripted(speaks("2025-11-25", ({ params }) => ok(page(params?.["cursor"]))))
+    const server = ScriptedServer.make(
+      ScriptedServer.handshake("2025-11-25", ({ params }) => ScriptedServer.success(page(params?.["cursor"])))
+    )
     return { server, client: yield* Client.make(server.transport, options) }
   })
 
@@ -43,9 +45,9 @@ describe("walking the pages", () => {
 
   it.effect("each page is asked for with the options: timeout is the time of one page", () =>
     Effect.gen(function*() {
-      const server = scripted(
-        speaks("2025-11-25", ({ params }) =>
-          params?.["cursor"] === undefined ? ok({ ...numbered(2)(undefined) }) : "silence")
+      const server = ScriptedServer.make(
+        ScriptedServer.handshake("2025-11-25", ({ params }) =>
+          params?.["cursor"] === undefined ? ScriptedServer.success({ ...numbered(2)(undefined) }) : "no response")
       )
       const client = yield* Client.make(server.transport)
       const listed = yield* Effect.forkChild(Effect.flip(client.listTools({ timeout: "2 seconds" })))

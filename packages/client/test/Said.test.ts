@@ -3,14 +3,14 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Client from "../src/Client.ts"
-import { ok, refuse, scripted, speaks } from "./support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const saying = (message: string) =>
   Client.make(
-    scripted(speaks("2025-11-25", ({ method }) =>
+    ScriptedServer.make(ScriptedServer.handshake("2025-11-25", ({ method }) =>
       method === "tools/call"
-        ? ok({ isError: true, content: [{ type: "text", text: message }] })
-        : refuse(-32_603, message)))
+        ? ScriptedServer.success({ isError: true, content: [{ type: "text", text: message }] })
+        : ScriptedServer.failure(-32_603, message)))
       .transport,
     { revisions: ["2025-11-25"] }
   )

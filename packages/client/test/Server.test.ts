@@ -9,11 +9,13 @@ import * as Logger from "effect/Logger"
 import * as Stream from "effect/Stream"
 import * as Client from "../src/Client.ts"
 import type { Notification } from "../src/Notification.ts"
-import { ok, scripted, speaks } from "./support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const open = (revision: Revision.Revision, options?: Client.Options) =>
   Effect.gen(function*() {
-    const server = scripted(speaks(revision, () => ok({ content: [] })))
+    const server = ScriptedServer.make(
+      ScriptedServer.handshake(revision, () => ScriptedServer.success({ content: [] }))
+    )
     const client = yield* Client.make(server.transport, options)
     yield* client.ping()
     return { server, client }
@@ -82,7 +84,7 @@ describe("notifications", () => {
       const { client, server } = yield* open("2025-11-25")
       const fiber = yield* Effect.forkChild(Stream.runCollect(client.notifications), { startImmediately: true })
       server.notify("notifications/x")
-      server.hangUp()
+      server.disconnect()
       assert.strictEqual((yield* Fiber.join(fiber)).length, 1)
       assert.deepStrictEqual(yield* Stream.runCollect(client.notifications), [])
     }))
@@ -111,7 +113,7 @@ describe("notifications", () => {
 })
 
 describe("requests of the server", () => {
-  const answerTo = (server: ReturnType<typeof scripted>, id: JsonRpc.Id) =>
+  const answerTo = (server: ReturnType<typeof ScriptedServer.make>, id: JsonRpc.Id) =>
     server.received.find((message) => (message._tag === "Success" || message._tag === "Failure") && message.id === id)
 
   for (const revision of Revision.sessionEra) {
@@ -133,8 +135,8 @@ describe("requests of the server", () => {
 
   it.effect("2025-11-25 · a ping before the session is open is answered", () =>
     Effect.gen(function*() {
-      const legacy = speaks("2025-11-25")
-      const server = scripted((request, server) => {
+      const legacy = ScriptedServer.handshake("2025-11-25")
+      const server = ScriptedServer.make((request, server) => {
         if (request.method === "initialize") server.send(JsonRpc.request("early", "ping"))
         return legacy(request, server)
       })
@@ -156,8 +158,8 @@ describe("requests of the server", () => {
 
   it.effect("2026-07-28 · stdio · nor during the probe, where no session may be opened", () =>
     Effect.gen(function*() {
-      const script = speaks("2026-07-28")
-      const server = scripted((request, server) => {
+      const script = ScriptedServer.handshake("2026-07-28")
+      const server = ScriptedServer.make((request, server) => {
         server.send(JsonRpc.request("early", "ping"))
         return script(request, server)
       })
@@ -170,7 +172,7 @@ describe("noise", () => {
   /** A connection that can also receive what no server would send. */
   const noisy = (revision: Revision.Revision) =>
     Effect.gen(function*() {
-      const server = scripted(speaks(revision, () => "silence"))
+      const server = ScriptedServer.make(ScriptedServer.handshake(revision, () => "no response"))
       let receiver: Receiver | undefined
       const connect = Effect.map(server.transport.connect, (connection): Connection => ({
         open: (opened) => {

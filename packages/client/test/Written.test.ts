@@ -14,7 +14,7 @@ import * as Validate from "../../protocol/test/oracle/Validate.ts"
 import * as Client from "../src/Client.ts"
 import * as Roots from "../src/Roots.ts"
 import { ask, fork, form, Host, inputRequired, type Json, open, turns } from "./answers/kit.ts"
-import { ok, type Script, scripted } from "./support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const questions = {
   "elicitation/create": form({ n: { type: "string", default: "x" } }),
@@ -29,25 +29,25 @@ const results: Readonly<Record<string, string>> = {
 }
 
 /** Answers what is easily answered, the calls of tools in two rounds in the request era, and one of them never. */
-const script = (revision: Revision.Revision): Script => ({ method, params }) => {
+const script = (revision: Revision.Revision): ScriptedServer.Script => ({ method, params }) => {
   const whole = { resultType: "complete", ttlMs: 0, cacheScope: "private" }
   switch (method) {
     case "tools/list":
-      return ok({ ...whole, tools: [] })
+      return ScriptedServer.success({ ...whole, tools: [] })
     case "resources/read":
-      return ok({ ...whole, contents: [] })
+      return ScriptedServer.success({ ...whole, contents: [] })
     case "subscriptions/listen":
-      return "silence"
+      return "no response"
     case "tools/call":
-      if (params?.["name"] === "hang") return "silence"
+      if (params?.["name"] === "hang") return "no response"
       return revision === "2026-07-28" && params?.["inputResponses"] === undefined
         ? inputRequired(
           Object.fromEntries(Object.entries(questions).map(([method, params]) => [method, { method, params }])),
           "s"
         )
-        : ok({ ...whole, content: [] })
+        : ScriptedServer.success({ ...whole, content: [] })
     default:
-      return ok(whole)
+      return ScriptedServer.success(whole)
   }
 }
 
@@ -138,7 +138,7 @@ for (const revision of Revision.all) {
   if (Revision.era(revision) === "session") {
     it.effect(`${revision} · the initialize request MUST NOT be cancelled by clients`, () =>
       Effect.gen(function*() {
-        const server = scripted(() => "silence")
+        const server = ScriptedServer.make(() => "no response")
         const opening = yield* fork(Effect.scoped(Client.make(server.transport, { revisions: [revision] })))
         yield* turns()
         assert.deepStrictEqual(server.methods, ["initialize"])

@@ -1,2 +1,5 @@
-export * as RudeServer from "./RudeServer.ts"
-export * as Script from "./Script.ts"
+export * as FaultyServer from "./FaultyServer.ts"
+export * as RawServer from "./RawServer.ts"
+export * as Scenario from "./Scenario.ts"
+export * as ScriptedHttpServer from "./ScriptedHttpServer.ts"
+export * as ScriptedServer from "./ScriptedServer.ts"

@@ -1,4 +1,4 @@
-/** The program of the README, run as it stands there. */
+/** Runs the program of the README. */
 import { expect, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -6,11 +6,11 @@ import { join } from "node:path"
 
 const root = join(import.meta.dirname, "../../..")
 
-it("the README's program prints what the README says", () => {
+it("prints the line that the README quotes", () => {
   const readme = readFileSync(join(import.meta.dirname, "../README.md"), "utf8")
   const program = /```ts\n([^]*?)```/.exec(readme)?.[1] ?? ""
-  const said = /It prints `(.*?)`/.exec(readme)?.[1]
-  const folder = mkdtempSync(join(root, "scratchpad", "rude-"))
+  const expected = /It prints `(.*?)`/.exec(readme)?.[1]
+  const folder = mkdtempSync(join(root, "scratchpad", "testing-"))
   try {
     const file = join(folder, "readme.ts")
     writeFileSync(file, program)
@@ -18,7 +18,7 @@ it("the README's program prints what the README says", () => {
       cwd: root,
       encoding: "utf8"
     })
-    expect(printed).toBe(`${said}\n`)
+    expect(printed).toBe(`${expected}\n`)
   } finally {
     rmSync(folder, { recursive: true })
   }

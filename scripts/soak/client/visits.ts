@@ -9,8 +9,8 @@ import type { Transport } from "@skein/runtime/Connection"
 import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
 import * as Tool from "@skein/server/Tool"
-import * as RudeServer from "@skein/testing/RudeServer"
-import * as Script from "@skein/testing/Script"
+import * as FaultyServer from "@skein/testing/FaultyServer"
+import * as Scenario from "@skein/testing/Scenario"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -29,14 +29,14 @@ export interface Visits {
 
 const revisions = ["2025-11-25", "2026-07-28"] as const
 
-/** Where each visit to a rude server ends otherwise: well, or in one of these ways. */
-const faults: ReadonlyArray<Script.Fault> = [
-  Script.cut(20),
-  Script.cut(300),
-  Script.cut(300, "end"),
-  { _tag: "Status", status: 500, body: "html", done: false },
-  { _tag: "Answer", is: "half" },
-  { _tag: "Id", how: "missing" },
+/** Every second visit to a faulty server meets one of these faults. */
+const faults: ReadonlyArray<Scenario.Fault> = [
+  Scenario.cut(20),
+  Scenario.cut(300),
+  Scenario.cut(300, "end"),
+  { _tag: "Status", status: 500, body: "html", handled: false },
+  { _tag: "ResponseBody", is: "truncated" },
+  { _tag: "ResponseId", how: "missing" },
   { _tag: "Progress", times: 50 }
 ]
 
@@ -53,7 +53,7 @@ const times = (count: number, concurrency: number, one: (n: number) => Effect.Ef
 const visit = (transport: Transport, n: number, key: string, expected: boolean) =>
   Effect.scoped(Effect.gen(function*() {
     const client = yield* Client.make(transport, { limits, reconnect: false, revisions: [revisions[n % 2]!] })
-    if (n % 3 === 0) yield* client.listToolsPage()
+    if (n % 3 === 0) yield* client.listTools()
     const called = client.callTool("echo", { key })
     if (n % 5 === 0) {
       yield* Effect.forkScoped(Effect.ignore(called), { startImmediately: true })
@@ -88,12 +88,12 @@ const overHttp = (name: string, transport: (url: string) => Transport): Visits =
     times(count, 16, (n) =>
       Effect.scoped(Effect.gen(function*() {
         const fault = faults[n % (2 * faults.length)]
-        const rude = yield* RudeServer.http({
+        const server = yield* FaultyServer.http({
           revision: revisions[n % 2]!,
           resumable: n % 4 === 0,
-          faults: fault === undefined ? [] : [Script.rule("call", fault)]
+          faults: fault === undefined ? [] : [Scenario.rule("request", fault)]
         })
-        return yield* visit(transport(rude.url), n, `key ${n}`, fault === undefined)
+        return yield* visit(transport(server.url), n, `key ${n}`, fault === undefined)
       })))
 })
 
@@ -109,10 +109,10 @@ const processes: Visits = {
   run: (count) =>
     times(count, 2, (n) =>
       Effect.scoped(Effect.gen(function*() {
-        const fault = n % 2 === 0 ? undefined : n % 4 === 1 ? Script.cut(30) : { _tag: "Deaf" } as const
-        const { args, command } = yield* RudeServer.stdio({
+        const fault = n % 2 === 0 ? undefined : n % 4 === 1 ? Scenario.cut(30) : { _tag: "StopReading" } as const
+        const { args, command } = yield* FaultyServer.stdio({
           revision: revisions[n % 2]!,
-          faults: fault === undefined ? [] : [Script.rule("call", fault)]
+          faults: fault === undefined ? [] : [Scenario.rule("request", fault)]
         })
         const graces = { stdin: 100, term: 500 }
         return yield* visit(Stdio.transport({ command, args, graces }), n, `key ${n}`, fault === undefined)
@@ -125,9 +125,9 @@ const losses = (revision: typeof revisions[number], transport: (url: string) => 
   warmUp: 15,
   run: (count) =>
     Effect.scoped(Effect.gen(function*() {
-      const rude = yield* RudeServer.http({ revision, faults: [] })
+      const server = yield* FaultyServer.http({ revision, faults: [] })
       const options = { limits, reconnect, revisions: [revision] }
-      const client = yield* Client.make(transport(rude.url), options).pipe(Effect.orDie)
+      const client = yield* Client.make(transport(server.url), options).pipe(Effect.orDie)
       const wrong: Array<string> = []
       for (let n = 0; n < count; n++) {
         // In the middle of a call, after it, and while nothing goes on.
@@ -135,14 +135,14 @@ const losses = (revision: typeof revisions[number], transport: (url: string) => 
         if (n % 3 === 0) {
           yield* Effect.forkScoped(Effect.ignore(client.callTool("slow", { key, ms: 20 })), { startImmediately: true })
         }
-        yield* rude.restart
-        const listed = yield* Effect.result(client.listToolsPage())
+        yield* server.restart
+        const listed = yield* Effect.result(client.listTools())
         if (listed._tag === "Failure") {
           wrong.push(`After loss ${n}: ${listed.failure.reason}: ${listed.failure.message}`)
         }
-        if (rude.times(key) > 1) wrong.push(`${key} was carried out ${rude.times(key)} times`)
+        if (server.callCount(key) > 1) wrong.push(`${key} was carried out ${server.callCount(key)} times`)
       }
-      if (rude.restarts !== count) wrong.push(`The server was lost ${rude.restarts} times only`)
+      if (server.restartCount !== count) wrong.push(`The server was lost ${server.restartCount} times only`)
       return wrong
     }))
 })

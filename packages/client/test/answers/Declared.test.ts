@@ -7,11 +7,11 @@ import * as Stream from "effect/Stream"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Roots from "../../src/Roots.ts"
 import * as Sampling from "../../src/Sampling.ts"
-import { ask, done, type Json, open, said } from "./kit.ts"
+import { ask, done, type Json, open, textAnswer } from "./kit.ts"
 
 const form = () => Effect.succeed(Elicitation.decline)
 const url = () => Effect.succeed(Elicitation.decline)
-const model = () => Effect.succeed(said("x"))
+const model = () => Effect.succeed(textAnswer("x"))
 const place = Layer.orDie(Roots.layer([]))
 
 const hosts: { readonly [name: string]: Layer.Layer<never> } = {

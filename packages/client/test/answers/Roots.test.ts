@@ -8,7 +8,7 @@ import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import * as Roots from "../../src/Roots.ts"
-import type { Scripted } from "../support/scripted.ts"
+import type * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { ask, done, fork, inputRequired, type Json, logged, open, turns } from "./kit.ts"
 
 const home = { uri: "file:///home/me", name: "Home" }
@@ -26,7 +26,7 @@ const roots = (revision: Revision.Revision, host: Layer.Layer<Roots.Roots>) =>
     return (server.requests("tools/call")[1]!.params as Json).inputResponses.q
   })
 
-const told = (server: Scripted) =>
+const told = (server: ScriptedServer.ScriptedServer) =>
   server.methods.filter((method) => method === "notifications/roots/list_changed").length
 
 for (const revision of Revision.all) {

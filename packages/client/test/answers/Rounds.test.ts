@@ -11,8 +11,8 @@ import * as Validate from "../../../protocol/test/oracle/Validate.ts"
 import type * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Sampling from "../../src/Sampling.ts"
-import { ok, type Reply } from "../support/scripted.ts"
-import { done, fork, form, Host, inputRequired, type Json, open, said, turns } from "./kit.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import { done, fork, form, Host, inputRequired, type Json, open, textAnswer, turns } from "./kit.ts"
 
 const elicit = (message = "Well?") => ({
   method: "elicitation/create",
@@ -27,7 +27,7 @@ const list = { method: "roots/list" }
 /** Accepts each form with its own message. */
 const echo = Elicitation.layer({ form: ({ message }) => Effect.succeed(Elicitation.accept({ n: message })) })
 
-const playing = (host: Layer.Layer<never>, replies: ReadonlyArray<Reply>, options?: Client.Options) => {
+const playing = (host: Layer.Layer<never>, replies: ReadonlyArray<ScriptedServer.Reply>, options?: Client.Options) => {
   const left = [...replies]
   return open("2026-07-28", host, () => left.shift() ?? done, options)
 }
@@ -54,7 +54,7 @@ describe("2026-07-28", () => {
           arguments: { a: 1 },
           inputResponses: {
             who: { action: "accept", content: {} },
-            what: { ...said("re: Hi") },
+            what: { ...textAnswer("re: Hi") },
             where: { roots: [{ uri: "file:///home", name: "home" }] }
           },
           requestState: "s1"
@@ -99,7 +99,7 @@ describe("2026-07-28", () => {
       }
       const asked = new Set<string>()
       const { client, server } = yield* open("2026-07-28", echo, ({ method }) => {
-        if (asked.has(method)) return ok({ resultType: "complete", ...results[method]! })
+        if (asked.has(method)) return ScriptedServer.success({ resultType: "complete", ...results[method]! })
         asked.add(method)
         return inputRequired({ q: elicit(method) })
       })
@@ -367,7 +367,7 @@ describe("2026-07-28", () => {
         form: () =>
           Effect.as(Effect.sleep("2 hours"), Elicitation.cancel).pipe(Effect.tap(() => Effect.sync(() => asked++)))
       })
-      const { client, server } = yield* open("2026-07-28", host, () => "silence", { limits: { timeout: 100 } })
+      const { client, server } = yield* open("2026-07-28", host, () => "no response", { limits: { timeout: 100 } })
       const call = yield* fork(Effect.flip(client.callTool("t", {}, { maxTimeout: 150 })))
       const answered = (n: number) =>
         Effect.gen(function*() {

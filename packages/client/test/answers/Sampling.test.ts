@@ -4,7 +4,7 @@ import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
 import type * as Client from "../../src/Client.ts"
 import * as Sampling from "../../src/Sampling.ts"
-import { ask, done, inputRequired, type Json, logged, open, said } from "./kit.ts"
+import { ask, done, inputRequired, type Json, logged, open, textAnswer } from "./kit.ts"
 
 const text = (text: string) => ({ type: "text", text })
 const user = (content: Json) => ({ role: "user", content })
@@ -56,7 +56,7 @@ for (const revision of Revision.all) {
         })
         const { result } = yield* asked(revision, (request) => {
           seen = request
-          return Effect.succeed(said("Good day"))
+          return Effect.succeed(textAnswer("Good day"))
         }, params)
         const { _meta: _, ...rest } = params
         const { server: asker, ...request } = seen!
@@ -91,7 +91,8 @@ for (const revision of Revision.all) {
     it.effect("`includeContext`: the client MAY modify or ignore this field, and does unless the host provides context", () =>
       Effect.gen(function*() {
         const seen: Array<unknown> = []
-        const handler: Sampling.Handler = (request) => Effect.sync(() => (seen.push(request.includeContext), said("x")))
+        const handler: Sampling.Handler = (request) =>
+          Effect.sync(() => (seen.push(request.includeContext), textAnswer("x")))
         const params = question(undefined, { includeContext: "allServers" })
         yield* asked(revision, handler, params)
         yield* asked(revision, handler, params, { context: true })
@@ -104,9 +105,9 @@ for (const revision of Revision.all) {
           const bad: ReadonlyArray<Json> = [
             {},
             undefined,
-            { ...said("x"), role: "system" },
-            { ...said("x"), model: undefined },
-            { ...said("x"), content: [use("1")] }
+            { ...textAnswer("x"), role: "system" },
+            { ...textAnswer("x"), model: undefined },
+            { ...textAnswer("x"), content: [use("1")] }
           ]
           for (const answer of bad) {
             const { error, failed, result } = yield* asked(revision, answering(answer), question())
@@ -121,11 +122,11 @@ for (const revision of Revision.all) {
     it.effect("several blocks go where the revision has them", () =>
       logged(() =>
         Effect.gen(function*() {
-          const answer = { ...said("x"), content: [text("a"), text("b")] } as Sampling.Answer
+          const answer = { ...textAnswer("x"), content: [text("a"), text("b")] } as Sampling.Answer
           const { error, result } = yield* asked(revision, answering(answer), question())
           if (revision >= "2025-11-25") assert.deepStrictEqual(result.content, [text("a"), text("b")])
           else assert.strictEqual(error.code, -32603)
-          const single = { ...said("x"), content: [text("a")] } as Sampling.Answer
+          const single = { ...textAnswer("x"), content: [text("a")] } as Sampling.Answer
           const one = yield* asked(revision, answering(single), question())
           assert.deepStrictEqual(one.result.content, revision >= "2025-11-25" ? [text("a")] : text("a"))
         })
@@ -143,7 +144,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
     it.effect("The client MUST return an error if this field is provided but sampling.tools is not declared", () =>
       Effect.gen(function*() {
         let asks = 0
-        const handler: Sampling.Handler = () => Effect.sync(() => (asks++, said("x")))
+        const handler: Sampling.Handler = () => Effect.sync(() => (asks++, textAnswer("x")))
         for (const rest of [{ tools: [weather] }, { tools: [] }, { toolChoice: { mode: "none" } }]) {
           refusedAs("Unsupported", yield* asked(revision, handler, question(undefined, rest)))
         }
@@ -155,7 +156,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
     it.effect("a model may use tools that the request has, unless none may be used", () =>
       logged(() =>
         Effect.gen(function*() {
-          const answer = { ...said("x"), content: [use("1"), use("2")], stopReason: "toolUse" } as Sampling.Answer
+          const answer = { ...textAnswer("x"), content: [use("1"), use("2")], stopReason: "toolUse" } as Sampling.Answer
           const tools = { tools: [weather] }
           const { result } = yield* asked(revision, answering(answer), question(undefined, tools), { tools: true })
           assert.deepStrictEqual(result.content, [use("1"), use("2")])
@@ -192,9 +193,14 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
     for (const [name, messages] of Object.entries(balanced)) {
       it.effect(`every assistant message containing ToolUseContent MUST be followed by its results · fits: ${name}`, () =>
         Effect.gen(function*() {
-          const { result } = yield* asked(revision, answering(said("x")), question(messages, { tools: [weather] }), {
-            tools: true
-          })
+          const { result } = yield* asked(
+            revision,
+            answering(textAnswer("x")),
+            question(messages, { tools: [weather] }),
+            {
+              tools: true
+            }
+          )
           assert.deepStrictEqual(result.content, text("x"))
         }))
     }
@@ -202,7 +208,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
       it.effect(`${name}: -32602 (Invalid params)`, () =>
         Effect.gen(function*() {
           let asks = 0
-          const handler: Sampling.Handler = () => Effect.sync(() => (asks++, said("x")))
+          const handler: Sampling.Handler = () => Effect.sync(() => (asks++, textAnswer("x")))
           refusedAs("InvalidAnswer", yield* asked(revision, handler, question(messages), { tools: true }))
           refusedAs("InvalidAnswer", yield* asked(revision, handler, question(messages)))
           assert.strictEqual(asks, 0)
@@ -219,7 +225,7 @@ describe("2025-11-25", () => {
         "2025-11-25",
         (request) => {
           seen = request
-          return Effect.succeed(said("x"))
+          return Effect.succeed(textAnswer("x"))
         },
         question(undefined, { task: { ttl: 1 } }),
         undefined,

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import type * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
-import { ok, refuse, type Script, type Scripted } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { ask, done, failure, fork, inputRequired, type Json, logged, open, turns } from "./kit.ts"
 
 type Handler = (request: Elicitation.UrlRequest) => Effect.Effect<Elicitation.UrlAnswer>
@@ -104,12 +104,15 @@ const one = { mode: "url", message: "Sign in", url: "https://example.com/in", el
 const two = { mode: "url", message: "Pay", url: "https://example.com/pay", elicitationId: "two" }
 
 /** Refuses the first calls until addresses have been visited, and answers the next. */
-const requires = (elicitations: Json, times = 1): Script => {
+const requires = (elicitations: Json, times = 1): ScriptedServer.Script => {
   let calls = 0
-  return () => ++calls <= times ? refuse(-32042, "First things first", { elicitations }) : ok({ content: [] })
+  return () =>
+    ++calls <= times
+      ? ScriptedServer.failure(-32042, "First things first", { elicitations })
+      : ScriptedServer.success({ content: [] })
 }
 
-const setup = (handler: Handler | undefined, script: Script, options?: Client.Options) =>
+const setup = (handler: Handler | undefined, script: ScriptedServer.Script, options?: Client.Options) =>
   open(
     "2025-11-25",
     Elicitation.layer({ form: () => Effect.succeed(Elicitation.cancel), url: handler }),
@@ -117,7 +120,7 @@ const setup = (handler: Handler | undefined, script: Script, options?: Client.Op
     options
   )
 
-const complete = (server: Scripted, elicitationId: unknown) =>
+const complete = (server: ScriptedServer.ScriptedServer, elicitationId: unknown) =>
   server.notify("notifications/elicitation/complete", { elicitationId } as Json)
 
 const agree: Handler = () => Effect.succeed(Elicitation.consent())
@@ -271,7 +274,7 @@ describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
       const { client, server } = yield* setup(agree, requires([one]))
       const call = yield* fork(client.callTool("t"))
       yield* turns()
-      server.hangUp()
+      server.disconnect()
       yield* turns()
       assert.deepInclude(failure(call), surfaced)
     }))

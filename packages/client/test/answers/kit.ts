@@ -1,4 +1,4 @@
-/** What the tests of answering share: a host that remembers who asked it what, and clients of scripted servers. */
+/** A host that records the requests of servers, and clients of scripted servers. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
 import type { Transport } from "@skein/runtime/Connection"
@@ -14,18 +14,18 @@ import type { ClientError } from "../../src/ClientError.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Roots from "../../src/Roots.ts"
 import * as Sampling from "../../src/Sampling.ts"
-import { ok, type Reply, type Script, type Scripted, scripted, speaks } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 export type Json = any
 
-/** What a host was asked. */
+/** A request that a host received. */
 export interface Seen {
   readonly kind: "form" | "url" | "sampling"
   readonly asker: RequestingServer.RequestingServer
   readonly request: Json
 }
 
-/** A user, a model and a disk, the same for every revision. */
+/** Answers elicitation, sampling and roots in the same way for every revision. */
 export class Host {
   readonly seen: Array<Seen> = []
 
@@ -58,25 +58,25 @@ export class Host {
   }
 }
 
-export const said = (text: string): Sampling.Answer => ({
+export const textAnswer = (text: string): Sampling.Answer => ({
   role: "assistant",
   model: "m",
   content: { type: "text", text },
   stopReason: "endTurn"
 })
 
-/** Repeats what it was told last; given tools it uses them, and says what they gave. */
+/** Repeats the first message. If tools are given, it uses them, and then returns their results as text. */
 const reply = ({ messages, tools }: Omit<Sampling.Request, "server">): Sampling.Answer => {
   const contentOf = (index: number): Json => messages[index]!.content
-  if (tools === undefined) return said(`re: ${contentOf(0).text}`)
+  if (tools === undefined) return textAnswer(`re: ${contentOf(0).text}`)
   if (messages.length > 1) {
-    return said(contentOf(2).map((block: Json) => `${block.toolUseId} ${block.content[0].text}`).join("; "))
+    return textAnswer(contentOf(2).map((block: Json) => `${block.toolUseId} ${block.content[0].text}`).join("; "))
   }
   const use = (id: string, city: string) => ({ type: "tool_use" as const, id, name: "weather", input: { city } })
   return { role: "assistant", model: "m", content: [use("1", "Paris"), use("2", "London")], stopReason: "toolUse" }
 }
 
-/** A client of a transport, with what a host provides. */
+/** A client of a transport, with the services of a host. */
 export const connect = <A>(transport: Transport, host: Layer.Layer<A>, options?: Client.Options) =>
   Effect.map(
     Layer.build(Layer.provide(Client.layer(transport, options), host)),
@@ -87,40 +87,43 @@ export const connect = <A>(transport: Transport, host: Layer.Layer<A>, options?:
 export const open = <A>(
   revision: Revision.Revision,
   host: Layer.Layer<A>,
-  script: Script = () => ok({ content: [] }),
+  script: ScriptedServer.Script = () => ScriptedServer.success({ content: [] }),
   options?: Client.Options
 ) =>
   Effect.gen(function*() {
-    const server = scripted(speaks(revision, script))
+    const server = ScriptedServer.make(ScriptedServer.handshake(revision, script))
     const client = yield* connect(server.transport, host, options)
-    // The other side has heard of the handshake's end when this is answered.
+    // When the ping is answered, the server has received the end of the handshake.
     yield* client.ping()
     return { server, client }
   })
 
-/** A round of the request era: questions, and a state. */
-export const inputRequired = (inputRequests: Json, requestState?: string): Reply =>
-  ok({
+/** An `input_required` result of 2026-07-28. */
+export const inputRequired = (inputRequests: Json, requestState?: string): ScriptedServer.Reply =>
+  ScriptedServer.success({
     resultType: "input_required",
     ...(inputRequests === undefined ? undefined : { inputRequests }),
     ...(requestState === undefined ? undefined : { requestState })
   })
 
-export const done = ok({ resultType: "complete", content: [] })
+export const done = ScriptedServer.success({ resultType: "complete", content: [] })
 
-/** Asks in the session era, and gives the message that comes back. */
-export const ask = (server: Scripted, method: string, params?: Json, id: JsonRpc.Id = "q") =>
+/**
+ * Sends a request to the client, up to 2025-11-25, and returns the response; `undefined` if none arrives within 50
+ * turns.
+ */
+export const ask = (server: ScriptedServer.ScriptedServer, method: string, params?: Json, id: JsonRpc.Id = "q") =>
   Effect.gen(function*() {
     server.send({ _tag: "Request", id, method, params })
     for (let turn = 0; turn < 50; turn++) {
-      const answer = server.received.find((message: Json) => message.id === id && !("method" in message))
-      if (answer !== undefined) return answer as Json
+      const response = server.responses.find((response) => response.id === id)
+      if (response !== undefined) return response as Json
       yield* turns(1)
     }
     return undefined
   })
 
-/** Lets everything that can run now run. */
+/** Waits some turns of the event loop. */
 export const turns = (count = 5): Effect.Effect<void> =>
   Effect.gen(function*() {
     for (let turn = 0; turn < count; turn++) {
@@ -135,7 +138,7 @@ export const failure = (fiber: Fiber.Fiber<unknown, ClientError>): ClientError |
   return exit?._tag === "Failure" ? exit.cause.reasons.find(Cause.isFailReason)?.error : undefined
 }
 
-/** Runs an effect with a logger that keeps every line. */
+/** Runs an effect with a logger that records every line. */
 export const logged = <A, E, R>(f: (lines: ReadonlyArray<string>) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
     const lines: Array<string> = []

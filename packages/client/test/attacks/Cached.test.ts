@@ -1,24 +1,28 @@
 /** A cache under attack: by what a server says of freshness and of changes, and by a store that holds garbage. */
 import { assert, describe, it } from "@effect/vitest"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as Effect from "effect/Effect"
 import * as Client from "../../src/Client.ts"
 import * as ResponseCache from "../../src/ResponseCache.ts"
 import * as TestClock from "effect/testing/TestClock"
-import { hands, hostile, type Json, result, timed, type Voice } from "./kit.ts"
+import { type Json, result, timed } from "./kit.ts"
 
 const tools = (hints: string, name: string) =>
   `{"resultType":"complete",${hints}"tools":[{"name":${JSON.stringify(name)},"inputSchema":{"type":"object"}}]}`
 
 const lists = (hints: () => string) => {
   let count = 0
-  return hostile(
-    hands("2026-07-28", ({ id, method }: Json, { say }: Voice) =>
-      say(result(
-        id,
-        method === "resources/read"
-          ? `{"resultType":"complete","ttlMs":60000,"cacheScope":"private","contents":[]}`
-          : tools(hints(), `t${++count}`)
-      )))
+  return ScriptedServer.make(
+    ScriptedServer.handshake(
+      "2026-07-28",
+      ({ id, method }: Json, { sendText }: ScriptedServer.ScriptedServer) =>
+        sendText(result(
+          id,
+          method === "resources/read"
+            ? `{"resultType":"complete","ttlMs":60000,"cacheScope":"private","contents":[]}`
+            : tools(hints(), `t${++count}`)
+        ))
+    )
   )
 }
 
@@ -108,7 +112,7 @@ describe("2026-07-28 · a cache under attack", () => {
         const server = lists(() => "\"ttlMs\":60000,\"cacheScope\":\"public\",")
         const client = yield* Client.make(server.transport, { cache: { store, server: "s", partition: "p" } })
         assert.strictEqual(yield* named(client), "t1")
-        server.say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+        server.sendText(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
         assert.strictEqual(yield* named(client), "t2")
       }
     }))
@@ -134,16 +138,16 @@ describe("2026-07-28 · a cache under attack", () => {
       const server = lists(() => "\"ttlMs\":60000,\"cacheScope\":\"private\",")
       const client = yield* Client.make(server.transport)
       yield* Effect.forEach(Array.from({ length: 1_000 }, (_, at) => at), (at) => client.readResource(`file:///${at}`))
-      assert.strictEqual(server.of("resources/read").length, 1_000)
+      assert.strictEqual(server.requests("resources/read").length, 1_000)
       const slashes = `file:///${"a/".repeat(1_000_000)}`
       const uris = Array.from({ length: 200_000 }, (_, at) => `"file:///x/${at}"`).join()
       globalThis.gc!()
       const before = process.memoryUsage().rss
       const [, took] = yield* timed(Effect.suspend(() => {
         for (let at = 0; at < 5; at++) {
-          server.say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"${slashes}"}}`)
+          server.sendText(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"${slashes}"}}`)
         }
-        server.say(
+        server.sendText(
           `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"resourceSubscriptions":[${uris}]}}}`
         )
         return Effect.asVoid(client.listToolsPage({ cache: "bypass" }))

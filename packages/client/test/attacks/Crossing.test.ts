@@ -1,5 +1,7 @@
 /** Answers, notices and questions that are not meant for whom they name: nobody gets what is another's, and none is answered twice. */
 import { assert, describe, it } from "@effect/vitest"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
@@ -8,8 +10,8 @@ import * as Elicitation from "../../src/Elicitation.ts"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
 import { connect, Host } from "../answers/kit.ts"
-import { answer, event, type Hit, served, session, settle, until } from "../http/support/script.ts"
-import { hands, hostile, type Json, result, type Voice } from "./kit.ts"
+import { answer, type Exchange, settle, until } from "../http/support/connection.ts"
+import { type Json, result } from "./kit.ts"
 
 const text = (text: string) => ({ content: [{ type: "text" as const, text }] })
 const revisions = ["2025-11-25"] as const
@@ -18,42 +20,42 @@ describe("answers that cross, on one connection", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
     it.live(`${revision} · an id of another type, of nobody, or of what was cancelled answers nothing`, () =>
       Effect.gen(function*() {
-        const server = hostile(hands(revision))
+        const server = ScriptedServer.make(ScriptedServer.handshake(revision, () => "no response"))
         const client = yield* Client.make(server.transport)
         const one = yield* Effect.forkScoped(client.callTool("one"), { startImmediately: true })
         const two = yield* Effect.forkScoped(client.callTool("two"), { startImmediately: true })
-        const [first, second] = server.of("tools/call").map(({ id }) => id) as [number, number]
+        const [first, second] = server.requests("tools/call").map(({ id }) => id) as [number, number]
         yield* Fiber.interrupt(two)
         const evil = JSON.stringify({ resultType: "complete", ...text("evil") })
         for (const id of [String(first), `${first}.0`, -first, 0, 999, "", "__proto__", "constructor", second]) {
-          server.say(result(id, evil))
-          server.say(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":{"code":-1,"message":"evil"}}`)
+          server.sendText(result(id, evil))
+          server.sendText(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":{"code":-1,"message":"evil"}}`)
         }
         for (const id of ["null", "[1]", "{}", "true", "1.5", "1e400", `[${first}]`, `{"toString":${first}}`]) {
-          server.say(`{"jsonrpc":"2.0","id":${id},"result":${evil}}`)
+          server.sendText(`{"jsonrpc":"2.0","id":${id},"result":${evil}}`)
         }
         yield* settle
         assert.isUndefined(one.pollUnsafe())
-        server.say(result(first, JSON.stringify({ resultType: "complete", ...text("good") })))
-        server.say(result(first, evil))
+        server.sendText(result(first, JSON.stringify({ resultType: "complete", ...text("good") })))
+        server.sendText(result(first, evil))
         assert.deepEqual((yield* Fiber.join(one)).content, text("good").content)
-        assert.strictEqual(server.of("notifications/cancelled").length, 1)
+        assert.strictEqual(server.notifications("notifications/cancelled").length, 1)
         // Nothing of it was answered.
-        assert.deepEqual(server.heard.filter(({ method }) => method === undefined), [])
+        assert.deepEqual(server.responses, [])
       }).pipe(Effect.scoped))
 
     it.live(`${revision} · progress with another's token, or that is none, is nobody's`, () =>
       Effect.gen(function*() {
         const seen: Array<number> = []
-        const server = hostile(hands(revision))
+        const server = ScriptedServer.make(ScriptedServer.handshake(revision, () => "no response"))
         const client = yield* Client.make(server.transport)
         const onProgress = ({ progress }: { readonly progress: number }) => void seen.push(progress)
         const one = yield* Effect.forkScoped(client.callTool("one", {}, { onProgress }), { startImmediately: true })
         yield* Effect.forkScoped(client.callTool("two"), { startImmediately: true })
-        const [{ id: first, params }, { id: second }] = server.of("tools/call") as [Json, Json]
+        const [{ id: first, params }, { id: second }] = server.requests("tools/call") as [Json, Json]
         const token = params._meta.progressToken
         const say = (token: string, progress: string) =>
-          server.say(
+          server.sendText(
             `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${token},"progress":${progress}}}`
           )
         for (const other of [`"${token}"`, String(second), "null", "[]", "{}", "\"__proto__\"", "999"]) say(other, "1")
@@ -61,7 +63,7 @@ describe("answers that cross, on one connection", () => {
         say(String(token), "5")
         say(String(token), "5")
         say(String(token), "4")
-        server.say(result(first, JSON.stringify({ resultType: "complete", ...text("good") })))
+        server.sendText(result(first, JSON.stringify({ resultType: "complete", ...text("good") })))
         yield* Fiber.join(one)
         say(String(token), "6")
         yield* settle
@@ -71,17 +73,17 @@ describe("answers that cross, on one connection", () => {
 
   it.live("2026-07-28 · a notification with the subscription id of another, or of none, changes nothing for this one", () =>
     Effect.gen(function*() {
-      const server = hostile(hands("2026-07-28"))
+      const server = ScriptedServer.make(ScriptedServer.handshake("2026-07-28", () => "no response"))
       const client = yield* Client.make(server.transport)
       const seen: Array<string> = []
       yield* Effect.forkScoped(
         Stream.runForEach(client.changes({ tools: true }), ({ _tag }) => Effect.sync(() => void seen.push(_tag))),
         { startImmediately: true }
       )
-      yield* until(() => server.of("subscriptions/listen").length === 1)
-      const id = server.of("subscriptions/listen")[0]!.id as number
+      yield* until(() => server.requests("subscriptions/listen").length === 1)
+      const id = server.requests("subscriptions/listen")[0]!.id as number
       const say = (method: string, subscription: string, more = "") =>
-        server.say(
+        server.sendText(
           `{"jsonrpc":"2.0","method":"notifications/${method}","params":{${more}"_meta":{"io.modelcontextprotocol/subscriptionId":${subscription}}}}`
         )
       const agreed = "\"notifications\":{\"toolsListChanged\":true},"
@@ -104,26 +106,30 @@ describe("answers that cross, on one connection", () => {
   it.live("2025-11-25 · elicitation/complete of another's id does not let a call go on", () =>
     Effect.gen(function*() {
       const data = { elicitations: [{ mode: "url", url: "https://example.com/", message: "m", elicitationId: "mine" }] }
-      const server = hostile(hands("2025-11-25", ({ id }: Json, { say }: Voice) =>
-        say(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32042, message: "visit", data } }))))
+      const server = ScriptedServer.make(
+        ScriptedServer.handshake("2025-11-25", ({ id }: Json, { sendText }: ScriptedServer.ScriptedServer) =>
+          sendText(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32042, message: "visit", data } })))
+      )
       const client = yield* connect(server.transport, new Host().layer, { revisions })
       const call = yield* Effect.forkScoped(Effect.result(client.callTool("t")), { startImmediately: true })
       yield* settle
       for (const id of ["\"other\"", "null", "[\"mine\"]", "{}", "\"__proto__\"", "1"]) {
-        server.say(`{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":${id}}}`)
+        server.sendText(
+          `{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":${id}}}`
+        )
       }
       yield* settle
       assert.isUndefined(call.pollUnsafe())
-      assert.strictEqual(server.of("tools/call").length, 1)
-      server.say(
+      assert.strictEqual(server.requests("tools/call").length, 1)
+      server.sendText(
         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/elicitation/complete\",\"params\":{\"elicitationId\":\"mine\"}}"
       )
       // It is made again once, and is refused again: that is its end.
       yield* until(() =>
-        server.of("tools/call").length >= 2
+        server.requests("tools/call").length >= 2
       )
       yield* settle
-      assert.isAtMost(server.of("tools/call").length, 2)
+      assert.isAtMost(server.requests("tools/call").length, 2)
     }).pipe(Effect.scoped))
 })
 
@@ -134,10 +140,11 @@ describe("questions of the server that cross", () => {
   it.live("2026-07-28 · MUST NOT write requests: they are put to nobody, and not answered", () =>
     Effect.gen(function*() {
       const host = new Host()
-      const server = hostile(
-        hands(
+      const server = ScriptedServer.make(
+        ScriptedServer.handshake(
           "2026-07-28",
-          ({ id }: Json, { say }: Voice) => say(result(id, JSON.stringify({ resultType: "complete", ...text("x") })))
+          ({ id }: Json, { sendText }: ScriptedServer.ScriptedServer) =>
+            sendText(result(id, JSON.stringify({ resultType: "complete", ...text("x") })))
         )
       )
       const client = yield* connect(server.transport, host.layer)
@@ -151,18 +158,18 @@ describe("questions of the server that cross", () => {
           "tools/list"
         ]
       ) {
-        server.say(ask("\"q\"", method))
-        server.say(`[${ask("\"b\"", method)}]`)
+        server.sendText(ask("\"q\"", method))
+        server.sendText(`[${ask("\"b\"", method)}]`)
       }
       yield* client.callTool("t")
       assert.deepEqual(host.seen, [])
-      assert.deepEqual(server.heard.filter(({ method }) => method === undefined), [])
+      assert.deepEqual(server.responses, [])
     }).pipe(Effect.scoped))
 
   it.live("2025-11-25 · each question is answered once, whatever its id is; those that are the same while one is asked, refused", () =>
     Effect.gen(function*() {
       const host = new Host()
-      const server = hostile(hands("2025-11-25"))
+      const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => "no response"))
       yield* connect(server.transport, host.layer, { revisions })
       const ids = [
         "1",
@@ -174,36 +181,36 @@ describe("questions of the server that cross", () => {
         "\"__proto__\"",
         JSON.stringify("x".repeat(100_000))
       ]
-      for (const id of ids) server.say(ask(id))
-      yield* until(() => server.heard.filter(({ result }) => result !== undefined).length === ids.length)
-      for (const id of ["9007199254740993", "1.5", "null", "[]", "{}", "true", "1e400"]) server.say(ask(id))
+      for (const id of ids) server.sendText(ask(id))
+      yield* until(() => server.responses.filter(({ _tag }) => _tag === "Success").length === ids.length)
+      for (const id of ["9007199254740993", "1.5", "null", "[]", "{}", "true", "1e400"]) server.sendText(ask(id))
       yield* settle
-      const answered = server.heard.filter(({ method }) => method === undefined)
-      assert.strictEqual(answered.filter(({ result }) => result !== undefined).length, ids.length)
+      const answered = server.responses
+      assert.strictEqual(answered.filter(({ _tag }) => _tag === "Success").length, ids.length)
       assert.strictEqual(host.seen.length, ids.length)
     }).pipe(Effect.scoped))
 
   it.live("2025-11-25 · thousands at once: what is put to the host is bounded, and each is answered or refused once", () =>
     Effect.gen(function*() {
       const host = new Host()
-      const server = hostile(hands("2025-11-25"))
+      const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => "no response"))
       yield* connect(server.transport, host.layer, {
         revisions,
         limits: { maxInFlightRequests: 8, maxQueuedRequests: 8 }
       })
       for (let at = 0; at < 5_000; at++) {
-        server.say(ask(String(at), at % 2 === 0 ? "elicitation/create" : "sampling/createMessage"))
+        server.sendText(ask(String(at), at % 2 === 0 ? "elicitation/create" : "sampling/createMessage"))
       }
-      yield* until(() => server.heard.filter(({ method }) => method === undefined).length === 5_000)
+      yield* until(() => server.responses.length === 5_000)
       yield* settle
-      const ids = server.heard.filter(({ method }) => method === undefined).map(({ id }) => id)
+      const ids = server.responses.map(({ id }) => id)
       assert.strictEqual(new Set(ids).size, 5_000)
       assert.strictEqual(ids.length, 5_000)
     }).pipe(Effect.scoped))
 
   it.live("2025-11-25 · a question that is cancelled is interrupted, and never answered", () =>
     Effect.gen(function*() {
-      const server = hostile(hands("2025-11-25"))
+      const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => "no response"))
 
       let asked = 0
       let left = 0
@@ -219,32 +226,32 @@ describe("questions of the server that cross", () => {
       })
       yield* connect(server.transport, slow, { revisions })
       for (let at = 0; at < 100; at++) {
-        server.say(ask(`"c${at}"`))
-        server.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"c${at}"}}`)
-        server.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"c${at}"}}`)
+        server.sendText(ask(`"c${at}"`))
+        server.sendText(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"c${at}"}}`)
+        server.sendText(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"c${at}"}}`)
       }
       yield* until(() => asked === left && asked > 0)
       yield* settle
-      assert.deepEqual(server.heard.filter(({ id }) => String(id).startsWith("c")), [])
+      assert.deepEqual(server.responses.filter(({ id }) => String(id).startsWith("c")), [])
     }).pipe(Effect.scoped))
 
   it.live("2025-11-25 · what is asked before initialize is answered harms nothing", () =>
     Effect.gen(function*() {
       const host = new Host()
-      const shake = hands("2025-11-25")
-      const server = hostile((message, voice) => {
+      const shake = ScriptedServer.handshake("2025-11-25", () => "no response")
+      const server = ScriptedServer.make((message, server) => {
         if (message.method === "initialize") {
           for (const method of ["elicitation/create", "sampling/createMessage", "roots/list", "ping", "x"]) {
-            voice.say(ask(`"${method}"`, method))
+            server.sendText(ask(`"${method}"`, method))
           }
-          voice.say("[]")
-          voice.say("null")
+          server.sendText("[]")
+          server.sendText("null")
         }
-        shake(message, voice)
+        return shake(message, server)
       })
       const client = yield* connect(server.transport, host.layer, { revisions })
       yield* client.ping()
-      const answers = server.heard.filter(({ method }) => method === undefined)
+      const answers = server.responses
       assert.strictEqual(new Set(answers.map(({ id }) => id)).size, answers.length)
     }).pipe(Effect.scoped))
 })
@@ -253,11 +260,13 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
   describe(`${wire} · answers on streams that are not theirs`, () => {
     it.live("2025-11-25 · on another request's stream, twice, and on the stream of the server's own", () =>
       Effect.gen(function*() {
-        const waiting: Array<Hit> = []
-        let own: Hit | undefined
-        const server = yield* served(session((hit) => void waiting.push(hit.stream()), {
-          listen: (hit) => void (own = hit.stream())
-        }))
+        const waiting: Array<Exchange> = []
+        let own: Exchange | undefined
+        const server = yield* ScriptedHttpServer.make(
+          ScriptedHttpServer.session<Json>((hit) => void waiting.push(hit.openStream()), {
+            standaloneStream: (hit) => void (own = hit.openStream())
+          })
+        )
         const client = yield* Client.make(transport({ url: server.url, closeTimeout: 0 }), {
           revisions,
           enforceCapabilities: false
@@ -266,14 +275,22 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
         const one = yield* Effect.forkScoped(client.callTool("one"), { startImmediately: true })
         const two = yield* Effect.forkScoped(client.callTool("two"), { startImmediately: true })
         yield* until(() => waiting.length === 2)
-        const [first, second] = waiting.sort((a, b) => a.json.id - b.json.id) as [Hit, Hit]
-        first.write(event(answer(second.json.id, text("evil"))))
-        first.write(event({ jsonrpc: "2.0", id: second.json.id, error: { code: 1, message: "evil" } }))
+        const [first, second] = waiting.sort((a, b) => a.json.id - b.json.id) as [Exchange, Exchange]
+        first.write(ScriptedHttpServer.event(answer(second.json.id, text("evil"))))
+        first.write(
+          ScriptedHttpServer.event({ jsonrpc: "2.0", id: second.json.id, error: { code: 1, message: "evil" } })
+        )
         yield* settle
         assert.isUndefined(two.pollUnsafe())
-        first.write(event(answer(first.json.id, text("one"))) + event(answer(first.json.id, text("again"))))
-        second.write(event(answer(second.json.id, text("two"))))
-        own!.write(event(answer(first.json.id, text("late"))) + event(answer(second.json.id, text("late"))))
+        first.write(
+          ScriptedHttpServer.event(answer(first.json.id, text("one"))) +
+            ScriptedHttpServer.event(answer(first.json.id, text("again")))
+        )
+        second.write(ScriptedHttpServer.event(answer(second.json.id, text("two"))))
+        own!.write(
+          ScriptedHttpServer.event(answer(first.json.id, text("late"))) +
+            ScriptedHttpServer.event(answer(second.json.id, text("late")))
+        )
         assert.deepEqual((yield* Fiber.join(one)).content, text("one").content)
         assert.deepEqual((yield* Fiber.join(two)).content, text("two").content)
       }).pipe(Effect.scoped))
@@ -282,21 +299,23 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
       Effect.gen(function*() {
         let at = 0
         const ids = ["s-2", "a b", "", "x".repeat(8_000)]
-        const server = yield* served(
-          session((hit) => hit.result(text("x"), { "mcp-session-id": ids[at++ % ids.length]! }))
+        const server = yield* ScriptedHttpServer.make(
+          ScriptedHttpServer.session<Json>((hit) =>
+            hit.respondResult(text("x"), { "mcp-session-id": ids[at++ % ids.length]! })
+          )
         )
         const client = yield* Client.make(transport({ url: server.url, closeTimeout: 0 }), {
           revisions,
           enforceCapabilities: false
         })
         for (let n = 0; n < 8; n++) yield* client.callTool("t")
-        for (const hit of server.hits.slice(1)) assert.strictEqual(hit.headers["mcp-session-id"], "s-1")
+        for (const hit of server.exchanges.slice(1)) assert.strictEqual(hit.headers["mcp-session-id"], "s-1")
       }).pipe(Effect.scoped))
 
     for (const id of ["a\u0001b", "é", "\t", "x".repeat(5_000), "x".repeat(1_000_000)]) {
       it.live(`2025-11-25 · the session id ${JSON.stringify(id.slice(0, 4))} (${id.length}) is a typed error`, () =>
         Effect.gen(function*() {
-          const server = yield* served((hit) => {
+          const server = yield* ScriptedHttpServer.make<Json>((hit) => {
             const body = JSON.stringify(
               answer(hit.json?.id, {
                 protocolVersion: "2025-11-25",
@@ -319,17 +338,17 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
     it.live("2025-11-25 · a server that answers every initialize and forgets at once: how often it is connected to is bounded", () =>
       Effect.gen(function*() {
         let sessions = 0
-        const server = yield* served((hit) => {
-          if (hit.method !== "POST") return hit.reply(404)
+        const server = yield* ScriptedHttpServer.make<Json>((hit) => {
+          if (hit.method !== "POST") return hit.respond(404)
           if (hit.json.method === "initialize") {
             sessions++
-            return hit.result({
+            return hit.respondResult({
               protocolVersion: "2025-11-25",
               capabilities: {},
               serverInfo: { name: "x", version: "1" }
             }, { "mcp-session-id": `s${sessions}` })
           }
-          hit.reply(404)
+          hit.respond(404)
         })
         const client = yield* Client.make(transport({ url: server.url, closeTimeout: 0 }), {
           revisions,
@@ -344,16 +363,16 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
         for (const { reason } of results) assert.include(["Closed", "Refused", "TimedOut"], reason)
         assert.strictEqual((yield* client.ended)._tag, "Lost")
         assert.isAtMost(sessions, 6)
-        assert.isBelow(server.hits.length, 400)
+        assert.isBelow(server.exchanges.length, 400)
       }).pipe(Effect.scoped))
 
     for (const retry of ["0", "1000000000000000", "-1", "1e3", "999999999999999999999", "1.5", ""]) {
       it.live(`2025-11-25 · retry: ${retry} neither storms nor outlives the call's time`, () =>
         Effect.gen(function*() {
-          const server = yield* served(session((hit) =>
+          const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) =>
             hit.method === "GET"
-              ? hit.stream("id: 2\ndata:\n\n").end()
-              : hit.stream(`id: 1\nretry: ${retry}\ndata:\n\n`).end()
+              ? hit.openStream("id: 2\ndata:\n\n").end()
+              : hit.openStream(`id: 1\nretry: ${retry}\ndata:\n\n`).end()
           ))
           const client = yield* Client.make(
             transport({
@@ -365,7 +384,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
           )
           const error = yield* Effect.flip(client.callTool("t", {}, { timeout: 200 }))
           assert.include(["Closed", "TimedOut"], error.reason)
-          assert.isAtMost(server.by("GET").length, 52)
+          assert.isAtMost(server.byMethod("GET").length, 52)
         }).pipe(Effect.scoped))
     }
   })

@@ -1,13 +1,14 @@
 /** JSON that is nested deeper than the stack, in every place that a client reads: nothing dies of it. */
 import { assert, describe, it } from "@effect/vitest"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Stream from "effect/Stream"
 import * as Client from "../../src/Client.ts"
 import * as Logs from "../../src/Logs.ts"
-import { settle, until } from "../http/support/script.ts"
-import { deep, hands, hostile, type Json, result, type Voice } from "./kit.ts"
+import { settle, until } from "../http/support/connection.ts"
+import { deep, handshakeOf, type Json, result } from "./kit.ts"
 
 const complete = (body: string, ttl = 60_000) =>
   `{"resultType":"complete","ttlMs":${ttl},"cacheScope":"private",${body}}`
@@ -67,7 +68,10 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
       it.live(`${shape}: an answer is read, or fails with a typed error`, () =>
         Effect.gen(function*() {
           for (const [method, body] of bodies(value)) {
-            const server = hostile(hands(revision, ({ id }: Json, { say }: Voice) => say(result(id, complete(body)))))
+            const server = ScriptedServer.make(
+              ScriptedServer.handshake(revision, ({ id }: Json, { sendText }: ScriptedServer.ScriptedServer) =>
+                sendText(result(id, complete(body))))
+            )
             yield* Effect.scoped(Effect.gen(function*() {
               const client = yield* Client.make(server.transport)
               yield* sound(call(client, method))
@@ -86,15 +90,17 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
             `{"type":"object","uniqueItems":true}`
           ]
           for (const schema of schemas) {
-            const server = hostile(hands(revision, ({ id, method }: Json, { say }: Voice) =>
-              say(result(
-                id,
-                complete(
-                  method === "tools/list"
-                    ? `"tools":[{"name":"t","inputSchema":{"type":"object"},"outputSchema":${schema}}]`
-                    : `"content":[],"structuredContent":{"a":${value},"b":[${value},${value}]}`
-                )
-              ))))
+            const server = ScriptedServer.make(
+              ScriptedServer.handshake(revision, ({ id, method }: Json, { sendText }: ScriptedServer.ScriptedServer) =>
+                sendText(result(
+                  id,
+                  complete(
+                    method === "tools/list"
+                      ? `"tools":[{"name":"t","inputSchema":{"type":"object"},"outputSchema":${schema}}]`
+                      : `"content":[],"structuredContent":{"a":${value},"b":[${value},${value}]}`
+                  )
+                )))
+            )
             yield* Effect.scoped(Effect.gen(function*() {
               const client = yield* Client.make(server.transport)
               yield* sound(client.listTools())
@@ -105,10 +111,10 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
 
       it.live(`${shape}: notifications, errors and capabilities`, () =>
         Effect.gen(function*() {
-          const server = hostile(hands(
+          const server = ScriptedServer.make(handshakeOf(
             revision,
-            ({ id }: Json, { say }: Voice) =>
-              say(`{"jsonrpc":"2.0","id":${id},"error":{"code":-32602,"message":"x","data":${value}}}`),
+            ({ id }: Json, { sendText }: ScriptedServer.ScriptedServer) =>
+              sendText(`{"jsonrpc":"2.0","id":${id},"error":{"code":-32602,"message":"x","data":${value}}}`),
             `{"tools":${value},"x":${value},"logging":{},"experimental":{"a":${value}}}`
           ))
           const client = yield* Client.make(server.transport, { enforceCapabilities: false })
@@ -136,7 +142,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
                 `{"_meta":${value},"uri":${value},"notifications":${value},"requestId":${value},"progressToken":${value},"elicitationId":${value},"data":${value},"level":"info"}`
               ]
             ) {
-              server.say(`{"jsonrpc":"2.0","method":"${method}","params":${params}}`)
+              server.sendText(`{"jsonrpc":"2.0","method":"${method}","params":${params}}`)
             }
           }
           yield* sound(client.listToolsPage())
@@ -147,10 +153,12 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
 
     it.live("a log message: what forwards it goes on", () =>
       Effect.gen(function*() {
-        const server = hostile(hands(revision))
+        const server = ScriptedServer.make(ScriptedServer.handshake(revision, () => "no response"))
         const client = yield* Client.make(server.transport)
         const forwarding = yield* Effect.forkScoped(Logs.forward(client), { startImmediately: true })
-        server.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":${deep.arrays}}}`)
+        server.sendText(
+          `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":${deep.arrays}}}`
+        )
         yield* settle
         assert.isUndefined(forwarding.pollUnsafe())
       }).pipe(Effect.scoped))

@@ -1,12 +1,13 @@
 /** A server that wants the client to speak to somebody else, or to itself in another's name: nobody else hears a word. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Transport } from "@skein/runtime/Connection"
+import * as RawServer from "@skein/testing/RawServer"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import * as Client from "../../src/Client.ts"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
-import { http } from "../http/support/rawServer.ts"
-import { answer, served } from "../http/support/script.ts"
+import { answer, type Json } from "../http/support/connection.ts"
 
 const secret = "s3cr3t-of-the-host"
 const headers = { Authorization: `Bearer ${secret}` }
@@ -39,27 +40,27 @@ for (const [wire, transport] of wires) {
     it.live("2024-11-05 · an endpoint of another origin, however it is written, is not spoken to", () =>
       Effect.gen(function*() {
         let heard = 0
-        const other = yield* http((_, response) => {
+        const other = yield* RawServer.http((_, response) => {
           heard++
           response.end()
         })
         let at = 0
-        const server = yield* served((hit) => {
+        const server = yield* ScriptedHttpServer.make<Json>((hit) => {
           if (hit.method === "GET") {
-            return void hit.stream(`event: endpoint\ndata: ${tricks(server.url, other.url)[at]}\n\n`)
+            return void hit.openStream(`event: endpoint\ndata: ${tricks(server.url, other.url)[at]}\n\n`)
           }
-          hit.reply(405)
+          hit.respond(405)
         })
         const all = tricks(server.url, other.url)
         for (at = 0; at < all.length; at++) {
-          const before = server.by("POST").length
+          const before = server.byMethod("POST").length
           const made = Client.make(transport({ url: server.url, headers, endpointTimeout: 300, closeTimeout: 0 }), {
             revisions: ["2024-11-05"]
           })
           const error = yield* Effect.flip(Effect.scoped(made))
           assert.include(["Negotiation", "Refused", "Open", "Closed"], error.reason, all[at])
           assert.notInclude(error.message, secret)
-          assert.strictEqual(server.by("POST").length - before, 1, all[at])
+          assert.strictEqual(server.byMethod("POST").length - before, 1, all[at])
         }
         assert.strictEqual(heard, 0)
       }))
@@ -67,21 +68,21 @@ for (const [wire, transport] of wires) {
     it.live("a redirect elsewhere is not followed, and one to itself a few times only", () =>
       Effect.gen(function*() {
         let heard = 0
-        const other = yield* http((_, response) => {
+        const other = yield* RawServer.http((_, response) => {
           heard++
           response.end()
         })
         let location = ""
         let status = 307
-        const server = yield* served((hit) => hit.reply(status, "", { location }))
+        const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respond(status, "", { location }))
         for (status of [301, 302, 303, 307, 308]) {
           for (location of [...tricks(server.url, other.url), server.url.href, "", "?again"]) {
-            const before = server.hits.length
+            const before = server.exchanges.length
             const made = Client.make(transport({ url: server.url, headers, endpointTimeout: 300, closeTimeout: 0 }))
             const error = yield* Effect.flip(Effect.scoped(made))
             assert.strictEqual(error.reason, "Refused", `${status} ${location}`)
             assert.notInclude(error.message, secret)
-            assert.isAtMost(server.hits.length - before, 12, `${status} ${location}`)
+            assert.isAtMost(server.exchanges.length - before, 12, `${status} ${location}`)
           }
         }
         assert.strictEqual(heard, 0)
@@ -89,15 +90,15 @@ for (const [wire, transport] of wires) {
 
     it.live("a redirect with a user and a password goes nowhere, and shows neither", () =>
       Effect.gen(function*() {
-        const server = yield* served((hit) =>
+        const server = yield* ScriptedHttpServer.make<Json>((hit) =>
           hit.path === "/mcp"
-            ? hit.reply(307, "", { location: `http://user:passw0rd@${server.url.host}/else` })
-            : hit.reply(200, "{}", { "content-type": "application/json" })
+            ? hit.respond(307, "", { location: `http://user:passw0rd@${server.url.host}/else` })
+            : hit.respond(200, "{}", { "content-type": "application/json" })
         )
         const error = yield* Effect.flip(Effect.scoped(Client.make(transport({ url: server.url, headers }))))
         assert.strictEqual(error.reason, "Refused")
         assert.notInclude(error.message, "passw0rd")
-        assert.deepEqual(server.hits.map(({ path }) => path), ["/mcp"])
+        assert.deepEqual(server.exchanges.map(({ path }) => path), ["/mcp"])
       }))
 
     it.live("what a server could make of names and ids is no header of its own", () =>
@@ -110,7 +111,7 @@ for (const [wire, transport] of wires) {
             ["a", { type: "string", "x-mcp-header": "A" }]
           ])
         }
-        const server = yield* served(({ json, ...hit }) => {
+        const server = yield* ScriptedHttpServer.make<Json>(({ json, ...hit }) => {
           const reply = (result: object) =>
             Object.assign(hit.response).writeHead(200, { "content-type": "application/json" }).end(
               JSON.stringify(answer(json.id, { resultType: "complete", ttlMs: 0, cacheScope: "private", ...result }))
@@ -129,7 +130,7 @@ for (const [wire, transport] of wires) {
           const args = JSON.parse("{\"__proto__\":\"p\\r\\nX-Evil: 2\",\"a\":\"\\r\\nX-Evil: 3\"}")
           for (const name of names) yield* Effect.exit(client.callTool(name, args))
         }))
-        for (const { headers: sent } of server.hits) {
+        for (const { headers: sent } of server.exchanges) {
           assert.notProperty(sent, "x-evil")
           for (const value of Object.values(sent)) assert.notMatch(String(value), /[\r\n]/)
         }
@@ -138,19 +139,19 @@ for (const [wire, transport] of wires) {
     it.live("an id of an event that is no header is not sent as one", () =>
       Effect.gen(function*() {
         const ids = ["a\u0001b", "é", "x".repeat(10_000), " ", "\u0000", "a\u007f"]
-        const server = yield* served((hit) => {
-          if (hit.method === "GET") return hit.reply(hit.headers["last-event-id"] === undefined ? 405 : 404)
-          if (hit.method === "DELETE") return hit.reply(200)
+        const server = yield* ScriptedHttpServer.make<Json>((hit) => {
+          if (hit.method === "GET") return hit.respond(hit.headers["last-event-id"] === undefined ? 405 : 404)
+          if (hit.method === "DELETE") return hit.respond(200)
           const { id, method, params } = hit.json
           if (method === "initialize") {
-            return hit.result({
+            return hit.respondResult({
               protocolVersion: "2025-11-25",
               capabilities: { tools: {} },
               serverInfo: { name: "x", version: "1" }
             })
           }
-          if (id === undefined) return hit.reply(202)
-          hit.stream(`id: ${ids[params.arguments.at]}\ndata:\n\n`).end()
+          if (id === undefined) return hit.respond(202)
+          hit.openStream(`id: ${ids[params.arguments.at]}\ndata:\n\n`).end()
         })
         yield* Effect.scoped(Effect.gen(function*() {
           const client = yield* Client.make(transport({ url: server.url, headers, closeTimeout: 0 }), {
@@ -161,7 +162,7 @@ for (const [wire, transport] of wires) {
             assert.strictEqual(error.reason, "Closed", ids[at]!.slice(0, 10))
           }
         }))
-        for (const { headers: sent } of server.by("GET")) {
+        for (const { headers: sent } of server.byMethod("GET")) {
           assert.isUndefined(sent["last-event-id"])
         }
       }))

@@ -1,13 +1,14 @@
 /** A server over HTTP that never stops talking, or never takes what it is told: what that costs is bounded. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Transport } from "@skein/runtime/Connection"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { gzipSync } from "node:zlib"
 import * as Client from "../../src/Client.ts"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
-import { type Hit, served, session, until } from "../http/support/script.ts"
+import { type Exchange, type Json, until } from "../http/support/connection.ts"
 
 const wires: ReadonlyArray<readonly [string, (options: Http.Options) => Transport]> = [
   ["fetch", Http.transport],
@@ -19,7 +20,7 @@ const revisions = ["2025-11-25"] as const
 const repeated = (text: string, bytes: number) => text.repeat(Math.ceil(bytes / text.length))
 
 /** Writes a text again and again, for as long as somebody reads; gives how much that was. */
-const pour = (hit: Hit, text: string) => {
+const pour = (hit: Exchange, text: string) => {
   const poured = { bytes: 0, over: false }
   hit.response.once("close", () => {
     poured.over = true
@@ -36,9 +37,11 @@ const pour = (hit: Hit, text: string) => {
 
 for (const [wire, transport] of wires) {
   describe(`${wire} · floods`, () => {
-    const called = (answer: (hit: Hit) => void) =>
+    const called = (answer: (hit: Exchange) => void) =>
       Effect.gen(function*() {
-        const server = yield* served(session(answer, { listen: (hit) => hit.reply(405) }))
+        const server = yield* ScriptedHttpServer.make(
+          ScriptedHttpServer.session<Json>(answer, { standaloneStream: (hit) => hit.respond(405) })
+        )
         const client = yield* Client.make(transport({ url: server.url, closeTimeout: 0, maxMessageBytes: mib }), {
           revisions,
           enforceCapabilities: false,
@@ -91,8 +94,8 @@ for (const [wire, transport] of wires) {
         Effect.gen(function*() {
           let poured = { bytes: 0, over: false }
           const { client } = yield* called((hit) => {
-            if (hit.json.id === undefined) return hit.reply(202)
-            poured = pour(hit.stream(), repeated(text, 65_536))
+            if (hit.json.id === undefined) return hit.respond(202)
+            poured = pour(hit.openStream(), repeated(text, 65_536))
           })
           globalThis.gc!()
           const before = process.memoryUsage().heapUsed
@@ -148,9 +151,9 @@ for (const [wire, transport] of wires) {
       Effect.gen(function*() {
         let id = 0
         let over = false
-        const server = yield* served(session(() => {}, {
-          listen: (hit) => {
-            hit.stream()
+        const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>(() => {}, {
+          standaloneStream: (hit) => {
+            hit.openStream()
             const burst = () =>
               Array.from({ length: 500 }, () => `data: {"jsonrpc":"2.0","id":${++id},"method":"ping"}\n\n`).join("")
             hit.response.once("close", () => {
@@ -171,7 +174,7 @@ for (const [wire, transport] of wires) {
         const end = yield* Effect.timeout(client.ended, 8_000)
         assert.strictEqual(end._tag, "Lost")
         assert.isBelow(id, 100_000)
-        assert.isAtMost(server.by("POST").length, 1_024 + 2)
+        assert.isAtMost(server.byMethod("POST").length, 1_024 + 2)
       }).pipe(Effect.scoped))
   })
 }
@@ -181,17 +184,17 @@ describe("2024-11-05 · a server that never ends a response", () => {
     Effect.gen(function*() {
       let left = 0
       let cancelled = 0
-      let stream: Hit | undefined
-      const server = yield* served((hit) => {
-        if (hit.method === "GET") return void (stream = hit.stream("event: endpoint\ndata: /messages\n\n"))
-        if (hit.path === "/mcp") return hit.reply(405)
+      let stream: Exchange | undefined
+      const server = yield* ScriptedHttpServer.make<Json>((hit) => {
+        if (hit.method === "GET") return void (stream = hit.openStream("event: endpoint\ndata: /messages\n\n"))
+        if (hit.path === "/mcp") return hit.respond(405)
         if (hit.json.method === "initialize") {
-          hit.reply(202)
+          hit.respond(202)
           const result = { protocolVersion: "2024-11-05", capabilities: {}, serverInfo: { name: "x", version: "1" } }
           return void stream!.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id: hit.json.id, result })}\n\n`)
         }
         if (hit.json.method === "notifications/cancelled") cancelled++
-        if (hit.json.id === undefined) return hit.reply(202)
+        if (hit.json.id === undefined) return hit.respond(202)
         hit.response.once("close", () => left++)
       })
       const client = yield* Client.make(Http.transport({ url: server.url, closeTimeout: 50 }), {
@@ -211,17 +214,17 @@ describe("2024-11-05 · a server that never ends a response", () => {
     Effect.gen(function*() {
       let id = 0
       let over = false
-      let stream: Hit | undefined
-      const server = yield* served((hit) => {
+      let stream: Exchange | undefined
+      const server = yield* ScriptedHttpServer.make<Json>((hit) => {
         if (hit.method === "GET") {
-          stream = hit.stream("event: endpoint\ndata: /messages\n\n")
+          stream = hit.openStream("event: endpoint\ndata: /messages\n\n")
           return void hit.response.once("close", () => {
             over = true
           })
         }
-        if (hit.path === "/mcp") return hit.reply(405)
+        if (hit.path === "/mcp") return hit.respond(405)
         if (hit.json.method !== "initialize") return
-        hit.reply(202)
+        hit.respond(202)
         const result = { protocolVersion: "2024-11-05", capabilities: {}, serverInfo: { name: "x", version: "1" } }
         stream!.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id: hit.json.id, result })}\n\n`)
         const go = (): void => {
@@ -243,7 +246,7 @@ describe("2024-11-05 · a server that never ends a response", () => {
       const end = yield* Effect.timeout(client.ended, 8_000)
       assert.include(end._tag === "Lost" ? end.cause.message : "", "maxUndeliveredMessages")
       // What had to wait until `notifications/initialized` was taken counts too, and was never sent.
-      assert.isBelow(server.by("POST").length, 60)
+      assert.isBelow(server.byMethod("POST").length, 60)
     }).pipe(Effect.scoped))
 })
 
@@ -251,14 +254,22 @@ describe("2025-03-26 · batches", () => {
   it.live("of the same answer, of answers of nobody, of questions and of garbage: each call has its one answer", () =>
     Effect.gen(function*() {
       const questions = Array.from({ length: 90 }, (_, at) => ({ jsonrpc: "2.0", id: at % 3, method: "ping" }))
-      const server = yield* served(session((hit) => {
-        if (hit.json.method !== "tools/call") return hit.reply(202)
+      const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => {
+        if (hit.json.method !== "tools/call") return hit.respond(202)
         const answer = (text: string) => ({
           jsonrpc: "2.0",
           id: hit.json.id,
           result: { content: [{ type: "text", text }] }
         })
-        hit.say([null, [], 1, { jsonrpc: "2.0", id: "1", result: {} }, answer("first"), answer("second"), ...questions])
+        hit.respondJson([
+          null,
+          [],
+          1,
+          { jsonrpc: "2.0", id: "1", result: {} },
+          answer("first"),
+          answer("second"),
+          ...questions
+        ])
       }, { revision: "2025-03-26" }))
       const client = yield* Client.make(Http.transport({ url: server.url, closeTimeout: 0 }), {
         revisions: ["2025-03-26"],

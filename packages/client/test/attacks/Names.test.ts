@@ -1,5 +1,7 @@
 /** Keys that are names of prototypes, secrets, and notices by the thousand: nothing is polluted, told or left behind. */
 import { assert, describe, it } from "@effect/vitest"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
@@ -12,8 +14,8 @@ import type { ClientError } from "../../src/ClientError.ts"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
 import { connect, Host } from "../answers/kit.ts"
-import { type Hit, served, session, settle, until } from "../http/support/script.ts"
-import { hands, hostile, type Json, result, timed, type Voice } from "./kit.ts"
+import { type Exchange, settle, until } from "../http/support/connection.ts"
+import { handshakeOf, type Json, result, timed } from "./kit.ts"
 
 const complete = (body: string) => `{"resultType":"complete","ttlMs":60000,"cacheScope":"private",${body}}`
 const evil =
@@ -37,10 +39,11 @@ describe("keys that are names of prototypes", () => {
         }
         const declared =
           `{"tools":{${evil}},"resources":{},"prompts":{},"experimental":{${evil}},"extensions":{${evil}},${evil}}`
-        const server = hostile(
-          hands(
+        const server = ScriptedServer.make(
+          handshakeOf(
             revision,
-            ({ id, method }: Json, { say }: Voice) => say(result(id, complete(bodies[method]!))),
+            ({ id, method }: Json, { sendText }: ScriptedServer.ScriptedServer) =>
+              sendText(result(id, complete(bodies[method]!))),
             declared
           )
         )
@@ -52,7 +55,7 @@ describe("keys that are names of prototypes", () => {
           yield* client.readResource("a:b")
           yield* client.getPrompt("p", JSON.parse("{\"__proto__\":\"x\"}"))
         }
-        assert.deepEqual(Object.keys(server.of("prompts/get")[0]!.params.arguments), ["__proto__"])
+        assert.deepEqual(Object.keys((server.requests("prompts/get")[0]!.params as Json).arguments), ["__proto__"])
         for (
           const method of [
             "message",
@@ -63,9 +66,9 @@ describe("keys that are names of prototypes", () => {
             "__proto__"
           ]
         ) {
-          server.say(`{"jsonrpc":"2.0","method":"notifications/${method}","params":{${evil},"_meta":{${evil}}}}`)
+          server.sendText(`{"jsonrpc":"2.0","method":"notifications/${method}","params":{${evil},"_meta":{${evil}}}}`)
         }
-        server.say(`{"jsonrpc":"2.0","id":9,"method":"__proto__",${evil}}`)
+        server.sendText(`{"jsonrpc":"2.0","id":9,"method":"__proto__",${evil}}`)
         yield* client.ping().pipe(Effect.ignore)
         assert.isDefined(client.capabilities.tools)
         const clean = {} as Json
@@ -79,20 +82,22 @@ describe("keys that are names of prototypes", () => {
       const keys = ["__proto__", "constructor", "toString", "", "\u0000", "\ud800", "1", "x".repeat(100_000)]
       const question = "{\"method\":\"roots/list\"}"
       let asked = 0
-      const server = hostile(hands("2026-07-28", ({ id }: Json, { say }: Voice) =>
-        say(
-          asked++ === 0
-            ? result(
-              id,
-              `{"resultType":"input_required","requestState":"s","inputRequests":{${
-                keys.map((key) => `${JSON.stringify(key)}:${question}`).join()
-              }}}`
-            )
-            : result(id, complete("\"content\":[]"))
-        )))
+      const server = ScriptedServer.make(
+        ScriptedServer.handshake("2026-07-28", ({ id }: Json, { sendText }: ScriptedServer.ScriptedServer) =>
+          sendText(
+            asked++ === 0
+              ? result(
+                id,
+                `{"resultType":"input_required","requestState":"s","inputRequests":{${
+                  keys.map((key) => `${JSON.stringify(key)}:${question}`).join()
+                }}}`
+              )
+              : result(id, complete("\"content\":[]"))
+          ))
+      )
       const client = yield* connect(server.transport, new Host().layer)
       yield* client.callTool("t")
-      const { inputResponses, requestState } = server.of("tools/call")[1]!.params
+      const { inputResponses, requestState } = server.requests("tools/call")[1]!.params as Json
       assert.sameMembers(Object.keys(inputResponses), keys)
       assert.strictEqual(requestState, "s")
     }).pipe(Effect.scoped))
@@ -102,14 +107,17 @@ describe("keys that are names of prototypes", () => {
       const host = new Host()
       const form =
         "{\"method\":\"elicitation/create\",\"params\":{\"message\":\"m\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}}"
-      const server = hostile(
-        hands("2026-07-28", ({ id }: Json, { say }: Voice) =>
-          say(result(
-            id,
-            `{"resultType":"input_required","inputRequests":{${
-              Array.from({ length: 1_000 }, () => `"k":${form}`).join()
-            }}}`
-          )))
+      const server = ScriptedServer.make(
+        ScriptedServer.handshake(
+          "2026-07-28",
+          ({ id }: Json, { sendText }: ScriptedServer.ScriptedServer) =>
+            sendText(result(
+              id,
+              `{"resultType":"input_required","inputRequests":{${
+                Array.from({ length: 1_000 }, () => `"k":${form}`).join()
+              }}}`
+            ))
+        )
       )
       const client = yield* connect(server.transport, host.layer, { maxRounds: 5 })
       assert.strictEqual((yield* Effect.flip(client.callTool("t"))).reason, "Limit")
@@ -120,26 +128,26 @@ describe("keys that are names of prototypes", () => {
     Effect.gen(function*() {
       const host = new Host()
       const icons = Array.from({ length: 30_000 }, (_, at) => `{"src":"https://example.com/${at}.png"}`).join()
-      const shake = hands("2025-11-25")
-      const server = hostile((message: Json, voice: Voice) =>
+      const shake = ScriptedServer.handshake("2025-11-25", () => "no response")
+      const server = ScriptedServer.make((message: Json, server: ScriptedServer.ScriptedServer) =>
         message.method === "initialize"
-          ? voice.say(result(
+          ? server.sendText(result(
             message.id,
             `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"x","version":"1","icons":[${icons}]}}`
           ))
-          : shake(message, voice)
+          : shake(message, server)
       )
       yield* connect(server.transport, host.layer, { revisions: ["2025-11-25"] })
       const begun = performance.now()
-      for (let at = 0; at < 200; at++) server.say(`{"jsonrpc":"2.0","id":"q${at}","method":"roots/list"}`)
-      yield* until(() => server.heard.filter(({ method }) => method === undefined).length === 200)
+      for (let at = 0; at < 200; at++) server.sendText(`{"jsonrpc":"2.0","id":"q${at}","method":"roots/list"}`)
+      yield* until(() => server.responses.length === 200)
       assert.isBelow(performance.now() - begun, 2_500)
     }).pipe(Effect.scoped))
 
   it.live("capabilities of a hundred thousand members are read in little time, however often", () =>
     Effect.gen(function*() {
       const many = Array.from({ length: 100_000 }, (_, at) => `"c${at}":1`).join()
-      const server = hostile(hands("2026-07-28", () => {}, `{"tools":1,"logging":{},${many}}`))
+      const server = ScriptedServer.make(handshakeOf("2026-07-28", () => {}, `{"tools":1,"logging":{},${many}}`))
       const client = yield* Client.make(server.transport)
       const [, took] = yield* timed(Effect.sync(() => {
         for (let at = 0; at < 20; at++) assert.isDefined(client.capabilities.logging)
@@ -152,8 +160,12 @@ describe("notices by the thousand", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
     it.live(`${revision} · a listener that is slow, or none: memory stays, and calls go on`, () =>
       Effect.gen(function*() {
-        const server = hostile(
-          hands(revision, ({ id }: Json, { say }: Voice) => say(result(id, complete("\"content\":[]"))))
+        const server = ScriptedServer.make(
+          ScriptedServer.handshake(
+            revision,
+            ({ id }: Json, { sendText }: ScriptedServer.ScriptedServer) =>
+              sendText(result(id, complete("\"content\":[]")))
+          )
         )
         const client = yield* Client.make(server.transport)
         const call = client.callTool("t", {}, { onProgress: () => {} })
@@ -170,7 +182,7 @@ describe("notices by the thousand", () => {
         const flood = Effect.forEach(Array.from({ length: 20 }, (_, at) => at), (at) =>
           Effect.andThen(
             Effect.sync(() => {
-              for (let n = 0; n < 500; n++) for (const text of note(500 * at + n)) server.say(text)
+              for (let n = 0; n < 500; n++) for (const text of note(500 * at + n)) server.sendText(text)
             }),
             Effect.yieldNow
           ), { discard: true })
@@ -201,7 +213,7 @@ describe("notices by the thousand", () => {
 
   it.effect("2025-11-25 · progress without end does not outlive maxTimeout", () =>
     Effect.gen(function*() {
-      const server = hostile(hands("2025-11-25"))
+      const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => "no response"))
       const client = yield* Client.make(server.transport, { revisions: ["2025-11-25"] })
 
       const call = yield* Effect.forkScoped(
@@ -209,9 +221,9 @@ describe("notices by the thousand", () => {
         { startImmediately: true }
       )
       for (let at = 1; at < 100 && call.pollUnsafe() === undefined; at++) {
-        server.say(
+        server.sendText(
           `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${
-            server.of("tools/call")[0]!.id
+            server.requests("tools/call")[0]!.id
           },"progress":${at}}}`
         )
         yield* Effect.promise(() => Promise.resolve())
@@ -230,20 +242,20 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
         const lines: Array<string> = []
         const logger = Logger.make(({ cause, message }) => void lines.push(inspect([message, cause], { depth: 12 })))
         const told: Array<ClientError | unknown> = []
-        const ways: ReadonlyArray<(hit: Hit) => void> = [
-          (hit) => hit.reply(500),
-          (hit) => hit.reply(401, "", { "www-authenticate": "Bearer" }),
-          (hit) => hit.reply(403),
+        const ways: ReadonlyArray<(hit: Exchange) => void> = [
+          (hit) => hit.respond(500),
+          (hit) => hit.respond(401, "", { "www-authenticate": "Bearer" }),
+          (hit) => hit.respond(403),
           (hit) => hit.cut(),
-          (hit) => hit.reply(307, "", { location: "http://127.0.0.1:1/" }),
-          (hit) => hit.reply(200, "<html>", { "content-type": "text/html" }),
-          (hit) => hit.reply(200, "{", { "content-type": "application/json" }),
-          (hit) => hit.stream("data: x\n\n").cut(),
-          (hit) => hit.reply(404),
-          session((hit) => hit.cut())
+          (hit) => hit.respond(307, "", { location: "http://127.0.0.1:1/" }),
+          (hit) => hit.respond(200, "<html>", { "content-type": "text/html" }),
+          (hit) => hit.respond(200, "{", { "content-type": "application/json" }),
+          (hit) => hit.openStream("data: x\n\n").cut(),
+          (hit) => hit.respond(404),
+          ScriptedHttpServer.session<Json>((hit) => hit.cut())
         ]
         let way = ways[0]!
-        const server = yield* served((hit) => way(hit))
+        const server = yield* ScriptedHttpServer.make<Json>((hit) => way(hit))
         for (way of ways) {
           yield* Effect.gen(function*() {
             const client = yield* Client.make(
@@ -265,7 +277,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
           )
         }
         assert.isAtLeast(told.length, ways.length)
-        assert.isTrue(server.hits.every(({ headers }) => headers.authorization === `Bearer ${secret}`))
+        assert.isTrue(server.exchanges.every(({ headers }) => headers.authorization === `Bearer ${secret}`))
         for (const each of [...told.map((one) => inspect(one, { depth: 12 })), ...lines]) {
           assert.notInclude(each, secret)
         }
@@ -275,12 +287,12 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
       Effect.gen(function*() {
         for (const value of [`${secret}\r\nX-Evil: 1`, `${secret}\u0000`, `${secret}€`]) {
           for (const headers of [{ Authorization: value }, Effect.succeed({ Authorization: value })]) {
-            const server = yield* served((hit) => hit.reply(500))
+            const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respond(500))
             const error = yield* Effect.flip(
               Effect.scoped(Client.make(transport({ url: server.url, headers, closeTimeout: 0 })))
             )
             assert.notInclude(inspect(error, { depth: 12 }), secret)
-            assert.strictEqual(server.hits.length, 0)
+            assert.strictEqual(server.exchanges.length, 0)
           }
         }
         const dies = transport({ url: "http://127.0.0.1:1/", headers: Effect.die(new Error(secret)) })
@@ -289,8 +301,10 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
 
     it.live("after a hostile life nothing is left: no socket, no timer that holds the process", () =>
       Effect.gen(function*() {
-        const server = yield* served(
-          session((hit) => void hit.stream(":\n\n"), { listen: (hit) => void hit.stream(":\n\n") })
+        const server = yield* ScriptedHttpServer.make(
+          ScriptedHttpServer.session<Json>((hit) => void hit.openStream(":\n\n"), {
+            standaloneStream: (hit) => void hit.openStream(":\n\n")
+          })
         )
         const left = () =>
           process.getActiveResourcesInfo().filter((name) => /^(TCPSocketWrap|Timeout)$/.test(name)).length
@@ -308,7 +322,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
         yield* settle
         const before = left()
         for (let at = 0; at < 8; at++) yield* life
-        yield* until(() => server.hits.every(({ left, method }) => left || method !== "GET"))
+        yield* until(() => server.exchanges.every(({ closedByClient, method }) => closedByClient || method !== "GET"))
         yield* until(() => left() <= before + 3)
       }).pipe(Effect.scoped))
   })

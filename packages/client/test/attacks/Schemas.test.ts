@@ -1,11 +1,12 @@
 /** Schemas of a hostile server: what a tool answers and what a form takes are checked by them in bounded time. */
 import { assert, describe, it } from "@effect/vitest"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as Effect from "effect/Effect"
 import * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import { connect } from "../answers/kit.ts"
-import { until } from "../http/support/script.ts"
-import { hands, hostile, type Json, result, timed, type Voice } from "./kit.ts"
+import { until } from "../http/support/connection.ts"
+import { type Json, result, timed } from "./kit.ts"
 
 const nested = (depth: number, wrap: (inner: Json) => Json, inner: Json = { type: "string" }): Json => {
   let schema = inner
@@ -111,22 +112,26 @@ describe("the outputSchema of a tool", () => {
     for (const [name, schema, value] of bombs) {
       it.live(`${revision} · ${name}: a result or an error, soon`, () =>
         Effect.gen(function*() {
-          const server = hostile(hands(revision, ({ id, method }: Json, { say }: Voice) =>
-            say(result(
-              id,
-              JSON.stringify({
-                resultType: "complete",
-                ttlMs: 0,
-                cacheScope: "private",
-                ...(method === "tools/list"
-                  ? { tools: [{ name: "t", inputSchema: schema, outputSchema: schema }] }
-                  : { content: [], structuredContent: value })
-              })
-            ))))
+          const server = ScriptedServer.make(
+            ScriptedServer.handshake(revision, ({ id, method }: Json, { sendText }: ScriptedServer.ScriptedServer) =>
+              sendText(result(
+                id,
+                JSON.stringify({
+                  resultType: "complete",
+                  ttlMs: 0,
+                  cacheScope: "private",
+                  ...(method === "tools/list"
+                    ? { tools: [{ name: "t", inputSchema: schema, outputSchema: schema }] }
+                    : { content: [], structuredContent: value })
+                })
+              )))
+          )
           const client = yield* Client.make(server.transport)
           const [, listing] = yield* timed(Effect.result(client.listTools()))
           const [called, calling] = yield* timed(Effect.result(client.callTool("t", {})))
-          if (called._tag === "Failure") assert.strictEqual(called.failure.reason, "InvalidAnswer")
+          if (called._tag === "Failure") {
+            assert.strictEqual(called.failure.reason, "InvalidAnswer")
+          }
           assert.isBelow(listing, 4_000)
           assert.isBelow(calling, 4_000)
           assert.isUndefined((Object.prototype as Json).polluted)
@@ -158,13 +163,13 @@ describe("the requestedSchema of a form", () => {
   /** Asks with a form of these fields, which is put or refused within three seconds. */
   const soon = (properties: object) =>
     Effect.gen(function*() {
-      const server = hostile(hands("2025-11-25"))
+      const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => "no response"))
       const host = Elicitation.layer({ form: () => Effect.succeed(Elicitation.accept({})) })
       yield* connect(server.transport, host, { revisions: ["2025-11-25"] })
       const params = { message: "m", requestedSchema: { type: "object", properties } }
       const begun = performance.now()
-      server.say(JSON.stringify({ jsonrpc: "2.0", id: "e", method: "elicitation/create", params }))
-      yield* until(() => server.heard.some(({ id }) => id === "e"))
+      server.sendText(JSON.stringify({ jsonrpc: "2.0", id: "e", method: "elicitation/create", params }))
+      yield* until(() => server.responses.some(({ id }) => id === "e"))
       assert.isBelow(performance.now() - begun, 3_000)
     }).pipe(Effect.scoped)
 
@@ -180,14 +185,14 @@ describe("the requestedSchema of a form", () => {
 
   it.live("2025-11-25 · fields with the names of prototypes are fields like others", () =>
     Effect.gen(function*() {
-      const server = hostile(hands("2025-11-25"))
+      const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => "no response"))
       const host = Elicitation.layer({ form: ({ defaults }) => Effect.succeed(Elicitation.accept(defaults)) })
       yield* connect(server.transport, host, { revisions: ["2025-11-25"] })
-      server.say(
+      server.sendText(
         `{"jsonrpc":"2.0","id":"e","method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","required":["__proto__"],"properties":{"__proto__":{"type":"string","default":"p"},"constructor":{"type":"string"},"toString":{"type":"number","default":1}}}}}`
       )
-      yield* until(() => server.heard.some(({ id }) => id === "e"))
-      const { result } = server.heard.find(({ id }) => id === "e")
+      yield* until(() => server.responses.some(({ id }) => id === "e"))
+      const { result } = server.responses.find(({ id }) => id === "e") as Json
       assert.deepEqual(Object.entries(result.content), [["__proto__", "p"], ["toString", 1]])
     }).pipe(Effect.scoped))
 })

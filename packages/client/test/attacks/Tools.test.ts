@@ -1,6 +1,7 @@
 /** Tools of a hostile server: in a listing, in a toolkit for a model, and in a pool. */
 import { assert, describe, it } from "@effect/vitest"
 import { TransportError } from "@skein/runtime/Connection"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Response from "effect/ai/Response"
 import * as Cause from "effect/Cause"
@@ -10,7 +11,7 @@ import * as Stream from "effect/Stream"
 import * as Client from "../../src/Client.ts"
 import { ClientError } from "../../src/ClientError.ts"
 import * as ClientPool from "../../src/ClientPool.ts"
-import { hands, hostile, type Json, result, timed, toolResults, type Voice } from "./kit.ts"
+import { type Json, result, timed, toolResults } from "./kit.ts"
 
 const usage = { inputTokens: {}, outputTokens: {} }
 
@@ -30,9 +31,9 @@ const generate = (toolkit: any, name: string, params: unknown) =>
 const complete = (body: string) => `{"resultType":"complete","ttlMs":0,"cacheScope":"private",${body}}`
 
 const tooled = (tools: string, answer = "\"content\":[]") =>
-  hostile(
-    hands("2026-07-28", ({ id, method }: Json, { say }: Voice) =>
-      say(result(id, complete(method === "tools/list" ? `"tools":${tools}` : answer))))
+  ScriptedServer.make(
+    ScriptedServer.handshake("2026-07-28", ({ id, method }: Json, { sendText }: ScriptedServer.ScriptedServer) =>
+      sendText(result(id, complete(method === "tools/list" ? `"tools":${tools}` : answer))))
   )
 
 const names = [
@@ -72,10 +73,10 @@ describe("names of hostile tools", () => {
       for (const [name, { tool }] of toolkit.origins) {
         assert.match(name, /^[a-zA-Z0-9_-]{1,64}$/)
         assert.isTrue(Object.hasOwn(toolkit.tools, name))
-        const before = server.of("tools/call").length
+        const before = server.requests("tools/call").length
         yield* generate(toolkit, name, {})
-        assert.strictEqual(server.of("tools/call").length, before + 1)
-        assert.strictEqual(server.of("tools/call").at(-1)!.params.name, tool.name)
+        assert.strictEqual(server.requests("tools/call").length, before + 1)
+        assert.strictEqual(server.requests("tools/call").at(-1)!.params?.["name"], tool.name)
       }
     }).pipe(Effect.scoped))
 
@@ -86,7 +87,7 @@ describe("names of hostile tools", () => {
       const toolkit = yield* Client.toolkit(client)
       for (const [name, { tool }] of toolkit.origins) {
         yield* generate(toolkit, name, {})
-        assert.strictEqual(server.of("tools/call").at(-1)!.params.name, tool.name)
+        assert.strictEqual(server.requests("tools/call").at(-1)!.params?.["name"], tool.name)
       }
       assert.isTrue(toolkit.origins.has("__proto__"))
     }).pipe(Effect.scoped))
@@ -100,7 +101,7 @@ describe("names of hostile tools", () => {
         const exit = yield* Effect.exit(generate(toolkit, "t", params))
         assert.isTrue(Exit.isSuccess(exit) || !Cause.hasDies(exit.cause), String(exit))
       }
-      assert.strictEqual(server.of("tools/call").length, 0)
+      assert.strictEqual(server.requests("tools/call").length, 0)
     }).pipe(Effect.scoped))
 
   for (const [at, answer] of toolResults.entries()) {
@@ -129,10 +130,12 @@ describe("names of hostile tools", () => {
           inputSchema: { type: "object", properties },
           outputSchema: { type: "object", properties }
         })))
-      const server = hostile(hands("2026-07-28", ({ id }: Json, { say }: Voice) => {
-        const tools = page()
-        say(result(id, complete(`"tools":${tools}${count === 10_000 ? "" : `,"nextCursor":"${count}"`}`)))
-      }))
+      const server = ScriptedServer.make(
+        ScriptedServer.handshake("2026-07-28", ({ id }: Json, { sendText }: ScriptedServer.ScriptedServer) => {
+          const tools = page()
+          sendText(result(id, complete(`"tools":${tools}${count === 10_000 ? "" : `,"nextCursor":"${count}"`}`)))
+        })
+      )
       const client = yield* Client.make(server.transport, { cache: false })
       const [all, took] = yield* timed(client.listTools())
       assert.strictEqual(all.length, 10_000)
@@ -145,15 +148,17 @@ describe("names of hostile tools", () => {
     Effect.gen(function*() {
       const text = "x".repeat(1024 * 1024)
       let at = 0
-      const server = hostile(hands("2026-07-28", ({ id }: Json, { say }: Voice) => {
-        at++
-        say(result(
-          id,
-          complete(
-            `"tools":[{"name":"t${at}","inputSchema":{"type":"object"},"description":"${text}"}],"nextCursor":"${at}"`
-          )
-        ))
-      }))
+      const server = ScriptedServer.make(
+        ScriptedServer.handshake("2026-07-28", ({ id }: Json, { sendText }: ScriptedServer.ScriptedServer) => {
+          at++
+          sendText(result(
+            id,
+            complete(
+              `"tools":[{"name":"t${at}","inputSchema":{"type":"object"},"description":"${text}"}],"nextCursor":"${at}"`
+            )
+          ))
+        })
+      )
       const client = yield* Client.make(server.transport, { maxListingChars: 4 * 1024 * 1024 })
       const error = yield* Effect.flip(client.listTools())
       assert.strictEqual(error.reason, "Limit")
@@ -174,11 +179,13 @@ describe("names of hostile tools", () => {
         ] as const
       ) {
         let at = 0
-        const server = hostile(hands("2026-07-28", ({ id }: Json, { say }: Voice) => {
-          const cursor = cursors === undefined ? String(at) : cursors[at % cursors.length]
-          at++
-          say(result(id, complete(`"tools":[],"nextCursor":${JSON.stringify(cursor)}`)))
-        }))
+        const server = ScriptedServer.make(
+          ScriptedServer.handshake("2026-07-28", ({ id }: Json, { sendText }: ScriptedServer.ScriptedServer) => {
+            const cursor = cursors === undefined ? String(at) : cursors[at % cursors.length]
+            at++
+            sendText(result(id, complete(`"tools":[],"nextCursor":${JSON.stringify(cursor)}`)))
+          })
+        )
         const client = yield* Client.make(server.transport)
         assert.include(reasons, (yield* Effect.flip(client.listTools())).reason)
         assert.isAtMost(at, 1_000)
@@ -189,10 +196,10 @@ describe("names of hostile tools", () => {
 describe("a pool with servers that hang in every phase", () => {
   it.live("those that hang are broken in time, and the others work", () =>
     Effect.gen(function*() {
-      const never = hostile(() => {})
+      const never = ScriptedServer.make(() => {})
       const hangs = (phase: "initialize" | "tools/list") =>
-        hostile((message: Json, voice: Voice) =>
-          message.method === phase ? undefined : hands("2025-11-25", () => {})(message, voice)
+        ScriptedServer.make((message: Json, server: ScriptedServer.ScriptedServer) =>
+          message.method === phase ? undefined : ScriptedServer.handshake("2025-11-25", () => {})(message, server)
         )
       const good = tooled("[{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\"}}]")
       const options = { probeTimeout: 50 }

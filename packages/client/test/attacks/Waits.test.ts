@@ -1,5 +1,7 @@
 /** A server that wants to be waited for: no wait is longer than this side has agreed to. */
 import { assert, describe, it } from "@effect/vitest"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
@@ -7,26 +9,28 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
 import * as Http from "../../src/Http.ts"
 import { connect, Host } from "../answers/kit.ts"
-import { entered, type Hit, served, session, settle, until } from "../http/support/script.ts"
-import { deep, hands, hostile, type Json, result, type Voice } from "./kit.ts"
+import { entered, type Exchange, settle, until } from "../http/support/connection.ts"
+import { deep, type Json, result } from "./kit.ts"
 
 describe("Retry-After", () => {
   for (const after of ["999999999", "Fri, 31 Dec 9999 23:59:59 GMT", "-1", "1e9", "x".repeat(4_000)]) {
     it.effect(`of ${after.slice(0, 16)} keeps the server's own stream away for ten minutes at most`, () =>
       Effect.gen(function*() {
-        const server = yield* served(session((hit) => hit.result(), {
-          listen: (hit) => hit.reply(503, "", { "retry-after": after })
+        const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), {
+          standaloneStream: (hit) => hit.respond(503, "", { "retry-after": after })
         }))
         yield* entered({ url: server.url })
-        yield* until(() => server.by("GET").length === 1)
+        yield* until(() => server.byMethod("GET").length === 1)
         yield* settle
         yield* TestClock.adjust("10 minutes")
-        yield* until(() => server.by("GET").length >= 2)
+        yield* until(() => server.byMethod("GET").length >= 2)
       }).pipe(Effect.scoped))
 
     it.effect(`of ${after.slice(0, 16)} keeps no call beyond its time`, () =>
       Effect.gen(function*() {
-        const server = yield* served(session((hit) => hit.reply(503, "", { "retry-after": after })))
+        const server = yield* ScriptedHttpServer.make(
+          ScriptedHttpServer.session<Json>((hit) => hit.respond(503, "", { "retry-after": after }))
+        )
         const client = yield* Client.make(Http.transport({ url: server.url, closeTimeout: 0 }), {
           revisions: ["2025-11-25"],
           enforceCapabilities: false
@@ -39,7 +43,7 @@ describe("Retry-After", () => {
           yield* TestClock.adjust("1 second")
         }
         assert.include(["Refused", "TimedOut"], (yield* Fiber.join(call)).reason)
-        assert.isAtMost(server.hits.length, 8)
+        assert.isAtMost(server.exchanges.length, 8)
       }).pipe(Effect.scoped))
   }
 })
@@ -54,9 +58,9 @@ describe("a response that drips", () => {
   ) {
     it.live(`${what}: the call ends at its timeout, and the exchange with it`, () =>
       Effect.gen(function*() {
-        const dripping: Array<Hit> = []
-        const server = yield* served(session((hit) => {
-          if (hit.json.id === undefined) return hit.reply(202)
+        const dripping: Array<Exchange> = []
+        const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => {
+          if (hit.json.id === undefined) return hit.respond(202)
           dripping.push(hit)
           hit.response.writeHead(status, type === "" ? {} : { "content-type": type })
           const timer = setInterval(() => hit.response.write(" "), 5)
@@ -70,7 +74,7 @@ describe("a response that drips", () => {
         const error = yield* Effect.flip(client.callTool("t", {}, { timeout: 150 }))
         assert.strictEqual(error.reason, "TimedOut")
         assert.isBelow(performance.now() - begun, 1_500)
-        yield* until(() => dripping.every(({ left }) => left))
+        yield* until(() => dripping.every(({ closedByClient }) => closedByClient))
       }).pipe(Effect.scoped))
   }
 })
@@ -101,17 +105,17 @@ describe("questions that are nested deeper than the stack", () => {
 
   it.live("2025-11-25 · each is answered, or refused, once", () =>
     Effect.gen(function*() {
-      const server = hostile(hands("2025-11-25"))
+      const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => "no response"))
       yield* connect(server.transport, new Host().layer, { revisions: ["2025-11-25"] })
       let id = 0
       for (const value of Object.values(deep)) {
         for (const [method, params] of asks(value)) {
-          server.say(`{"jsonrpc":"2.0","id":"q${id++}","method":"${method}","params":${params}}`)
+          server.sendText(`{"jsonrpc":"2.0","id":"q${id++}","method":"${method}","params":${params}}`)
         }
       }
-      yield* until(() => server.heard.filter(({ method }) => method === undefined).length === id)
+      yield* until(() => server.responses.length === id)
       yield* settle
-      assert.strictEqual(server.heard.filter(({ method }) => method === undefined).length, id)
+      assert.strictEqual(server.responses.length, id)
     }).pipe(Effect.scoped))
 
   it.live("2026-07-28 · the call goes on, or fails with a typed error", () =>
@@ -119,16 +123,20 @@ describe("questions that are nested deeper than the stack", () => {
       for (const value of Object.values(deep)) {
         for (const [method, params] of asks(value)) {
           let rounds = 0
-          const server = hostile(hands("2026-07-28", ({ id }: Json, { say }: Voice) =>
-            say(result(
-              id,
-              rounds++ === 0
-                ? `{"resultType":"input_required","inputRequests":{"k":{"method":"${method}","params":${params}}}}`
-                : "{\"resultType\":\"complete\",\"content\":[]}"
-            ))))
+          const server = ScriptedServer.make(
+            ScriptedServer.handshake("2026-07-28", ({ id }: Json, { sendText }: ScriptedServer.ScriptedServer) =>
+              sendText(result(
+                id,
+                rounds++ === 0
+                  ? `{"resultType":"input_required","inputRequests":{"k":{"method":"${method}","params":${params}}}}`
+                  : "{\"resultType\":\"complete\",\"content\":[]}"
+              )))
+          )
           const client = yield* connect(server.transport, new Host().layer)
           const called = yield* Effect.result(client.callTool("t"))
-          if (called._tag === "Failure") assert.strictEqual(called.failure._tag, "ClientError")
+          if (called._tag === "Failure") {
+            assert.strictEqual(called.failure._tag, "ClientError")
+          }
         }
       }
     }).pipe(Effect.scoped))
@@ -141,12 +149,16 @@ describe("the log", () => {
       const logger = Logger.make(({ message }) => void lines.push(String(message)))
       const name = "x".repeat(1_000_000)
       const schema = { type: "object", properties: { a: { type: "object", "x-mcp-header": "A" } } }
-      const server = yield* served((hit) => {
+      const server = yield* ScriptedHttpServer.make<Json>((hit) => {
         const { id, method } = hit.json
         const result = method === "server/discover"
           ? { supportedVersions: ["2026-07-28"], capabilities: { tools: {} } }
           : { tools: [{ name, inputSchema: schema }] }
-        hit.say({ jsonrpc: "2.0", id, result: { resultType: "complete", ttlMs: 0, cacheScope: "private", ...result } })
+        hit.respondJson({
+          jsonrpc: "2.0",
+          id,
+          result: { resultType: "complete", ttlMs: 0, cacheScope: "private", ...result }
+        })
       })
       const client = yield* Effect.provide(Client.make(Http.transport({ url: server.url })), Logger.layer([logger]))
       assert.deepEqual((yield* client.listToolsPage()).tools, [])

@@ -1,12 +1,12 @@
 /** A network that speaks no good HTTP: a call fails with a typed error in time, and nothing grows or is left open. */
 import { assert, describe, it } from "@effect/vitest"
+import * as RawServer from "@skein/testing/RawServer"
 import * as Effect from "effect/Effect"
 import type * as Net from "node:net"
 import * as Client from "../../src/Client.ts"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
-import { tcp } from "../http/support/rawServer.ts"
-import { until } from "../http/support/script.ts"
+import { until } from "../http/support/connection.ts"
 
 const mib = 1024 * 1024
 const json = "Content-Type: application/json\r\n"
@@ -121,7 +121,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
     for (const [what, way] of ways) {
       it.live(`${what}`, () =>
         Effect.gen(function*() {
-          const server = yield* tcp((socket) => void socket.once("data", () => way(socket)))
+          const server = yield* RawServer.tcp((socket) => void socket.once("data", () => way(socket)))
           globalThis.gc!()
           const before = process.memoryUsage().rss
           const begun = performance.now()

@@ -71,11 +71,11 @@ if (chromium === undefined) {
     // Two requests for one address are one for the browser's cache, where the second waits for the first: 20 seconds in Chromium.
     it.live("2025-11-25 · transports, resumability · a stream is resumed while the server's own says nothing yet", () =>
       Effect.gen(function*() {
-        const { by, url } = yield* silent
+        const { byMethod, url } = yield* silent
         const text = yield* Chromium.browse(chromium, bundled.code, `return program.call(${JSON.stringify(url)})`)
         assert.strictEqual(text, "resumed")
-        assert.strictEqual(by("GET").length, 2)
-        assert.strictEqual(by("DELETE").length, 1)
+        assert.strictEqual(byMethod("GET").length, 2)
+        assert.strictEqual(byMethod("DELETE").length, 1)
       }))
   })
 }

@@ -1,11 +1,11 @@
 /** Chromium without a window, for one page that says by itself what it has seen. */
+import * as RawServer from "@skein/testing/RawServer"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { spawn } from "node:child_process"
 import { accessSync, constants, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
-import { bodyOf, http } from "../http/support/rawServer.ts"
 
 const names = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "headless_shell"]
 
@@ -89,12 +89,12 @@ export const browse = (
   Effect.gen(function*() {
     const { promise, reject, resolve } = Promise.withResolvers<unknown>()
     const found: Readonly<Record<string, string>> = { ...files, "/program.js": program }
-    const { url } = yield* http((request, response) => {
+    const { url } = yield* RawServer.http((request, response) => {
       const { method } = request
       const url = request.url!.split("?")[0]!
       if (method === "POST") {
         response.end()
-        bodyOf(request).then(JSON.parse).then(resolve, reject)
+        RawServer.readBody(request).then(JSON.parse).then(resolve, reject)
       } else if (found[url] !== undefined) {
         const type = url.endsWith(".js") ? "text/javascript; charset=utf-8" : "text/html"
         response.writeHead(200, { "content-type": type }).end(found[url])

@@ -11,6 +11,8 @@ import * as Sampling from "@skein/server/Sampling"
 import * as Tool from "@skein/server/Tool"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
+import * as RawServer from "@skein/testing/RawServer"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -20,8 +22,7 @@ import type * as Scope from "effect/Scope"
 import { subscribe, unsubscribe } from "node:diagnostics_channel"
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
-import { http } from "../http/support/rawServer.ts"
-import { answer, event, type Served, served, session as script } from "../http/support/script.ts"
+import { answer, type Json } from "../http/support/connection.ts"
 import type { Servers } from "./program.ts"
 
 const { accepted, form } = Elicitation
@@ -144,7 +145,7 @@ const serve = (layer: ReturnType<typeof server>, options: NodeHttp.Options) =>
   )
 
 /** A port on which nobody listens: one that was free a moment ago. */
-const nobody = Effect.scoped(Effect.map(http(() => {}), ({ url }) => url.href))
+const nobody = Effect.scoped(Effect.map(RawServer.http(() => {}), ({ url }) => url.href))
 
 /** All of them, until the scope closes; what the two that are spoken to hold; and the verbs of all that was asked. */
 export const open = Effect.gen(function*() {
@@ -158,7 +159,7 @@ export const open = Effect.gen(function*() {
     allowedOrigins: ["https://app.example.com"]
   })
   const unreadable = yield* serve(server("unreadable", Revision.all, cut), {})
-  const moved = yield* http((request, response) => {
+  const moved = yield* RawServer.http((request, response) => {
     const { origin = "" } = request.headers
     const allowed = request.headers["access-control-request-headers"] ?? ""
     response.writeHead(request.method === "OPTIONS" ? 204 : 307, {
@@ -182,23 +183,26 @@ export const open = Effect.gen(function*() {
 })
 
 /** One whose own stream has not begun, with not so much as a header, while it cuts the stream of a call, which can be resumed. */
-export const silent: Effect.Effect<Served, never, Scope.Scope> = Effect.suspend(() => {
-  let asked: JsonRpc.Id = 0
-  return served((hit) => {
-    const { headers, method, response } = hit
-    const allowed = headers["access-control-request-headers"] ?? ""
-    response.setHeader("access-control-allow-origin", headers.origin ?? "")
-    response.setHeader("access-control-allow-headers", allowed)
-    response.setHeader("access-control-allow-methods", "GET, POST, DELETE")
-    response.setHeader("access-control-expose-headers", "mcp-session-id")
-    if (method === "OPTIONS") return hit.reply(204)
-    if (method === "GET" && headers["last-event-id"] === "1") {
-      return hit.stream(event(answer(asked, { content: [{ type: "text", text: "resumed" }] }))).end()
-    }
-    const listen = () => {}
-    return script(() => {
-      asked = hit.json.id
-      hit.stream("id: 1\nretry: 10\ndata:\n\n").end()
-    }, { listen })(hit)
-  })
-})
+export const silent: Effect.Effect<ScriptedHttpServer.ScriptedHttpServer<Json>, never, Scope.Scope> = Effect.suspend(
+  () => {
+    let asked: JsonRpc.Id = 0
+    return ScriptedHttpServer.make<Json>((hit) => {
+      const { headers, method, response } = hit
+      const allowed = headers["access-control-request-headers"] ?? ""
+      response.setHeader("access-control-allow-origin", headers.origin ?? "")
+      response.setHeader("access-control-allow-headers", allowed)
+      response.setHeader("access-control-allow-methods", "GET, POST, DELETE")
+      response.setHeader("access-control-expose-headers", "mcp-session-id")
+      if (method === "OPTIONS") return hit.respond(204)
+      if (method === "GET" && headers["last-event-id"] === "1") {
+        return hit.openStream(ScriptedHttpServer.event(answer(asked, { content: [{ type: "text", text: "resumed" }] })))
+          .end()
+      }
+      const standaloneStream = () => {}
+      return ScriptedHttpServer.session<Json>(() => {
+        asked = hit.json.id
+        hit.openStream("id: 1\nretry: 10\ndata:\n\n").end()
+      }, { standaloneStream })(hit)
+    })
+  }
+)

@@ -10,7 +10,7 @@ import * as Client from "../../src/Client.ts"
 import { ClientError, type Reason } from "../../src/ClientError.ts"
 import * as Cache from "../../src/internal/cache/cache.ts"
 import type { RequestOptions } from "../../src/Client.ts"
-import { ok, refuse, scripted, speaks } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { client, counted, countOf, minute, now } from "./cached.ts"
 
 const gets: Readonly<
@@ -77,7 +77,7 @@ describe("freshness", () => {
   for (const revision of Revision.all.filter((revision) => revision < "2026-07-28")) {
     it.effect(`${revision} · knows no ttlMs: nothing is kept, also where a server says one`, () =>
       Effect.gen(function*() {
-        const server = scripted(speaks(revision, counted(minute)))
+        const server = ScriptedServer.make(ScriptedServer.handshake(revision, counted(minute)))
         const it = yield* Client.make(server.transport)
         yield* it.listToolsPage()
         yield* it.listToolsPage()
@@ -131,7 +131,7 @@ describe("the key", () => {
     Effect.gen(function*() {
       const { client: it, server } = yield* client((request, server) =>
         request.params?.["requestState"] === undefined
-          ? ok({ resultType: "input_required", requestState: "s" })
+          ? ScriptedServer.success({ resultType: "input_required", requestState: "s" })
           : counted(minute)(request, server)
       )
       yield* it.readResource("r:1")
@@ -199,7 +199,7 @@ describe("notices", () => {
 
   it.effect("one that comes while the answer is on its way: the answer may be older, and is not kept", () =>
     Effect.gen(function*() {
-      const { client: it, server } = yield* client(() => "silence")
+      const { client: it, server } = yield* client(() => "no response")
       const asking = yield* Effect.forkChild(it.listToolsPage(), { startImmediately: true })
       while (server.requests("tools/list").length === 0) yield* Effect.yieldNow
       server.notify("notifications/tools/list_changed")
@@ -243,9 +243,11 @@ describe("pages", () => {
         const cursor = params?.["cursor"]
         const hints = { resultType: "complete", ...minute }
         const tool = (name: string) => ({ name, inputSchema: { type: "object" } })
-        if (cursor === undefined) return ok({ ...hints, tools: [tool(`a${generation}`)], nextCursor: `${generation}` })
-        if (cursor !== `${generation}`) return refuse(-32602, "Unknown cursor")
-        return ok({ ...hints, tools: [tool(`b${generation}`)], ttlMs: 1_000 })
+        if (cursor === undefined) {
+          return ScriptedServer.success({ ...hints, tools: [tool(`a${generation}`)], nextCursor: `${generation}` })
+        }
+        if (cursor !== `${generation}`) return ScriptedServer.failure(-32602, "Unknown cursor")
+        return ScriptedServer.success({ ...hints, tools: [tool(`b${generation}`)], ttlMs: 1_000 })
       })
       const names = Effect.map(it.listTools(), (tools) => tools.map(({ name }) => name))
       assert.deepStrictEqual(yield* names, ["a1", "b1"])
@@ -259,7 +261,7 @@ describe("pages", () => {
   it.effect("all pages are walked anew with refresh, and what comes is kept", () =>
     Effect.gen(function*() {
       const { client: it, server } = yield* client(({ params }) =>
-        ok({
+        ScriptedServer.success({
           resultType: "complete",
           tools: [],
           ...minute,
@@ -282,8 +284,8 @@ describe("pages", () => {
     Effect.gen(function*() {
       const { client: it, server } = yield* client(({ params }) =>
         params?.["cursor"] === undefined
-          ? ok({ resultType: "complete", tools: [], nextCursor: "x", ...minute })
-          : refuse(-32602, "Unknown cursor")
+          ? ScriptedServer.success({ resultType: "complete", tools: [], nextCursor: "x", ...minute })
+          : ScriptedServer.failure(-32602, "Unknown cursor")
       )
       const error = yield* Effect.flip(it.listTools())
       assert.strictEqual(error.error?.reason, "InvalidParams")
@@ -307,7 +309,7 @@ describe("how it is asked for", () => {
       let answer: "kept" | "stale" | "gone" = "kept"
       const { client: it, server } = yield* client(() =>
         answer === "gone"
-          ? refuse(-32602, "Resource not found", { uri: "r:1" })
+          ? ScriptedServer.failure(-32602, "Resource not found", { uri: "r:1" })
           : now({ contents: [], ...(answer === "kept" ? minute : {}) })
       )
       for (const next of ["stale", "gone"] as const) {
@@ -357,7 +359,7 @@ describe("staleIfError", () => {
     let up = true
     const fresh = counted(minute)
     return {
-      script: ((request, server) => up ? fresh(request, server) : "silence") as typeof fresh,
+      script: ((request, server) => up ? fresh(request, server) : "no response") as typeof fresh,
       begin: () => void (up = false),
       end: () => void (up = true)
     }
@@ -432,7 +434,7 @@ describe("staleIfError", () => {
       let up = true
       const fresh = counted(minute)
       const { client: it } = yield* client(
-        (request, server) => up ? fresh(request, server) : refuse(-32603, "no"),
+        (request, server) => up ? fresh(request, server) : ScriptedServer.failure(-32603, "no"),
         { staleIfError: "5 minutes" }
       )
       yield* it.listToolsPage()

@@ -6,7 +6,7 @@ import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 import * as ResponseCache from "../../src/ResponseCache.ts"
 import { mirroring, page, tool, warnings } from "../definitions/listed.ts"
-import { ok } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { client, counted, countOf, minute } from "./cached.ts"
 
 const server = "https://example.com/mcp"
@@ -103,9 +103,9 @@ describe("a store that is shared", () => {
       const store = ResponseCache.memory()
       const inputSchema = { type: "object", properties: { a: { type: "string", "x-mcp-header": "A" } } }
       const script = ({ method }: { readonly method: string }) => {
-        if (method === "tools/call") return ok({ resultType: "complete", content: [] })
+        if (method === "tools/call") return ScriptedServer.success({ resultType: "complete", content: [] })
         const reply = page("2026-07-28", tool("t", { inputSchema })) as { readonly result: object }
-        return ok({ ...reply.result, ...minute })
+        return ScriptedServer.success({ ...reply.result, ...minute })
       }
       const one = yield* mirroring(script, { cache: { store, server } })
       const two = yield* mirroring(script, { cache: { store, server } })

@@ -3,7 +3,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
 import * as Client from "../../src/Client.ts"
 import type { Options } from "../../src/ResponseCache.ts"
-import { ok, type Reply, type Script, scripted, speaks } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 export interface Hints {
   readonly ttlMs?: unknown
@@ -21,12 +21,17 @@ const contents: Readonly<Record<string, JsonObject>> = {
 }
 
 /** Answers that say how often their method was answered before. */
-export const counted = (hints: Hints): Script => {
+export const counted = (hints: Hints): ScriptedServer.Script => {
   const counts = new Map<string, number>()
   return ({ method }) => {
     const count = (counts.get(method) ?? 0) + 1
     counts.set(method, count)
-    return ok({ resultType: "complete", ...contents[method], ...hints, _meta: { "test/count": count } })
+    return ScriptedServer.success({
+      resultType: "complete",
+      ...contents[method],
+      ...hints,
+      _meta: { "test/count": count }
+    })
   }
 }
 
@@ -35,16 +40,16 @@ export const countOf = (result: unknown): unknown => (result as { readonly _meta
 const modern = { resultType: "complete", ttlMs: 0, cacheScope: "private" }
 
 /** An answer of the request era that is not to be kept. */
-export const now = (result: JsonObject): Reply => ok({ ...modern, ...result })
+export const now = (result: JsonObject): ScriptedServer.Reply => ScriptedServer.success({ ...modern, ...result })
 
 export const minute = { ttlMs: 60_000, cacheScope: "public" }
 
 /** A client of a server that answers so, once it was found out what it is. */
-export const client = (script: Script, cache?: Options | false, options?: Client.Options) =>
+export const client = (script: ScriptedServer.Script, cache?: Options | false, options?: Client.Options) =>
   Effect.gen(function*() {
     let discovered = false
-    const handshake = speaks("2026-07-28", script)
-    const server = scripted((request, server) => {
+    const handshake = ScriptedServer.handshake("2026-07-28", script)
+    const server = ScriptedServer.make((request, server) => {
       if (request.method !== "server/discover") return handshake(request, server)
       const reply = discovered ? script(request, server) : handshake(request, server)
       discovered = true

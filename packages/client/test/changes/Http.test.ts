@@ -6,6 +6,7 @@ import * as McpServer from "@skein/server/McpServer"
 import * as ServerHttp from "@skein/server/NodeHttp"
 import * as Resource from "@skein/server/Resource"
 import * as Tool from "@skein/server/Tool"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -15,7 +16,7 @@ import type { Change, Filter } from "../../src/Changes.ts"
 import * as Client from "../../src/Client.ts"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
-import { served, session, until } from "../http/support/script.ts"
+import { type Json, until } from "../http/support/connection.ts"
 
 const server = McpServer.layer(
   { name: "changing", version: "1.0.0", listChangedDebounce: 0 },
@@ -48,7 +49,9 @@ const run = (client: Client.Client, filter: Filter) =>
 describe("2025-11-25 · the server MAY have no SSE stream at its endpoint (HTTP 405)", () => {
   it.live("then nothing of what changes is heard, whatever it declares: Unsupported", () =>
     Effect.gen(function*() {
-      const server = yield* served(session((hit) => hit.result(), { listen: (hit) => hit.reply(405) }))
+      const server = yield* ScriptedHttpServer.make(
+        ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), { standaloneStream: (hit) => hit.respond(405) })
+      )
       const client = yield* Client.make(Http.transport({ url: server.url }), {
         revisions: ["2025-11-25"],
         enforceCapabilities: false

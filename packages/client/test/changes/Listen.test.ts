@@ -7,7 +7,7 @@ import * as Scope from "effect/Scope"
 import * as Exit from "effect/Exit"
 import * as Stream from "effect/Stream"
 import * as Reconnect from "../../src/Reconnect.ts"
-import { refuse, type Script } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as kit from "./kit.ts"
 
 const revision = "2026-07-28"
@@ -17,7 +17,7 @@ const reconnect = policy
 describe("subscriptions/listen", () => {
   it.effect("2026-07-28 · the filter is sent as it was given, with what each request says of itself", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       yield* kit.run(client, { tools: true, prompts: false, resources: true, uris: ["a:b", "a:b", "a:c"] })
       const [request] = server.requests(kit.listen)
       assert.deepStrictEqual(request!.params?.["notifications"], {
@@ -30,28 +30,28 @@ describe("subscriptions/listen", () => {
 
   it.effect("2026-07-28 · the server MUST NOT send any notification on the subscription before the acknowledgment: it does not count", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, () => "silence")
+      const { client, server } = yield* kit.open(revision, () => "no response")
       const seen = yield* kit.run(client, { tools: true, uris: ["a:b"] })
-      kit.tell(server, kit.updated, { uri: "a:b" })
-      kit.tell(server, "notifications/tools/list_changed")
+      kit.notifySubscription(server, kit.updated, { uri: "a:b" })
+      kit.notifySubscription(server, "notifications/tools/list_changed")
       yield* kit.settle
       assert.deepStrictEqual(seen.tags, [])
       kit.acknowledge(server, server.requests(kit.listen)[0]!)
-      kit.tell(server, kit.updated, { uri: "a:b" })
-      kit.tell(server, "notifications/tools/list_changed")
+      kit.notifySubscription(server, kit.updated, { uri: "a:b" })
+      kit.notifySubscription(server, "notifications/tools/list_changed")
       yield* kit.settle
       assert.deepStrictEqual(seen.tags, ["Subscribed", "a:b", "ToolListChanged"])
     }))
 
   it.effect("2026-07-28 · SHOULD check the acknowledged filter: what is not honoured is told, and is no error", () =>
     Effect.gen(function*() {
-      const script: Script = (request, server) => {
+      const script: ScriptedServer.Script = (request, server) => {
         kit.acknowledge(server, request, {
           toolsListChanged: true,
           promptsListChanged: "yes",
           resourceSubscriptions: ["a:c", 7]
         })
-        return "silence"
+        return "no response"
       }
       const { client } = yield* kit.open(revision, script)
       const seen = yield* kit.run(client, { tools: true, prompts: true, resources: true, uris: ["a:b", "a:c"] })
@@ -62,22 +62,22 @@ describe("subscriptions/listen", () => {
 
   it.effect("2026-07-28 · what was not asked for is not said to be honoured", () =>
     Effect.gen(function*() {
-      const script: Script = (request, server) => {
+      const script: ScriptedServer.Script = (request, server) => {
         kit.acknowledge(server, request, {
           toolsListChanged: true,
           promptsListChanged: true,
           resourceSubscriptions: ["a:b"]
         })
-        return "silence"
+        return "no response"
       }
       const { client, server } = yield* kit.open(revision, script)
       const seen = yield* kit.run(client, { tools: true })
       assert.deepStrictEqual(seen.changes, [
         { _tag: "Subscribed", honoured: { tools: true, prompts: false, resources: false, uris: [], taskIds: [] } }
       ])
-      kit.tell(server, "notifications/prompts/list_changed")
-      kit.tell(server, kit.updated, { uri: "a:b" })
-      kit.tell(server, "notifications/tools/list_changed")
+      kit.notifySubscription(server, "notifications/prompts/list_changed")
+      kit.notifySubscription(server, kit.updated, { uri: "a:b" })
+      kit.notifySubscription(server, "notifications/tools/list_changed")
       yield* kit.settle
       assert.deepStrictEqual(seen.tags, ["Subscribed", "ToolListChanged"])
     }))
@@ -86,7 +86,7 @@ describe("subscriptions/listen", () => {
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, (request, server) => {
         kit.acknowledge(server, request, {})
-        return "silence"
+        return "no response"
       })
       const seen = yield* kit.run(client, { tools: true })
       assert.strictEqual((yield* seen.error).reason, "Unsupported")
@@ -95,7 +95,7 @@ describe("subscriptions/listen", () => {
 
   it.effect("a filter that asks for nothing is Unsupported, and nothing is sent", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       for (const filter of [{}, { tools: false, uris: [] }]) {
         const error = yield* Effect.flip(Stream.runDrain(client.changes(filter)))
         assert.strictEqual(error.reason, "Unsupported")
@@ -105,7 +105,7 @@ describe("subscriptions/listen", () => {
 
   it.effect("a server without the method is Unsupported; what else it refuses surfaces", () =>
     Effect.gen(function*() {
-      const errors = [refuse(-32601, "Method not found"), refuse(-32602, "No")]
+      const errors = [ScriptedServer.failure(-32601, "Method not found"), ScriptedServer.failure(-32602, "No")]
       const { client, server } = yield* kit.open(revision, () => errors.shift()!)
       const first = yield* (yield* kit.run(client, { tools: true })).error
       assert.strictEqual(first.reason, "Unsupported")
@@ -117,18 +117,18 @@ describe("subscriptions/listen", () => {
 
   it.effect("2026-07-28 · stdio · clients MUST use this field to correlate notifications with their originating subscription", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, () => "silence")
+      const { client, server } = yield* kit.open(revision, () => "no response")
       const one = yield* kit.run(client, { tools: true, uris: ["a:1"] })
       const two = yield* kit.run(client, { tools: true, uris: ["a:2"] })
       const [first, second] = server.requests(kit.listen)
       // "Messages belonging to other subscriptions MAY be interleaved before it."
       kit.acknowledge(server, second!)
-      kit.tell(server, kit.updated, { uri: "a:2" }, second!.id)
+      kit.notifySubscription(server, kit.updated, { uri: "a:2" }, second!.id)
       kit.acknowledge(server, first!)
-      kit.tell(server, kit.updated, { uri: "a:1" }, first!.id)
-      kit.tell(server, "notifications/tools/list_changed", {}, second!.id)
-      kit.tell(server, kit.updated, { uri: "a:1/sub" }, first!.id)
-      kit.tell(server, kit.updated, { uri: "a:9" }, 999)
+      kit.notifySubscription(server, kit.updated, { uri: "a:1" }, first!.id)
+      kit.notifySubscription(server, "notifications/tools/list_changed", {}, second!.id)
+      kit.notifySubscription(server, kit.updated, { uri: "a:1/sub" }, first!.id)
+      kit.notifySubscription(server, kit.updated, { uri: "a:9" }, 999)
       server.notify(kit.updated, { uri: "a:1" })
       yield* kit.settle
       assert.deepStrictEqual(one.tags, ["Subscribed", "a:1", "a:1/sub"])
@@ -137,7 +137,7 @@ describe("subscriptions/listen", () => {
 
   it.effect("2026-07-28 · stdio · the client MUST send notifications/cancelled referencing the request: when the stream ends", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true })
       assert.deepStrictEqual(kit.cancelled(server), [])
       yield* seen.stop
@@ -151,12 +151,12 @@ describe("subscriptions/listen", () => {
 
   it.effect("the timeouts of requests are not those of a subscription", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable, {
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions, {
         limits: { timeout: 1000, maxTimeout: 2000 }
       })
       const seen = yield* kit.run(client, { tools: true })
       yield* kit.pass("30 days")
-      kit.tell(server, "notifications/tools/list_changed")
+      kit.notifySubscription(server, "notifications/tools/list_changed")
       yield* kit.settle
       assert.deepStrictEqual(seen.tags, ["Subscribed", "ToolListChanged"])
       assert.deepStrictEqual(kit.cancelled(server), [])
@@ -164,13 +164,15 @@ describe("subscriptions/listen", () => {
 
   it.effect("what is malformed never ends the stream", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true, uris: ["a:b"] })
-      for (const params of [{}, { uri: 7 }, { uri: null }, { uri: ["a:b"] }]) kit.tell(server, kit.updated, params)
-      kit.tell(server, "notifications/vendor/thing", { uri: "a:b" })
-      kit.tell(server, kit.acknowledged, { notifications: {} })
-      kit.tell(server, kit.acknowledged, { notifications: 7 })
-      kit.tell(server, kit.updated, { uri: "a:b" })
+      for (const params of [{}, { uri: 7 }, { uri: null }, { uri: ["a:b"] }]) {
+        kit.notifySubscription(server, kit.updated, params)
+      }
+      kit.notifySubscription(server, "notifications/vendor/thing", { uri: "a:b" })
+      kit.notifySubscription(server, kit.acknowledged, { notifications: {} })
+      kit.notifySubscription(server, kit.acknowledged, { notifications: 7 })
+      kit.notifySubscription(server, kit.updated, { uri: "a:b" })
       yield* kit.settle
       assert.deepStrictEqual(seen.tags, ["Subscribed", "a:b"])
     }))
@@ -179,15 +181,15 @@ describe("subscriptions/listen", () => {
 describe("listening again", () => {
   it.effect("2026-07-28 · a response that ended the subscription gracefully: a Gap, a wait, and the next one", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true }, { reconnect })
-      kit.end(server)
+      kit.endSubscription(server)
       yield* kit.pass(999)
       assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Ended"])
       assert.strictEqual(server.requests(kit.listen).length, 1)
       yield* kit.pass(1)
       assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Ended", "Subscribed"])
-      kit.tell(server, "notifications/tools/list_changed")
+      kit.notifySubscription(server, "notifications/tools/list_changed")
       yield* kit.settle
       assert.strictEqual(seen.tags.at(-1), "ToolListChanged")
       assert.deepStrictEqual(kit.cancelled(server), [])
@@ -195,7 +197,7 @@ describe("listening again", () => {
 
   it.effect("2026-07-28 · cancellation · a server that tears a subscription down with notifications/cancelled", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true }, { reconnect })
       server.notify("notifications/cancelled", { requestId: server.requests(kit.listen)[0]!.id as number })
       yield* kit.pass(1000)
@@ -205,9 +207,9 @@ describe("listening again", () => {
   it.effect("ends that were graceful count too: the waits grow under their cap, and then it is given up", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, (request, server) => {
-        kit.agreeable(request, server)
-        kit.end(server, request.id)
-        return "silence"
+        kit.acceptSubscriptions(request, server)
+        kit.endSubscription(server, request.id)
+        return "no response"
       })
       const seen = yield* kit.run(client, { tools: true }, { reconnect: { ...policy, maxAttempts: 4 } })
       for (const [index, wait] of [1000, 2000, 4000, 4000].entries()) {
@@ -225,11 +227,11 @@ describe("listening again", () => {
 
   it.effect("a subscription that stood for stableAfter starts the count anew", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true }, { reconnect: { ...policy, stableAfter: 60_000 } })
       for (let round = 1; round <= 10; round++) {
         yield* kit.pass(60_000)
-        kit.end(server)
+        kit.endSubscription(server)
         yield* kit.pass(1000)
         assert.strictEqual(server.requests(kit.listen).length, round + 1)
       }
@@ -238,7 +240,7 @@ describe("listening again", () => {
 
   it.effect("a server that does not acknowledge within the timeout is asked again, and given up; no Gap where nothing stood", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, () => "silence")
+      const { client, server } = yield* kit.open(revision, () => "no response")
       const seen = yield* kit.run(client, { tools: true }, { reconnect: { ...policy, maxAttempts: 1 }, timeout: 5000 })
       yield* kit.pass(5000)
       assert.deepStrictEqual(kit.cancelled(server), [server.requests(kit.listen)[0]!.id])
@@ -252,7 +254,7 @@ describe("listening again", () => {
 
   it.effect("without a timeout of its own it waits as long as any request of the client", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, () => "silence", { limits: { timeout: 7000 } })
+      const { client, server } = yield* kit.open(revision, () => "no response", { limits: { timeout: 7000 } })
       yield* kit.run(client, { tools: true }, { reconnect })
       yield* kit.pass(6999)
       assert.deepStrictEqual(kit.cancelled(server), [])
@@ -262,19 +264,19 @@ describe("listening again", () => {
 
   it.effect("a server that stumbles over what it had agreed to is asked once more; one that refuses it is not", () =>
     Effect.gen(function*() {
-      const replies: Array<Script> = [
-        kit.agreeable,
-        () => refuse(-32603, "Oops"),
-        kit.agreeable,
-        () => refuse(-32602, "Never again")
+      const replies: Array<ScriptedServer.Script> = [
+        kit.acceptSubscriptions,
+        () => ScriptedServer.failure(-32603, "Oops"),
+        kit.acceptSubscriptions,
+        () => ScriptedServer.failure(-32602, "Never again")
       ]
       const { client, server } = yield* kit.open(revision, (request, server) => replies.shift()!(request, server))
       const seen = yield* kit.run(client, { tools: true }, { reconnect })
-      kit.end(server)
+      kit.endSubscription(server)
       yield* kit.pass(1000)
       yield* kit.pass(2000)
       assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Ended", "Subscribed"])
-      kit.end(server)
+      kit.endSubscription(server)
       yield* kit.pass(4000)
       assert.strictEqual((yield* seen.error).error?.reason, "InvalidParams")
     }))
@@ -292,12 +294,13 @@ describe("listening again", () => {
   ) {
     it.effect(`refused over HTTP with ${what}: ${again ? "asked once more" : "the stream fails"}`, () =>
       Effect.gen(function*() {
-        const { client, refuse, server } = yield* kit.told(revision, () => "silence")
+        const { client, server } = yield* kit.open(revision, () => "no response")
         const seen = yield* kit.run(client, { tools: true }, { reconnect })
-        yield* refuse(
-          server.requests(kit.listen)[0]!,
+        server.refuse(
+          server.requests(kit.listen)[0]!.id,
           new TransportError({ reason: "Refused", message: "No", ...fields })
         )
+        yield* kit.settle
         yield* kit.pass(1000)
         assert.strictEqual(server.requests(kit.listen).length, again ? 2 : 1)
         if (!again) assert.include(["Refused", "Unauthorized"], (yield* seen.error).reason)
@@ -307,10 +310,11 @@ describe("listening again", () => {
 
   it.effect("a server that asks to be left alone is left alone for so long (Retry-After)", () =>
     Effect.gen(function*() {
-      const { client, refuse, server } = yield* kit.told(revision, () => "silence")
+      const { client, server } = yield* kit.open(revision, () => "no response")
       yield* kit.run(client, { tools: true }, { reconnect })
       const error = new TransportError({ reason: "Refused", message: "Busy", status: 503, retryAfter: 20_000 })
-      yield* refuse(server.requests(kit.listen)[0]!, error)
+      server.refuse(server.requests(kit.listen)[0]!.id, error)
+      yield* kit.settle
       yield* kit.pass(19_999)
       assert.strictEqual(server.requests(kit.listen).length, 1)
       yield* kit.pass(1)
@@ -319,9 +323,10 @@ describe("listening again", () => {
 
   it.effect("a stream that broke, of HTTP, is a Gap, and is asked for again while the connection goes on", () =>
     Effect.gen(function*() {
-      const { client, refuse, server } = yield* kit.told(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true }, { reconnect })
-      yield* refuse(server.requests(kit.listen)[0]!, new TransportError({ reason: "Lost", message: "It broke" }))
+      server.refuse(server.requests(kit.listen)[0]!.id, new TransportError({ reason: "Lost", message: "It broke" }))
+      yield* kit.settle
       yield* kit.pass(1000)
       assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost", "Subscribed"])
       assert.strictEqual(server.connections, 1)
@@ -329,10 +334,10 @@ describe("listening again", () => {
 
   it.effect("2026-07-28 · stdio · after a reconnect the client MUST re-send subscriptions/listen", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable, { reconnect })
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions, { reconnect })
       const one = yield* kit.run(client, { tools: true })
       const two = yield* kit.run(client, { uris: ["a:b"] })
-      server.hangUp()
+      server.disconnect()
       yield* kit.pass(1000)
       assert.strictEqual(server.connections, 2)
       assert.deepStrictEqual(server.requests(kit.listen).map(({ params }) => params?.["notifications"]), [
@@ -348,9 +353,9 @@ describe("listening again", () => {
 
   it.effect("a connection that is lost for good ends the stream with Closed", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true })
-      server.hangUp()
+      server.disconnect()
       const error = yield* seen.error
       assert.strictEqual(error.reason, "Closed")
       assert.isDefined(error.end)
@@ -361,9 +366,9 @@ describe("listening again", () => {
     Effect.gen(function*() {
       for (const ended of [false, true]) {
         const scope = yield* Scope.make()
-        const { client, server } = yield* Scope.provide(kit.open(revision, kit.agreeable), scope)
+        const { client, server } = yield* Scope.provide(kit.open(revision, kit.acceptSubscriptions), scope)
         const seen = yield* kit.run(client, { tools: true }, { reconnect })
-        if (ended) kit.end(server)
+        if (ended) kit.endSubscription(server)
         yield* kit.settle
         yield* Scope.close(scope, Exit.void)
         assert.strictEqual((yield* seen.error).reason, "Closed")
@@ -380,7 +385,7 @@ describe("a reader that is slow", () => {
         4
       ]] as const
       for (const [options, own, size] of bounds) {
-        const { client, server } = yield* kit.open(revision, kit.agreeable, options)
+        const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions, options)
         const seen: Array<string> = []
         const reading = Stream.runForEach(client.changes({ uris: ["a:b"] }, own), (change) =>
           Effect.gen(function*() {
@@ -390,7 +395,7 @@ describe("a reader that is slow", () => {
           }))
         const fiber = yield* Effect.forkChild(reading, { startImmediately: true })
         yield* kit.settle
-        for (let n = 1; n <= 300; n++) kit.tell(server, kit.updated, { uri: `a:${n}` })
+        for (let n = 1; n <= 300; n++) kit.notifySubscription(server, kit.updated, { uri: `a:${n}` })
         yield* kit.pass(1000)
         const kept = Array.from({ length: size }, (_, index) => `a:${300 - size + 1 + index}`)
         assert.deepStrictEqual(seen, ["Subscribed", "Gap", ...kept])
@@ -400,7 +405,7 @@ describe("a reader that is slow", () => {
 
   it.effect("the last word about the subscription is not lost", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen: Array<string> = []
       const reading = Stream.runForEach(
         client.changes({ uris: ["a:b"] }, { maxBufferedChanges: 2, reconnect }),
@@ -414,10 +419,10 @@ describe("a reader that is slow", () => {
       )
       const fiber = yield* Effect.forkChild(reading, { startImmediately: true })
       yield* kit.settle
-      kit.end(server)
+      kit.endSubscription(server)
       yield* kit.pass(1000)
       for (let n = 1; n <= 5; n++) {
-        kit.tell(server, kit.updated, { uri: `a:${n}` })
+        kit.notifySubscription(server, kit.updated, { uri: `a:${n}` })
       }
       yield* kit.pass(1000)
       assert.deepStrictEqual(seen, ["Subscribed", "Gap", "Subscribed", "a:4", "a:5"])

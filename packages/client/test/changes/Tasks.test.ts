@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { Change } from "../../src/Changes.ts"
 import type * as Reconnect from "../../src/Reconnect.ts"
-import { refuse, type Script } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as kit from "./kit.ts"
 
 const revision = "2026-07-28"
@@ -29,7 +29,7 @@ const about = (changes: ReadonlyArray<Change>) =>
 describe("subscriptions/listen", () => {
   it.effect("2026-07-28 · clients send subscriptions/listen including a list of task IDs, and declare the extension in it", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true, taskIds: ["t1", "t1", "t2"] })
       const [request] = server.requests(kit.listen)
       assert.deepStrictEqual(request!.params?.["notifications"], { toolsListChanged: true, taskIds: ["t1", "t2"] })
@@ -46,7 +46,7 @@ describe("subscriptions/listen", () => {
 
   it.effect("a client that declares no tasks declares them where it subscribes to one, and nowhere else", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable, { tasks: false })
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions, { tasks: false })
       yield* kit.run(client, { tools: true, taskIds: [] })
       yield* kit.run(client, { taskIds: ["t1"] })
       const [without, about] = server.requests(kit.listen)
@@ -58,7 +58,7 @@ describe("subscriptions/listen", () => {
 
   it.effect("2026-07-28 · each notification carries a complete DetailedTask, which is given as it came", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { taskIds: ["t1"] })
       const question = {
         method: "elicitation/create",
@@ -71,30 +71,30 @@ describe("subscriptions/listen", () => {
         { ...working("t1"), status: "failed", error: { code: -32603, message: "Oops" } },
         { ...working("t1"), status: "cancelled", ttlMs: null }
       ]
-      for (const task of told) kit.tell(server, tasks, task as JsonRpc.JsonObject)
+      for (const task of told) kit.notifySubscription(server, tasks, task as JsonRpc.JsonObject)
       yield* kit.settle
       assert.deepStrictEqual(about(seen.changes), ["Subscribed", ...told] as never)
     }))
 
   it.effect("2026-07-28 · the acknowledgement says which: of other tasks nothing is told, and nothing is believed", () =>
     Effect.gen(function*() {
-      const script: Script = (request, server) => {
+      const script: ScriptedServer.Script = (request, server) => {
         kit.acknowledge(server, request, { taskIds: ["t9", "t2", 7] })
-        return "silence"
+        return "no response"
       }
       const { client, server } = yield* kit.open(revision, script)
       const seen = yield* kit.run(client, { taskIds: ["t1", "t2"] })
       const [first] = seen.changes
       assert.deepStrictEqual(first?._tag === "Subscribed" ? first.honoured.taskIds : undefined, ["t2"])
-      kit.tell(server, tasks, working("t9"))
-      kit.tell(server, tasks, working("t2"))
+      kit.notifySubscription(server, tasks, working("t9"))
+      kit.notifySubscription(server, tasks, working("t2"))
       yield* kit.settle
       assert.deepStrictEqual(about(seen.changes), ["Subscribed", working("t2")] as never)
     }))
 
   it.effect("what is malformed never ends the stream, and says nothing", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { taskIds: ["t1"] })
       for (
         const task of [
@@ -106,8 +106,8 @@ describe("subscriptions/listen", () => {
           { ...working("t1"), status: "failed", error: "Oops" },
           { ...working("t1"), createdAt: 7 }
         ]
-      ) kit.tell(server, tasks, task)
-      kit.tell(server, tasks, working("t1"))
+      ) kit.notifySubscription(server, tasks, task)
+      kit.notifySubscription(server, tasks, working("t1"))
       yield* kit.settle
       assert.deepStrictEqual(about(seen.changes), ["Subscribed", working("t1")] as never)
     }))
@@ -116,7 +116,7 @@ describe("subscriptions/listen", () => {
     Effect.gen(function*() {
       const { client } = yield* kit.open(revision, (request, server) => {
         kit.acknowledge(server, request, {})
-        return "silence"
+        return "no response"
       })
       const seen = yield* kit.run(client, { taskIds: ["t1"] })
       assert.strictEqual((yield* seen.error).reason, "Unsupported")
@@ -125,7 +125,10 @@ describe("subscriptions/listen", () => {
   it.effect("2026-07-28 · a server that still misses the capability (-32021): its error surfaces", () =>
     Effect.gen(function*() {
       const data = { requiredCapabilities: { extensions: { [extension]: {} } } }
-      const { client } = yield* kit.open(revision, () => refuse(-32021, "Missing required client capability", data))
+      const { client } = yield* kit.open(
+        revision,
+        () => ScriptedServer.failure(-32021, "Missing required client capability", data)
+      )
       const seen = yield* kit.run(client, { taskIds: ["t1"] })
       const { error, reason } = yield* seen.error
       assert.deepStrictEqual([reason, error?.code], ["Protocol", -32021])
@@ -133,13 +136,13 @@ describe("subscriptions/listen", () => {
 
   it.effect("after a reconnect, and after an end, it is subscribed to again, behind a Gap", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable, { reconnect })
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions, { reconnect })
       const seen = yield* kit.run(client, { taskIds: ["t1"] })
-      server.hangUp()
+      server.disconnect()
       yield* kit.pass(1000)
-      kit.tell(server, tasks, working("t1"))
+      kit.notifySubscription(server, tasks, working("t1"))
       yield* kit.settle
-      kit.end(server)
+      kit.endSubscription(server)
       yield* kit.pass(2000)
       assert.deepStrictEqual(seen.tags, [
         "Subscribed",
@@ -160,7 +163,7 @@ describe("subscriptions/listen", () => {
 
   it.effect("when bufferSize states wait the oldest is dropped, and a Gap tells", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.agreeable)
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen: Array<string> = []
       const reading = Stream.runForEach(client.changes({ taskIds: ["t1"] }, { maxBufferedChanges: 2 }), (change) =>
         Effect.gen(function*() {
@@ -172,7 +175,7 @@ describe("subscriptions/listen", () => {
       yield* Effect.forkChild(reading, { startImmediately: true })
       yield* kit.settle
       for (let n = 1; n <= 5; n++) {
-        kit.tell(server, tasks, { ...working("t1"), statusMessage: `${n}` })
+        kit.notifySubscription(server, tasks, { ...working("t1"), statusMessage: `${n}` })
       }
       yield* kit.pass(1000)
       assert.deepStrictEqual(seen, ["Subscribed", "Gap", "4", "5"])
@@ -184,7 +187,7 @@ for (const revision of Revision.sessionEra) {
     it.effect("has no subscriptions to tasks: Unsupported, and beside others they are not honoured", () =>
       Effect.gen(function*() {
         for (const enforceCapabilities of [true, false]) {
-          const { client } = yield* kit.open(revision, kit.agreeable, { enforceCapabilities })
+          const { client } = yield* kit.open(revision, kit.acceptSubscriptions, { enforceCapabilities })
           const alone = yield* kit.run(client, { taskIds: ["t1"] })
           const error = yield* alone.error
           assert.deepStrictEqual([error.reason, error.message], [

@@ -7,16 +7,16 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type * as Reconnect from "../../src/Reconnect.ts"
-import { ok, refuse, type Script, type Scripted } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as kit from "./kit.ts"
 
 const revision = "2025-11-25"
 const reconnect: Reconnect.Policy = { initialDelay: 1000, jitter: "none" }
 
-const agreeable: Script = () => ok({})
+const acceptSubscriptions: ScriptedServer.Script = () => ScriptedServer.success({})
 
 /** What was sent about subscriptions, in order: `+` for subscribed, `-` for unsubscribed. */
-const sent = (server: Scripted): ReadonlyArray<string> =>
+const sent = (server: ScriptedServer.ScriptedServer): ReadonlyArray<string> =>
   server.received.flatMap((message) => {
     if (message._tag !== "Request") return []
     const uri = message.params?.["uri"] as string
@@ -27,13 +27,14 @@ const sent = (server: Scripted): ReadonlyArray<string> =>
       : []
   })
 
-const answer = (server: Scripted, { id }: JsonRpc.Request) => server.send({ _tag: "Success", id, result: {} })
+const answer = (server: ScriptedServer.ScriptedServer, { id }: JsonRpc.Request) =>
+  server.send({ _tag: "Success", id, result: {} })
 
 for (const revision of Revision.sessionEra) {
   describe(revision, () => {
     it.effect("lists are announced without being asked; what was not asked for is left out", () =>
       Effect.gen(function*() {
-        const { client, server } = yield* kit.open(revision, agreeable)
+        const { client, server } = yield* kit.open(revision, acceptSubscriptions)
         const seen = yield* kit.run(client, { tools: true, resources: true })
         for (const kind of ["tools", "prompts", "resources"]) server.notify(`notifications/${kind}/list_changed`)
         server.notify(kit.updated, { uri: "a:b" })
@@ -48,7 +49,7 @@ for (const revision of Revision.sessionEra) {
 
     it.effect("each resource is subscribed to once, and unsubscribed from when the last run ends", () =>
       Effect.gen(function*() {
-        const { client, server } = yield* kit.open(revision, agreeable)
+        const { client, server } = yield* kit.open(revision, acceptSubscriptions)
         const one = yield* kit.run(client, { uris: ["a:1", "a:2", "a:1"] })
         const two = yield* kit.run(client, { uris: ["a:2", "a:3"] })
         assert.deepStrictEqual(sent(server), ["+a:1", "+a:2", "+a:3"])
@@ -69,7 +70,7 @@ describe("what the server declares", () => {
 
   it.effect("what it did not declare is left out of what is honoured", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, agreeable, {}, some)
+      const { client, server } = yield* kit.open(revision, acceptSubscriptions, {}, some)
       const seen = yield* kit.run(client, { tools: true, prompts: true, resources: true, uris: ["a:b"] })
       server.notify("notifications/tools/list_changed")
       yield* kit.settle
@@ -80,7 +81,7 @@ describe("what the server declares", () => {
 
   it.effect("where nothing is left it is Unsupported, and nothing is sent", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, agreeable, {}, { tools: {}, resources: {} })
+      const { client, server } = yield* kit.open(revision, acceptSubscriptions, {}, { tools: {}, resources: {} })
       const seen = yield* kit.run(client, { tools: true, uris: ["a:b"] })
       assert.strictEqual((yield* seen.error).reason, "Unsupported")
       assert.deepStrictEqual(sent(server), [])
@@ -88,7 +89,7 @@ describe("what the server declares", () => {
 
   it.effect("with enforceCapabilities off it is believed to offer more than that", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, agreeable, { enforceCapabilities: false }, {})
+      const { client, server } = yield* kit.open(revision, acceptSubscriptions, { enforceCapabilities: false }, {})
       const seen = yield* kit.run(client, { tools: true, uris: ["a:b"] })
       server.notify("notifications/tools/list_changed")
       yield* kit.settle
@@ -104,8 +105,8 @@ describe("resources/subscribe", () => {
         revision,
         ({ method, params }) =>
           method === "resources/subscribe" && params?.["uri"] === "a:2"
-            ? refuse(-32002, "Not found", { uri: "a:2" })
-            : ok({})
+            ? ScriptedServer.failure(-32002, "Not found", { uri: "a:2" })
+            : ScriptedServer.success({})
       )
       const other = yield* kit.run(client, { uris: ["a:3"] })
       const seen = yield* kit.run(client, { uris: ["a:1", "a:2", "a:3"] })
@@ -122,7 +123,7 @@ describe("resources/subscribe", () => {
 
   it.effect("2025-11-25 · an update might be of a sub-resource of the one that the client actually subscribed to", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, agreeable)
+      const { client, server } = yield* kit.open(revision, acceptSubscriptions)
       const folder = yield* kit.run(client, { uris: ["file:///a"] })
       const file = yield* kit.run(client, { uris: ["file:///a/b", "notes://"] })
       const lists = yield* kit.run(client, { tools: true })
@@ -138,7 +139,7 @@ describe("resources/subscribe", () => {
 
   it.effect("what is malformed never ends the stream", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, agreeable)
+      const { client, server } = yield* kit.open(revision, acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true, uris: ["a:b"] })
       for (const params of [{}, { uri: 7 }, { uri: null }]) server.notify(kit.updated, params)
       server.notify(kit.updated, { uri: "a:b" })
@@ -150,7 +151,7 @@ describe("resources/subscribe", () => {
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(
         revision,
-        ({ method }) => method === "resources/subscribe" ? "silence" : ok({})
+        ({ method }) => method === "resources/subscribe" ? "no response" : ScriptedServer.success({})
       )
       const seen = yield* kit.run(client, { tools: true, uris: ["a:1", "a:2"] })
       const [first, second] = server.requests("resources/subscribe")
@@ -168,7 +169,7 @@ describe("resources/subscribe", () => {
   it.effect("two runs that come at once wait for one answer", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, ({ method }) =>
-        method === "resources/subscribe" ? "silence" : ok({}))
+        method === "resources/subscribe" ? "no response" : ScriptedServer.success({}))
       const runs = [yield* kit.run(client, { uris: ["a:1"] }), yield* kit.run(client, { uris: ["a:1"] })]
       assert.deepStrictEqual(sent(server), ["+a:1"])
       answer(server, server.requests("resources/subscribe")[0]!)
@@ -183,7 +184,7 @@ describe("resources/subscribe", () => {
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(
         revision,
-        ({ method }) => method === "resources/subscribe" ? "silence" : ok({})
+        ({ method }) => method === "resources/subscribe" ? "no response" : ScriptedServer.success({})
       )
       const one = yield* kit.run(client, { uris: ["a:1"] })
       yield* one.stop
@@ -202,7 +203,7 @@ describe("resources/subscribe", () => {
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(
         revision,
-        ({ method }) => method === "resources/unsubscribe" ? "silence" : ok({})
+        ({ method }) => method === "resources/unsubscribe" ? "no response" : ScriptedServer.success({})
       )
       const one = yield* kit.run(client, { uris: ["a:1"] })
       yield* one.stop
@@ -218,7 +219,7 @@ describe("resources/subscribe", () => {
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(
         revision,
-        ({ method }) => method === "resources/subscribe" ? "silence" : ok({})
+        ({ method }) => method === "resources/subscribe" ? "no response" : ScriptedServer.success({})
       )
       const seen = yield* kit.run(client, { uris: ["a:1"] }, {
         timeout: 3000,
@@ -235,7 +236,7 @@ describe("resources/subscribe", () => {
 describe("another session", () => {
   it.effect("where the server is not of the request era, as was kept of it: found out before it is asked to listen", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, agreeable, {
+      const { client, server } = yield* kit.open(revision, acceptSubscriptions, {
         serverProfile: { revision: "2026-07-28", capabilities: {} }
       })
       assert.strictEqual(client.revision, "2026-07-28")
@@ -248,10 +249,10 @@ describe("another session", () => {
 
   it.effect("resources are subscribed to again, once each, and a Gap tells before", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, agreeable, { reconnect })
+      const { client, server } = yield* kit.open(revision, acceptSubscriptions, { reconnect })
       const one = yield* kit.run(client, { tools: true, uris: ["a:1"] })
       const two = yield* kit.run(client, { uris: ["a:1"] })
-      server.hangUp()
+      server.disconnect()
       yield* kit.settle
       assert.deepStrictEqual(one.tags, ["Subscribed", "Gap Lost"])
       yield* kit.pass(1000)
@@ -269,11 +270,11 @@ describe("another session", () => {
   it.effect("which has the resource no more: the server's error surfaces", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, (_, server) =>
-        server.connections === 1 ? ok({}) : refuse(-32002, "Gone"), {
+        server.connections === 1 ? ScriptedServer.success({}) : ScriptedServer.failure(-32002, "Gone"), {
         reconnect
       })
       const seen = yield* kit.run(client, { uris: ["a:1"] })
-      server.hangUp()
+      server.disconnect()
       yield* kit.pass(1000)
       assert.strictEqual((yield* seen.error).error?.reason, "ResourceNotFound")
       assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost"])
@@ -283,9 +284,9 @@ describe("another session", () => {
     Effect.gen(function*() {
       for (const hangsUp of [true, false]) {
         const scope = yield* Scope.make()
-        const { client, server } = yield* Scope.provide(kit.open(revision, agreeable), scope)
+        const { client, server } = yield* Scope.provide(kit.open(revision, acceptSubscriptions), scope)
         const seen = yield* kit.run(client, { tools: true, uris: ["a:1"] })
-        if (hangsUp) server.hangUp()
+        if (hangsUp) server.disconnect()
         else yield* Scope.close(scope, Exit.void)
         const error = yield* seen.error
         assert.strictEqual(error.reason, "Closed")
@@ -296,13 +297,14 @@ describe("another session", () => {
 })
 
 describe("a connection on which the server has a stream of its own for what it says unasked", () => {
-  const streaming = () => kit.told(revision, agreeable, { reconnect })
+  const streaming = () => kit.open(revision, acceptSubscriptions, { reconnect })
 
   it.effect("that broke and is open again, but was not resumed: a Gap, and Subscribed", () =>
     Effect.gen(function*() {
-      const { client, missed, server } = yield* streaming()
+      const { client, server } = yield* streaming()
       const seen = yield* kit.run(client, { uris: ["a:1"] })
-      yield* missed()
+      server.reportGap()
+      yield* kit.settle
       server.notify(kit.updated, { uri: "a:1" })
       yield* kit.settle
       assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost", "Subscribed", "a:1"])
@@ -311,12 +313,13 @@ describe("a connection on which the server has a stream of its own for what it s
 
   it.effect("that broke before anything was agreed to: nothing is told", () =>
     Effect.gen(function*() {
-      const { client, missed, server } = yield* kit.told(
+      const { client, server } = yield* kit.open(
         revision,
-        ({ method }) => method === "resources/subscribe" ? "silence" : ok({})
+        ({ method }) => method === "resources/subscribe" ? "no response" : ScriptedServer.success({})
       )
       const seen = yield* kit.run(client, { uris: ["a:1"] })
-      yield* missed()
+      server.reportGap()
+      yield* kit.settle
       answer(server, server.requests("resources/subscribe")[0]!)
       yield* kit.settle
       assert.deepStrictEqual(seen.tags, ["Subscribed"])
@@ -324,25 +327,27 @@ describe("a connection on which the server has a stream of its own for what it s
 
   it.effect("that it does not have: Unsupported, also for who comes later, until another session has one", () =>
     Effect.gen(function*() {
-      const { client, missed, server } = yield* streaming()
+      const { client, server } = yield* streaming()
       const seen = yield* kit.run(client, { tools: true })
-      yield* missed(new TransportError({ reason: "Refused", message: "Method Not Allowed", status: 405 }))
+      server.reportGap(new TransportError({ reason: "Refused", message: "Method Not Allowed", status: 405 }))
+      yield* kit.settle
       assert.strictEqual((yield* seen.error).reason, "Unsupported")
       const late = yield* kit.run(client, { tools: true })
       assert.strictEqual((yield* late.error).reason, "Unsupported")
       assert.deepStrictEqual(late.tags, [])
-      server.hangUp()
+      server.disconnect()
       yield* kit.pass(1000)
       assert.deepStrictEqual((yield* kit.run(client, { tools: true })).tags, ["Subscribed"])
     }))
 
   it.effect("that was lost for good while the session goes on: a Gap, and Closed when it was waited for in vain", () =>
     Effect.gen(function*() {
-      const { client, missed, server } = yield* streaming()
+      const { client, server } = yield* streaming()
       const seen = yield* kit.run(client, { tools: true, uris: ["a:1"] }, {
         reconnect: { ...reconnect, maxAttempts: 1 }
       })
-      yield* missed(new TransportError({ reason: "Lost", message: "No more" }))
+      server.reportGap(new TransportError({ reason: "Lost", message: "No more" }))
+      yield* kit.settle
       assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost"])
       assert.deepStrictEqual(sent(server), ["+a:1", "-a:1"])
       yield* kit.pass(1000)

@@ -1,7 +1,6 @@
-/** What the tests of changes share: a scripted server that listens, or is subscribed to, and a run that remembers what it saw. */
+/** Scripted servers with subscriptions, and a run that records the changes of a client. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
-import type { Connection, Receiver, TransportError } from "@skein/runtime/Connection"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -10,7 +9,7 @@ import * as TestClock from "effect/testing/TestClock"
 import type { Change, Filter, Options } from "../../src/Changes.ts"
 import * as Client from "../../src/Client.ts"
 import type { ClientError } from "../../src/ClientError.ts"
-import { ok, type Script, type Scripted, scripted, speaks } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 export const id = "io.modelcontextprotocol/subscriptionId"
 export const updated = "notifications/resources/updated"
@@ -36,10 +35,10 @@ const tagOf = (change: Change): string => {
   }
 }
 
-/** Lets whatever is under way arrive. */
+/** Lets pending messages arrive. */
 export const settle = TestClock.adjust(0)
 
-/** Lets a time pass, and everything that it wakes. */
+/** Advances the test clock and lets pending messages arrive. */
 export const pass = (time: Duration.Input) => Effect.andThen(TestClock.adjust(time), settle)
 
 /** Runs a stream of changes until it is stopped. */
@@ -67,12 +66,12 @@ export const run = (client: Client.Client, filter: Filter, options?: Options) =>
 /** Opens a client of a scripted server. */
 export const open = (
   revision: Revision.Revision,
-  script: Script,
+  script: ScriptedServer.Script,
   options?: Client.Options,
   capabilities?: JsonRpc.JsonObject
 ) =>
   Effect.gen(function*() {
-    const server = scripted(speaks(revision, script, capabilities ?? everything))
+    const server = ScriptedServer.make(ScriptedServer.handshake(revision, script, capabilities ?? everything))
     const client = yield* Client.make(server.transport, options)
     return { server, client }
   })
@@ -84,60 +83,32 @@ export const everything = {
 }
 
 export const acknowledge = (
-  server: Scripted,
+  server: ScriptedServer.ScriptedServer,
   { id: of, params }: JsonRpc.Request,
   notifications = params?.["notifications"]
 ) => server.notify(acknowledged, { _meta: { [id]: of }, notifications: notifications as JsonRpc.JsonObject })
 
-/** Agrees to whatever is asked for. */
-export const agreeable: Script = (request, server) => {
+/** Acknowledges every subscription with the notifications that it requests. */
+export const acceptSubscriptions: ScriptedServer.Script = (request, server) => {
   if (request.method === listen) acknowledge(server, request)
-  return request.method === listen ? "silence" : ok({})
+  return request.method === listen ? "no response" : ScriptedServer.success({})
 }
 
-/** Tells something about the last subscription, or about that one. */
-export const tell = (
-  server: Scripted,
+/** Sends a notification of the last subscription, or of the given one. */
+export const notifySubscription = (
+  server: ScriptedServer.ScriptedServer,
   method: string,
   params: JsonRpc.JsonObject = {},
   of = server.requests(listen).at(-1)?.id
 ) => server.notify(method, { ...params, _meta: { [id]: of } })
 
-/** Ends a subscription as a server should: with an answer. */
-export const end = (server: Scripted, of = server.requests(listen).at(-1)!.id) =>
+/** Ends a subscription in order, with a response. */
+export const endSubscription = (server: ScriptedServer.ScriptedServer, of = server.requests(listen).at(-1)!.id) =>
   server.send({ _tag: "Success", id: of, result: { resultType: "complete", _meta: { [id]: of } } })
 
 /** The `_meta` of a request. */
 export const metaOf = ({ params }: JsonRpc.Request): JsonRpc.JsonObject =>
   (params?.["_meta"] ?? {}) as JsonRpc.JsonObject
 
-export const cancelled = (server: Scripted): ReadonlyArray<unknown> =>
-  server.received.flatMap((message) =>
-    message._tag === "Notification" && message.method === "notifications/cancelled"
-      ? [message.params?.["requestId"]]
-      : []
-  )
-
-/** Opens a client, and gives what its transport tells it beside messages. */
-export const told = (revision: Revision.Revision, script: Script, options?: Client.Options) =>
-  Effect.gen(function*() {
-    const server = scripted(speaks(revision, script, everything))
-    let receiver: Receiver | undefined
-    const connect = Effect.map(server.transport.connect, (connection): Connection => ({
-      open: (opened) => {
-        receiver = opened
-        connection.open(opened)
-      },
-      send: (message) => connection.send(message),
-      drained: connection.drained,
-      close: connection.close
-    }))
-    const client = yield* Client.make({ connect }, options)
-    return {
-      client,
-      server,
-      missed: (error?: TransportError) => Effect.andThen(Effect.sync(() => receiver!.gap!(error)), settle),
-      refuse: (request: JsonRpc.Request, error: TransportError) =>
-        Effect.andThen(Effect.sync(() => receiver!.refused!(request.id, error)), settle)
-    }
-  })
+export const cancelled = (server: ScriptedServer.ScriptedServer): ReadonlyArray<unknown> =>
+  server.notifications("notifications/cancelled").map(({ params }) => params?.["requestId"])

@@ -5,12 +5,12 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 import type * as Client from "../../src/Client.ts"
-import { ok, refuse, type Reply } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { hints, mirroring, opened, page, tool, warnings } from "./listed.ts"
 
-const done = ok({ resultType: "complete", content: [] })
-const mismatch = refuse(-32020, "Header mismatch: Mcp-Param-Region is missing")
-const listing = (...tools: ReadonlyArray<JsonObject>): Reply => page("2026-07-28", ...tools)
+const done = ScriptedServer.success({ resultType: "complete", content: [] })
+const mismatch = ScriptedServer.failure(-32020, "Header mismatch: Mcp-Param-Region is missing")
+const listing = (...tools: ReadonlyArray<JsonObject>): ScriptedServer.Reply => page("2026-07-28", ...tools)
 
 /** A tool whose parameter is mirrored into a header of that name. */
 const sql = (header: string, name = "sql") =>
@@ -41,7 +41,8 @@ describe("tools/list on Streamable HTTP", () => {
   it.effect("2025-11-25 · knows no x-mcp-header: the tool stays, and nothing is mirrored", () =>
     Effect.gen(function*() {
       const { calls, client } = yield* mirroring(
-        ({ method }) => method === "tools/list" ? page("2025-11-25", broken, sql("Region")) : ok({ content: [] }),
+        ({ method }) =>
+          method === "tools/list" ? page("2025-11-25", broken, sql("Region")) : ScriptedServer.success({ content: [] }),
         {},
         "2025-11-25"
       )
@@ -117,7 +118,7 @@ describe("HeaderMismatch", () => {
   /** Answers a call that lacks the header with a mismatch. */
   const strict = (
     header: () => string,
-    rest: (method: string) => Reply = () => listing(sql(header())),
+    rest: (method: string) => ScriptedServer.Reply = () => listing(sql(header())),
     options?: Client.Options
   ) =>
     mirroring(
@@ -156,7 +157,7 @@ describe("HeaderMismatch", () => {
 
   it.effect("the one that had the list read may be interrupted: the others get it all the same", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* strict(() => "Region", () => "silence")
+      const { client, server } = yield* strict(() => "Region", () => "no response")
       const call = Effect.forkChild(client.callTool("sql", { region: "eu" }), { startImmediately: true })
       const first = yield* call
       const second = yield* call
@@ -170,7 +171,7 @@ describe("HeaderMismatch", () => {
 
   it.effect("a list that is not given in time: the call ends within its own time", () =>
     Effect.gen(function*() {
-      const { calls, client } = yield* strict(() => "Region", () => "silence", { limits: { timeout: "1 minute" } })
+      const { calls, client } = yield* strict(() => "Region", () => "no response", { limits: { timeout: "1 minute" } })
       for (const options of [{ timeout: 300 }, { maxTimeout: 300 }]) {
         const call = yield* Effect.forkChild(Effect.flip(client.callTool("sql", {}, options)), {
           startImmediately: true
@@ -186,7 +187,7 @@ describe("HeaderMismatch", () => {
   it.effect("what is made again has the time that is left", () =>
     Effect.gen(function*() {
       const { client, server } = yield* mirroring(({ method }, headers) =>
-        method === "tools/call" && headers === undefined ? mismatch : "silence"
+        method === "tools/call" && headers === undefined ? mismatch : "no response"
       )
       const call = yield* Effect.forkChild(Effect.flip(client.callTool("sql", { region: "eu" }, { timeout: 300 })), {
         startImmediately: true
@@ -205,7 +206,7 @@ describe("HeaderMismatch", () => {
   it.effect("a list that cannot be read: the call ends as it would have", () => {
     const { layer, told } = warnings()
     return Effect.gen(function*() {
-      const { calls, client } = yield* strict(() => "Region", () => refuse(-32603, "no"))
+      const { calls, client } = yield* strict(() => "Region", () => ScriptedServer.failure(-32603, "no"))
       assert.strictEqual((yield* Effect.flip(client.callTool("sql", {}))).error?.reason, "HeaderMismatch")
       assert.strictEqual(calls.length, 2)
       assert.strictEqual(told.length, 1)

@@ -5,7 +5,7 @@ import type * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
 import * as ResponseCache from "../../src/ResponseCache.ts"
 import * as Client from "../../src/Client.ts"
-import { ok, scripted, speaks } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { warnings } from "./listed.ts"
 
 const image = "data:image/png;base64,iVBORw0KGgo="
@@ -43,7 +43,12 @@ const answers: Readonly<Record<string, JsonObject>> = {
 }
 
 const server = (revision: Revision.Revision, hints: JsonObject = {}) =>
-  scripted(speaks(revision, ({ method }) => ok({ ...rest, ...hints, ...answers[method] })))
+  ScriptedServer.make(
+    ScriptedServer.handshake(
+      revision,
+      ({ method }) => ScriptedServer.success({ ...rest, ...hints, ...answers[method] })
+    )
+  )
 
 const lists = (client: Client.Client) => [
   Effect.map(client.listToolsPage(), ({ tools }) => tools),
@@ -79,13 +84,15 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
       return Effect.gen(function*() {
         const text = { type: "text", text: "See" }
         const links = [text, { type: "resource_link", uri: "x:a", name: "a", icons }]
-        const { transport } = scripted(speaks(revision, ({ method }) =>
-          ok({
-            ...rest,
-            ...(method === "tools/call"
-              ? { content: links }
-              : { messages: links.map((content) => ({ role: "user", content })) })
-          })))
+        const { transport } = ScriptedServer.make(
+          ScriptedServer.handshake(revision, ({ method }) =>
+            ScriptedServer.success({
+              ...rest,
+              ...(method === "tools/call"
+                ? { content: links }
+                : { messages: links.map((content) => ({ role: "user", content })) })
+            }))
+        )
         const client = yield* Client.make(transport, { revisions: [revision] })
         const { content } = yield* client.callTool("t")
         const { messages } = yield* client.getPrompt("p")
@@ -101,10 +108,10 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
       Effect.gen(function*() {
         const serverInfo = { name: "x", version: "1", icons }
         const capabilities = {}
-        const server = scripted(({ method }) =>
+        const server = ScriptedServer.make(({ method }) =>
           method === "initialize"
-            ? ok({ protocolVersion: revision, capabilities, serverInfo })
-            : ok({
+            ? ScriptedServer.success({ protocolVersion: revision, capabilities, serverInfo })
+            : ScriptedServer.success({
               ...rest,
               supportedVersions: [revision],
               capabilities,
@@ -122,7 +129,9 @@ describe("what has no icons that are unsafe", () => {
     const { layer, told } = warnings()
     return Effect.gen(function*() {
       const page = { ...rest, prompts: [{ name: "a" }, { name: "b", icons: [{ src: image, sizes: ["any"] }] }] }
-      const { transport } = scripted(speaks("2026-07-28", () => ok(page)))
+      const { transport } = ScriptedServer.make(
+        ScriptedServer.handshake("2026-07-28", () => ScriptedServer.success(page))
+      )
       const client = yield* Client.make(transport)
       assert.deepStrictEqual((yield* client.listPromptsPage()).prompts, page.prompts)
       assert.deepStrictEqual(told, [])

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Client from "../../src/Client.ts"
 import { sizeUpTo } from "../../src/internal/calls/schemaSize.ts"
-import { ok } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { opened, page, tool, warnings } from "./listed.ts"
 
 const schema = (description: string) => ({
@@ -24,7 +24,7 @@ const listed = (lengths: () => ReadonlyArray<number>, options?: Client.Options) 
             "2025-11-25",
             ...lengths().map((length, at) => tool(`t${at}`, { outputSchema: schema("x".repeat(length)) }))
           )
-          : ok({ content: [], structuredContent: { n: "none" } }),
+          : ScriptedServer.success({ content: [], structuredContent: { n: "none" } }),
       options
     )
     yield* client.listToolsPage()

@@ -8,7 +8,7 @@ import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 import * as Schema from "effect/Schema"
 import type * as Client from "../../src/Client.ts"
-import { ok } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { opened, page, tool, warnings } from "./listed.ts"
 
 const outputSchema = { type: "object", properties: { sum: { type: "integer" } }, required: ["sum"] }
@@ -26,7 +26,11 @@ const answering = (
       ({ method }) =>
         method === "tools/list"
           ? page(revision, tool("add", { outputSchema: schema }))
-          : ok({ ...(revision === "2026-07-28" ? { resultType: "complete" } : {}), content: [], ...answer }),
+          : ScriptedServer.success({
+            ...(revision === "2026-07-28" ? { resultType: "complete" } : {}),
+            content: [],
+            ...answer
+          }),
       options
     )
     yield* both.client.listToolsPage()
@@ -119,7 +123,7 @@ describe("a result whose tool has an outputSchema", () => {
       const { client, server } = yield* opened("2025-11-25", ({ method }) =>
         method === "tools/list"
           ? page("2025-11-25", tool("add", { outputSchema: schema }))
-          : ok({ content: [], structuredContent: { total: 3 } }))
+          : ScriptedServer.success({ content: [], structuredContent: { total: 3 } }))
       yield* client.listToolsPage()
       assert.strictEqual((yield* Effect.flip(client.callTool("add"))).reason, "InvalidAnswer")
       server.notify("notifications/tools/list_changed")
@@ -138,7 +142,7 @@ describe("a result whose tool has an outputSchema", () => {
       const { client, server } = yield* opened("2025-11-25", ({ method }) =>
         method === "tools/list"
           ? page("2025-11-25", tool("add", schema === undefined ? {} : { outputSchema: schema }))
-          : ok({ content: [], structuredContent: { total: 3 } }))
+          : ScriptedServer.success({ content: [], structuredContent: { total: 3 } }))
       yield* client.listToolsPage()
       schema = { type: "object", required: ["total"] }
       assert.isDefined((yield* client.callTool("add")).structuredContent)
@@ -161,10 +165,10 @@ describe("a result whose tool has an outputSchema", () => {
       let lists = 0
       const { client } = yield* opened("2025-11-25", ({ method }) =>
         method !== "tools/list"
-          ? ok({ content: [], structuredContent: { total: 3 } })
+          ? ScriptedServer.success({ content: [], structuredContent: { total: 3 } })
           : lists++ === 0
           ? page("2025-11-25", tool("add", { outputSchema }))
-          : "silence")
+          : "no response")
       yield* client.listToolsPage()
       const call = yield* Effect.forkChild(Effect.flip(client.callTool("add", {}, { timeout: 300 })), {
         startImmediately: true
@@ -180,13 +184,13 @@ describe("a result whose tool has an outputSchema", () => {
     Effect.gen(function*() {
       const open = (maxTools?: number) =>
         opened("2025-11-25", ({ method, params }) => {
-          if (method !== "tools/list") return ok({ content: [] })
+          if (method !== "tools/list") return ScriptedServer.success({ content: [] })
           const cursor = params?.["cursor"]
           const names = cursor === undefined ? ["a"] : Array.from({ length: 9_999 }, (_, index) => `b${index}`)
           const { result } = page("2025-11-25", ...names.map((name) => tool(name, { outputSchema }))) as {
             readonly result: JsonObject
           }
-          return ok(cursor === undefined ? { ...result, nextCursor: "b" } : result)
+          return ScriptedServer.success(cursor === undefined ? { ...result, nextCursor: "b" } : result)
         }, { maxTools })
       const all = yield* open()
       yield* all.client.listTools()

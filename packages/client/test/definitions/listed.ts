@@ -5,13 +5,13 @@ import type { Connection, Headers, Transport } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as Client from "../../src/Client.ts"
-import { ok, type Reply, type Script, scripted, speaks } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 export const hints = { resultType: "complete", ttlMs: 0, cacheScope: "private" }
 
 /** A page of tools as a revision has it. */
-export const page = (revision: Revision.Revision, ...tools: ReadonlyArray<JsonRpc.JsonObject>): Reply =>
-  ok({ ...(revision === "2026-07-28" ? hints : {}), tools })
+export const page = (revision: Revision.Revision, ...tools: ReadonlyArray<JsonRpc.JsonObject>): ScriptedServer.Reply =>
+  ScriptedServer.success({ ...(revision === "2026-07-28" ? hints : {}), tools })
 
 export const tool = (name: string, rest: JsonRpc.JsonObject = {}): JsonRpc.JsonObject => ({
   name,
@@ -19,9 +19,9 @@ export const tool = (name: string, rest: JsonRpc.JsonObject = {}): JsonRpc.JsonO
   ...rest
 })
 
-export const opened = (revision: Revision.Revision, script: Script, options?: Client.Options) =>
+export const opened = (revision: Revision.Revision, script: ScriptedServer.Script, options?: Client.Options) =>
   Effect.gen(function*() {
-    const server = scripted(speaks(revision, script))
+    const server = ScriptedServer.make(ScriptedServer.handshake(revision, script))
     return { server, client: yield* Client.make(server.transport, options) }
   })
 
@@ -33,14 +33,14 @@ export interface Call {
 
 /** A server that hears headers. */
 export const mirroring = (
-  script: (request: JsonRpc.Request, headers: Headers | undefined) => Reply,
+  script: (request: JsonRpc.Request, headers: Headers | undefined) => ScriptedServer.Reply,
   options?: Client.Options,
   revision: Revision.Revision = "2026-07-28"
 ) =>
   Effect.gen(function*() {
     const sent = new Map<JsonRpc.Id, Headers | undefined>()
     const calls: Array<Call> = []
-    const server = scripted(speaks(revision, (request) => {
+    const server = ScriptedServer.make(ScriptedServer.handshake(revision, (request) => {
       const headers = sent.get(request.id)
       if (request.method === "tools/call") calls.push({ args: request.params?.["arguments"], headers })
       return script(request, headers)

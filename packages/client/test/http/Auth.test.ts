@@ -1,5 +1,6 @@
 /** Credentials and redirects. */
 import { describe, expect, it } from "@effect/vitest"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
@@ -8,7 +9,7 @@ import * as Redacted from "effect/Redacted"
 import * as Client from "../../src/Client.ts"
 import * as Credentials from "../../src/Credentials.ts"
 import * as Http from "../../src/Http.ts"
-import { connected, entered, type Hit, modern, served, session, until } from "./support/script.ts"
+import { connected, entered, type Exchange, type Json, modern, until } from "./support/connection.ts"
 
 /** Credentials that grow by one with each refusal, and say yes as often as they are told to. */
 const renewing = (times: number, challenges: Array<Credentials.Challenge> = []): Credentials.Credentials => ({
@@ -20,29 +21,29 @@ const renewing = (times: number, challenges: Array<Credentials.Challenge> = []):
     })
 })
 
-const guarded = (token: string, status = 401) => (hit: Hit): void =>
+const guarded = (token: string, status = 401) => (hit: Exchange): void =>
   hit.headers.authorization === `Bearer ${token}`
-    ? hit.result()
-    : hit.reply(status, "who?", { "www-authenticate": "Bearer scope=\"a\"", "content-type": "text/plain" })
+    ? hit.respondResult()
+    : hit.respond(status, "who?", { "www-authenticate": "Bearer scope=\"a\"", "content-type": "text/plain" })
 
 describe("credentials", () => {
   it.effect("add headers to everything, the stream of the server and the end of the session too", () =>
     Effect.gen(function*() {
-      const server = yield* served(session((hit) => hit.result()))
+      const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respondResult()))
       const credentials = Credentials.bearer(Redacted.make("secret"))
       yield* Effect.scoped(Effect.gen(function*() {
         const { request, told } = yield* entered({ url: server.url, credentials, closeTimeout: "1 second" })
         request(1, "tools/list")
-        yield* until(() => told.answer(1) !== undefined && server.by("GET").length === 1)
+        yield* until(() => told.answer(1) !== undefined && server.byMethod("GET").length === 1)
       }))
-      expect(server.hits.map(({ headers, method }) => [method, headers.authorization]).sort()).toEqual(
+      expect(server.exchanges.map(({ headers, method }) => [method, headers.authorization]).sort()).toEqual(
         ["DELETE", "GET", "POST", "POST", "POST"].map((method) => [method, "Bearer secret"])
       )
     }))
 
   it.effect("hear of a refusal, and have the request made once more with others", () =>
     Effect.gen(function*() {
-      const server = yield* served(guarded("t1"))
+      const server = yield* ScriptedHttpServer.make<Json>(guarded("t1"))
       const challenges: Array<Credentials.Challenge> = []
       const { request, told } = yield* connected({ url: server.url, credentials: renewing(1, challenges) })
       request(1, "tools/list", modern())
@@ -54,9 +55,9 @@ describe("credentials", () => {
 
   it.effect("of which many requests are refused at once are replaced once, and all are made again", () =>
     Effect.gen(function*() {
-      const waiting: Array<Hit> = []
-      const server = yield* served((hit) => {
-        if (hit.headers.authorization === "Bearer t1") return hit.result()
+      const waiting: Array<Exchange> = []
+      const server = yield* ScriptedHttpServer.make<Json>((hit) => {
+        if (hit.headers.authorization === "Bearer t1") return hit.respondResult()
         waiting.push(hit)
         if (waiting.length === 8) waiting.forEach(guarded("t1"))
       })
@@ -64,27 +65,27 @@ describe("credentials", () => {
       const { request, told } = yield* connected({ url: server.url, credentials: renewing(Infinity, challenges) })
       for (let id = 1; id <= 8; id++) request(id, "tools/list", modern())
       yield* until(() => [1, 2, 3, 4, 5, 6, 7, 8].every((id) => told.answer(id) !== undefined))
-      expect([challenges.length, server.hits.length]).toEqual([1, 16])
+      expect([challenges.length, server.exchanges.length]).toEqual([1, 16])
     }))
 
   it.effect("maxChallenges: one request is made again as often as that, three times by default", () =>
     Effect.gen(function*() {
-      const server = yield* served(guarded("never", 403))
+      const server = yield* ScriptedHttpServer.make<Json>(guarded("never", 403))
       const challenges: Array<Credentials.Challenge> = []
       const { request, told } = yield* connected({ url: server.url, credentials: renewing(Infinity, challenges) })
       request(1, "tools/list", modern())
       yield* until(() => told.refusals.length === 1)
-      expect([server.hits.length, challenges.map(({ attempt }) => attempt)]).toEqual([4, [1, 2, 3]])
+      expect([server.exchanges.length, challenges.map(({ attempt }) => attempt)]).toEqual([4, [1, 2, 3]])
       expect(told.error(1)).toMatchObject({ reason: "Refused", status: 403, undelivered: true })
       const once = yield* connected({ url: server.url, credentials: renewing(Infinity), maxChallenges: 1 })
       once.request(1, "tools/list", modern())
       yield* until(() => once.told.refusals.length === 1)
-      expect(server.hits.length).toBe(6)
+      expect(server.exchanges.length).toBe(6)
     }))
 
   it.effect("that fail, or cannot be sent, refuse the request, and nothing of them is told", () =>
     Effect.gen(function*() {
-      const server = yield* served((hit) => hit.result())
+      const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult())
       const bad: ReadonlyArray<Credentials.Credentials["headers"]> = [
         () => Effect.fail("secret"),
         () => Effect.succeed({ authorization: "secret\n" }),
@@ -100,12 +101,12 @@ describe("credentials", () => {
         expect(told.error(1)).toMatchObject({ reason: "Refused", undelivered: true })
         expect(told.error(1)!.message).not.toContain("secret")
       }
-      expect(server.hits).toEqual([])
+      expect(server.exchanges).toEqual([])
     }))
 
   it.effect("may be provided as a service; 401 is Unauthorized to the host", () =>
     Effect.gen(function*() {
-      const server = yield* served(guarded("right"))
+      const server = yield* ScriptedHttpServer.make<Json>(guarded("right"))
       const layer = Layer.succeed(
         Credentials.Credentials,
         Credentials.bearer(Redacted.make("wrong"))
@@ -116,12 +117,12 @@ describe("credentials", () => {
         )
       )
       expect(error).toMatchObject({ _tag: "ClientError", reason: "Unauthorized", status: 401 })
-      expect(server.hits[0]!.headers.authorization).toBe("Bearer wrong")
+      expect(server.exchanges[0]!.headers.authorization).toBe("Bearer wrong")
     }))
 
   it.effect("an effect for a bearer token is run for each request, and once more after a 401", () =>
     Effect.gen(function*() {
-      const server = yield* served(guarded("t2"))
+      const server = yield* ScriptedHttpServer.make<Json>(guarded("t2"))
       let n = 0
       const token = Effect.sync(() => Redacted.make(`t${++n}`))
       const { request, told } = yield* connected({ url: server.url, credentials: Credentials.bearer(token) })
@@ -134,7 +135,11 @@ describe("credentials", () => {
     const lines: Array<string> = []
     const logger = Logger.make(({ cause, message }) => void lines.push(JSON.stringify([message, String(cause)])))
     return Effect.gen(function*() {
-      const server = yield* served(session((hit) => hit.reply(500, "no"), { listen: (hit) => hit.reply(500) }))
+      const server = yield* ScriptedHttpServer.make(
+        ScriptedHttpServer.session<Json>((hit) => hit.respond(500, "no"), {
+          standaloneStream: (hit) => hit.respond(500)
+        })
+      )
       const credentials = Credentials.bearer(Redacted.make("secret"))
       const { notify, request, told } = yield* entered({ url: server.url, credentials })
       notify("notifications/roots/list_changed")
@@ -153,44 +158,44 @@ describe("a redirect", () => {
   for (const status of [307, 308]) {
     it.effect(`is followed with ${status} to the same origin, with its method, its body and its headers`, () =>
       Effect.gen(function*() {
-        const server = yield* served((hit) =>
-          hit.path === "/there" ? hit.result() : hit.reply(status, "", { location: "/there" })
+        const server = yield* ScriptedHttpServer.make<Json>((hit) =>
+          hit.path === "/there" ? hit.respondResult() : hit.respond(status, "", { location: "/there" })
         )
         const { request, told } = yield* connected({ url: server.url, headers: { "x-key": "k" } })
         request(1, "tools/list", modern())
         yield* until(() => told.answer(1) !== undefined)
-        expect(server.hits.map(({ headers, method, path }) => [method, path, headers["x-key"]])).toEqual([
+        expect(server.exchanges.map(({ headers, method, path }) => [method, path, headers["x-key"]])).toEqual([
           ["POST", "/mcp", "k"],
           ["POST", "/there", "k"]
         ])
-        expect(server.hits[1]!.json).toEqual(server.hits[0]!.json)
+        expect(server.exchanges[1]!.json).toEqual(server.exchanges[0]!.json)
       }))
   }
 
   it.effect("is followed at most three times", () =>
     Effect.gen(function*() {
-      const server = yield* served((hit) => hit.reply(307, "", { location: "/mcp" }))
+      const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respond(307, "", { location: "/mcp" }))
       const { request, told } = yield* connected({ url: server.url })
       request(1, "tools/list", modern())
       yield* until(() => told.refusals.length === 1)
-      expect([server.hits.length, told.error(1)]).toMatchObject([4, { reason: "Refused", status: 307 }])
+      expect([server.exchanges.length, told.error(1)]).toMatchObject([4, { reason: "Refused", status: 307 }])
     }))
 
   for (const maxRedirects of [0, 5]) {
     it.effect(`maxRedirects: is followed at most ${maxRedirects} times`, () =>
       Effect.gen(function*() {
-        const server = yield* served((hit) => hit.reply(308, "", { location: "/mcp" }))
+        const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respond(308, "", { location: "/mcp" }))
         const { request, told } = yield* connected({ url: server.url, maxRedirects })
         request(1, "tools/list", modern())
         yield* until(() => told.refusals.length === 1)
-        expect(server.hits.length).toBe(maxRedirects + 1)
+        expect(server.exchanges.length).toBe(maxRedirects + 1)
         expect(told.error(1)).toMatchObject({ reason: "Refused", message: expect.stringContaining("(maxRedirects)") })
       }))
   }
 
   it.effect("is not followed to another origin, with another status, or to nowhere", () =>
     Effect.gen(function*() {
-      const other = yield* served((hit) => hit.result())
+      const other = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult())
       const cases: ReadonlyArray<readonly [number, string | undefined]> = [
         [307, other.url.href],
         [308, other.url.href.replace("127.0.0.1", "localhost")],
@@ -201,9 +206,9 @@ describe("a redirect", () => {
         [307, undefined],
         [307, "http://"]
       ]
-      const server = yield* served((hit, count) => {
+      const server = yield* ScriptedHttpServer.make<Json>((hit, count) => {
         const [status, location] = cases[count - 1]!
-        hit.reply(status, "", location === undefined ? {} : { location })
+        hit.respond(status, "", location === undefined ? {} : { location })
       })
       const { request, told } = yield* connected({ url: server.url, headers: { authorization: "secret" } })
       for (let n = 0; n < cases.length; n++) {
@@ -211,7 +216,7 @@ describe("a redirect", () => {
         yield* until(() => told.refusals.length === n + 1)
         expect(told.error(n)).toMatchObject({ reason: "Refused", undelivered: true, status: cases[n]![0] })
       }
-      expect([server.hits.length, other.hits.length]).toEqual([cases.length, 0])
+      expect([server.exchanges.length, other.exchanges.length]).toEqual([cases.length, 0])
     }))
 
   it.effect("that a page may not look into is refused", () =>

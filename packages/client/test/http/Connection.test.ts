@@ -1,30 +1,31 @@
 /** A connection over Streamable HTTP by itself: what it says it is, its sockets, and that nothing is left of it. */
 import { describe, expect, it } from "@effect/vitest"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import * as Http from "../../src/Http.ts"
-import { answer, entered, event, served, session, settle, until } from "./support/script.ts"
+import { answer, entered, type Json, settle, until } from "./support/connection.ts"
 
 describe("the sockets of `fetch`", () => {
   it.effect("are used again after JSON, after a stream that ended, and after 202", () =>
     Effect.gen(function*() {
       const ports = new Set<number | undefined>()
-      const script = session((hit) => {
-        if (hit.json.method === "notifications/test") return hit.reply(202)
-        if (hit.json.id % 2 === 0) return hit.result()
-        return hit.stream().end(event(answer(hit.json.id)))
+      const script = ScriptedHttpServer.session<Json>((hit) => {
+        if (hit.json.method === "notifications/test") return hit.respond(202)
+        if (hit.json.id % 2 === 0) return hit.respondResult()
+        return hit.openStream().end(ScriptedHttpServer.event(answer(hit.json.id)))
       })
-      const server = yield* served((hit) => {
+      const server = yield* ScriptedHttpServer.make<Json>((hit) => {
         ports.add(hit.response.socket?.remotePort)
         script(hit)
       })
       const { notify, request, told } = yield* entered({ url: server.url })
-      yield* until(() => server.by("GET").length === 1)
+      yield* until(() => server.byMethod("GET").length === 1)
       for (let id = 1; id <= 20; id++) {
         request(id, "tools/list")
         yield* until(() => told.answer(id) !== undefined)
         yield* settle
         notify("notifications/test")
-        yield* until(() => server.by("POST").length === 2 + 2 * id)
+        yield* until(() => server.byMethod("POST").length === 2 + 2 * id)
         yield* settle
       }
       expect(ports.size).toBeLessThanOrEqual(3)
@@ -34,7 +35,7 @@ describe("the sockets of `fetch`", () => {
 describe("a connection", () => {
   it.effect("says that it is streamable, and may be made so without finding out", () =>
     Effect.gen(function*() {
-      const server = yield* served((hit) => hit.result())
+      const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult())
       const transport = Http.transport({ url: server.url, closeTimeout: 0 })
       expect(transport.reconnects).toBe(true)
       for (
@@ -44,20 +45,24 @@ describe("a connection", () => {
         expect([connection.sendsHeaders, connection.httpMode]).toEqual([true, "streamable"])
       }
       yield* settle
-      expect(server.hits).toEqual([])
+      expect(server.exchanges).toEqual([])
     }))
 
   it.effect("leaves nothing behind on the server or the client, as often as it is opened and closed", () =>
     Effect.gen(function*() {
-      const server = yield* served(session((hit) => hit.result(), { listen: (hit) => hit.stream(":\n\n") }))
+      const server = yield* ScriptedHttpServer.make(
+        ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), {
+          standaloneStream: (hit) => hit.openStream(":\n\n")
+        })
+      )
       for (let n = 1; n <= 50; n++) {
         yield* Effect.scoped(Effect.gen(function*() {
           const { request, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
           request(1, "tools/list")
-          yield* until(() => told.answer(1) !== undefined && server.by("GET").length === n)
+          yield* until(() => told.answer(1) !== undefined && server.byMethod("GET").length === n)
         }))
       }
-      expect(server.by("DELETE").length).toBe(50)
-      yield* until(() => server.by("GET").every(({ left }) => left))
+      expect(server.byMethod("DELETE").length).toBe(50)
+      yield* until(() => server.byMethod("GET").every(({ closedByClient }) => closedByClient))
     }))
 })

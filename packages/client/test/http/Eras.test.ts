@@ -14,7 +14,7 @@ import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
 import * as Http from "../../src/Http.ts"
-import { settle, until } from "./support/script.ts"
+import { settle, until } from "./support/connection.ts"
 
 const over: Array<string> = []
 

@@ -1,8 +1,9 @@
 /** What servers say of a session that they do not know, where they say it in another way than they should. */
 import { describe, expect, it } from "@effect/vitest"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
-import { entered, type Hit, served, session, settle, until } from "./support/script.ts"
+import { entered, type Exchange, type Json, settle, until } from "./support/connection.ts"
 
 /** Lets the clock run, and sockets with it, until the connection has ended. */
 const ended = (told: { readonly ends: ReadonlyArray<unknown> }) =>
@@ -25,7 +26,9 @@ describe("a session that is not known", () => {
     it.effect(`400 with "${message}" is taken for the 404 that it should be, where there is a session`, () =>
       Effect.gen(function*() {
         const refusal = (id: unknown) => ({ jsonrpc: "2.0", id, error: { code: -32000, message } })
-        const server = yield* served(session((hit) => hit.say(refusal(null), {}, 400)))
+        const server = yield* ScriptedHttpServer.make(
+          ScriptedHttpServer.session<Json>((hit) => hit.respondJson(refusal(null), {}, 400))
+        )
         const { request, told } = yield* entered({ url: server.url })
         request(1, "tools/call", { name: "x" })
         yield* until(() => told.ends.length === 1)
@@ -33,8 +36,12 @@ describe("a session that is not known", () => {
         expect(told.messages.map(({ _tag }) => _tag)).toEqual(["Success"])
 
         // The answer to a request by its name is its answer, and a server without sessions has none that it could forget.
-        const answering = yield* served(session((hit) => hit.say(refusal(hit.json.id), {}, 400)))
-        const stateless = yield* served(session((hit) => hit.say(refusal(null), {}, 400), { id: null }))
+        const answering = yield* ScriptedHttpServer.make(
+          ScriptedHttpServer.session<Json>((hit) => hit.respondJson(refusal(hit.json.id), {}, 400))
+        )
+        const stateless = yield* ScriptedHttpServer.make(
+          ScriptedHttpServer.session<Json>((hit) => hit.respondJson(refusal(null), {}, 400), { id: null })
+        )
         for (const { url } of [answering, stateless]) {
           const other = yield* entered({ url })
           other.request(1, "tools/list")
@@ -48,7 +55,9 @@ describe("a session that is not known", () => {
   it.effect("2025-11-25 · a 400 that says anything else ends no session", () =>
     Effect.gen(function*() {
       const error = { code: -32000, message: "Bad Request: Unsupported protocol version" }
-      const server = yield* served(session((hit) => hit.say({ jsonrpc: "2.0", id: null, error }, {}, 400)))
+      const server = yield* ScriptedHttpServer.make(
+        ScriptedHttpServer.session<Json>((hit) => hit.respondJson({ jsonrpc: "2.0", id: null, error }, {}, 400))
+      )
       const { request, told } = yield* entered({ url: server.url })
       request(1, "tools/list")
       yield* until(() => told.messages.length === 2)
@@ -56,16 +65,16 @@ describe("a session that is not known", () => {
       expect(told.ends).toEqual([])
     }))
 
-  const plain = (hit: Hit) => hit.reply(400, "Invalid or missing session ID")
+  const plain = (hit: Exchange) => hit.respond(400, "Invalid or missing session ID")
   const primed = "id: e0\nretry: 10\ndata:\n\n"
 
   it.effect("so it is where the server's own stream is asked for again", () =>
     Effect.gen(function*() {
       let listened = 0
-      const listen = (hit: Hit) => void (listened++ === 0 ? hit.stream(primed).end() : plain(hit))
-      const server = yield* served(session(plain, { listen }))
+      const standaloneStream = (hit: Exchange) => void (listened++ === 0 ? hit.openStream(primed).end() : plain(hit))
+      const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>(plain, { standaloneStream }))
       const { told } = yield* entered({ url: server.url })
-      yield* until(() => server.by("GET").length === 1)
+      yield* until(() => server.byMethod("GET").length === 1)
       yield* ended(told)
       expect(told.ends[0]).toMatchObject({
         _tag: "Lost",
@@ -75,12 +84,14 @@ describe("a session that is not known", () => {
 
   it.effect("so it is where a call is resumed, which may have run", () =>
     Effect.gen(function*() {
-      const server = yield* served(
-        session((hit) => void (hit.method === "POST" ? hit.stream(primed).end() : plain(hit)))
+      const server = yield* ScriptedHttpServer.make(
+        ScriptedHttpServer.session<Json>((hit) =>
+          void (hit.method === "POST" ? hit.openStream(primed).end() : plain(hit))
+        )
       )
       const { request, told } = yield* entered({ url: server.url })
       request(1, "tools/call", { name: "x" })
-      yield* until(() => server.hits.some(({ json }) => json?.method === "tools/call"))
+      yield* until(() => server.exchanges.some(({ json }) => json?.method === "tools/call"))
       yield* ended(told)
       expect(told.error(1)).toMatchObject({ reason: "Lost" })
       expect(told.error(1)!.undelivered).toBeUndefined()

@@ -1,5 +1,6 @@
 /** Bodies of refusals, and of what is no answer: how long they are read, and what of them is quoted. */
 import { assert, describe, it } from "@effect/vitest"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Redacted from "effect/Redacted"
@@ -8,10 +9,10 @@ import * as Client from "../../src/Client.ts"
 import * as Credentials from "../../src/Credentials.ts"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
-import { connected, entered, event, type Hit, note, served, session, settle, until } from "./support/script.ts"
+import { connected, entered, type Exchange, type Json, note, settle, until } from "./support/connection.ts"
 
 /** Says a little, and never ends. */
-const endless = (hit: Hit, status: number, type: string): void => {
+const endless = (hit: Exchange, status: number, type: string): void => {
   hit.response.writeHead(status, { "content-type": type })
   hit.response.write("<p>Who are you")
 }
@@ -21,11 +22,11 @@ const transports = [["Http", Http.transport], ["NodeHttp", NodeHttp.transport]] 
 describe("the body of a refusal that never ends", () => {
   it.effect("does not keep from the host that the server's own stream cannot be had", () =>
     Effect.gen(function*() {
-      const server = yield* served(session((hit) => hit.result(), {
-        listen: (hit) => endless(hit, 405, "text/plain")
+      const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), {
+        standaloneStream: (hit) => endless(hit, 405, "text/plain")
       }))
       const { told } = yield* entered({ url: server.url })
-      yield* until(() => server.by("GET").length === 1)
+      yield* until(() => server.byMethod("GET").length === 1)
       yield* settle
       yield* TestClock.adjust("4999 millis")
       yield* settle
@@ -34,19 +35,19 @@ describe("the body of a refusal that never ends", () => {
       yield* until(() => told.gaps.length === 1)
       assert.deepInclude(told.gaps[0], { reason: "Refused", status: 405 })
       assert.include(told.gaps[0]!.message, "<p>Who are you")
-      yield* until(() => server.by("GET")[0]!.left)
+      yield* until(() => server.byMethod("GET")[0]!.closedByClient)
     }).pipe(Effect.scoped))
 
   it.effect("does not keep a stream that is resumed with no stream from its end", () =>
     Effect.gen(function*() {
-      const server = yield* served(session((hit) => {
-        if (hit.method === "POST") return hit.stream(event(note(1), "e-1")).end()
+      const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => {
+        if (hit.method === "POST") return hit.openStream(ScriptedHttpServer.event(note(1), "e-1")).end()
         endless(hit, 200, "text/html")
       }))
       const { request, told } = yield* entered({ url: server.url, refusalTimeout: "2 seconds" })
       request(1, "tools/call", { name: "t" })
-      const resumed = () => server.by("GET").filter(({ headers }) => headers["last-event-id"] === "e-1")
-      yield* until(() => server.by("POST").length === 3)
+      const resumed = () => server.byMethod("GET").filter(({ headers }) => headers["last-event-id"] === "e-1")
+      yield* until(() => server.byMethod("POST").length === 3)
       yield* settle
       yield* TestClock.adjust("1 second")
       yield* until(() => resumed().length === 1)
@@ -61,12 +62,14 @@ describe("the body of a refusal that never ends", () => {
     for (const [status, type] of [[200, "text/html"], [500, "text/plain"], [401, "application/json"]] as const) {
       it.effect(`${name}: nor a call whose answer is ${type} (${status}); what has come is quoted`, () =>
         Effect.gen(function*() {
-          const server = yield* served(session((hit) => endless(hit, status, type)))
+          const server = yield* ScriptedHttpServer.make(
+            ScriptedHttpServer.session<Json>((hit) => endless(hit, status, type))
+          )
           const client = yield* Client.make(transport({ url: server.url, closeTimeout: 0, standaloneStream: false }), {
             revisions: ["2025-11-25"],
             enforceCapabilities: false
           })
-          const called = () => server.hits.find(({ json }) => json?.method === "tools/call")
+          const called = () => server.exchanges.find(({ json }) => json?.method === "tools/call")
           const call = yield* Effect.forkScoped(Effect.flip(client.callTool("t")), { startImmediately: true })
           yield* until(() => called() !== undefined)
           yield* settle
@@ -75,14 +78,16 @@ describe("the body of a refusal that never ends", () => {
           const error = yield* Fiber.join(call)
           assert.strictEqual(error.reason, status === 401 ? "Unauthorized" : "Refused")
           assert.include(error.message, "Who are you")
-          yield* until(() => called()!.left)
+          yield* until(() => called()!.closedByClient)
         }).pipe(Effect.scoped))
     }
   }
 
   it.effect("of more than maxMessageBytes is quoted as far as that", () =>
     Effect.gen(function*() {
-      const server = yield* served(session((hit) => hit.reply(500, `Oh no! ${"x".repeat(5_000)}`)))
+      const server = yield* ScriptedHttpServer.make(
+        ScriptedHttpServer.session<Json>((hit) => hit.respond(500, `Oh no! ${"x".repeat(5_000)}`))
+      )
       const { request, told } = yield* entered({ url: server.url, maxMessageBytes: 1_000 })
       request(1, "tools/list")
       yield* until(() => told.error(1) !== undefined)
@@ -92,7 +97,7 @@ describe("the body of a refusal that never ends", () => {
 
 describe("a refusal that repeats what it was sent", () => {
   const token = "s3cr3t-t0ken-of-mine"
-  const echo = (hit: Hit): string =>
+  const echo = (hit: Exchange): string =>
     `I do not know ${hit.headers.authorization}, nor ${token} nor ${hit.headers["x-api-key"]}, in ${
       hit.headers["x-env"]
     }`
@@ -100,15 +105,18 @@ describe("a refusal that repeats what it was sent", () => {
   for (const [name, transport] of transports) {
     for (
       const [what, say] of [
-        ["a text", (hit: Hit) => hit.reply(403, echo(hit), { "content-type": "text/plain" })],
-        ["an error", (hit: Hit) => hit.say({ jsonrpc: "2.0", error: { code: -32_600, message: echo(hit) } }, {}, 403)],
-        ["no answer", (hit: Hit) => hit.reply(200, echo(hit), { "content-type": "text/html" })],
-        ["no message", (hit: Hit) => hit.reply(200, echo(hit), { "content-type": "application/json" })]
+        ["a text", (hit: Exchange) => hit.respond(403, echo(hit), { "content-type": "text/plain" })],
+        [
+          "an error",
+          (hit: Exchange) => hit.respondJson({ jsonrpc: "2.0", error: { code: -32_600, message: echo(hit) } }, {}, 403)
+        ],
+        ["no answer", (hit: Exchange) => hit.respond(200, echo(hit), { "content-type": "text/html" })],
+        ["no message", (hit: Exchange) => hit.respond(200, echo(hit), { "content-type": "application/json" })]
       ] as const
     ) {
       it.effect(`${name}: ${what} is quoted without the credentials`, () =>
         Effect.gen(function*() {
-          const server = yield* served(session(say))
+          const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>(say))
           const client = yield* Client.make(
             transport({
               url: server.url,
@@ -127,7 +135,9 @@ describe("a refusal that repeats what it was sent", () => {
 
   it.effect("of headers that are fixed alike, and what is no header of the host's stays", () =>
     Effect.gen(function*() {
-      const server = yield* served((hit) => hit.reply(500, `${hit.headers["x-key"]} ${hit.headers["content-type"]}`))
+      const server = yield* ScriptedHttpServer.make<Json>((hit) =>
+        hit.respond(500, `${hit.headers["x-key"]} ${hit.headers["content-type"]}`)
+      )
       const { request, told } = yield* connected({ url: server.url, headers: { "x-key": `${token} ${token}-2` } })
       request(1, "tools/list")
       yield* until(() => told.error(1) !== undefined)

@@ -1,10 +1,11 @@
 /** One request and what answers it, over `fetch`, in both eras. */
 import { describe, expect, it } from "@effect/vitest"
 import type { TransportError } from "@skein/runtime/Connection"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import { gzipSync } from "node:zlib"
-import { answer, connected, entered, event, modern, note, served, session, settle, until } from "./support/script.ts"
+import { answer, connected, entered, type Json, modern, note, settle, until } from "./support/connection.ts"
 
 /** Lost, and not known to have reached nobody. */
 const maybeDelivered = (error: TransportError): boolean => error.reason === "Lost" && error.undelivered === undefined
@@ -14,7 +15,7 @@ const call = modern({ name: "añadir", arguments: { a: 1 } })
 describe("a request of the request era", () => {
   it.effect("2026-07-28 · MUST include the request metadata headers, and an Accept header listing both content types", () =>
     Effect.gen(function*() {
-      const server = yield* served((hit) => hit.result())
+      const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult())
       const { connection, request, told } = yield* connected({ url: server.url })
       request(1, "tools/call", call)
       request(2, "resources/read", modern({ uri: "file:///a" }))
@@ -25,7 +26,7 @@ describe("a request of the request era", () => {
         { "Mcp-Param-Region": "west" }
       )
       yield* until(() => told.messages.length === 4)
-      const of = (id: number) => server.hits.find(({ json }) => json.id === id)!.headers
+      const of = (id: number) => server.exchanges.find(({ json }) => json.id === id)!.headers
       expect(of(1)).toMatchObject({
         "mcp-protocol-version": "2026-07-28",
         "mcp-method": "tools/call",
@@ -36,17 +37,21 @@ describe("a request of the request era", () => {
       expect(of(2)["mcp-name"]).toBe("file:///a")
       expect(of(3)["mcp-name"]).toBeUndefined()
       expect(of(4)).toMatchObject({ "mcp-name": "plain", "mcp-param-region": "west" })
-      expect(server.hits.every(({ headers, method }) => method === "POST" && headers["mcp-session-id"] === undefined))
+      expect(
+        server.exchanges.every(({ headers, method }) => method === "POST" && headers["mcp-session-id"] === undefined)
+      )
         .toBe(true)
     }))
 
   it.effect("2026-07-28 · the client MUST support an SSE response stream: comments are ignored, what comes is handed over", () =>
     Effect.gen(function*() {
-      const server = yield* served((hit) => hit.stream(`: hello\n\n${event(note(1))}:\r\n`))
+      const server = yield* ScriptedHttpServer.make<Json>((hit) =>
+        hit.openStream(`: hello\n\n${ScriptedHttpServer.event(note(1))}:\r\n`)
+      )
       const { request, told } = yield* connected({ url: server.url })
       request(1, "tools/call", call)
       yield* until(() => told.messages.length === 1)
-      server.hits[0]!.end(event(answer(1, { ok: true })))
+      server.exchanges[0]!.end(ScriptedHttpServer.event(answer(1, { ok: true })))
       yield* until(() => told.messages.length === 2)
       expect(told.messages[1]).toEqual({ _tag: "Success", id: 1, result: { ok: true } })
       yield* settle
@@ -55,12 +60,12 @@ describe("a request of the request era", () => {
 
   it.effect("2026-07-28 · a subscription's stream stays open as long as it likes", () =>
     Effect.gen(function*() {
-      const server = yield* served((hit) => hit.stream(event(note(1))))
+      const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.openStream(ScriptedHttpServer.event(note(1))))
       const { request, told } = yield* connected({ url: server.url })
       request(1, "subscriptions/listen", modern({ notifications: {} }))
       yield* until(() => told.messages.length === 1)
       yield* TestClock.adjust("1 day")
-      server.hits[0]!.write(event(note(2)))
+      server.exchanges[0]!.write(ScriptedHttpServer.event(note(2)))
       yield* until(() => told.messages.length === 2)
       expect(told.refusals).toEqual([])
     }))
@@ -68,43 +73,45 @@ describe("a request of the request era", () => {
   for (const broken of [false, true]) {
     it.effect(`2026-07-28 · resumable SSE streams are not supported: one that ${broken ? "breaks" : "ends"} loses its answer`, () =>
       Effect.gen(function*() {
-        const server = yield* served((hit) => hit.stream(`id: 1\ndata:\n\n${event(note(1))}`))
+        const server = yield* ScriptedHttpServer.make<Json>((hit) =>
+          hit.openStream(`id: 1\ndata:\n\n${ScriptedHttpServer.event(note(1))}`)
+        )
         const { request, told } = yield* connected({ url: server.url })
         request(1, "tools/call", call)
         yield* until(() => told.messages.length === 1)
-        if (broken) server.hits[0]!.cut()
-        else server.hits[0]!.end()
+        if (broken) server.exchanges[0]!.cut()
+        else server.exchanges[0]!.end()
         yield* until(() => told.refusals.length === 1)
         expect(told.error(1)).toSatisfy(maybeDelivered)
         yield* TestClock.adjust("1 hour")
         yield* settle
-        expect(server.hits.length).toBe(1)
+        expect(server.exchanges.length).toBe(1)
       }))
   }
 
   it.effect("2026-07-28 · closing the SSE response stream MUST be treated as cancellation: nothing else is sent", () =>
     Effect.gen(function*() {
-      const server = yield* served((hit) => hit.stream(event(note(1))))
+      const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.openStream(ScriptedHttpServer.event(note(1))))
       const { notify, request, told } = yield* connected({ url: server.url })
       request(1, "tools/call", call)
       yield* until(() => told.messages.length === 1)
       notify("notifications/cancelled", { requestId: 1 })
-      yield* until(() => server.hits[0]!.left)
+      yield* until(() => server.exchanges[0]!.closedByClient)
       notify("notifications/cancelled", { requestId: 1 })
       yield* settle
-      expect(server.hits.length).toBe(1)
+      expect(server.exchanges.length).toBe(1)
       expect(told.refusals).toEqual([])
     }))
 
   it.effect("2026-07-28 · the client MUST NOT send JSON-RPC responses", () =>
     Effect.gen(function*() {
-      const server = yield* served((hit) => hit.result())
+      const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult())
       const { connection, request, told } = yield* connected({ url: server.url })
       request(1, "tools/list", modern())
       yield* until(() => told.messages.length === 1)
       connection.send({ _tag: "Success", id: "q", result: {} })
       yield* settle
-      expect(server.hits.length).toBe(1)
+      expect(server.exchanges.length).toBe(1)
     }))
 })
 
@@ -114,8 +121,8 @@ describe("an answer that is none", () => {
   for (const status of [400, 404, 500]) {
     it.effect(`an error of JSON-RPC with status ${status} is the answer, with our id or with none`, () =>
       Effect.gen(function*() {
-        const server = yield* served((hit, count) =>
-          hit.say(failure([hit.json.id, null, undefined][count - 1]), {}, status)
+        const server = yield* ScriptedHttpServer.make<Json>((hit, count) =>
+          hit.respondJson(failure([hit.json.id, null, undefined][count - 1]), {}, status)
         )
         const { request, told } = yield* connected({ url: server.url })
         for (const id of [1, 2, 3]) {
@@ -161,7 +168,9 @@ describe("an answer that is none", () => {
   for (const [what, status, body, type, expected] of cases) {
     it.effect(`${what} is a typed error of that call, never a hang`, () =>
       Effect.gen(function*() {
-        const server = yield* served((hit) => hit.reply(status, body, type === "" ? {} : { "content-type": type }))
+        const server = yield* ScriptedHttpServer.make<Json>((hit) =>
+          hit.respond(status, body, type === "" ? {} : { "content-type": type })
+        )
         const { request, told } = yield* connected({ url: server.url })
         request(1, "tools/list", modern())
         yield* until(() => told.refusals.length === 1)
@@ -174,8 +183,8 @@ describe("an answer that is none", () => {
     Effect.gen(function*() {
       yield* TestClock.setTime(Date.UTC(2026, 0, 1))
       const after = ["7", "Thu, 01 Jan 2026 00:01:00 GMT", "soon"]
-      const server = yield* served((hit, count) =>
-        hit.reply(503, "x".repeat(5_000), { "retry-after": after[count - 1]!, "content-type": "text/plain" })
+      const server = yield* ScriptedHttpServer.make<Json>((hit, count) =>
+        hit.respond(503, "x".repeat(5_000), { "retry-after": after[count - 1]!, "content-type": "text/plain" })
       )
       const { request, told } = yield* connected({ url: server.url })
       for (const id of [1, 2, 3]) {
@@ -195,10 +204,10 @@ describe("an answer that is none", () => {
     it.effect(`maxMessageBytes: a body ${how} of more bytes than that fails its request`, () =>
       Effect.gen(function*() {
         const text = JSON.stringify(answer(1, { text: "x".repeat(2_000) }))
-        const server = yield* served((hit) =>
+        const server = yield* ScriptedHttpServer.make<Json>((hit) =>
           how === "in chunks"
             ? void hit.response.writeHead(200, { "content-type": "application/json" }).write(text)
-            : hit.reply(200, text, { "content-type": "application/json" })
+            : hit.respond(200, text, { "content-type": "application/json" })
         )
         const { request, told } = yield* connected({ url: server.url, maxMessageBytes })
         request(1, "tools/list", modern())
@@ -209,19 +218,21 @@ describe("an answer that is none", () => {
 
   it.effect("maxMessageBytes: so does an event of a stream, and the session's stream is not asked for again", () =>
     Effect.gen(function*() {
-      const server = yield* served(
-        session((hit) => hit.stream(`id: 1\ndata: ${"x".repeat(500)}\ndata: ${"y".repeat(600)}`))
+      const server = yield* ScriptedHttpServer.make(
+        ScriptedHttpServer.session<Json>((hit) =>
+          hit.openStream(`id: 1\ndata: ${"x".repeat(500)}\ndata: ${"y".repeat(600)}`)
+        )
       )
       const { request, told } = yield* entered({ url: server.url, maxMessageBytes: 1_000 })
       request(1, "tools/list")
       yield* until(() => told.refusals.length === 1)
       expect(told.error(1)).toMatchObject({ reason: "Lost", message: expect.stringContaining("maxMessageBytes") })
-      yield* until(() => server.hits.at(-1)!.left)
+      yield* until(() => server.exchanges.at(-1)!.closedByClient)
     }))
 
   it.effect("a server that is not there is `Open`, and nothing was delivered", () =>
     Effect.gen(function*() {
-      const server = yield* served((hit) => hit.result())
+      const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult())
       server.close()
       const { request, told } = yield* connected({ url: server.url })
       request(1, "tools/list", modern())
@@ -231,7 +242,7 @@ describe("an answer that is none", () => {
 
   it.effect("a connection that breaks before the response is `Lost`, and may have been delivered", () =>
     Effect.gen(function*() {
-      const server = yield* served((hit) => hit.cut())
+      const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.cut())
       const { request, told } = yield* connected({ url: server.url })
       request(1, "tools/list", modern())
       yield* until(() => told.refusals.length === 1)
@@ -252,15 +263,15 @@ describe("the transport", () => {
 
   it.effect("the host's headers go with everything, save those of the protocol; a bad one is refused without its value", () =>
     Effect.gen(function*() {
-      const server = yield* served(session((hit) => hit.result()))
+      const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respondResult()))
       const headers = { "X-Team": "a", "MCP-Session-Id": "forged", Accept: "text/html" }
       yield* Effect.scoped(Effect.gen(function*() {
         const { request, told } = yield* entered({ url: server.url, headers, closeTimeout: "1 second" })
         request(1, "ping")
         yield* until(() => told.answer(1) !== undefined)
       }))
-      expect(server.hits.map(({ method }) => method).sort()).toEqual(["DELETE", "GET", "POST", "POST", "POST"])
-      for (const hit of server.hits) {
+      expect(server.exchanges.map(({ method }) => method).sort()).toEqual(["DELETE", "GET", "POST", "POST", "POST"])
+      for (const hit of server.exchanges) {
         expect(hit.headers["x-team"]).toBe("a")
         expect(hit.headers["mcp-session-id"]).not.toBe("forged")
         expect(hit.headers.accept).not.toBe("text/html")
@@ -271,7 +282,7 @@ describe("the transport", () => {
         counted.request(id, "ping", modern())
         yield* until(() => counted.told.messages.length === id)
       }
-      expect(server.hits.slice(-2).map(({ headers }) => headers["x-count"])).toEqual(["1", "2"])
+      expect(server.exchanges.slice(-2).map(({ headers }) => headers["x-count"])).toEqual(["1", "2"])
       const error = yield* Effect.flip(connected({ url: server.url, headers: { "x-key": "sec\nret" } }))
       expect(error.message).toContain("x-key")
       expect(error.message).not.toContain("sec")
@@ -279,8 +290,10 @@ describe("the transport", () => {
 
   it.effect("2025-03-26 · the members of a batch are handed over one by one", () =>
     Effect.gen(function*() {
-      const server = yield* served(
-        session((hit) => hit.say([note(1), answer(hit.json.id, { n: 2 })]), { revision: "2025-03-26" })
+      const server = yield* ScriptedHttpServer.make(
+        ScriptedHttpServer.session<Json>((hit) => hit.respondJson([note(1), answer(hit.json.id, { n: 2 })]), {
+          revision: "2025-03-26"
+        })
       )
       const { request, told } = yield* entered({ url: server.url })
       request(1, "tools/list")
@@ -293,7 +306,7 @@ describe("what `fetch` gives", () => {
   it.effect("maxMessageBytes: a compressed body counts as what it becomes", () =>
     Effect.gen(function*() {
       const text = JSON.stringify(answer(1, { text: "x".repeat(100_000) }))
-      const server = yield* served((hit) => {
+      const server = yield* ScriptedHttpServer.make<Json>((hit) => {
         const body = gzipSync(text)
         hit.response.writeHead(200, {
           "content-type": "application/json",
@@ -366,13 +379,13 @@ describe("what `fetch` gives", () => {
 
   it.effect("a text that was cut between two bytes of a character is whole again", () =>
     Effect.gen(function*() {
-      const bytes = Buffer.from(event(answer(1, { text: "añ世界😀" })))
-      const server = yield* served((hit) => void hit.stream())
+      const bytes = Buffer.from(ScriptedHttpServer.event(answer(1, { text: "añ世界😀" })))
+      const server = yield* ScriptedHttpServer.make<Json>((hit) => void hit.openStream())
       const { request, told } = yield* connected({ url: server.url })
       request(1, "tools/list", modern())
-      yield* until(() => server.hits.length === 1)
+      yield* until(() => server.exchanges.length === 1)
       for (const byte of bytes) {
-        server.hits[0]!.response.write(Uint8Array.of(byte))
+        server.exchanges[0]!.response.write(Uint8Array.of(byte))
         yield* until(() => false, 3).pipe(Effect.exit)
       }
       yield* until(() => told.answer(1) !== undefined)
@@ -381,7 +394,7 @@ describe("what `fetch` gives", () => {
 
   it.effect("an effect for headers that fails refuses its request, and nothing is sent", () =>
     Effect.gen(function*() {
-      const server = yield* served((hit) => hit.result())
+      const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult())
       for (const headers of [Effect.fail("secret"), Effect.die("secret"), Effect.succeed({ "bad name": "x" })]) {
         const { request, told } = yield* connected({ url: server.url, headers })
         request(1, "tools/list", modern())
@@ -389,6 +402,6 @@ describe("what `fetch` gives", () => {
         expect(told.error(1)).toMatchObject({ reason: "Refused", undelivered: true })
         expect(told.error(1)!.message).not.toContain("secret")
       }
-      expect(server.hits).toEqual([])
+      expect(server.exchanges).toEqual([])
     }))
 })

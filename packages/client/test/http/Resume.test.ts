@@ -1,28 +1,29 @@
 /** Coming back to a stream (2025-11-25, transports: resumability and redelivery, polling). */
 import { describe, expect, it } from "@effect/vitest"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import * as TestClock from "effect/testing/TestClock"
 import type * as Http from "../../src/Http.ts"
-import { answer, entered, event, type Hit, note, served, session, settle, until } from "./support/script.ts"
+import { answer, entered, type Exchange, type Json, note, settle, until } from "./support/connection.ts"
 
 /** A call whose stream begins with `first`, and is resumed by `resumed`, which is told how often that was before. */
 const polled = (
-  first: (hit: Hit) => void,
-  resumed: (hit: Hit, n: number) => void,
+  first: (hit: Exchange) => void,
+  resumed: (hit: Exchange, n: number) => void,
   resumption?: Http.Resumption
 ) =>
   Effect.gen(function*() {
     let resumes = 0
-    const server = yield* served(session((hit) => {
+    const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => {
       if (hit.method === "GET") return resumed(hit, ++resumes)
-      return hit.json.method === "tools/call" ? first(hit) : hit.reply(202)
+      return hit.json.method === "tools/call" ? first(hit) : hit.respond(202)
     }))
     const side = yield* entered({ url: server.url, resumption })
     side.request(1, "tools/call", { name: "x" })
-    yield* until(() => server.hits.some(({ json }) => json?.method === "tools/call"))
+    yield* until(() => server.exchanges.some(({ json }) => json?.method === "tools/call"))
     yield* settle
-    return { ...side, server, gets: () => server.by("GET").filter(({ headers }) => "last-event-id" in headers) }
+    return { ...side, server, gets: () => server.byMethod("GET").filter(({ headers }) => "last-event-id" in headers) }
   })
 
 const primed = (retry?: number) => `id: e0\n${retry === undefined ? "" : `retry: ${retry}\n`}data:\n\n`
@@ -43,9 +44,9 @@ describe("a stream that ends without its answer", () => {
         const { gets, told } = yield* polled(
           (hit) =>
             broken
-              ? void hit.stream(primed(1_234)).response.write("da", () => hit.cut())
-              : hit.stream(primed(1_234)).end(),
-          (hit) => hit.stream().end(event(answer(1, { ok: true }), "e1"))
+              ? void hit.openStream(primed(1_234)).response.write("da", () => hit.cut())
+              : hit.openStream(primed(1_234)).end(),
+          (hit) => hit.openStream().end(ScriptedHttpServer.event(answer(1, { ok: true }), "e1"))
         )
         yield* TestClock.adjust(1_233)
         yield* settle
@@ -69,8 +70,14 @@ describe("a stream that ends without its answer", () => {
   it.effect("2025-11-25 · Last-Event-ID is the last event ID that came, of events without data too, and the stream goes on", () =>
     Effect.gen(function*() {
       const { gets, told } = yield* polled(
-        (hit) => hit.stream(`${primed(0)}${event(note(1), "e1")}id: e2\n\n`).end("id: never dispatched\ndata: x"),
-        (hit, n) => n === 1 ? hit.stream(event(note(2), "e3")).end() : hit.stream().end(event(answer(1)))
+        (hit) =>
+          hit.openStream(`${primed(0)}${ScriptedHttpServer.event(note(1), "e1")}id: e2\n\n`).end(
+            "id: never dispatched\ndata: x"
+          ),
+        (hit, n) =>
+          n === 1
+            ? hit.openStream(ScriptedHttpServer.event(note(2), "e3")).end()
+            : hit.openStream().end(ScriptedHttpServer.event(answer(1)))
       )
       yield* run(3, 1)
       yield* until(() => told.answer(1) !== undefined)
@@ -81,7 +88,7 @@ describe("a stream that ends without its answer", () => {
   it.effect("without retry the delay grows up to its cap, less a random part of up to one half", () =>
     Effect.gen(function*() {
       const delays: Array<number> = []
-      const { gets } = yield* polled((hit) => hit.stream(primed()).end(), (hit) => hit.reply(503), {
+      const { gets } = yield* polled((hit) => hit.openStream(primed()).end(), (hit) => hit.respond(503), {
         initialDelay: "100 millis",
         factor: 3,
         maxDelay: "1 second"
@@ -109,7 +116,7 @@ describe("a stream that ends without its answer", () => {
 
   it.effect("an attempt that fails waits for retry at least before the next", () =>
     Effect.gen(function*() {
-      const { gets } = yield* polled((hit) => hit.stream(primed(5_000)).end(), (hit) => hit.cut())
+      const { gets } = yield* polled((hit) => hit.openStream(primed(5_000)).end(), (hit) => hit.cut())
       yield* TestClock.adjust(5_000)
       yield* until(() => gets().length === 1)
       yield* settle
@@ -123,8 +130,8 @@ describe("a stream that ends without its answer", () => {
   it.effect("maxAttempts: reconnects that bring no event are counted, those that end without a fault too", () =>
     Effect.gen(function*() {
       const { gets, told } = yield* polled(
-        (hit) => hit.stream(primed(10)).end(),
-        (hit, n) => n % 2 === 0 ? hit.stream(":\n\n").end() : hit.reply(502),
+        (hit) => hit.openStream(primed(10)).end(),
+        (hit, n) => n % 2 === 0 ? hit.openStream(":\n\n").end() : hit.respond(502),
         { maxAttempts: 6, initialDelay: 10, maxDelay: 10 }
       )
       yield* run(20, 10)
@@ -136,8 +143,8 @@ describe("a stream that ends without its answer", () => {
   it.effect("maxAttempts: an event starts the count anew; maxReconnects bounds those that bring events and no message", () =>
     Effect.gen(function*() {
       const { gets, told } = yield* polled(
-        (hit) => hit.stream(primed(1)).end(),
-        (hit, n) => hit.stream(`id: p${n}\ndata:\n\n`).end(),
+        (hit) => hit.openStream(primed(1)).end(),
+        (hit, n) => hit.openStream(`id: p${n}\ndata:\n\n`).end(),
         { maxAttempts: 2, maxReconnects: 7 }
       )
       yield* run(12, 1)
@@ -147,15 +154,15 @@ describe("a stream that ends without its answer", () => {
 
   it.effect("by default 10 attempts may bring no event", () =>
     Effect.gen(function*() {
-      const { gets, told } = yield* polled((hit) => hit.stream(primed()).end(), (hit) => hit.stream().end())
+      const { gets, told } = yield* polled((hit) => hit.openStream(primed()).end(), (hit) => hit.openStream().end())
       yield* run(15, 30_000)
       expect([gets().length, told.refusals.length]).toEqual([10, 1])
     }))
 
   it.effect("steady: a stream that was open for that long starts the counts anew", () =>
     Effect.gen(function*() {
-      const { gets, told } = yield* polled((hit) => hit.stream(primed(10)).end(), (hit, n) => {
-        hit.stream(":\n\n")
+      const { gets, told } = yield* polled((hit) => hit.openStream(primed(10)).end(), (hit, n) => {
+        hit.openStream(":\n\n")
         if (n !== 3) hit.end()
       }, { maxAttempts: 3, stableAfter: "20 seconds" })
       yield* run(3, 10)
@@ -169,10 +176,13 @@ describe("a stream that ends without its answer", () => {
 
   it.effect("an event that is delivered again is dropped, as far back as maxEventIds", () =>
     Effect.gen(function*() {
-      const five = [1, 2, 3, 4, 5].map((n) => event(note(n), `n${n}`)).join("")
+      const five = [1, 2, 3, 4, 5].map((n) => ScriptedHttpServer.event(note(n), `n${n}`)).join("")
       const { told } = yield* polled(
-        (hit) => hit.stream(`${primed(1)}${five}`).end(),
-        (hit) => hit.stream(`${five}${event(note(6), "n6")}`).end(event(answer(1), "n7")),
+        (hit) => hit.openStream(`${primed(1)}${five}`).end(),
+        (hit) =>
+          hit.openStream(`${five}${ScriptedHttpServer.event(note(6), "n6")}`).end(
+            ScriptedHttpServer.event(answer(1), "n7")
+          ),
         { maxEventIds: 4 }
       )
       yield* TestClock.adjust(1)
@@ -182,15 +192,15 @@ describe("a stream that ends without its answer", () => {
     }))
 
   const dead: ReadonlyArray<readonly [string, string]> = [
-    ["has no ids", event(note(1))],
-    ["has forgotten them: an empty id", `${primed(1)}${event(note(1), "")}`],
-    ["has ids that no header can hold", `${primed(1)}${event(note(1), "ä")}`],
-    ["has ids that are too long", `${primed(1)}${event(note(1), "x".repeat(5_000))}`]
+    ["has no ids", ScriptedHttpServer.event(note(1))],
+    ["has forgotten them: an empty id", `${primed(1)}${ScriptedHttpServer.event(note(1), "")}`],
+    ["has ids that no header can hold", `${primed(1)}${ScriptedHttpServer.event(note(1), "ä")}`],
+    ["has ids that are too long", `${primed(1)}${ScriptedHttpServer.event(note(1), "x".repeat(5_000))}`]
   ]
   for (const [what, text] of dead) {
     it.effect(`one that ${what} cannot be resumed, and its call fails at once`, () =>
       Effect.gen(function*() {
-        const { gets, told } = yield* polled((hit) => hit.stream(text).end(), (hit) => hit.reply(500))
+        const { gets, told } = yield* polled((hit) => hit.openStream(text).end(), (hit) => hit.respond(500))
         yield* until(() => told.refusals.length === 1)
         expect(told.error(1)).toMatchObject({ reason: "Lost" })
         yield* TestClock.adjust("1 hour")
@@ -202,7 +212,7 @@ describe("a stream that ends without its answer", () => {
   for (const status of [204, 400, 405, 200]) {
     it.effect(`one whose resumption is answered with ${status} fails its call`, () =>
       Effect.gen(function*() {
-        const { gets, told } = yield* polled((hit) => hit.stream(primed(1)).end(), (hit) => hit.reply(status))
+        const { gets, told } = yield* polled((hit) => hit.openStream(primed(1)).end(), (hit) => hit.respond(status))
         yield* TestClock.adjust(1)
         yield* until(() => told.refusals.length === 1)
         expect(told.error(1)).toMatchObject({ reason: "Lost", status, message: expect.stringContaining("resumed") })
@@ -212,7 +222,7 @@ describe("a stream that ends without its answer", () => {
 
   it.effect("2025-11-25 · 404 to its resumption says that the session is gone: the call is lost, and may have run", () =>
     Effect.gen(function*() {
-      const { told } = yield* polled((hit) => hit.stream(primed(1)).end(), (hit) => hit.reply(404))
+      const { told } = yield* polled((hit) => hit.openStream(primed(1)).end(), (hit) => hit.respond(404))
       yield* TestClock.adjust(1)
       yield* until(() => told.ends.length === 1)
       expect(told.error(1)).toMatchObject({ reason: "Lost", status: 404 })
@@ -222,9 +232,12 @@ describe("a stream that ends without its answer", () => {
 
   it.effect("a call that is cancelled while its stream is down is not asked for again", () =>
     Effect.gen(function*() {
-      const { gets, notify, server } = yield* polled((hit) => hit.stream(primed(1_000)).end(), (hit) => hit.reply(500))
+      const { gets, notify, server } = yield* polled((hit) => hit.openStream(primed(1_000)).end(), (hit) =>
+        hit.respond(500))
       notify("notifications/cancelled", { requestId: 1 })
-      yield* until(() => server.hits.some(({ json }) => json?.method === "notifications/cancelled"))
+      yield* until(() =>
+        server.exchanges.some(({ json }) => json?.method === "notifications/cancelled")
+      )
       yield* TestClock.adjust("1 hour")
       yield* settle
       expect(gets()).toEqual([])
@@ -232,26 +245,29 @@ describe("a stream that ends without its answer", () => {
 
   it.effect("a stream that stays open after the answer is closed within two seconds, and one that ends keeps its socket", () =>
     Effect.gen(function*() {
-      const { server, told } = yield* polled((hit) => void hit.stream(event(answer(1))), (hit) => hit.reply(500))
+      const { server, told } = yield* polled(
+        (hit) => void hit.openStream(ScriptedHttpServer.event(answer(1))),
+        (hit) => hit.respond(500)
+      )
       yield* until(() => told.answer(1) !== undefined)
-      const call = server.hits.find(({ json }) => json?.method === "tools/call")!
+      const call = server.exchanges.find(({ json }) => json?.method === "tools/call")!
       yield* settle
-      expect(call.left).toBe(false)
+      expect(call.closedByClient).toBe(false)
       yield* TestClock.adjust("2 seconds")
-      yield* until(() => call.left)
+      yield* until(() => call.closedByClient)
       expect(told.refusals).toEqual([])
     }))
 
   it.effect("its call's answer may come on another stream", () =>
     Effect.gen(function*() {
       const { gets, request, server, told } = yield* polled((hit) => {
-        if (hit.json.id === 1) hit.stream(primed(1_000)).end()
-        else hit.stream().end(event(answer(2)) + event(answer(1)))
-      }, (hit) => hit.reply(500))
+        if (hit.json.id === 1) hit.openStream(primed(1_000)).end()
+        else hit.openStream().end(ScriptedHttpServer.event(answer(2)) + ScriptedHttpServer.event(answer(1)))
+      }, (hit) => hit.respond(500))
       request(2, "tools/call", { name: "x" })
       yield* until(() => told.answer(1) !== undefined && told.answer(2) !== undefined)
       yield* TestClock.adjust("1 hour")
       yield* settle
-      expect([told.refusals, gets().length, server.by("GET").length]).toEqual([[], 1, 2])
+      expect([told.refusals, gets().length, server.byMethod("GET").length]).toEqual([[], 1, 2])
     }))
 })

@@ -1,5 +1,6 @@
 /** A session over Streamable HTTP: its id, its revision, its gate, its own stream, and its end. */
 import { describe, expect, it } from "@effect/vitest"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
@@ -7,48 +8,48 @@ import {
   answer,
   connected,
   entered,
-  event,
-  type Hit,
+  type Exchange,
+  type Json,
   modern,
   note,
-  served,
-  session,
   settle,
   until
-} from "./support/script.ts"
+} from "./support/connection.ts"
 
 const initialize = { protocolVersion: "2025-11-25", capabilities: {} }
 
 describe("the session", () => {
   it.effect("2025-11-25 · clients MUST include MCP-Session-Id, and MCP-Protocol-Version, on all subsequent requests", () =>
     Effect.gen(function*() {
-      const server = yield* served(session((hit) => hit.result()))
+      const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respondResult()))
       yield* Effect.scoped(Effect.gen(function*() {
         const { connection, request, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
         request(1, "tools/list")
         connection.send({ _tag: "Success", id: "q", result: {} })
-        yield* until(() => told.answer(1) !== undefined && server.hits.length === 5)
+        yield* until(() => told.answer(1) !== undefined && server.exchanges.length === 5)
       }))
-      const [first, ...rest] = server.hits
+      const [first, ...rest] = server.exchanges
       expect(first!.headers).not.toHaveProperty("mcp-session-id")
       expect(first!.headers).not.toHaveProperty("mcp-protocol-version")
       expect(rest.map(({ method }) => method).sort()).toEqual(["DELETE", "GET", "POST", "POST", "POST"])
       for (const hit of rest) {
         expect(hit.headers).toMatchObject({ "mcp-session-id": "s-1", "mcp-protocol-version": "2025-11-25" })
       }
-      expect(server.by("GET")[0]!.headers.accept).toBe("text/event-stream")
+      expect(server.byMethod("GET")[0]!.headers.accept).toBe("text/event-stream")
     }))
 
   it.effect("a server without sessions gets none, and no DELETE", () =>
     Effect.gen(function*() {
-      const server = yield* served(session((hit) => hit.result(), { id: null }))
+      const server = yield* ScriptedHttpServer.make(
+        ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), { id: null })
+      )
       yield* Effect.scoped(Effect.gen(function*() {
         const { request, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
         request(1, "tools/list")
-        yield* until(() => told.answer(1) !== undefined && server.by("GET").length === 1)
+        yield* until(() => told.answer(1) !== undefined && server.byMethod("GET").length === 1)
       }))
-      expect(server.by("DELETE")).toEqual([])
-      expect(server.hits.some(({ headers }) => "mcp-session-id" in headers)).toBe(false)
+      expect(server.byMethod("DELETE")).toEqual([])
+      expect(server.exchanges.some(({ headers }) => "mcp-session-id" in headers)).toBe(false)
     }))
 
   for (
@@ -59,7 +60,9 @@ describe("the session", () => {
   ) {
     it.effect(`2025-11-25 · the session ID MUST only contain visible ASCII characters: ${what} is refused`, () =>
       Effect.gen(function*() {
-        const server = yield* served((hit) => hit.result({ protocolVersion: "2025-11-25" }, { "mcp-session-id": id }))
+        const server = yield* ScriptedHttpServer.make<Json>((hit) =>
+          hit.respondResult({ protocolVersion: "2025-11-25" }, { "mcp-session-id": id })
+        )
         const { request, told } = yield* connected({ url: server.url })
         request("init", "initialize", initialize)
         yield* until(() => told.refusals.length === 1)
@@ -70,9 +73,9 @@ describe("the session", () => {
 
   it.effect("2025-11-25 · nothing overtakes `notifications/initialized`: what comes after it waits until it is accepted", () =>
     Effect.gen(function*() {
-      let initialized: Hit | undefined
-      const script = session((hit) => hit.result())
-      const server = yield* served((hit) => {
+      let initialized: Exchange | undefined
+      const script = ScriptedHttpServer.session<Json>((hit) => hit.respondResult())
+      const server = yield* ScriptedHttpServer.make<Json>((hit) => {
         if (hit.json?.method !== "notifications/initialized") return script(hit)
         initialized = hit
       })
@@ -83,13 +86,13 @@ describe("the session", () => {
       notify("notifications/roots/list_changed")
       yield* until(() => initialized !== undefined)
       yield* settle
-      expect(server.hits.map(({ json }) => json.method)).toEqual(["initialize", "notifications/initialized"])
-      initialized!.reply(202)
-      yield* until(() => told.answer(1) !== undefined && server.hits.length === 5)
+      expect(server.exchanges.map(({ json }) => json.method)).toEqual(["initialize", "notifications/initialized"])
+      initialized!.respond(202)
+      yield* until(() => told.answer(1) !== undefined && server.exchanges.length === 5)
       yield* settle
-      expect(server.by("GET").length).toBe(1)
+      expect(server.byMethod("GET").length).toBe(1)
       // What was cancelled before it was sent never is, and nor is its cancellation.
-      expect(server.by("POST").slice(2).map(({ json }) => json.method).sort()).toEqual([
+      expect(server.byMethod("POST").slice(2).map(({ json }) => json.method).sort()).toEqual([
         "notifications/roots/list_changed",
         "tools/list"
       ])
@@ -97,40 +100,42 @@ describe("the session", () => {
 
   it.effect("notifications arrive in order, each after the one before was accepted; answers wait for none", () =>
     Effect.gen(function*() {
-      const held: Array<Hit> = []
-      const server = yield* served(session((hit) => void held.push(hit)))
+      const held: Array<Exchange> = []
+      const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => void held.push(hit)))
       const { connection, notify } = yield* entered({ url: server.url })
-      yield* until(() => server.by("GET").length === 1)
+      yield* until(() => server.byMethod("GET").length === 1)
       for (const n of [1, 2, 3]) notify("notifications/test", { n })
       connection.send({ _tag: "Success", id: "q", result: {} })
       yield* until(() => held.length === 2)
       yield* settle
       expect(held.map(({ json }) => json.params?.n ?? json.id).sort()).toEqual([1, "q"])
-      for (const hit of held) hit.reply(202)
+      for (const hit of held) hit.respond(202)
       yield* until(() => held.length === 3)
       expect(held[2]!.json.params.n).toBe(2)
     }))
 
   it.effect("2025-11-25 · to cancel, the client SHOULD explicitly send a CancelledNotification", () =>
     Effect.gen(function*() {
-      const server = yield* served(
-        session((hit) => hit.json.id === 1 ? void hit.stream(event(note(1))) : hit.reply(202))
+      const server = yield* ScriptedHttpServer.make(
+        ScriptedHttpServer.session<Json>((hit) =>
+          hit.json.id === 1 ? void hit.openStream(ScriptedHttpServer.event(note(1))) : hit.respond(202)
+        )
       )
       const { notify, request, told } = yield* entered({ url: server.url })
       request(1, "tools/call", { name: "x" })
       yield* until(() => told.messages.length === 2)
       notify("notifications/cancelled", { requestId: 1 })
-      yield* until(() => server.hits.some(({ json }) => json?.method === "notifications/cancelled"))
-      yield* until(() => server.hits.find(({ json }) => json?.id === 1)!.left)
+      yield* until(() => server.exchanges.some(({ json }) => json?.method === "notifications/cancelled"))
+      yield* until(() => server.exchanges.find(({ json }) => json?.id === 1)!.closedByClient)
       expect(told.refusals).toEqual([])
     }))
 
   it.effect("an answer to the server is sent again when the network fails, three times in all; a notification is not", () =>
     Effect.gen(function*() {
-      const server = yield* served(session((hit) => hit.cut()))
+      const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.cut()))
       const { connection, notify } = yield* entered({ url: server.url })
-      yield* until(() => server.by("GET").length === 1)
-      const posts = (match: (hit: Hit) => boolean) => server.by("POST").filter(match).length
+      yield* until(() => server.byMethod("GET").length === 1)
+      const posts = (match: (hit: Exchange) => boolean) => server.byMethod("POST").filter(match).length
       notify("notifications/test")
       connection.send({ _tag: "Success", id: "q", result: {} })
       for (const [n, wait] of [[1, 1_000], [2, 2_000], [3, 60_000]] as const) {
@@ -146,11 +151,11 @@ describe("the session", () => {
 
   it.effect("maxAnswerTries: an answer is sent as often as that", () =>
     Effect.gen(function*() {
-      const server = yield* served(session((hit) => hit.cut()))
+      const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.cut()))
       const { connection } = yield* entered({ url: server.url, maxAnswerTries: 1 })
-      yield* until(() => server.by("GET").length === 1)
+      yield* until(() => server.byMethod("GET").length === 1)
       connection.send({ _tag: "Success", id: "q", result: {} })
-      const answers = () => server.by("POST").filter(({ json }) => json.id === "q").length
+      const answers = () => server.byMethod("POST").filter(({ json }) => json.id === "q").length
       yield* until(() => answers() === 1)
       yield* settle
       yield* TestClock.adjust(60_000)
@@ -160,9 +165,9 @@ describe("the session", () => {
 
   it.effect("maxConcurrentPosts: whoever sends more notifications than that has to wait; postTimeout ends the wait", () =>
     Effect.gen(function*() {
-      const server = yield* served(session(() => {}))
+      const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>(() => {}))
       const { connection } = yield* entered({ url: server.url, maxConcurrentPosts: 3, postTimeout: "10 seconds" })
-      yield* until(() => server.by("GET").length === 1)
+      yield* until(() => server.byMethod("GET").length === 1)
       const note = { _tag: "Notification", method: "notifications/test", params: {} } as const
       expect([1, 2, 3].map(() => connection.send(note))).toEqual([true, true, false])
       const drained = yield* Effect.forkChild(connection.drained, { startImmediately: true })
@@ -177,13 +182,13 @@ describe("the session", () => {
 describe("the end of a session", () => {
   it.effect("2025-11-25 · on 404 the client MUST start a new session: the request was not delivered, the connection is over", () =>
     Effect.gen(function*() {
-      const held: Array<Hit> = []
-      const server = yield* served(session((hit) => void held.push(hit)))
+      const held: Array<Exchange> = []
+      const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => void held.push(hit)))
       const { connection, request, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
       request(1, "tools/list")
       request(2, "tools/list")
       yield* until(() => held.length === 2)
-      held[0]!.say({ jsonrpc: "2.0", id: null, error: { code: -32001, message: "Session not found" } }, {}, 404)
+      held[0]!.respondJson({ jsonrpc: "2.0", id: null, error: { code: -32001, message: "Session not found" } }, {}, 404)
       yield* until(() => told.refusals.length === 1)
       // What the server has not answered yet will hear the same, it may be thought, within closeTimeout.
       yield* TestClock.adjust(999)
@@ -196,25 +201,25 @@ describe("the end of a session", () => {
         _tag: "Lost",
         cause: { message: expect.stringContaining("session is gone") }
       })
-      yield* until(() => held[1]!.left)
+      yield* until(() => held[1]!.closedByClient)
       yield* connection.close
-      expect([server.by("DELETE").length, told.ends.length]).toEqual([0, 1])
+      expect([server.byMethod("DELETE").length, told.ends.length]).toEqual([0, 1])
     }))
 
   it.effect("2025-11-25 · on 404 the requests that are on their way are told so one by one, and so are later ones, without being sent", () =>
     Effect.gen(function*() {
-      const held: Array<Hit> = []
-      const server = yield* served(session((hit) => void held.push(hit)))
+      const held: Array<Exchange> = []
+      const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => void held.push(hit)))
       const { request, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
       for (const id of [1, 2, 3]) request(id, "tools/list")
       yield* until(() => held.length === 3)
-      held[0]!.reply(404)
+      held[0]!.respond(404)
       yield* until(() => told.refusals.length === 1)
       request(4, "tools/list")
-      held[1]!.reply(404)
+      held[1]!.respond(404)
       yield* until(() => told.refusals.length === 3)
       expect(told.ends).toEqual([])
-      held[2]!.reply(404)
+      held[2]!.respond(404)
       yield* until(() => told.ends.length === 1)
       expect(told.refusals.map(([, error]) => error.undelivered)).toEqual([true, true, true, true])
       expect(held.length).toBe(3)
@@ -222,11 +227,13 @@ describe("the end of a session", () => {
 
   it.effect("404 to a notification ends it too; 404 without a session is the refusal of that request", () =>
     Effect.gen(function*() {
-      const server = yield* served(session((hit) => hit.reply(404)))
+      const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respond(404)))
       const { notify, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
       notify("notifications/roots/list_changed")
       yield* until(() => told.ends.length === 1)
-      const stateless = yield* served(session((hit) => hit.reply(404), { id: null }))
+      const stateless = yield* ScriptedHttpServer.make(
+        ScriptedHttpServer.session<Json>((hit) => hit.respond(404), { id: null })
+      )
       const other = yield* entered({ url: stateless.url })
       other.request(1, "tools/list")
       yield* until(() => other.told.refusals.length === 1)
@@ -235,8 +242,8 @@ describe("the end of a session", () => {
 
   it.effect("2025-11-25 · clients SHOULD send an HTTP DELETE, after what was said last has arrived", () =>
     Effect.gen(function*() {
-      let last: Hit | undefined
-      const server = yield* served(session((hit) => {
+      let last: Exchange | undefined
+      const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => {
         last = hit
       }))
       const { connection, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
@@ -244,18 +251,20 @@ describe("the end of a session", () => {
       yield* until(() => last !== undefined)
       const closing = yield* Effect.forkChild(Effect.all([connection.close, connection.close], { concurrency: 2 }))
       yield* settle
-      expect(server.by("DELETE")).toEqual([])
-      last!.reply(202)
+      expect(server.byMethod("DELETE")).toEqual([])
+      last!.respond(202)
       yield* Fiber.join(closing)
-      expect(server.by("DELETE").length).toBe(1)
+      expect(server.byMethod("DELETE").length).toBe(1)
       expect(told.ends).toEqual([{ _tag: "Closed" }])
     }))
 
   for (const status of [405, 500]) {
     it.effect(`2025-11-25 · the server MAY respond to it with 405: ${status} does not matter`, () =>
       Effect.gen(function*() {
-        const script = session((hit) => hit.result())
-        const server = yield* served((hit) => hit.method === "DELETE" ? hit.reply(status) : script(hit))
+        const script = ScriptedHttpServer.session<Json>((hit) => hit.respondResult())
+        const server = yield* ScriptedHttpServer.make<Json>((hit) =>
+          hit.method === "DELETE" ? hit.respond(status) : script(hit)
+        )
         const { connection, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
         yield* connection.close
         expect(told.ends).toEqual([{ _tag: "Closed" }])
@@ -264,19 +273,19 @@ describe("the end of a session", () => {
 
   it.effect("closeTimeout: a server that does not answer DELETE is left; what is under way is aborted", () =>
     Effect.gen(function*() {
-      const script = session((hit) => void hit.stream(event(note(1))))
-      const server = yield* served((hit) => hit.method === "DELETE" ? undefined : script(hit))
+      const script = ScriptedHttpServer.session<Json>((hit) => void hit.openStream(ScriptedHttpServer.event(note(1))))
+      const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.method === "DELETE" ? undefined : script(hit))
       const { connection, request, told } = yield* entered({ url: server.url, closeTimeout: "3 seconds" })
       request(1, "tools/list")
       yield* until(() => told.messages.length === 2)
       const closing = yield* Effect.forkChild(connection.close)
-      yield* until(() => server.by("DELETE").length === 1)
+      yield* until(() => server.byMethod("DELETE").length === 1)
       yield* TestClock.adjust("2999 millis")
       expect(told.ends).toEqual([])
       yield* TestClock.adjust("1 millis")
       yield* Fiber.join(closing)
       expect(told.ends).toEqual([{ _tag: "Closed" }])
-      yield* until(() => server.hits.filter(({ left }) => left).length === 2)
+      yield* until(() => server.exchanges.filter(({ closedByClient }) => closedByClient).length === 2)
       expect(connection.send({ _tag: "Notification", method: "x", params: {} })).toBe(true)
     }))
 })
@@ -285,13 +294,17 @@ describe("the stream of the server", () => {
   for (const status of [400, 404, 405, 501]) {
     it.effect(`2025-11-25 · 405 says that there is none: so do others (${status}), and nothing is asked again`, () =>
       Effect.gen(function*() {
-        const server = yield* served(session((hit) => hit.result(), { listen: (hit) => hit.reply(status) }))
+        const server = yield* ScriptedHttpServer.make(
+          ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), {
+            standaloneStream: (hit) => hit.respond(status)
+          })
+        )
         const { request, told } = yield* entered({ url: server.url })
-        yield* until(() => server.by("GET").length === 1)
+        yield* until(() => server.byMethod("GET").length === 1)
         yield* settle
         yield* TestClock.adjust("1 hour")
         yield* settle
-        expect(server.by("GET").length).toBe(1)
+        expect(server.byMethod("GET").length).toBe(1)
         request(1, "tools/list")
         yield* until(() => told.answer(1) !== undefined)
         expect(told.ends).toEqual([])
@@ -300,30 +313,39 @@ describe("the stream of the server", () => {
 
   it.effect("2025-11-25 · the server MAY send requests and notifications on it; it is asked for again with its last id", () =>
     Effect.gen(function*() {
-      const server = yield* served(session((hit) => hit.stream(), { listen: (hit) => hit.stream("retry: 700\n\n") }))
+      const server = yield* ScriptedHttpServer.make(
+        ScriptedHttpServer.session<Json>((hit) => hit.openStream(), {
+          standaloneStream: (hit) => hit.openStream("retry: 700\n\n")
+        })
+      )
       const { told } = yield* entered({ url: server.url })
-      yield* until(() => server.by("GET").length === 1)
-      const [first] = server.by("GET")
-      first!.end(event(note(1), "e1") + event({ jsonrpc: "2.0", id: "q", method: "ping" }, "e2"))
+      yield* until(() => server.byMethod("GET").length === 1)
+      const [first] = server.byMethod("GET")
+      first!.end(
+        ScriptedHttpServer.event(note(1), "e1") +
+          ScriptedHttpServer.event({ jsonrpc: "2.0", id: "q", method: "ping" }, "e2")
+      )
       yield* until(() => told.messages.length === 3)
       yield* settle
       yield* TestClock.adjust(699)
       yield* settle
-      expect(server.by("GET").length).toBe(1)
+      expect(server.byMethod("GET").length).toBe(1)
       yield* TestClock.adjust(1)
-      yield* until(() => server.by("GET").length === 2)
-      expect(server.by("GET")[1]!.headers["last-event-id"]).toBe("e2")
+      yield* until(() => server.byMethod("GET").length === 2)
+      expect(server.byMethod("GET")[1]!.headers["last-event-id"]).toBe("e2")
       expect(told.messages.slice(1).map(({ _tag }) => _tag)).toEqual(["Notification", "Request"])
     }))
 
   it.effect("2025-11-25 · 404 to a stream that was there before says that the session is gone", () =>
     Effect.gen(function*() {
-      const server = yield* served(
-        session((hit) => hit.reply(404), { listen: (hit) => hit.stream("id: 1\nretry: 0\ndata:\n\n") })
+      const server = yield* ScriptedHttpServer.make(
+        ScriptedHttpServer.session<Json>((hit) => hit.respond(404), {
+          standaloneStream: (hit) => hit.openStream("id: 1\nretry: 0\ndata:\n\n")
+        })
       )
       const { told } = yield* entered({ url: server.url })
-      yield* until(() => server.by("GET").length === 1)
-      server.by("GET")[0]!.end()
+      yield* until(() => server.byMethod("GET").length === 1)
+      server.byMethod("GET")[0]!.end()
       // A delay of nothing is a turn of the clock too.
       yield* settle
       yield* TestClock.adjust(0)
@@ -333,9 +355,13 @@ describe("the stream of the server", () => {
 
   it.effect("a server that cannot be reached any more ends the connection, after maxAttempts", () =>
     Effect.gen(function*() {
-      const server = yield* served(session((hit) => hit.result(), { listen: (hit) => hit.stream(":\n\n") }))
+      const server = yield* ScriptedHttpServer.make(
+        ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), {
+          standaloneStream: (hit) => hit.openStream(":\n\n")
+        })
+      )
       const { told } = yield* entered({ url: server.url, resumption: { maxAttempts: 3 } })
-      yield* until(() => server.by("GET").length === 1)
+      yield* until(() => server.byMethod("GET").length === 1)
       server.close()
       for (let n = 0; n < 40 && told.ends.length === 0; n++) {
         yield* settle
@@ -346,14 +372,18 @@ describe("the stream of the server", () => {
 
   it.effect("a server that closes it over and over is not listened to any more, and the connection goes on", () =>
     Effect.gen(function*() {
-      const server = yield* served(session((hit) => hit.result(), { listen: (hit) => hit.stream().end() }))
+      const server = yield* ScriptedHttpServer.make(
+        ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), {
+          standaloneStream: (hit) => hit.openStream().end()
+        })
+      )
       const { request, told } = yield* entered({ url: server.url, resumption: { maxAttempts: 4 } })
       for (let n = 0; n < 8; n++) {
         yield* settle
         yield* TestClock.adjust("5 minutes")
       }
       yield* settle
-      expect(server.by("GET").length).toBe(5)
+      expect(server.byMethod("GET").length).toBe(5)
       request(1, "tools/list")
       yield* until(() => told.answer(1) !== undefined)
       expect(told.ends).toEqual([])
@@ -361,13 +391,13 @@ describe("the stream of the server", () => {
 
   it.effect("2026-07-28 · removal of the GET stream endpoint and of sessions: neither is used", () =>
     Effect.gen(function*() {
-      const server = yield* served((hit) => hit.result({}, { "mcp-session-id": "s-1" }))
+      const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult({}, { "mcp-session-id": "s-1" }))
       yield* Effect.scoped(Effect.gen(function*() {
         const { request, told } = yield* connected({ url: server.url, closeTimeout: "1 second" })
         for (const id of [1, 2]) request(id, "tools/list", modern())
         yield* until(() => told.messages.length === 2)
       }))
-      expect(server.hits.map(({ headers, method }) => [method, headers["mcp-session-id"]])).toEqual([
+      expect(server.exchanges.map(({ headers, method }) => [method, headers["mcp-session-id"]])).toEqual([
         ["POST", undefined],
         ["POST", undefined]
       ])
@@ -377,26 +407,34 @@ describe("the stream of the server", () => {
 describe("what may have been missed", () => {
   const listening = (first: string) =>
     Effect.gen(function*() {
-      const server = yield* served(session((hit) => hit.stream(), { listen: (hit) => hit.stream(first) }))
+      const server = yield* ScriptedHttpServer.make(
+        ScriptedHttpServer.session<Json>((hit) => hit.openStream(), {
+          standaloneStream: (hit) => hit.openStream(first)
+        })
+      )
       const side = yield* entered({ url: server.url, resumption: { maxAttempts: 2, initialDelay: 10, maxDelay: 10 } })
-      yield* until(() => server.by("GET").length === 1)
-      server.by("GET")[0]!.end()
+      yield* until(() => server.byMethod("GET").length === 1)
+      server.byMethod("GET")[0]!.end()
       yield* settle
       yield* TestClock.adjust(10)
-      yield* until(() => server.by("GET").length === 2)
+      yield* until(() => server.byMethod("GET").length === 2)
       yield* settle
       return { ...side, server }
     })
 
   it.effect("is told where the server's stream is there again without an id to go on from, and not with one", () =>
     Effect.gen(function*() {
-      expect((yield* listening(event(note(1)))).told.gaps).toEqual([undefined])
-      expect((yield* listening(event(note(1), "e1"))).told.gaps).toEqual([])
+      expect((yield* listening(ScriptedHttpServer.event(note(1)))).told.gaps).toEqual([undefined])
+      expect((yield* listening(ScriptedHttpServer.event(note(1), "e1"))).told.gaps).toEqual([])
     }))
 
   it.effect("is told once and for all when the server's stream is given up, or where there never was one", () =>
     Effect.gen(function*() {
-      const server = yield* served(session((hit) => hit.result(), { listen: (hit) => hit.stream().end() }))
+      const server = yield* ScriptedHttpServer.make(
+        ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), {
+          standaloneStream: (hit) => hit.openStream().end()
+        })
+      )
       const { told } = yield* entered({ url: server.url, resumption: { maxAttempts: 1 } })
       for (let n = 0; n < 4; n++) {
         yield* settle
@@ -405,23 +443,27 @@ describe("what may have been missed", () => {
       yield* until(() => told.gaps.length === 2)
       expect(told.gaps[0]).toBeUndefined()
       expect(told.gaps[1]).toMatchObject({ reason: "Lost", message: expect.stringContaining("maxAttempts") })
-      const without = yield* entered({ url: (yield* served(session((hit) => hit.result()))).url })
+      const without = yield* entered({
+        url: (yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respondResult()))).url
+      })
       yield* until(() => without.told.gaps.length === 1)
       expect(without.told.gaps[0]).toMatchObject({ reason: "Refused", status: 405 })
     }))
 
-  it.effect("is not asked for with `listen: false`, and that is told", () =>
+  it.effect("is not asked for with `standaloneStream: false`, and that is told", () =>
     Effect.gen(function*() {
-      const server = yield* served(session((hit) => hit.result(), { listen: (hit) => hit.stream() }))
+      const server = yield* ScriptedHttpServer.make(
+        ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), { standaloneStream: (hit) => hit.openStream() })
+      )
       const { request, told } = yield* entered({ url: server.url, standaloneStream: false })
       request(1, "tools/list")
       yield* until(() => told.answer(1) !== undefined)
       yield* TestClock.adjust("1 hour")
       yield* settle
-      expect(server.by("GET")).toEqual([])
+      expect(server.byMethod("GET")).toEqual([])
       expect(told.gaps).toMatchObject([{
         reason: "Refused",
-        message: "its own stream is not asked for (listen: false)"
+        message: "its own stream is not asked for (standaloneStream: false)"
       }])
     }))
 })
@@ -429,18 +471,20 @@ describe("what may have been missed", () => {
 describe("an answer in the name of another request", () => {
   it.effect("is nobody's while that has a stream of its own", () =>
     Effect.gen(function*() {
-      const held: Array<Hit> = []
-      const server = yield* served(session((hit) => void held.push(hit.stream())))
+      const held: Array<Exchange> = []
+      const server = yield* ScriptedHttpServer.make(
+        ScriptedHttpServer.session<Json>((hit) => void held.push(hit.openStream()))
+      )
       const { request, told } = yield* entered({ url: server.url })
       request(1, "tools/list")
       yield* until(() => held.length === 1)
       request(2, "tools/list")
       yield* until(() => held.length === 2)
-      held[1]!.end(event(answer(1, { forged: true })) + event(answer(2)))
+      held[1]!.end(ScriptedHttpServer.event(answer(1, { forged: true })) + ScriptedHttpServer.event(answer(2)))
       yield* until(() => told.answer(2) !== undefined)
       yield* settle
       expect(told.answer(1)).toBeUndefined()
-      held[0]!.end(event(answer(1, { forged: false })))
+      held[0]!.end(ScriptedHttpServer.event(answer(1, { forged: false })))
       yield* until(() => told.answer(1) !== undefined)
       expect(told.answer(1).result).toEqual({ forged: false })
     }))

@@ -6,6 +6,8 @@ import * as LegacySse from "@skein/server/LegacySse"
 import * as McpServer from "@skein/server/McpServer"
 import * as ServerHttp from "@skein/server/NodeHttp"
 import * as Tool from "@skein/server/Tool"
+import * as RawServer from "@skein/testing/RawServer"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
@@ -16,8 +18,7 @@ import * as Client from "../../src/Client.ts"
 import type { ClientError } from "../../src/ClientError.ts"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
-import { tcp } from "./support/rawServer.ts"
-import { type Hit, served, settle, until } from "./support/script.ts"
+import { type Exchange, type Json, settle, until } from "./support/connection.ts"
 import * as Servers from "./support/servers.ts"
 
 const { asked } = Servers
@@ -47,10 +48,10 @@ for (const [wire, over] of transports) {
   describe(`finding out over HTTP, by ${wire}`, () => {
     it.live("2026-07-28 · a DiscoverResult settles it", () =>
       Effect.gen(function*() {
-        const { hits, url } = yield* served(Servers.modern)
+        const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.modern)
         const { revision, variant } = yield* used(over(url))
         assert.deepStrictEqual([revision, variant], ["2026-07-28", "streamable"])
-        assert.deepStrictEqual(asked(hits), [discover, "POST tools/call"])
+        assert.deepStrictEqual(asked(exchanges), [discover, "POST tools/call"])
       }))
 
     for (
@@ -66,9 +67,9 @@ for (const [wire, over] of transports) {
     ) {
       it.live(`2026-07-28 · anything but a recognized modern error: fall back to \`initialize\` · ${name}`, () =>
         Effect.gen(function*() {
-          const { hits, url } = yield* served(script)
+          const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(script)
           assert.deepInclude(yield* used(over(url)), { revision, variant: "streamable" })
-          assert.deepStrictEqual(asked(hits).filter((what) => what.startsWith("POST")), [
+          assert.deepStrictEqual(asked(exchanges).filter((what) => what.startsWith("POST")), [
             discover,
             initialize,
             "POST notifications/initialized",
@@ -80,9 +81,9 @@ for (const [wire, over] of transports) {
     for (const status of [400, 404, 405] as const) {
       it.live(`2025-11-25 · \`initialize\` fails with ${status}: GET, \`endpoint\`, and the old HTTP+SSE transport for all that follows`, () =>
         Effect.gen(function*() {
-          const { hits, url } = yield* served(Servers.sseOnly(status))
+          const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.sseOnly(status))
           assert.deepInclude(yield* used(over(url)), { revision: "2024-11-05", variant: "sse" })
-          assert.deepStrictEqual(asked(hits), [
+          assert.deepStrictEqual(asked(exchanges), [
             discover,
             initialize,
             "GET",
@@ -90,7 +91,7 @@ for (const [wire, over] of transports) {
             "POST notifications/initialized",
             "POST tools/call"
           ])
-          assert.deepStrictEqual(hits.slice(3).map(({ path }) => path), Array(3).fill("/messages?sessionId=1"))
+          assert.deepStrictEqual(exchanges.slice(3).map(({ path }) => path), Array(3).fill("/messages?sessionId=1"))
         }))
     }
 
@@ -142,11 +143,11 @@ for (const [wire, over] of transports) {
     ) {
       it.live(`whatever is no server of the protocol is Refused, with what it said: ${name}`, () =>
         Effect.gen(function*() {
-          const { hits, url } = yield* served(script)
+          const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(script)
           const error = yield* Effect.flip(Client.make(over(url)))
           assert.deepInclude(error, { reason: "Refused", status, method: "initialize" })
           assert.match(error.message, /Cannot POST|Method Not Allowed|Welcome|Oops/)
-          assert.deepStrictEqual(asked(hits), seen)
+          assert.deepStrictEqual(asked(exchanges), seen)
         }))
     }
 
@@ -155,9 +156,9 @@ for (const [wire, over] of transports) {
         it.live(`${status} is Unauthorized, and never causes a fallback: ${body}`, () =>
           Effect.gen(function*() {
             const type = body === "no" ? "text/plain" : "application/json"
-            const { hits, url } = yield* served(Servers.always(status, body, type))
+            const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.always(status, body, type))
             assert.deepInclude(yield* Effect.flip(Client.make(over(url))), { reason: "Unauthorized", status })
-            assert.deepStrictEqual(asked(hits), [discover])
+            assert.deepStrictEqual(asked(exchanges), [discover])
           }))
       }
     }
@@ -165,33 +166,33 @@ for (const [wire, over] of transports) {
     for (const status of [408, 429, 502, 503, 504]) {
       it.live(`${status} says nothing about the era: Refused at once, to be tried later`, () =>
         Effect.gen(function*() {
-          const { hits, url } = yield* served(
+          const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(
             Servers.always(status, "later", "text/plain", { "retry-after": "7" })
           )
           const error = yield* Effect.flip(Client.make(over(url)))
           assert.deepInclude(error, { reason: "Refused", status })
           assert.deepInclude(error.cause, { retryAfter: 7_000 })
-          assert.deepStrictEqual(asked(hits), [discover])
+          assert.deepStrictEqual(asked(exchanges), [discover])
         }))
     }
 
     it.live("nobody there: Open at once, undelivered", () =>
       Effect.gen(function*() {
-        const { url } = yield* Effect.scoped(tcp(() => {}))
+        const { url } = yield* Effect.scoped(RawServer.tcp(() => {}))
         assert.deepInclude(yield* Effect.flip(Client.make(over(url))), { reason: "Open", undelivered: true })
       }))
 
     it.live("a server that hangs up on the probe twice: Closed at once, for nothing is known of it", () =>
       Effect.gen(function*() {
-        const { hits, url } = yield* served((hit) => hit.cut())
+        const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) => hit.cut())
         assert.strictEqual((yield* Effect.flip(Client.make(over(url)))).reason, "Closed")
-        assert.deepStrictEqual(asked(hits), [discover, discover])
+        assert.deepStrictEqual(asked(exchanges), [discover, discover])
       }))
 
     it.live("a probe, or an initialize, that is lost by itself is sent once more: its socket may have been closed meanwhile", () =>
       Effect.gen(function*() {
         const cut = new Set<string>()
-        const { hits, url } = yield* served((hit) => {
+        const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) => {
           const { method } = hit.json ?? {}
           if (typeof method !== "string" || cut.has(method)) return Servers.stateless(true)(hit)
           cut.add(method)
@@ -199,7 +200,7 @@ for (const [wire, over] of transports) {
         })
         const client = yield* Client.make(over(url))
         assert.strictEqual(client.revision, "2025-11-25")
-        assert.deepStrictEqual(asked(hits).slice(0, 4), [discover, discover, initialize, initialize])
+        assert.deepStrictEqual(asked(exchanges).slice(0, 4), [discover, discover, initialize, initialize])
       }))
   })
 }
@@ -208,118 +209,124 @@ describe("finding out over HTTP", () => {
   it.live("2026-07-28 · -32022 that lists revisions of sessions: initialize with the newest of those", () =>
     Effect.gen(function*() {
       const supported = ["2024-11-05", "2025-06-18", "2025-03-26", "1999-01-01"]
-      const { hits, url } = yield* served((hit) =>
+      const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) =>
         hit.json?.method === "server/discover"
-          ? hit.say(Servers.fault(-32022, "Unsupported", { supported, requested: "2026-07-28" }), {}, 400)
+          ? hit.respondJson(Servers.fault(-32022, "Unsupported", { supported, requested: "2026-07-28" }), {}, 400)
           : Servers.stateful(hit)
       )
       assert.strictEqual((yield* used(transport!(url))).revision, "2025-06-18")
-      assert.strictEqual(hits[1]!.json.params.protocolVersion, "2025-06-18")
+      assert.strictEqual(exchanges[1]!.json.params.protocolVersion, "2025-06-18")
     }))
 
   it.live("2026-07-28 · a server that always says -32022 with the revision that was asked for is asked once more", () =>
     Effect.gen(function*() {
       const data = { supported: ["2026-07-28"], requested: "2026-07-28" }
-      const { hits, url } = yield* served((hit) => hit.say(Servers.fault(-32022, "Unsupported", data), {}, 400))
+      const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) =>
+        hit.respondJson(Servers.fault(-32022, "Unsupported", data), {}, 400)
+      )
       assert.strictEqual((yield* failure(url)).reason, "Negotiation")
-      assert.deepStrictEqual(asked(hits), [discover, discover])
+      assert.deepStrictEqual(asked(exchanges), [discover, discover])
     }))
 
   it.live("a server that says -32022 to everything, and lists everything, is asked three times", () =>
     Effect.gen(function*() {
       const data = { supported: ["2026-07-28", "2025-11-25", "2025-06-18"], requested: "2026-07-28" }
-      const { hits, url } = yield* served((hit) => hit.say(Servers.fault(-32022, "Unsupported", data), {}, 400))
+      const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) =>
+        hit.respondJson(Servers.fault(-32022, "Unsupported", data), {}, 400)
+      )
       assert.strictEqual((yield* failure(url)).reason, "Negotiation")
-      assert.deepStrictEqual(asked(hits), [discover, discover, initialize])
+      assert.deepStrictEqual(asked(exchanges), [discover, discover, initialize])
     }))
 
   for (const [code, reason] of [[-32020, "HeaderMismatch"], [-32021, "MissingRequiredClientCapability"]] as const) {
     it.live(`2026-07-28 · a recognized modern JSON-RPC error (${code}) in a 400: the server is modern, and is not asked to initialize`, () =>
       Effect.gen(function*() {
-        const { hits, url } = yield* served((hit) => hit.say(Servers.fault(code, "no"), {}, 400))
+        const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) =>
+          hit.respondJson(Servers.fault(code, "no"), {}, 400)
+        )
         const error = yield* failure(url)
         assert.strictEqual(error.reason, "Protocol")
         assert.strictEqual(error.error?.reason, reason)
-        assert.deepStrictEqual(asked(hits), [discover])
+        assert.deepStrictEqual(asked(exchanges), [discover])
       }))
   }
 
   it.live("2026-07-28 · a modern server's error for `initialize` (404, -32601): it is not asked for a stream", () =>
     Effect.gen(function*() {
-      const { hits, url } = yield* served((hit) =>
-        hit.say({ ...Servers.fault(-32601, "Method not found"), id: hit.json.id }, {}, 404)
+      const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) =>
+        hit.respondJson({ ...Servers.fault(-32601, "Method not found"), id: hit.json.id }, {}, 404)
       )
       assert.strictEqual((yield* failure(url)).reason, "Negotiation")
-      assert.deepStrictEqual(asked(hits), [discover, initialize])
+      assert.deepStrictEqual(asked(exchanges), [discover, initialize])
     }))
 
   it.live("with no revision of sessions nothing but the probe is sent", () =>
     Effect.gen(function*() {
-      const { hits, url } = yield* served(Servers.stateful)
+      const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.stateful)
       assert.strictEqual((yield* failure(url, { revisions: ["2026-07-28"] })).reason, "Negotiation")
-      assert.deepStrictEqual(asked(hits), [discover])
+      assert.deepStrictEqual(asked(exchanges), [discover])
     }))
 
   it.live("with no revision of the request era the server is not probed", () =>
     Effect.gen(function*() {
-      const { hits, url } = yield* served(Servers.sseOnly())
+      const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.sseOnly())
       yield* used(transport!(url), { revisions: ["2024-11-05"] })
-      assert.deepStrictEqual(asked(hits).slice(0, 2), [initialize, "GET"])
-      assert.strictEqual(hits[0]!.json.params.protocolVersion, "2024-11-05")
+      assert.deepStrictEqual(asked(exchanges).slice(0, 2), [initialize, "GET"])
+      assert.strictEqual(exchanges[0]!.json.params.protocolVersion, "2024-11-05")
     }))
 
   it.effect("a server that hangs on the probe gets `initialize` after the probe's time, beside it; then the probe is given up", () =>
     Effect.gen(function*() {
       const [script, held] = Servers.holding("server/discover", Servers.stateful)
-      const { hits, url } = yield* served(script)
+      const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(script)
       const fiber = yield* Effect.forkChild(Client.make(transport!(url)), { startImmediately: true })
-      const probe: Hit = yield* held
+      const probe: Exchange = yield* held
       yield* TestClock.adjust("2999 millis")
       yield* settle
-      assert.deepStrictEqual(asked(hits), [discover])
+      assert.deepStrictEqual(asked(exchanges), [discover])
       yield* TestClock.adjust("1 millis")
       const client = yield* Fiber.join(fiber)
       assert.strictEqual(client.revision, "2025-06-18")
-      yield* until(() => probe.left)
+      yield* until(() => probe.closedByClient)
       // The exchange is closed, and nothing is said about it in the session.
-      assert.notInclude(asked(hits), "POST notifications/cancelled")
+      assert.notInclude(asked(exchanges), "POST notifications/cancelled")
     }))
 
   it.effect("a modern server that is slow to answer the probe is waited for, once its refusal of `initialize` says what it is", () =>
     Effect.gen(function*() {
       const [script, held] = Servers.holding("server/discover", Servers.modern)
-      const { hits, url } = yield* served(script)
+      const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(script)
       const fiber = yield* Effect.forkChild(Client.make(transport!(url)), { startImmediately: true })
       const probe = yield* held
       yield* TestClock.adjust("3 seconds")
-      yield* until(() => hits.length === 2)
+      yield* until(() => exchanges.length === 2)
       yield* settle
       assert.isUndefined(fiber.pollUnsafe())
-      probe.result(Servers.discovered())
+      probe.respondResult(Servers.discovered())
       assert.strictEqual((yield* Fiber.join(fiber)).revision, "2026-07-28")
-      assert.deepStrictEqual(asked(hits), [discover, initialize])
+      assert.deepStrictEqual(asked(exchanges), [discover, initialize])
     }))
 
   it.live("an endpoint at another origin is never spoken to: the log says so, and the refusal of `initialize` stands", () =>
     Effect.gen(function*() {
       const lines: Array<string> = []
       const logger = Logger.make<unknown, void>(({ message }) => void lines.push(String(message)))
-      const thief = yield* served(Servers.always(202, ""))
-      const { hits, url } = yield* served((hit) =>
+      const thief = yield* ScriptedHttpServer.make<Json>(Servers.always(202, ""))
+      const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) =>
         hit.method === "GET"
-          ? void hit.stream(`event: endpoint\ndata: ${thief.url.href}\n\n`)
-          : hit.reply(404)
+          ? void hit.openStream(`event: endpoint\ndata: ${thief.url.href}\n\n`)
+          : hit.respond(404)
       )
       const error = yield* Effect.provide(failure(url), Logger.layer([logger]))
       assert.deepInclude(error, { reason: "Refused", status: 404 })
-      assert.deepStrictEqual(asked(hits), [discover, initialize, "GET"])
-      assert.strictEqual(thief.hits.length, 0)
+      assert.deepStrictEqual(asked(exchanges), [discover, initialize, "GET"])
+      assert.strictEqual(thief.exchanges.length, 0)
       assert.match(lines.join(), /an endpoint of another origin/)
     }))
 
   it.live("the connection of a failed handshake is closed: no socket is left", () =>
     Effect.gen(function*() {
-      const { closed, sockets, url } = yield* tcp((socket) =>
+      const { closed, sockets, url } = yield* RawServer.tcp((socket) =>
         socket.on("data", () => socket.write("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"))
       )
       const patient = NodeHttp.transport({ url, idleTimeout: "1 hour" })

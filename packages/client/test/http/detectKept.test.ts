@@ -1,5 +1,7 @@
 /** What was found out about a server, kept and given back: what it spares, and what happens when it is not true any more. */
 import { assert, describe, it } from "@effect/vitest"
+import * as RawServer from "@skein/testing/RawServer"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
@@ -7,9 +9,8 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
 import type { ServerProfile } from "../../src/ServerProfile.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
-import { scripted, speaks } from "../support/scripted.ts"
-import { tcp } from "./support/rawServer.ts"
-import { type Hit, served, until } from "./support/script.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import { type Exchange, type Json, until } from "./support/connection.ts"
 import * as Servers from "./support/servers.ts"
 
 const { asked, capabilities, serverInfo } = Servers
@@ -52,42 +53,43 @@ describe("a detection that was kept", () => {
   ) {
     it.live(`2026-07-28 · Clients MAY persist the result across restarts · ${name}`, () =>
       Effect.gen(function*() {
-        const { hits, url } = yield* served(script)
-        const posts = () => asked(hits).filter((what) => what !== "POST notifications/initialized" && what !== "DELETE")
+        const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(script)
+        const posts = () =>
+          asked(exchanges).filter((what) => what !== "POST notifications/initialized" && what !== "DELETE")
         const before = yield* Effect.scoped(Effect.gen(function*() {
           const client = yield* open(url, undefined)
           assert.deepStrictEqual(posts().slice(0, first.length), first)
           return stored(client.serverProfile)
         }))
-        assert.deepInclude(before, { info: serverInfo, capabilities, instructions: "Be kind." })
-        const count = hits.length
+        assert.deepInclude(before, { info: serverInfo, capabilities, instructions: "Read the script." })
+        const count = exchanges.length
         const client = yield* open(url, before)
-        assert.deepStrictEqual(asked(hits.slice(count)).filter((what) => what === discover), [])
+        assert.deepStrictEqual(asked(exchanges.slice(count)).filter((what) => what === discover), [])
         assert.deepStrictEqual(
           posts().slice(first.length).filter((what) => what !== "GET" || again[0] === "GET"),
           again
         )
         assert.deepStrictEqual(stored(client.serverProfile), before)
         assert.deepStrictEqual(client.server, serverInfo)
-        assert.strictEqual(client.instructions, "Be kind.")
+        assert.strictEqual(client.instructions, "Read the script.")
         assert.strictEqual(yield* text(client), "echo")
       }))
   }
 
   it.live("the revision of a session that was agreed on is what `initialize` asks for", () =>
     Effect.gen(function*() {
-      const { hits, url } = yield* served(Servers.stateful)
+      const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.stateful)
       yield* open(url, kept("2025-06-18", "streamable"))
-      assert.strictEqual(hits[0]!.json.params.protocolVersion, "2025-06-18")
+      assert.strictEqual(exchanges[0]!.json.params.protocolVersion, "2025-06-18")
     }))
 
   it.live("on stdio and in memory nothing is probed either", () =>
     Effect.gen(function*() {
-      const session = scripted(speaks("2025-03-26"))
+      const session = ScriptedServer.make(ScriptedServer.handshake("2025-03-26"))
       const client = yield* Client.make(session.transport, { serverProfile: kept("2025-03-26") })
       yield* client.ping()
       assert.deepStrictEqual(session.methods, ["initialize", "notifications/initialized", "ping"])
-      const request = scripted(speaks("2026-07-28"))
+      const request = ScriptedServer.make(ScriptedServer.handshake("2026-07-28"))
       assert.strictEqual((yield* Client.make(request.transport, { serverProfile: kept("2026-07-28") })).era, "request")
       assert.deepStrictEqual(request.methods, [])
     }))
@@ -96,81 +98,81 @@ describe("a detection that was kept", () => {
 describe("2026-07-28 · re-probing if the cached assumption later fails", () => {
   it.live("a server of sessions that is of the request era now", () =>
     Effect.gen(function*() {
-      const { hits, url } = yield* served(Servers.modern)
+      const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.modern)
       const client = yield* open(url, kept("2025-11-25", "streamable"))
       assert.strictEqual(client.revision, "2026-07-28")
-      assert.deepStrictEqual(asked(hits), [initialize, discover])
+      assert.deepStrictEqual(asked(exchanges), [initialize, discover])
     }))
 
   it.live("a server of HTTP+SSE that has Streamable HTTP now", () =>
     Effect.gen(function*() {
-      const { hits, url } = yield* served(Servers.stateful)
+      const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.stateful)
       const client = yield* open(url, kept("2024-11-05", "sse"))
       assert.strictEqual(client.serverProfile.httpMode, "streamable")
       assert.strictEqual(yield* text(client), "echo")
-      assert.deepStrictEqual(asked(hits).slice(0, 3), ["GET", discover, initialize])
+      assert.deepStrictEqual(asked(exchanges).slice(0, 3), ["GET", discover, initialize])
     }))
 
   it.live("a server of Streamable HTTP that has HTTP+SSE only: found on the way, without a probe", () =>
     Effect.gen(function*() {
-      const { hits, url } = yield* served(Servers.sseOnly())
+      const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.sseOnly())
       const client = yield* open(url, kept("2025-11-25", "streamable"))
       assert.deepInclude(stored(client.serverProfile), { revision: "2024-11-05", httpMode: "sse" })
-      assert.deepStrictEqual(asked(hits).slice(0, 3), [initialize, "GET", initialize])
+      assert.deepStrictEqual(asked(exchanges).slice(0, 3), [initialize, "GET", initialize])
     }))
 
   it.live("a server of the request era that has sessions now: found out by the first call", () =>
     Effect.gen(function*() {
-      const { hits, url } = yield* served(Servers.stateful)
+      const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.stateful)
       const client = yield* open(url, kept("2026-07-28", "streamable"))
-      assert.deepStrictEqual(asked(hits), [])
+      assert.deepStrictEqual(asked(exchanges), [])
       assert.strictEqual(yield* text(client), "echo")
       assert.strictEqual(client.revision, "2025-06-18")
       // The call was made once in a way that could be understood.
       assert.strictEqual(
-        hits.filter((hit) => asked([hit])[0] === call && hit.headers["mcp-session-id"] === "s-1").length,
+        exchanges.filter((hit) => asked([hit])[0] === call && hit.headers["mcp-session-id"] === "s-1").length,
         1
       )
     }))
 
   it.effect("a stream that names no endpoint in time", () =>
     Effect.gen(function*() {
-      const { hits, url } = yield* served((hit) =>
-        hit.method === "GET" ? void hit.stream(": wait\n\n") : Servers.modern(hit)
+      const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) =>
+        hit.method === "GET" ? void hit.openStream(": wait\n\n") : Servers.modern(hit)
       )
       const fiber = yield* Effect.forkChild(open(url, kept("2024-11-05", "sse")), { startImmediately: true })
-      yield* until(() => hits.length === 1)
+      yield* until(() => exchanges.length === 1)
       yield* TestClock.adjust("10 seconds")
       assert.strictEqual((yield* Fiber.join(fiber)).revision, "2026-07-28")
-      yield* until(() => hits[0]!.left)
+      yield* until(() => exchanges[0]!.closedByClient)
     }))
 
   for (const status of [401, 403, 429, 503]) {
     for (const [variant, what] of [["streamable", initialize], ["sse", "GET"]] as const) {
       it.live(`${status} has nothing to do with it: it surfaces, and nothing else is tried (${variant})`, () =>
         Effect.gen(function*() {
-          const { hits, url } = yield* served(Servers.always(status, "no"))
+          const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.always(status, "no"))
           const error = yield* Effect.flip(open(url, kept("2025-03-26", variant)))
           assert.deepInclude(error, { reason: status < 404 ? "Unauthorized" : "Refused", status })
-          assert.deepStrictEqual(asked(hits), [what])
+          assert.deepStrictEqual(asked(exchanges), [what])
         }))
     }
   }
 
   it.live("nor has a network that fails", () =>
     Effect.gen(function*() {
-      const { url } = yield* Effect.scoped(tcp(() => {}))
+      const { url } = yield* Effect.scoped(RawServer.tcp(() => {}))
       for (const variant of ["streamable", "sse"]) {
         assert.strictEqual((yield* Effect.flip(open(url, kept("2025-03-26", variant)))).reason, "Open")
       }
-      const { hits, url: rude } = yield* served((hit) => hit.cut())
+      const { exchanges, url: rude } = yield* ScriptedHttpServer.make<Json>((hit) => hit.cut())
       assert.strictEqual((yield* Effect.flip(open(rude, kept("2025-03-26", "streamable")))).reason, "Closed")
-      assert.deepStrictEqual(asked(hits), [initialize, initialize])
+      assert.deepStrictEqual(asked(exchanges), [initialize, initialize])
     }))
 
   it.live("the connection of the failed attempt is closed before the next is opened", () =>
     Effect.gen(function*() {
-      const { closed, sockets, url } = yield* tcp((socket) =>
+      const { closed, sockets, url } = yield* RawServer.tcp((socket) =>
         socket.on("data", (bytes) => {
           if (String(bytes).startsWith("GET")) socket.write("HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n")
         })
@@ -185,13 +187,13 @@ describe("2026-07-28 · re-probing if the cached assumption later fails", () => 
 })
 
 describe("a session that is opened anew", () => {
-  const gone = (hit: Hit) => hit.say(Servers.fault(-32001, "Session not found"), {}, 404)
+  const gone = (hit: Exchange) => hit.respondJson(Servers.fault(-32001, "Session not found"), {}, 404)
   const reconnect = { initialDelay: 1, jitter: "none" } as const
 
   it.live("2026-07-28 · SHOULD cache the result for the lifetime of the origin: it is not probed again", () =>
     Effect.gen(function*() {
       let lost = false
-      const { hits, url } = yield* served((hit) => {
+      const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) => {
         if (!lost || hit.json?.method !== "tools/call") return Servers.stateful(hit)
         lost = false
         gone(hit)
@@ -199,29 +201,29 @@ describe("a session that is opened anew", () => {
       const client = yield* open(url, undefined, { reconnect })
       yield* text(client)
       lost = true
-      const count = hits.length
+      const count = exchanges.length
       yield* text(client)
-      const posts = asked(hits).slice(count).filter((what) => what.startsWith("POST"))
+      const posts = asked(exchanges).slice(count).filter((what) => what.startsWith("POST"))
       assert.deepStrictEqual(posts, [call, initialize, "POST notifications/initialized", call])
     }))
 
   it.live("unless it is refused: then the server is another one by now, and is found out anew", () =>
     Effect.gen(function*() {
       let modern = false
-      const { hits, url } = yield* served((hit) => {
+      const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) => {
         if (!modern) return Servers.stateful(hit)
         if (hit.headers["mcp-session-id"] !== undefined) return gone(hit)
         return hit.json?.method === "initialize"
-          ? hit.say(Servers.fault(-32601, "Method not found: initialize"), {}, 400)
+          ? hit.respondJson(Servers.fault(-32601, "Method not found: initialize"), {}, 400)
           : Servers.modern(hit)
       })
       const client = yield* open(url, undefined, { reconnect })
       yield* text(client)
       modern = true
-      const count = hits.length
+      const count = exchanges.length
       yield* text(client)
       assert.strictEqual(client.revision, "2026-07-28")
-      const posts = asked(hits).slice(count).filter((what) => what.startsWith("POST"))
+      const posts = asked(exchanges).slice(count).filter((what) => what.startsWith("POST"))
       assert.deepStrictEqual(posts, [call, initialize, discover, call])
     }))
 })
@@ -246,46 +248,46 @@ describe("a detection that cannot be used", () => {
       Effect.gen(function*() {
         const lines: Array<string> = []
         const logger = Logger.make<unknown, void>(({ message }) => void lines.push(String(message)))
-        const { hits, url } = yield* served(Servers.modern)
+        const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.modern)
         const client = yield* Effect.provide(open(url, malformed), Logger.layer([logger]))
         assert.strictEqual(client.revision, "2026-07-28")
-        assert.deepStrictEqual(asked(hits), [discover])
+        assert.deepStrictEqual(asked(exchanges), [discover])
         assert.deepStrictEqual(lines, ["The detection that was given is malformed, and is ignored"])
       }))
   }
 
   it.live("what can be missed is missed: a malformed name, instructions that are no text, members that nobody knows", () =>
     Effect.gen(function*() {
-      const { hits, url } = yield* served(Servers.modern)
+      const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.modern)
       const serverProfile = { ...kept("2026-07-28"), httpMode: null, info: 7, instructions: {}, more: 1 }
       const client = yield* open(url, serverProfile)
       assert.deepStrictEqual(stored(client.serverProfile), {
         revision: "2026-07-28",
         capabilities,
-        httpMode: "streamable"
+        variant: "streamable"
       })
       assert.isUndefined(client.server)
-      assert.deepStrictEqual(asked(hits), [])
+      assert.deepStrictEqual(asked(exchanges), [])
     }))
 
   it.live("null is none, as in JSON", () =>
     Effect.gen(function*() {
-      const { hits, url } = yield* served(Servers.modern)
+      const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.modern)
       yield* open(url, null)
-      assert.deepStrictEqual(asked(hits), [discover])
+      assert.deepStrictEqual(asked(exchanges), [discover])
     }))
 
   it.live("one of a revision that may not be spoken is left aside", () =>
     Effect.gen(function*() {
-      const { hits, url } = yield* served(Servers.stateful)
+      const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.stateful)
       const client = yield* open(url, kept("2026-07-28"), { revisions: ["2025-06-18"] })
       assert.strictEqual(client.revision, "2025-06-18")
-      assert.strictEqual(asked(hits)[0], initialize)
+      assert.strictEqual(asked(exchanges)[0], initialize)
     }))
 
   it.live("one of a variant that the transport does not know is found out anew", () =>
     Effect.gen(function*() {
-      const { url } = yield* served(Servers.sseOnly())
+      const { url } = yield* ScriptedHttpServer.make<Json>(Servers.sseOnly())
       const client = yield* open(url, kept("2024-11-05", "carrier pigeon"))
       assert.strictEqual(client.serverProfile.httpMode, "sse")
     }))

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { End, TransportError } from "@skein/runtime/Connection"
+import * as RawServer from "@skein/testing/RawServer"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -12,7 +13,6 @@ import type { Lane, Road } from "../../src/internal/http/protocol.ts"
 import * as LegacySse from "../../src/internal/legacySse/legacySse.ts"
 import * as NodeWire from "../../src/internal/http/nodeClient.ts"
 import { resolve, type Resolved, type Settings } from "../../src/internal/http/settings.ts"
-import { bodyOf, http } from "./support/rawServer.ts"
 
 type Told =
   | { readonly delivered: JsonRpc.Inbound }
@@ -63,7 +63,7 @@ type Handler = (request: IncomingMessage, response: ServerResponse, stream: () =
 /** A server of 2024-11-05: the stream begins with what is given, POSTs go to the handler. */
 const server = (beginning: string, handler: Handler = (_, response) => response.writeHead(202).end()) => {
   let stream: ServerResponse | undefined
-  return http((request, response) => {
+  return RawServer.http((request, response) => {
     if (request.method !== "GET") return handler(request, response, () => stream!)
     if (request.headers.accept !== "text/event-stream") return response.writeHead(406).end()
     stream = response
@@ -86,7 +86,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
     Effect.gen(function*() {
       const seen: Array<unknown> = []
       const { url } = yield* server(endpoint("/messages?sessionId=1"), async (request, response, stream) => {
-        const body = await bodyOf(request)
+        const body = await RawServer.readBody(request)
         seen.push([request.method, request.url, request.headers["content-type"], body])
         response.writeHead(202).end("Accepted")
         stream().write(`event: message\ndata: {"jsonrpc":"2.0","id":1,"result":{"a":"é"}}\n\n`)
@@ -111,7 +111,10 @@ describe("2024-11-05 · HTTP with SSE", () => {
       Effect.gen(function*() {
         const seen: Array<unknown> = []
         const { url } = yield* server(endpoint("/messages"), async (request, response, stream) => {
-          const { id, method } = JSON.parse(await bodyOf(request)) as { readonly id?: number; readonly method: string }
+          const { id, method } = JSON.parse(await RawServer.readBody(request)) as {
+            readonly id?: number
+            readonly method: string
+          }
           seen.push([method, request.headers["mcp-protocol-version"]])
           response.writeHead(202).end()
           // What another request is answered with names no revision.
@@ -139,7 +142,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
     it.live(`the endpoint may be ${name}`, () =>
       Effect.gen(function*() {
         let origin = new URL("http://unknown.test")
-        const { url } = yield* http((request, response) => {
+        const { url } = yield* RawServer.http((request, response) => {
           if (request.method === "POST") {
             response.writeHead(request.url === "/messages" ? 202 : 500).end()
             return void (stream as ServerResponse | undefined)?.write("data: {}\n\n")
@@ -178,7 +181,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
     Effect.gen(function*() {
       for (const at of ["http://[", "http://user:secret@HOST/messages"]) {
         let data = at
-        const { url } = yield* http((_, response) =>
+        const { url } = yield* RawServer.http((_, response) =>
           void response.writeHead(200, { "Content-Type": "text/event-stream" }).write(endpoint(data))
         )
         data = at.replace("HOST", url.host)
@@ -205,7 +208,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
   it.effect("the endpoint is waited for 10 seconds by default; then the stream is closed", () =>
     Effect.gen(function*() {
       const asked = yield* Deferred.make<void>()
-      const { closed, url } = yield* http((_, response) => {
+      const { closed, url } = yield* RawServer.http((_, response) => {
         response.writeHead(200, { "Content-Type": "text/event-stream" }).write(": wait\n\n")
         Effect.runSync(Deferred.succeed(asked, undefined))
       })
@@ -222,7 +225,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
 
   it.live("a stream that ends before the endpoint fails with Lost", () =>
     Effect.gen(function*() {
-      const { url } = yield* http((_, response) =>
+      const { url } = yield* RawServer.http((_, response) =>
         void response.writeHead(200, { "Content-Type": "text/event-stream" }).end()
       )
       assert.strictEqual((yield* Effect.flip(open(url))).reason, "Lost")
@@ -237,7 +240,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
   ) {
     it.live(`a server that answers ${status} with ${type} has no such stream: Refused`, () =>
       Effect.gen(function*() {
-        const { url } = yield* http((_, response) =>
+        const { url } = yield* RawServer.http((_, response) =>
           void response.writeHead(status, { "Content-Type": type }).end(text)
         )
         assert.deepInclude(yield* Effect.flip(open(url)), { reason: "Refused", status })
@@ -319,7 +322,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
       const order: Array<string> = []
       const held: Array<ServerResponse> = []
       const { url } = yield* server(endpoint("/m"), async (request, response, stream) => {
-        const { method } = JSON.parse(await bodyOf(request)) as { readonly method: string }
+        const { method } = JSON.parse(await RawServer.readBody(request)) as { readonly method: string }
         order.push(method)
         held.push(response)
         stream().write(`data: {"jsonrpc":"2.0","method":"took/${method}"}\n\n`)
@@ -341,7 +344,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
   it.effect("endpointTimeout says otherwise", () =>
     Effect.gen(function*() {
       const asked = yield* Deferred.make<void>()
-      const { url } = yield* http(() => Effect.runSync(Deferred.succeed(asked, undefined)))
+      const { url } = yield* RawServer.http(() => Effect.runSync(Deferred.succeed(asked, undefined)))
       const fiber = yield* Effect.forkChild(Effect.flip(open(url, { endpointTimeout: "1 second" })), {
         startImmediately: true
       })
@@ -374,7 +377,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
   it.live("requests overtake each other: one that the server is slow to take holds up no other", () =>
     Effect.gen(function*() {
       const { url } = yield* server(endpoint("/m"), async (request, response, stream) => {
-        const { id } = JSON.parse(await bodyOf(request)) as { readonly id: number }
+        const { id } = JSON.parse(await RawServer.readBody(request)) as { readonly id: number }
         if (id === 1) return
         response.writeHead(202).end()
         stream().write(`data: {"jsonrpc":"2.0","id":${id},"result":{}}\n\n`)

@@ -1,13 +1,13 @@
 /** The HTTP transport of Node, as a client uses it. */
 import { assert, describe, it } from "@effect/vitest"
+import * as RawServer from "@skein/testing/RawServer"
 import * as Effect from "effect/Effect"
 import * as Https from "node:https"
 import type { AddressInfo } from "node:net"
 import * as Client from "../../src/Client.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
 import { certificate, privateKey } from "./support/certificate.ts"
-import { bodyOf, http } from "./support/rawServer.ts"
-import { type Json, until } from "./support/script.ts"
+import { type Json, until } from "./support/connection.ts"
 import { discovered } from "./support/servers.ts"
 
 /** Answers each call of a tool with its name. */
@@ -18,8 +18,8 @@ const answer = ({ id, method, params }: Json): string => {
   return JSON.stringify({ jsonrpc: "2.0", id, result })
 }
 
-const server = http(async (request, response) => {
-  const text = await bodyOf(request)
+const server = RawServer.http(async (request, response) => {
+  const text = await RawServer.readBody(request)
   response.writeHead(200, { "Content-Type": "application/json" }).end(answer(JSON.parse(text)))
 })
 
@@ -65,7 +65,7 @@ describe("NodeHttp.transport", () => {
       const tls = yield* Effect.acquireRelease(
         Effect.promise(async () => {
           const tls = Https.createServer({ cert: certificate, key: privateKey }, async (request, response) => {
-            const text = await bodyOf(request)
+            const text = await RawServer.readBody(request)
             response.writeHead(200, { "Content-Type": "application/json" }).end(answer(JSON.parse(text)))
           })
           await new Promise<void>((resolve) => tls.listen(0, "127.0.0.1", () => resolve()))

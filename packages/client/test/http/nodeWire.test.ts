@@ -1,6 +1,7 @@
 /** HTTP by node:http, against real sockets. */
 import { assert, describe, it } from "@effect/vitest"
 import { TransportError } from "@skein/runtime/Connection"
+import * as RawServer from "@skein/testing/RawServer"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -9,7 +10,6 @@ import * as Https from "node:https"
 import { Duplex } from "node:stream"
 import * as NodeWire from "../../src/internal/http/nodeClient.ts"
 import type { Wire, WireReply, WireRequest } from "../../src/internal/http/httpClient.ts"
-import { http, tcp } from "./support/rawServer.ts"
 import { certificate, privateKey } from "./support/certificate.ts"
 
 const open = (options?: NodeWire.Options) =>
@@ -44,7 +44,7 @@ describe("the wire of node:http", () => {
   it.live("sends head and body in one write, with Content-Length in bytes, and nothing of its own but Host and Connection", () =>
     Effect.gen(function*() {
       const seen: Array<string> = []
-      const { url } = yield* tcp((socket) =>
+      const { url } = yield* RawServer.tcp((socket) =>
         socket.on("data", (bytes) => {
           seen.push(bytes.toString())
           socket.write(`${head("Content-Length: 2")}{}`)
@@ -59,7 +59,7 @@ describe("the wire of node:http", () => {
 
   it.live("gives status, headers and text; a header that came twice is one", () =>
     Effect.gen(function*() {
-      const { url } = yield* http((_, response) => {
+      const { url } = yield* RawServer.http((_, response) => {
         response.writeHead(404, ["X-A", "1", "X-A", "2", "Set-Cookie", "a=1", "Set-Cookie", "b=2"])
         response.end("not here")
       })
@@ -76,13 +76,13 @@ describe("the wire of node:http", () => {
 
   it.live("decodes UTF-8 across the borders of chunks, without a byte order mark: text", () =>
     Effect.gen(function*() {
-      const { url } = yield* tcp((socket) => socket.once("data", () => socket.write(chunked(tricky))))
+      const { url } = yield* RawServer.tcp((socket) => socket.once("data", () => socket.write(chunked(tricky))))
       assert.strictEqual(yield* fetchText(yield* open(), url), tricky.slice(1))
     }))
 
   it.live("decodes UTF-8 across the borders of chunks, without a byte order mark: pieces", () =>
     Effect.gen(function*() {
-      const { url } = yield* tcp((socket) => socket.once("data", () => socket.write(chunked(tricky))))
+      const { url } = yield* RawServer.tcp((socket) => socket.once("data", () => socket.write(chunked(tricky))))
       const pieces: Array<string> = []
       yield* (yield* open()).exchange(post(url), (reply) => reply.pieces((text) => void pieces.push(text)))
       assert.strictEqual(pieces.join(""), tricky.slice(1))
@@ -92,7 +92,7 @@ describe("the wire of node:http", () => {
   it.live("hands pieces over as they come, before the body ends", () =>
     Effect.gen(function*() {
       const first = yield* Deferred.make<void>()
-      const { url } = yield* http(async (_, response) => {
+      const { url } = yield* RawServer.http(async (_, response) => {
         response.write("one")
         await Effect.runPromise(Deferred.await(first))
         response.end("two")
@@ -110,7 +110,7 @@ describe("the wire of node:http", () => {
   for (const length of ["declared", "not declared"]) {
     it.live(`a body of more than maxBytes fails with Lost, and its connection is closed: ${length}`, () =>
       Effect.gen(function*() {
-        const { closed, url } = yield* http((_, response) => {
+        const { closed, url } = yield* RawServer.http((_, response) => {
           if (length === "declared") response.setHeader("Content-Length", 101)
           response.write("x".repeat(60))
           if (length === "not declared") response.write("x".repeat(41))
@@ -126,7 +126,9 @@ describe("the wire of node:http", () => {
   for (const how of ["text", "pieces"] as const) {
     it.live(`a body that breaks off fails with Lost: ${how}`, () =>
       Effect.gen(function*() {
-        const { url } = yield* tcp((socket) => socket.once("data", () => socket.end(`${head("Content-Length: 9")}{`)))
+        const { url } = yield* RawServer.tcp((socket) =>
+          socket.once("data", () => socket.end(`${head("Content-Length: 9")}{`))
+        )
         const error = yield* Effect.flip((yield* open()).exchange(
           post(url),
           (reply) => how === "text" ? reply.text(100) : reply.pieces(() => undefined)
@@ -138,7 +140,7 @@ describe("the wire of node:http", () => {
 
   it.live("a body that broke off before it was read fails with Lost, and crashes nothing", () =>
     Effect.gen(function*() {
-      const { sockets, url } = yield* tcp((socket) =>
+      const { sockets, url } = yield* RawServer.tcp((socket) =>
         socket.once("data", () => socket.write(`${head("Content-Length: 9")}{`))
       )
       const error = yield* Effect.flip((yield* open()).exchange(post(url), (reply) =>
@@ -155,7 +157,7 @@ describe("the wire of node:http", () => {
 
   it.live("a body in a coding that was not asked for fails, instead of being read as text", () =>
     Effect.gen(function*() {
-      const { url } = yield* http((_, response) => {
+      const { url } = yield* RawServer.http((_, response) => {
         response.writeHead(200, { "Content-Encoding": "gzip" })
         response.end("not read")
       })
@@ -164,7 +166,7 @@ describe("the wire of node:http", () => {
 
   it.live("what a reader answers is the error, at once, and nothing more is read", () =>
     Effect.gen(function*() {
-      const { closed, url } = yield* tcp((socket) =>
+      const { closed, url } = yield* RawServer.tcp((socket) =>
         socket.once("data", () => socket.write(`${head("Transfer-Encoding: chunked")}1\r\na\r\n1\r\nb\r\n`))
       )
       const wrong = new TransportError({ reason: "Lost", message: "no more" })
@@ -181,7 +183,7 @@ describe("the wire of node:http", () => {
 
   it.live("what a reader throws is a defect, not lost", () =>
     Effect.gen(function*() {
-      const { closed, url } = yield* http((_, response) => void response.write("one"))
+      const { closed, url } = yield* RawServer.http((_, response) => void response.write("one"))
       const exit = yield* Effect.exit((yield* open()).exchange(post(url), (reply) =>
         reply.pieces(() => {
           throw new Error("a bug")
@@ -194,7 +196,7 @@ describe("the wire of node:http", () => {
 describe("what was not delivered", () => {
   it.live("a connection that is refused: Open, undelivered", () =>
     Effect.gen(function*() {
-      const { url } = yield* Effect.scoped(tcp(() => {}))
+      const { url } = yield* Effect.scoped(RawServer.tcp(() => {}))
       const error = yield* failureOf(yield* open(), url)
       assert.deepInclude(error, { reason: "Open", undelivered: true })
       assert.match(error.message, /ECONNREFUSED/)
@@ -202,7 +204,7 @@ describe("what was not delivered", () => {
 
   it.live("a name that nobody has, and one whose addresses all refuse: Open, undelivered", () =>
     Effect.gen(function*() {
-      const { url: { port } } = yield* Effect.scoped(tcp(() => {}))
+      const { url: { port } } = yield* Effect.scoped(RawServer.tcp(() => {}))
       const wire = yield* open({
         agent: new Http.Agent({
           lookup: (name, _, answer) =>
@@ -220,7 +222,7 @@ describe("what was not delivered", () => {
 
   it.live("a server that breaks off the TLS handshake: Open, undelivered", () =>
     Effect.gen(function*() {
-      const { url } = yield* tcp((socket) => socket.once("data", () => socket.destroy()))
+      const { url } = yield* RawServer.tcp((socket) => socket.once("data", () => socket.destroy()))
       const error = yield* failureOf(yield* open(), new URL(`https://${url.host}/`))
       assert.deepInclude(error, { reason: "Open", undelivered: true })
     }))
@@ -239,7 +241,7 @@ describe("what was not delivered", () => {
 
   it.live("a server that hangs up after it took the request may have done what it says: Lost, and not undelivered", () =>
     Effect.gen(function*() {
-      const { url } = yield* http((request, response) => {
+      const { url } = yield* RawServer.http((request, response) => {
         if (request.headers["mcp-method"] === undefined) return response.end()
         request.socket.destroy()
       })
@@ -261,7 +263,7 @@ describe("what was not delivered", () => {
 
   it.live("a server that switches protocols is lost", () =>
     Effect.gen(function*() {
-      const { url } = yield* tcp((socket) =>
+      const { url } = yield* RawServer.tcp((socket) =>
         socket.once("data", () => socket.write("HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"))
       )
       assert.strictEqual((yield* failureOf(yield* open(), url)).reason, "Lost")
@@ -269,7 +271,9 @@ describe("what was not delivered", () => {
 
   it.live("a server that speaks no HTTP is lost", () =>
     Effect.gen(function*() {
-      const { url } = yield* tcp((socket) => socket.once("data", () => socket.write("220 mail.test ESMTP\r\n")))
+      const { url } = yield* RawServer.tcp((socket) =>
+        socket.once("data", () => socket.write("220 mail.test ESMTP\r\n"))
+      )
       assert.strictEqual((yield* failureOf(yield* open(), url)).reason, "Lost")
     }))
 })
@@ -277,7 +281,7 @@ describe("what was not delivered", () => {
 describe("the connections of node:http", () => {
   it.live("a request that follows the answer to another at once goes over the same connection", () =>
     Effect.gen(function*() {
-      const { sockets, url } = yield* http((request, response) => {
+      const { sockets, url } = yield* RawServer.http((request, response) => {
         request.resume()
         response.end("{}")
       })
@@ -291,7 +295,7 @@ describe("the connections of node:http", () => {
 
   it.live("one connection serves request after request, and gathers no listeners", () =>
     Effect.gen(function*() {
-      const { sockets, url } = yield* http((request, response) => {
+      const { sockets, url } = yield* RawServer.http((request, response) => {
         request.resume()
         response.end("{}")
       })
@@ -312,7 +316,7 @@ describe("the connections of node:http", () => {
   for (const [body, how] of [["no body", "202"], ["an empty chunked body", "202 chunked"], ["a short body", "400"]]) {
     it.live(`an answer with ${body} that is not read leaves the connection usable`, () =>
       Effect.gen(function*() {
-        const { sockets, url } = yield* http((request, response) => {
+        const { sockets, url } = yield* RawServer.http((request, response) => {
           request.resume()
           if (how === "202 chunked") response.writeHead(202).end()
           else response.writeHead(Number(how)).end(how === "400" ? "a word" : undefined)
@@ -328,7 +332,7 @@ describe("the connections of node:http", () => {
 
   it.live("an answer whose body is still to come, and is not read, is broken off", () =>
     Effect.gen(function*() {
-      const { closed, url } = yield* http((_, response) => void response.write("so far"))
+      const { closed, url } = yield* RawServer.http((_, response) => void response.write("so far"))
       assert.strictEqual(yield* (yield* open()).exchange(post(url), ({ status }) => Effect.succeed(status)), 200)
       yield* closed
     }))
@@ -336,7 +340,7 @@ describe("the connections of node:http", () => {
   it.live("interrupting before the answer destroys the request", () =>
     Effect.gen(function*() {
       const taken = yield* Deferred.make<void>()
-      const { closed, url } = yield* http(() => Effect.runSync(Deferred.succeed(taken, undefined)))
+      const { closed, url } = yield* RawServer.http(() => Effect.runSync(Deferred.succeed(taken, undefined)))
       const fiber = yield* Effect.forkChild(fetchText(yield* open(), url))
       yield* Deferred.await(taken)
       yield* Fiber.interrupt(fiber)
@@ -346,7 +350,7 @@ describe("the connections of node:http", () => {
   it.live("interrupting while the body comes destroys the request, and no piece comes any more", () =>
     Effect.gen(function*() {
       const taken = yield* Deferred.make<void>()
-      const { closed, url } = yield* http((_, response) => {
+      const { closed, url } = yield* RawServer.http((_, response) => {
         response.write("one")
         response.write("two")
       })
@@ -368,7 +372,7 @@ describe("the connections of node:http", () => {
     Effect.gen(function*() {
       const waiting: Array<Http.ServerResponse> = []
       const two = yield* Deferred.make<void>()
-      const { sockets, url } = yield* http((request, response) => {
+      const { sockets, url } = yield* RawServer.http((request, response) => {
         request.resume()
         waiting.push(response)
         if (waiting.length === 2) Effect.runSync(Deferred.succeed(two, undefined))
@@ -385,7 +389,7 @@ describe("the connections of node:http", () => {
 
   it.live("idleTimeout: a connection that nobody uses is closed", () =>
     Effect.gen(function*() {
-      const { closed, url } = yield* http((request, response) => {
+      const { closed, url } = yield* RawServer.http((request, response) => {
         request.resume()
         response.end("{}")
       })
@@ -395,7 +399,7 @@ describe("the connections of node:http", () => {
 
   it.live("the server's Keep-Alive counts: a connection that it is about to close is not used again", () =>
     Effect.gen(function*() {
-      const { sockets, url } = yield* http((request, response) => {
+      const { sockets, url } = yield* RawServer.http((request, response) => {
         request.resume()
         response.setHeader("Connection", "keep-alive")
         response.setHeader("Keep-Alive", "timeout=1")
@@ -409,7 +413,7 @@ describe("the connections of node:http", () => {
 
   it.live("a connection that the server closed meanwhile is not used again", () =>
     Effect.gen(function*() {
-      const { sockets, url } = yield* http((request, response) => {
+      const { sockets, url } = yield* RawServer.http((request, response) => {
         request.resume()
         response.end("{}")
       })
@@ -430,7 +434,7 @@ describe("the connections of node:http", () => {
     Effect.gen(function*() {
       const count = () => process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length
       const before = count()
-      const raw = yield* http((request, response) => {
+      const raw = yield* RawServer.http((request, response) => {
         request.resume()
         response.end("{}")
       })

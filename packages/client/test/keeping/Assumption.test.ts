@@ -6,26 +6,26 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Client from "../../src/Client.ts"
 import type { ServerProfile } from "../../src/ServerProfile.ts"
-import { ok, refuse, type Reply, speaks } from "../support/scripted.ts"
-import { quiet, unsteady } from "./support.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import { quiet } from "./support.ts"
 
 const serverProfile: ServerProfile = { revision: "2026-07-28", capabilities: { tools: {}, logging: {} } }
 
-const answer = (request: JsonRpc.Request): Reply =>
-  ok(
+const answer = (request: JsonRpc.Request): ScriptedServer.Reply =>
+  ScriptedServer.success(
     request.method === "tools/call"
       ? { content: [], resultType: "complete" }
       : { tools: [], resultType: "complete", ttlMs: 0, cacheScope: "private" }
   )
 
 /** A server of the session era, that says so to who does not begin with `initialize`. */
-const legacy = (reply: Reply, ready = () => false) => {
+const legacy = (reply: ScriptedServer.Reply, ready = () => false) => {
   let opened = 0
-  const script = speaks(
+  const script = ScriptedServer.handshake(
     "2025-11-25",
     (request, server) => opened === server.connections || ready() ? answer(request) : reply
   )
-  return unsteady((request, server) => {
+  return ScriptedServer.make((request, server) => {
     if (request.method === "initialize") opened = server.connections
     return opened === server.connections || request.method === "initialize" ? script(request, server) : reply
   })
@@ -34,94 +34,99 @@ const legacy = (reply: Reply, ready = () => false) => {
 describe("2026-07-28 · a client that keeps what it found out, re-probing if the cached assumption later fails", () => {
   it.effect("nothing is asked before the first call, and an answer is confirmation", () =>
     Effect.gen(function*() {
-      const line = unsteady(speaks("2026-07-28", answer))
-      const client = yield* Client.make(line.transport, { serverProfile: serverProfile })
-      assert.deepStrictEqual([client.revision, line.server.methods], ["2026-07-28", []])
+      const line = ScriptedServer.make(ScriptedServer.handshake("2026-07-28", answer))
+      const client = yield* Client.make(line.transport, { serverProfile })
+      assert.deepStrictEqual([client.revision, line.methods], ["2026-07-28", []])
       yield* client.listToolsPage()
       yield* client.callTool("add")
-      assert.deepStrictEqual(line.server.methods, ["tools/list", "tools/call"])
+      assert.deepStrictEqual(line.methods, ["tools/list", "tools/call"])
     }))
 
-  const unsupported = refuse(-32022, "Unsupported protocol version", {
+  const unsupported = ScriptedServer.failure(-32022, "Unsupported protocol version", {
     supported: ["2025-11-25"],
     requested: "2026-07-28"
   })
   for (
     const [name, reply] of [
-      ["an unknown method", refuse(-32601, "Method not found")],
+      ["an unknown method", ScriptedServer.failure(-32601, "Method not found")],
       ["an unsupported version", unsupported],
-      ["a request before initialize", refuse(-32602, "Received request before initialization was complete")],
-      ["an error of its own", refuse(-32000, "Bad Request: Server not initialized")]
+      [
+        "a request before initialize",
+        ScriptedServer.failure(-32602, "Received request before initialization was complete")
+      ],
+      ["an error of its own", ScriptedServer.failure(-32000, "Bad Request: Server not initialized")]
     ] as const
   ) {
     it.effect(`refuted by ${name}: found out anew, and the call is made again, also one that may not be repeated`, () =>
       Effect.gen(function*() {
         for (const reconnect of [false, true]) {
           const line = legacy(reply)
-          const client = yield* Client.make(line.transport, { serverProfile: serverProfile, reconnect })
+          const client = yield* Client.make(line.transport, { serverProfile, reconnect })
           assert.deepStrictEqual((yield* client.callTool("pay")).content, [])
           assert.strictEqual(client.revision, "2025-11-25")
-          assert.strictEqual(line.server.requests("tools/call").length, 2)
+          assert.strictEqual(line.requests("tools/call").length, 2)
           // The next detection is a true one.
           assert.strictEqual(client.serverProfile.revision, "2025-11-25")
-          assert.strictEqual(line.live, 1)
+          assert.strictEqual(line.openConnections, 1)
         }
       }))
   }
 
   it.effect("refuted by a refusal of HTTP", () =>
     Effect.gen(function*() {
-      const line = legacy(refuse(-32601, "Method not found"))
-      line.fate = () =>
+      const line = legacy(ScriptedServer.failure(-32601, "Method not found"))
+      line.onRequest = () =>
         line.attempts === 1
           ? new TransportError({ reason: "Refused", message: "HTTP 400", status: 400 })
           : undefined
-      const client = yield* Client.make(line.transport, { serverProfile: serverProfile })
+      const client = yield* Client.make(line.transport, { serverProfile })
       assert.deepStrictEqual((yield* client.callTool("pay")).content, [])
-      assert.deepStrictEqual([client.revision, line.live], ["2025-11-25", 1])
+      assert.deepStrictEqual([client.revision, line.openConnections], ["2025-11-25", 1])
     }))
 
   it.effect("several first calls at once refute it once, and each is made again", () =>
     Effect.gen(function*() {
-      const line = legacy(refuse(-32601, "Method not found"))
-      const client = yield* Client.make(line.transport, { serverProfile: serverProfile })
+      const line = legacy(ScriptedServer.failure(-32601, "Method not found"))
+      const client = yield* Client.make(line.transport, { serverProfile })
       const all = yield* Effect.all(Array.from({ length: 5 }, () => client.callTool("pay")), { concurrency: 5 })
       assert.strictEqual(all.length, 5)
-      assert.strictEqual(line.live, 1)
-      assert.strictEqual(line.server.requests("initialize").length, 1)
-      assert.strictEqual(line.server.requests("tools/call").length, 10)
+      assert.strictEqual(line.openConnections, 1)
+      assert.strictEqual(line.requests("initialize").length, 1)
+      assert.strictEqual(line.requests("tools/call").length, 10)
     }))
 
   it.effect("an error about the call is told, when the server is what it was taken for: it is asked, and not left", () =>
     Effect.gen(function*() {
-      const line = unsteady(speaks("2026-07-28", () => refuse(-32602, "Unknown tool: pay")))
-      const client = yield* Client.make(line.transport, { serverProfile: serverProfile })
+      const line = ScriptedServer.make(
+        ScriptedServer.handshake("2026-07-28", () => ScriptedServer.failure(-32602, "Unknown tool: pay"))
+      )
+      const client = yield* Client.make(line.transport, { serverProfile })
       for (let i = 0; i < 2; i++) {
         const error = yield* Effect.flip(client.callTool("pay"))
         assert.deepStrictEqual([error.reason, error.error?.reason], ["Protocol", "InvalidParams"])
       }
       assert.strictEqual(line.attempts, 1)
-      assert.deepStrictEqual(line.server.methods, ["tools/call", "server/discover", "tools/call"])
+      assert.deepStrictEqual(line.methods, ["tools/call", "server/discover", "tools/call"])
     }))
 
   it.effect("an internal error is told: what was begun is not begun again", () =>
     Effect.gen(function*() {
-      const line = legacy(refuse(-32603, "Oops"))
-      const client = yield* Client.make(line.transport, { serverProfile: serverProfile })
+      const line = legacy(ScriptedServer.failure(-32603, "Oops"))
+      const client = yield* Client.make(line.transport, { serverProfile })
       const error = yield* Effect.flip(client.callTool("pay"))
       assert.strictEqual(error.error?.reason, "InternalError")
       yield* quiet
-      assert.deepStrictEqual([line.attempts, line.server.requests("tools/call").length], [1, 1])
+      assert.deepStrictEqual([line.attempts, line.requests("tools/call").length], [1, 1])
     }))
 
   it.effect("it is refuted once: what is found out then is believed", () =>
     Effect.gen(function*() {
-      const line = unsteady((request, server) =>
+      const line = ScriptedServer.make((request, server) =>
         request.method === "tools/call" || server.connections === 1
-          ? refuse(-32601, "Method not found")
-          : speaks("2026-07-28", answer)(request, server)
+          ? ScriptedServer.failure(-32601, "Method not found")
+          : ScriptedServer.handshake("2026-07-28", answer)(request, server)
       )
-      const client = yield* Client.make(line.transport, { serverProfile: serverProfile })
+      const client = yield* Client.make(line.transport, { serverProfile })
       const error = yield* Effect.flip(client.callTool("pay"))
       assert.strictEqual(error.error?.reason, "MethodNotFound")
       yield* Effect.flip(client.callTool("pay"))
@@ -130,9 +135,9 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
 
   it.effect("where nobody is found any more, the call fails and the client has ended", () =>
     Effect.gen(function*() {
-      const line = legacy(refuse(-32601, "Method not found"))
-      line.refuse = (attempt) => attempt === 1 ? undefined : new TransportError({ reason: "Open", message: "gone" })
-      const client = yield* Client.make(line.transport, { serverProfile: serverProfile })
+      const line = legacy(ScriptedServer.failure(-32601, "Method not found"))
+      line.onConnect = (attempt) => attempt === 1 ? undefined : new TransportError({ reason: "Open", message: "gone" })
+      const client = yield* Client.make(line.transport, { serverProfile })
       const error = yield* Effect.flip(client.callTool("pay"))
       assert.strictEqual(error.reason, "Closed")
       assert.match(error.message, /gone$/)
@@ -141,12 +146,12 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
 
   it.effect("interrupting the call while it is found out anew leaves a client that works", () =>
     Effect.gen(function*() {
-      const line = legacy(refuse(-32601, "Method not found"))
-      const client = yield* Client.make(line.transport, { serverProfile: serverProfile })
+      const line = legacy(ScriptedServer.failure(-32601, "Method not found"))
+      const client = yield* Client.make(line.transport, { serverProfile })
       const fiber = yield* Effect.forkChild(client.callTool("pay"), { startImmediately: true })
       yield* Effect.yieldNow
       yield* Fiber.interrupt(fiber)
       assert.deepStrictEqual((yield* client.callTool("pay")).content, [])
-      assert.strictEqual(line.live, 1)
+      assert.strictEqual(line.openConnections, 1)
     }))
 })

@@ -9,7 +9,7 @@ import * as Stream from "effect/Stream"
 import * as Client from "../../src/Client.ts"
 import type { ClientError } from "../../src/ClientError.ts"
 import { minute } from "../cache/cached.ts"
-import { ok, scripted, speaks } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const answers = {
   ...minute,
@@ -42,7 +42,7 @@ describe("a client that was closed", () => {
   for (const revision of Revision.all) {
     it.effect(`${revision} · fails with Closed, whatever is asked of it, and gives nothing that it has kept`, () =>
       Effect.gen(function*() {
-        const server = scripted(speaks(revision, () => ok(answers)))
+        const server = ScriptedServer.make(ScriptedServer.handshake(revision, () => ScriptedServer.success(answers)))
         const scope = yield* Scope.make()
         const client = yield* Scope.provide(Client.make(server.transport, { revisions: [revision] }), scope)
         const { changes: _, ...once } = every(client)

@@ -1,10 +1,11 @@
 /** A server over HTTP that goes away while nobody calls it, and that has no stream whose end would tell. */
 import { assert, describe, it } from "@effect/vitest"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as Client from "../../src/Client.ts"
 import * as Http from "../../src/Http.ts"
-import { served, session } from "../http/support/script.ts"
+import { type Json } from "../http/support/connection.ts"
 import { discovered } from "../http/support/servers.ts"
 import { quiet } from "./support.ts"
 
@@ -12,8 +13,10 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
   describe(`${revision} · a server that is gone, without a stream of its own`, () => {
     const open = (heartbeat?: Client.Heartbeat) =>
       Effect.gen(function*() {
-        const inSession = session((hit) => hit.result())
-        const server = yield* served(revision === "2026-07-28" ? (hit) => hit.result(discovered()) : inSession)
+        const inSession = ScriptedHttpServer.session<Json>((hit) => hit.respondResult())
+        const server = yield* ScriptedHttpServer.make<Json>(
+          revision === "2026-07-28" ? (hit) => hit.respondResult(discovered()) : inSession
+        )
         const transport = Http.transport({ url: server.url, closeTimeout: 0 })
         const client = yield* Client.make(transport, { revisions: [revision], heartbeat })
         yield* quiet

@@ -6,22 +6,23 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
-import { ok, speaks } from "../support/scripted.ts"
-import { endMessage, type Fate, quiet, unsteady, until } from "./support.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import { endMessage, quiet, until } from "./support.ts"
 
 const heartbeat: Client.Heartbeat = { interval: "10 seconds", timeout: "2 seconds" }
 
 const open = (revision: Revision.Revision, options: Client.Options = {}) =>
   Effect.gen(function*() {
-    const line = unsteady(speaks(revision, () => ok({ tools: [] })))
+    const line = ScriptedServer.make(ScriptedServer.handshake(revision, () => ScriptedServer.success({ tools: [] })))
     const client = yield* Client.make(line.transport, { revisions: [revision], heartbeat, ...options })
     yield* client.ping()
     const method = Revision.era(revision) === "request" ? "server/discover" : "ping"
-    const before = line.server.requests(method).length
-    return { client, line, method, beats: () => line.server.requests(method).length - before }
+    const before = line.requests(method).length
+    return { client, line, method, beats: () => line.requests(method).length - before }
   })
 
-const refused = (status: number): Fate => new TransportError({ reason: "Refused", message: `HTTP ${status}`, status })
+const refused = (status: number): ScriptedServer.Delivery =>
+  new TransportError({ reason: "Refused", message: `HTTP ${status}`, status })
 
 describe("a heartbeat", () => {
   for (const revision of Revision.all) {
@@ -42,15 +43,15 @@ describe("a heartbeat", () => {
     it.effect(`${revision} · a server that does not answer in time is lost: the connection is closed and opened anew`, () =>
       Effect.gen(function*() {
         const { beats, client, line, method } = yield* open(revision, { reconnect: { jitter: "none" } })
-        const { fate } = line
-        line.fate = (request) => request.method === method && line.attempts === 1 ? "nothing" : fate(request)
+        const { onRequest } = line
+        line.onRequest = (request) => request.method === method && line.attempts === 1 ? "drop" : onRequest(request)
         yield* TestClock.adjust("11 seconds")
         yield* TestClock.adjust(999)
-        assert.strictEqual(line.live, 1)
+        assert.strictEqual(line.openConnections, 1)
         yield* TestClock.adjust(1)
-        yield* until(() => line.live === 0)
+        yield* until(() => line.openConnections === 0)
         yield* TestClock.adjust(500)
-        yield* until(() => line.live === 1)
+        yield* until(() => line.openConnections === 1)
         yield* client.ping()
         const answered = beats()
         // The new one has a heartbeat of its own, and the old one none any more.
@@ -65,16 +66,16 @@ describe("a heartbeat", () => {
   it.effect("is off by default", () =>
     Effect.gen(function*() {
       const { beats, line } = yield* open("2025-11-25", { heartbeat: undefined })
-      line.fate = () => "nothing"
+      line.onRequest = () => "drop"
       yield* TestClock.adjust("1 day")
       yield* quiet
-      assert.deepStrictEqual([beats(), line.live], [0, 1])
+      assert.deepStrictEqual([beats(), line.openConnections], [0, 1])
     }))
 
   it.effect("ends the client where no policy opens another connection, and says why", () =>
     Effect.gen(function*() {
       const { client, line } = yield* open("2025-11-25")
-      line.fate = () => "nothing"
+      line.onRequest = () => "drop"
       const called = yield* Effect.forkChild(Effect.flip(client.listToolsPage()), { startImmediately: true })
       yield* TestClock.adjust("10 seconds")
       yield* TestClock.adjust("2 seconds")
@@ -82,7 +83,7 @@ describe("a heartbeat", () => {
       assert.strictEqual(endMessage(yield* client.ended), message)
       const error = yield* Fiber.join(called)
       assert.strictEqual(error.reason, "Closed")
-      assert.strictEqual(line.live, 0)
+      assert.strictEqual(line.openConnections, 0)
     }))
 
   it.effect("takes any answer for a sign of life: an error, a refusal that is no fault of the server's", () =>
@@ -90,25 +91,25 @@ describe("a heartbeat", () => {
       for (const fate of [refused(400), refused(401), refused(429), undefined]) {
         const { beats, line } = yield* open("2025-11-25")
         let asked = 0
-        line.fate = () => (asked++, fate)
+        line.onRequest = () => (asked++, fate)
         for (let beat = 1; beat <= 3; beat++) {
           yield* TestClock.adjust("10 seconds")
           yield* until(() => asked === beat)
           yield* quiet
         }
-        assert.strictEqual(line.live, 1)
+        assert.strictEqual(line.openConnections, 1)
         assert.strictEqual(beats(), fate === undefined ? 3 : 0)
       }
-      const rude = unsteady((request, server) =>
+      const rude = ScriptedServer.make((request, server) =>
         request.method === "ping"
           ? { error: { code: -32601, message: "what?" } }
-          : speaks("2025-11-25")(request, server)
+          : ScriptedServer.handshake("2025-11-25")(request, server)
       )
       yield* Client.make(rude.transport, { revisions: ["2025-11-25"], heartbeat })
       yield* TestClock.adjust("10 seconds")
-      yield* until(() => rude.server.requests("ping").length === 1)
+      yield* until(() => rude.requests("ping").length === 1)
       yield* quiet
-      assert.strictEqual(rude.live, 1)
+      assert.strictEqual(rude.openConnections, 1)
     }))
 
   it.effect("takes a gateway that cannot reach the server, or a request that nobody took, for its loss", () =>
@@ -116,7 +117,7 @@ describe("a heartbeat", () => {
       const nobody = new TransportError({ reason: "Lost", message: "ECONNREFUSED", undelivered: true })
       for (const fate of [refused(500), refused(502), refused(503), nobody]) {
         const { client, line } = yield* open("2025-11-25")
-        line.fate = () => fate
+        line.onRequest = () => fate
         yield* TestClock.adjust("10 seconds")
         assert.match(
           endMessage(yield* client.ended),

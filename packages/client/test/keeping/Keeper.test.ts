@@ -1,6 +1,7 @@
 /** What runs for each line, and what happens when it dies. */
 import { assert, describe, it } from "@effect/vitest"
 import type { SessionEnd } from "@skein/runtime/Session"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
@@ -10,7 +11,7 @@ import { ClientError } from "../../src/ClientError.ts"
 import * as Keeper from "../../src/internal/connection/supervisor.ts"
 import type { Line, Owner } from "../../src/internal/connection/connection.ts"
 import * as Reconnect from "../../src/Reconnect.ts"
-import { endMessage, lostBy, quiet, until } from "./support.ts"
+import { endMessage, quiet, until } from "./support.ts"
 
 const policy = Reconnect.resolve({ jitter: "none" })
 
@@ -45,7 +46,12 @@ const keeping = (settings: Partial<Keeper.Settings> = {}) =>
       patience: { timeout: 60_000, maxTimeout: 3_600_000, maxRetries: 3, backoff: policy },
       ...settings
     })
-    return { keeper, log, lose: () => ends.at(-1)!({ _tag: "Lost", cause: lostBy() }), lines: () => ends.length }
+    return {
+      keeper,
+      log,
+      lose: () => ends.at(-1)!({ _tag: "Lost", cause: ScriptedServer.lost() }),
+      lines: () => ends.length
+    }
   })
 
 describe("what is registered for the lines that follow", () => {

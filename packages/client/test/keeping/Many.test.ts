@@ -8,17 +8,17 @@ import { readFileSync } from "node:fs"
 import * as Client from "../../src/Client.ts"
 import * as Stdio from "../../src/Stdio.ts"
 import { census } from "../support/census.ts"
-import { ok, speaks } from "../support/scripted.ts"
-import { unsteady, until } from "./support.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import { until } from "./support.ts"
 
 describe("a host that loses its server 1,000 times", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
     it.effect(`${revision} · ends with the fibers that it began with`, () =>
       Effect.gen(function*() {
-        const line = unsteady(speaks(revision, (request) =>
+        const line = ScriptedServer.make(ScriptedServer.handshake(revision, (request) =>
           request.method === "tools/list"
-            ? ok({ tools: [], resultType: "complete", ttlMs: 0, cacheScope: "private" })
-            : "silence"))
+            ? ScriptedServer.success({ tools: [], resultType: "complete", ttlMs: 0, cacheScope: "private" })
+            : "no response"))
         const before = yield* census
         const counts = yield* Effect.scoped(Effect.gen(function*() {
           const client = yield* Client.make(line.transport, {
@@ -37,10 +37,10 @@ describe("a host that loses its server 1,000 times", () => {
             // One that is never answered, one that waits, and one that nobody waits for any more.
             const lost = yield* Effect.forkChild(Effect.exit(client.callTool("slow")), { startImmediately: true })
             if (losses % 2 === 0) line.lose()
-            else line.server.hangUp()
+            else line.disconnect()
             const waiting = yield* Effect.forkChild(client.listToolsPage(), { startImmediately: true })
             const gone = yield* Effect.forkChild(client.listToolsPage(), { startImmediately: true })
-            yield* until(() => line.live === 0)
+            yield* until(() => line.openConnections === 0)
             yield* Fiber.interrupt(gone)
             yield* TestClock.adjust(10)
             yield* Fiber.join(waiting)
@@ -48,7 +48,7 @@ describe("a host that loses its server 1,000 times", () => {
           }
           return counts
         }))
-        assert.deepStrictEqual([line.attempts, line.live, line.most], [1_001, 0, 1])
+        assert.deepStrictEqual([line.attempts, line.openConnections, line.maxOpenConnections], [1_001, 0, 1])
         assert.isAtMost(counts[1]!, counts[0]!)
         const after = yield* census
         assert.isAtMost(after.fibers, before.fibers)

@@ -11,17 +11,17 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
 import type { ClientError } from "../../src/ClientError.ts"
 import * as Reconnect from "../../src/Reconnect.ts"
-import { ok, speaks } from "../support/scripted.ts"
-import { endMessage, lostBy, quiet, unsteady, until, watch } from "./support.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import { endMessage, quiet, until, watch } from "./support.ts"
 
-const tools = () => ok({ tools: [], resultType: "complete", ttlMs: 0, cacheScope: "private" })
+const tools = () => ScriptedServer.success({ tools: [], resultType: "complete", ttlMs: 0, cacheScope: "private" })
 
 /** Delays that leave nothing to chance. */
 const exact: Reconnect.Policy = { jitter: "none" }
 
 const open = (options: Client.Options = {}, revision: Revision.Revision = "2025-11-25") =>
   Effect.gen(function*() {
-    const line = unsteady(speaks(revision, tools))
+    const line = ScriptedServer.make(ScriptedServer.handshake(revision, tools))
     const client = yield* Client.make(line.transport, { revisions: [revision], ...options })
     return { line, client }
   })
@@ -55,7 +55,7 @@ describe("the policy", () => {
 
   it("finds what the server asks for in the cause of a failure, and is not led round in circles", () => {
     const cause = new TransportError({ reason: "Refused", message: "Busy", retryAfter: 7 })
-    assert.strictEqual(Reconnect.retryAfter({ _tag: "Lost", cause: lostBy("gone", 5) }), 5)
+    assert.strictEqual(Reconnect.retryAfter({ _tag: "Lost", cause: ScriptedServer.lost("gone", 5) }), 5)
     assert.strictEqual(Reconnect.retryAfter({ cause: { cause } }), 7)
     const circle: { cause?: unknown } = {}
     circle.cause = circle
@@ -69,7 +69,7 @@ describe("a connection that is lost", () => {
     Effect.gen(function*() {
       const { client, line } = yield* open()
       line.lose()
-      assert.strictEqual(endMessage(yield* client.ended), "The wire was cut")
+      assert.strictEqual(endMessage(yield* client.ended), "The scripted connection was lost")
       const error = yield* Effect.flip(client.listToolsPage())
       assert.strictEqual(error.reason, "Closed")
       assert.strictEqual(error.method, "tools/list")
@@ -81,7 +81,7 @@ describe("a connection that is lost", () => {
   it.effect("is opened anew by default where the transport reconnects, unless it is told not to", () =>
     Effect.gen(function*() {
       for (const [reconnect, attempts] of [[undefined, 2], [true, 2], [false, 1]] as const) {
-        const line = unsteady(speaks("2025-11-25", tools), { reconnects: true })
+        const line = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", tools), { reconnects: true })
         yield* Client.make(line.transport, { revisions: ["2025-11-25"], reconnect })
         line.lose()
         yield* quiet
@@ -96,9 +96,9 @@ describe("a connection that is lost", () => {
       Effect.gen(function*() {
         const { client, line } = yield* open({ reconnect: exact }, revision)
         yield* client.ping()
-        const handshake = line.server.methods.slice(0, -1)
+        const handshake = line.methods.slice(0, -1)
         line.lose()
-        yield* until(() => line.live === 0)
+        yield* until(() => line.openConnections === 0)
         const listed = yield* Effect.forkChild(client.listToolsPage(), { startImmediately: true })
         const pinged = yield* Effect.forkChild(client.ping(), { startImmediately: true })
         yield* TestClock.adjust(499)
@@ -109,7 +109,7 @@ describe("a connection that is lost", () => {
         yield* Fiber.join(pinged)
         assert.strictEqual(line.attempts, 2)
         const ping = Revision.era(revision) === "request" ? "server/discover" : "ping"
-        assert.deepStrictEqual(line.server.methods, [...handshake, ping, ...handshake, "tools/list", ping])
+        assert.deepStrictEqual(line.methods, [...handshake, ping, ...handshake, "tools/list", ping])
       }))
   }
 
@@ -118,28 +118,28 @@ describe("a connection that is lost", () => {
       const { client, line } = yield* open({ reconnect: exact })
       for (let i = 0; i < 5; i++) {
         line.lose()
-        yield* until(() => line.live === 0)
+        yield* until(() => line.openConnections === 0)
         yield* TestClock.adjust("30 seconds")
-        yield* until(() => line.live === 1)
+        yield* until(() => line.openConnections === 1)
         yield* client.ping()
         yield* TestClock.adjust("31 seconds")
       }
       assert.strictEqual(line.attempts, 6)
-      assert.strictEqual(line.most, 1)
+      assert.strictEqual(line.maxOpenConnections, 1)
     }))
 
   it.effect("may come back as another server, and the client says so", () =>
     Effect.gen(function*() {
       let revision: Revision.Revision = "2025-11-25"
-      const line = unsteady((request, server) =>
-        speaks(revision, tools, revision === "2025-11-25" ? { tools: {} } : {})(request, server)
+      const line = ScriptedServer.make((request, server) =>
+        ScriptedServer.handshake(revision, tools, revision === "2025-11-25" ? { tools: {} } : {})(request, server)
       )
       const client = yield* Client.make(line.transport, { reconnect: exact })
       assert.deepStrictEqual([client.revision, client.capabilities], ["2025-11-25", { tools: {} }])
       yield* client.listToolsPage()
       revision = "2026-07-28"
       line.lose()
-      yield* until(() => line.live === 0)
+      yield* until(() => line.openConnections === 0)
       // What is not known yet stays as it was.
       assert.strictEqual(client.revision, "2025-11-25")
       // Judged by the server that was, refused by the one that is.
@@ -147,16 +147,16 @@ describe("a connection that is lost", () => {
       yield* TestClock.adjust(500)
       assert.strictEqual((yield* Fiber.join(waiting)).reason, "Unsupported")
       assert.deepStrictEqual([client.revision, client.era, client.capabilities], ["2026-07-28", "request", {}])
-      assert.strictEqual(line.server.requests("tools/list").length, 1)
+      assert.strictEqual(line.requests("tools/list").length, 1)
     }))
 
   it.effect("is given up after maxAttempts in a row, with an error that names them and the last cause", () =>
     Effect.gen(function*() {
       const { client, line } = yield* open({ reconnect: exact })
       const seen = yield* watch(client)
-      line.refuse = (attempt) => new TransportError({ reason: "Open", message: `no ${attempt}` })
+      line.onConnect = (attempt) => new TransportError({ reason: "Open", message: `no ${attempt}` })
       line.lose()
-      yield* until(() => line.live === 0)
+      yield* until(() => line.openConnections === 0)
       const waiting = yield* Effect.forkChild(Effect.flip(client.listToolsPage({ timeout: "1 hour" })), {
         startImmediately: true
       })
@@ -194,14 +194,14 @@ describe("a connection that is lost", () => {
       const { client, line } = yield* open({ reconnect: { ...exact, maxAttempts: 5 } })
       for (let i = 0; i < 6; i++) {
         yield* client.ping()
-        line.server.hangUp()
-        yield* until(() => line.live === 0)
+        line.disconnect()
+        yield* until(() => line.openConnections === 0)
         yield* TestClock.adjust("29 seconds")
       }
       const end = yield* client.ended
       assert.match(endMessage(end), /^Gave up after 5 attempts to reconnect: the server ended the connection$/)
       assert.strictEqual(line.attempts, 6)
-      assert.strictEqual(line.live, 0)
+      assert.strictEqual(line.openConnections, 0)
     }))
 
   it.effect("counts anew after a connection that lived for stableAfter, and not before", () =>
@@ -213,9 +213,9 @@ describe("a connection that is lost", () => {
         yield* TestClock.adjust("1 minute")
         for (let i = 0; i < 3; i++) {
           line.lose()
-          yield* until(() => line.live === 0)
+          yield* until(() => line.openConnections === 0)
           yield* TestClock.adjust(500)
-          yield* until(() => line.live === 1)
+          yield* until(() => line.openConnections === 1)
           yield* client.ping()
           yield* TestClock.adjust(lived)
         }
@@ -228,10 +228,10 @@ describe("a connection that is lost", () => {
     Effect.gen(function*() {
       const { client, line } = yield* open({ reconnect: exact })
       const seen = yield* watch(client)
-      line.refuse = (attempt) =>
+      line.onConnect = (attempt) =>
         attempt === 2 ? new TransportError({ reason: "Open", message: "Busy", retryAfter: 90_000 }) : undefined
-      line.lose(lostBy("going down", 45_000))
-      yield* until(() => line.live === 0)
+      line.lose(ScriptedServer.lost("going down", 45_000))
+      yield* until(() => line.openConnections === 0)
       yield* TestClock.adjust(44_999)
       assert.strictEqual(line.attempts, 1)
       yield* TestClock.adjust(1)
@@ -239,7 +239,7 @@ describe("a connection that is lost", () => {
       yield* TestClock.adjust(89_999)
       assert.strictEqual(line.attempts, 2)
       yield* TestClock.adjust(1)
-      yield* until(() => line.live === 1)
+      yield* until(() => line.openConnections === 1)
       yield* until(() => seen.seen.length === 4)
       assert.deepStrictEqual(seen.tags(), ["Connected", "Reconnecting", "Reconnecting", "Connected"])
     }))
@@ -247,9 +247,9 @@ describe("a connection that is lost", () => {
   it.effect("is given up at once when the server does not let this client in any more", () =>
     Effect.gen(function*() {
       const { client, line } = yield* open({ reconnect: exact })
-      line.fate = () => new TransportError({ reason: "Refused", message: "Who are you?", status: 401 })
+      line.onRequest = () => new TransportError({ reason: "Refused", message: "Who are you?", status: 401 })
       line.lose()
-      yield* until(() => line.live === 0)
+      yield* until(() => line.openConnections === 0)
       yield* TestClock.adjust("1 hour")
       assert.match(endMessage(yield* client.ended), /^Gave up after 1 attempt to reconnect: .*Who are you\?$/)
       assert.strictEqual(line.attempts, 2)
@@ -266,8 +266,8 @@ describe("a connection that is lost", () => {
 
   it.effect("the first one is opened once, whatever the policy", () =>
     Effect.gen(function*() {
-      const line = unsteady(speaks("2025-11-25"))
-      line.refuse = () => new TransportError({ reason: "Open", message: "nobody there" })
+      const line = ScriptedServer.make(ScriptedServer.handshake("2025-11-25"))
+      line.onConnect = () => new TransportError({ reason: "Open", message: "nobody there" })
       const error = yield* Effect.flip(Effect.scoped(Client.make(line.transport, { reconnect: true })))
       assert.strictEqual(error.reason, "Open")
       assert.strictEqual(line.attempts, 1)
@@ -286,7 +286,7 @@ describe("a client that is closed", () => {
       const { client, close, line } = yield* scoped
       const seen = yield* watch(client)
       line.lose()
-      yield* until(() => line.live === 0)
+      yield* until(() => line.openConnections === 0)
       const waiting = yield* Effect.forkChild(Effect.flip(client.listToolsPage()), { startImmediately: true })
       yield* close
       const error = yield* Fiber.join(waiting)
@@ -302,20 +302,20 @@ describe("a client that is closed", () => {
   it.effect("during a handshake: the connection that is being opened is closed", () =>
     Effect.gen(function*() {
       const { client, close, line } = yield* scoped
-      line.fate = () => "nothing"
+      line.onRequest = () => "drop"
       line.lose()
-      yield* until(() => line.live === 0)
+      yield* until(() => line.openConnections === 0)
       yield* TestClock.adjust(500)
-      yield* until(() => line.live === 1)
+      yield* until(() => line.openConnections === 1)
       yield* close
-      assert.strictEqual(line.live, 0)
+      assert.strictEqual(line.openConnections, 0)
       assert.deepStrictEqual(yield* client.ended, { _tag: "Closed" })
     }))
 
   it.effect("while calls are under way: they fail with Closed, and are not made again", () =>
     Effect.gen(function*() {
       const { client, close, line } = yield* scoped
-      line.fate = () => "nothing"
+      line.onRequest = () => "drop"
       const waiting = yield* Effect.forkChild(Effect.flip(client.listToolsPage()), { startImmediately: true })
       yield* close
       const error = yield* Fiber.join(waiting)
@@ -332,10 +332,10 @@ describe("the status", () => {
       const { client, line } = yield* open({ reconnect: { ...exact, maxAttempts: 1 } })
       const early = yield* watch(client)
       line.lose()
-      yield* until(() => line.live === 0)
+      yield* until(() => line.openConnections === 0)
       const between = yield* watch(client)
       yield* TestClock.adjust(500)
-      yield* until(() => line.live === 1)
+      yield* until(() => line.openConnections === 1)
       yield* client.ping()
       line.lose()
       const end = yield* client.ended
@@ -346,7 +346,7 @@ describe("the status", () => {
         revision: "2025-11-25",
         info: { name: "scripted", version: "1.0.0" }
       } as const
-      const lost = { _tag: "Lost", cause: lostBy() } as const
+      const lost = { _tag: "Lost", cause: ScriptedServer.lost() } as const
       const reconnecting = { _tag: "Reconnecting", attempt: 1, delay: 500, cause: lost } as const
       assert.deepStrictEqual(early.seen, [connected, reconnecting, connected, { _tag: "Ended", end }])
       assert.deepStrictEqual(between.seen, [reconnecting, connected, { _tag: "Ended", end }])
@@ -367,9 +367,9 @@ describe("the status", () => {
         { startImmediately: true }
       )
       yield* until(() => seen.length === 1)
-      line.refuse = () => new TransportError({ reason: "Open", message: "no" })
+      line.onConnect = () => new TransportError({ reason: "Open", message: "no" })
       line.lose()
-      yield* until(() => line.live === 0)
+      yield* until(() => line.openConnections === 0)
       yield* TestClock.adjust("1 hour")
       yield* client.ended
       held = false
@@ -384,9 +384,9 @@ describe("a policy that never gives up", () => {
   it.effect("is maxAttempts: Infinity", () =>
     Effect.gen(function*() {
       const { line } = yield* open({ reconnect: { ...exact, maxAttempts: Infinity, maxDelay: 500 } })
-      line.refuse = () => new TransportError({ reason: "Open", message: "no" })
+      line.onConnect = () => new TransportError({ reason: "Open", message: "no" })
       line.lose()
-      yield* until(() => line.live === 0)
+      yield* until(() => line.openConnections === 0)
       yield* TestClock.adjust("100 seconds")
       assert.strictEqual(line.attempts, 201)
     }))

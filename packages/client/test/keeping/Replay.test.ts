@@ -9,11 +9,11 @@ import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
 import type * as Reconnect from "../../src/Reconnect.ts"
-import { ok, speaks } from "../support/scripted.ts"
-import { type Fate, lostBy, quiet, unsteady, until } from "./support.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import { quiet, until } from "./support.ts"
 
 const answer = (request: JsonRpc.Request) =>
-  ok(
+  ScriptedServer.success(
     request.method === "tools/call"
       ? { content: [], resultType: "complete" }
       : { tools: [], resultType: "complete", ttlMs: 0, cacheScope: "private" }
@@ -22,11 +22,15 @@ const answer = (request: JsonRpc.Request) =>
 const exact: Reconnect.Policy = { jitter: "none" }
 
 /** A client, and what happens to each sending of a request that is not part of a handshake. */
-const open = (fates: ReadonlyArray<Fate>, options: Client.Options = {}, revision: Revision.Revision = "2025-11-25") =>
+const open = (
+  fates: ReadonlyArray<ScriptedServer.Delivery>,
+  options: Client.Options = {},
+  revision: Revision.Revision = "2025-11-25"
+) =>
   Effect.gen(function*() {
-    const line = unsteady(speaks(revision, answer))
+    const line = ScriptedServer.make(ScriptedServer.handshake(revision, answer))
     const sent: Array<string> = []
-    line.fate = ({ method }) => {
+    line.onRequest = ({ method }) => {
       if (!method.startsWith("tools/")) return undefined
       sent.push(method)
       return fates[sent.length - 1]
@@ -76,7 +80,7 @@ describe("a request whose connection is lost before it is answered", () => {
     Effect.gen(function*() {
       const { client, line } = yield* open([])
       const sent: Array<string> = []
-      line.fate = ({ method }) => {
+      line.onRequest = ({ method }) => {
         if (!method.startsWith("acme/")) return undefined
         sent.push(method)
         return sent.length === 1 ? "lose" : undefined
@@ -92,7 +96,7 @@ describe("a request whose connection is lost before it is answered", () => {
       assert.deepStrictEqual(sent, ["acme/pay", "acme/pay"])
     }))
 
-  it.effect("replay: true says that a call of a tool may be repeated, replay: false that a listing may not", () =>
+  it.effect("retry: true says that a call of a tool may be repeated, retry: false that a listing may not", () =>
     Effect.gen(function*() {
       const tool = yield* open(["lose"])
       const called = yield* fork(tool.client.callTool("add", {}, { retry: true }))
@@ -115,11 +119,14 @@ describe("a request whose connection is lost before it is answered", () => {
         ] as const
       ) {
         const tools = [{ name: "look", inputSchema: { type: "object" }, annotations }]
-        const line = unsteady(
-          speaks("2025-11-25", (request) => request.method === "tools/list" ? ok({ tools }) : answer(request))
+        const line = ScriptedServer.make(
+          ScriptedServer.handshake(
+            "2025-11-25",
+            (request) => request.method === "tools/list" ? ScriptedServer.success({ tools }) : answer(request)
+          )
         )
         let calls = 0
-        line.fate = ({ method }) => method === "tools/call" && ++calls === 1 ? "lose" : undefined
+        line.onRequest = ({ method }) => method === "tools/call" && ++calls === 1 ? "lose" : undefined
         const client = yield* Client.make(line.transport, { revisions: ["2025-11-25"], reconnect: exact })
         yield* client.listToolsPage()
         const fiber = yield* fork(Effect.exit(client.callTool("look")))
@@ -143,10 +150,10 @@ describe("a request whose connection is lost before it is answered", () => {
 
   it.effect("has the time that is left of its timeout, waiting included", () =>
     Effect.gen(function*() {
-      const { client, line, sent } = yield* open(["lose", "nothing"])
+      const { client, line, sent } = yield* open(["lose", "drop"])
       const fiber = yield* fork(Effect.flip(client.listToolsPage({ timeout: "2 seconds" })))
       yield* TestClock.adjust(0)
-      yield* until(() => line.live === 0)
+      yield* until(() => line.openConnections === 0)
       yield* TestClock.adjust(500)
       yield* until(() => sent.length === 2)
       yield* TestClock.adjust(1_499)
@@ -159,35 +166,35 @@ describe("a request whose connection is lost before it is answered", () => {
 
   it.effect("has a whole timeout where progress had kept it alive beyond one, and no more than maxTimeout in all", () =>
     Effect.gen(function*() {
-      const silent = unsteady(speaks("2025-11-25", () => "silence"))
+      const silent = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => "no response"))
       const client = yield* Client.make(silent.transport, { revisions: ["2025-11-25"], reconnect: exact })
       const fiber = yield* fork(
         Effect.flip(client.listToolsPage({ timeout: 2_000, maxTimeout: 4_000, onProgress: () => {} }))
       )
-      yield* until(() => silent.server.requests("tools/list").length === 1)
-      const [request] = silent.server.requests("tools/list")
+      yield* until(() => silent.requests("tools/list").length === 1)
+      const [request] = silent.requests("tools/list")
       const meta = request!.params!["_meta"] as { readonly progressToken: number }
       yield* TestClock.adjust(1_500)
-      silent.server.notify("notifications/progress", { progressToken: meta.progressToken, progress: 1 })
+      silent.notify("notifications/progress", { progressToken: meta.progressToken, progress: 1 })
       yield* quiet
       yield* TestClock.adjust(1_000)
       silent.lose()
-      yield* until(() => silent.live === 0)
+      yield* until(() => silent.openConnections === 0)
       yield* TestClock.adjust(500)
-      yield* until(() => silent.server.requests("tools/list").length === 2)
+      yield* until(() => silent.requests("tools/list").length === 2)
       yield* TestClock.adjust(999)
       assert.strictEqual(fiber.pollUnsafe(), undefined)
       yield* TestClock.adjust(1)
       assert.strictEqual((yield* Fiber.join(fiber)).reason, "TimedOut")
-      assert.strictEqual(silent.server.requests("tools/list").length, 2)
+      assert.strictEqual(silent.requests("tools/list").length, 2)
     }))
 
   it.effect("waits for a connection no longer than its timeout", () =>
     Effect.gen(function*() {
       const { client, line } = yield* open([])
-      line.refuse = () => new TransportError({ reason: "Open", message: "no" })
+      line.onConnect = () => new TransportError({ reason: "Open", message: "no" })
       line.lose()
-      yield* until(() => line.live === 0)
+      yield* until(() => line.openConnections === 0)
       const short = yield* fork(Effect.flip(client.callTool("pay", {}, { timeout: "3 seconds" })))
       const capped = yield* fork(Effect.flip(client.callTool("pay", {}, { maxTimeout: "2 seconds" })))
       yield* TestClock.adjust(1_999)
@@ -208,9 +215,9 @@ describe("a request whose connection is lost before it is answered", () => {
 
   it.effect("says which of its times is up where it was made again and is not answered", () =>
     Effect.gen(function*() {
-      const { client, line } = yield* open(["lose", "nothing"])
+      const { client, line } = yield* open(["lose", "drop"])
       const capped = yield* fork(Effect.flip(client.listToolsPage({ maxTimeout: "9 seconds" })))
-      yield* until(() => line.live === 0)
+      yield* until(() => line.openConnections === 0)
       yield* pass(10)
       assert.match((yield* Fiber.join(capped)).message, /^No answer to tools\/list within \d+ ms \(maxTimeout\)$/)
     }))
@@ -219,10 +226,10 @@ describe("a request whose connection is lost before it is answered", () => {
     Effect.gen(function*() {
       const { client, line, sent } = yield* open(["lose"])
       const fiber = yield* fork(client.listToolsPage())
-      yield* until(() => line.live === 0)
+      yield* until(() => line.openConnections === 0)
       yield* Fiber.interrupt(fiber)
       yield* pass(2)
-      assert.strictEqual(line.live, 1)
+      assert.strictEqual(line.openConnections, 1)
       assert.deepStrictEqual(sent, ["tools/list"])
     }))
 
@@ -230,7 +237,7 @@ describe("a request whose connection is lost before it is answered", () => {
     Effect.gen(function*() {
       const { client, sent } = yield* open(["lose"], { reconnect: false })
       const error = yield* Effect.flip(client.listToolsPage())
-      assert.match(error.message, /The wire was cut/)
+      assert.match(error.message, /The scripted connection was lost/)
       assert.strictEqual(error.end?._tag, "Lost")
       assert.deepStrictEqual(sent, ["tools/list"])
     }))
@@ -257,25 +264,25 @@ describe("a request that was refused", () => {
       yield* until(() => sent.length === 1)
       yield* quiet
       // The refusal came first, the end of the line comes now: it is not sent on the line that ends.
-      line.lose(lostBy("The session is gone"))
+      line.lose(ScriptedServer.lost("The session is gone"))
       yield* pass(1)
       assert.deepStrictEqual((yield* Fiber.join(fiber)).content, [])
       assert.deepStrictEqual(sent, ["tools/call", "tools/call"])
-      assert.strictEqual(line.server.requests("initialize").length, 2)
-      const initialized = line.server.methods.lastIndexOf("notifications/initialized")
-      assert.isBelow(initialized, line.server.methods.lastIndexOf("tools/call"))
+      assert.strictEqual(line.requests("initialize").length, 2)
+      const initialized = line.methods.lastIndexOf("notifications/initialized")
+      assert.isBelow(initialized, line.methods.lastIndexOf("tools/call"))
     }))
 
   it.effect("2025-11-25 · 404 in the same turn as the end of the line, in either order", () =>
     Effect.gen(function*() {
       for (const first of ["refused", "lost"] as const) {
         const { client, line, sent } = yield* open([])
-        const { fate } = line
-        line.fate = (request) => {
-          const usual = fate(request)
+        const { onRequest } = line
+        line.onRequest = (request) => {
+          const usual = onRequest(request)
           if (sent.length !== 1 || request.method !== "tools/call") return usual
-          if (first === "lost") line.lose(lostBy("The session is gone"))
-          else queueMicrotask(() => queueMicrotask(() => line.lose(lostBy("The session is gone"))))
+          if (first === "lost") line.lose(ScriptedServer.lost("The session is gone"))
+          else queueMicrotask(() => queueMicrotask(() => line.lose(ScriptedServer.lost("The session is gone"))))
           return refusal(404, { undelivered: true })
         }
         const fiber = yield* fork(Effect.exit(client.callTool("pay")))
@@ -284,7 +291,7 @@ describe("a request that was refused", () => {
         // Where the line was lost first, nobody knows whether the request was handled.
         assert.strictEqual(exit._tag, first === "refused" ? "Success" : "Failure")
         assert.strictEqual(sent.length, first === "refused" ? 2 : 1)
-        assert.strictEqual(line.server.requests("initialize").length, 2)
+        assert.strictEqual(line.requests("initialize").length, 2)
       }
     }))
 

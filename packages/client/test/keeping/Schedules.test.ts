@@ -14,22 +14,22 @@ import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
 import type { ClientError } from "../../src/ClientError.ts"
-import { ok, speaks } from "../support/scripted.ts"
-import { type Fate, lostBy, turn, unsteady } from "./support.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import { turn } from "./support.ts"
 
 const refusal = (status: number, undelivered?: boolean) =>
   new TransportError({ reason: "Refused", message: `HTTP ${status}`, status, undelivered })
 
 /** What happens to one sending. Each says whether the server may have it, and whether the client may be told that it has not. */
-const fates: ReadonlyArray<readonly [name: string, fate: Fate]> = [
+const fates: ReadonlyArray<readonly [name: string, fate: ScriptedServer.Delivery]> = [
   ["answered", undefined],
   ["answered", undefined],
   ["answered", undefined],
-  ["silence", "nothing"],
+  ["no response", "drop"],
   ["lost before", "lose"],
-  ["lost after", { after: "lose" }],
+  ["lost after", { delivered: "lose" }],
   ["nobody took it", new TransportError({ reason: "Lost", message: "ECONNREFUSED", undelivered: true })],
-  ["its answer was lost", { after: lostBy("ECONNRESET") }],
+  ["its answer was lost", { delivered: ScriptedServer.lost("ECONNRESET") }],
   ["busy", refusal(503)],
   ["busy, and not handled", refusal(503, true)],
   ["no session", refusal(404, true)],
@@ -85,12 +85,14 @@ describe("random schedules of failures", () => {
       [calls, schedule, openings, cuts],
       ([calls, schedule, openings, cuts]) =>
         Effect.gen(function*() {
-          const line = unsteady(speaks(revision, (request) =>
-            ok({ content: [{ type: "text", text: String(keyOf(request)) }], resultType: "complete" })))
+          const line = ScriptedServer.make(ScriptedServer.handshake(revision, (request) =>
+            ScriptedServer.success({
+              content: [{ type: "text", text: String(keyOf(request)) }],
+              resultType: "complete"
+            })))
           let sent = 0
-          line.fate = (request) =>
-            request.method === "tools/call" ? fates[schedule[sent++] ?? 0]![1] : undefined
-          line.refuse = (attempt) =>
+          line.onRequest = (request) => request.method === "tools/call" ? fates[schedule[sent++] ?? 0]![1] : undefined
+          line.onConnect = (attempt) =>
             attempt > 1 && openings[attempt - 2] === true
               ? new TransportError({ reason: "Open", message: "nobody there" })
               : undefined
@@ -110,9 +112,11 @@ describe("random schedules of failures", () => {
               Effect.andThen(
                 Effect.sleep(call.after),
                 client.callTool("tool", { key }, { retry: call.repeatable, timeout: call.timeout })
-              ).pipe(Effect.onExit((exit) =>
-                Effect.sync(() => void ends.set(key, { at: now, exit, times: (ends.get(key)?.times ?? 0) + 1 }))
-              )),
+              ).pipe(
+                Effect.onExit((exit) =>
+                  Effect.sync(() => void ends.set(key, { at: now, exit, times: (ends.get(key)?.times ?? 0) + 1 }))
+                )
+              ),
               { startImmediately: true }
             ))
           const due = cuts.map(([at, graceful]) => ({ at, graceful }))
@@ -122,8 +126,8 @@ describe("random schedules of failures", () => {
             yield* TestClock.adjust(step)
             for (let turns = 0; turns < 4; turns++) yield* turn
             for (const cut of due.filter(({ at }) => at > now - step && at <= now)) {
-              if (line.live === 0) continue
-              if (cut.graceful) line.server.hangUp()
+              if (line.openConnections === 0) continue
+              if (cut.graceful) line.disconnect()
               else line.lose()
             }
             for (const [key, call] of calls.entries()) {
@@ -150,7 +154,7 @@ describe("random schedules of failures", () => {
               assert.strictEqual(error._tag, "Some", told)
               if (error._tag === "Some") assert.include(reasons, error.value.reason, `${error.value.message}: ${told}`)
             } else assert.isTrue(call.interrupted)
-            const reached = line.server.requests("tools/call").filter((request) => keyOf(request) === key).length
+            const reached = line.requests("tools/call").filter((request) => keyOf(request) === key).length
             assert.isAtMost(reached, call.repeatable ? 1 + maxRetries : 1, told)
             if (Exit.isSuccess(exit)) assert.isAtLeast(reached, 1)
             if (Exit.isFailure(exit)) {
@@ -159,13 +163,13 @@ describe("random schedules of failures", () => {
               if (error._tag === "Some" && error.value.undelivered === true) assert.strictEqual(reached, 0, told)
             }
           }
-          assert.isAtMost(line.most, 1)
+          assert.isAtMost(line.maxOpenConnections, 1)
           // Each connection that lived long enough starts the count anew; there are not many of those in this time.
           assert.isAtMost(line.attempts, 1 + maxAttempts * (2 + now / 2_000))
           const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
           yield* TestClock.adjust("1 minute")
           yield* Fiber.join(closing)
-          assert.strictEqual(line.live, 0)
+          assert.strictEqual(line.openConnections, 0)
           yield* client.ended
           for (const fiber of fibers) yield* Fiber.await(fiber)
           return true

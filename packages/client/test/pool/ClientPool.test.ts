@@ -11,20 +11,20 @@ import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as ClientPool from "../../src/ClientPool.ts"
 import * as Roots from "../../src/Roots.ts"
-import { ok, type Script, scripted, speaks, unknown } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const inputSchema = { type: "object" }
 
-const offers = (...tools: ReadonlyArray<string>): Script =>
-  speaks("2025-11-25", ({ method }) => {
-    if (method === "tools/list") return ok({ tools: tools.map((name) => ({ name, inputSchema })) })
-    return unknown(method)
+const offers = (...tools: ReadonlyArray<string>): ScriptedServer.Script =>
+  ScriptedServer.handshake("2025-11-25", ({ method }) => {
+    if (method === "tools/list") return ScriptedServer.success({ tools: tools.map((name) => ({ name, inputSchema })) })
+    return ScriptedServer.methodNotFound(method)
   }, { tools: {} })
 
-const healthy = (...tools: ReadonlyArray<string>) => scripted(offers(...tools))
+const healthy = (...tools: ReadonlyArray<string>) => ScriptedServer.make(offers(...tools))
 
 /** Answers nothing at all. */
-const hanging = () => scripted(() => "silence")
+const hanging = () => ScriptedServer.make(() => "no response")
 
 const failing: Transport = {
   connect: Effect.fail(new TransportError({ reason: "Open", message: "The command was not found" }))
@@ -186,7 +186,7 @@ describe("a pool", () => {
       yield* pool.client("a")
       const attempts: Array<number> = []
       for (const wait of [1, 2, 4]) {
-        server.hangUp()
+        server.disconnect()
         yield* settle
         const { state } = pool.entries[0]!
         attempts.push(state._tag === "Broken" ? state.attempt : 0)
@@ -195,7 +195,7 @@ describe("a pool", () => {
       }
       assert.deepStrictEqual(attempts, [1, 2, 3])
       yield* TestClock.adjust("1 minute")
-      server.hangUp()
+      server.disconnect()
       yield* settle
       const { state } = pool.entries[0]!
       assert.isTrue(state._tag === "Broken" && state.attempt === 1 && state.error.reason === "Closed")
@@ -212,7 +212,7 @@ describe("a pool", () => {
 
   it.effect("servers that declare no tools list none", () =>
     Effect.gen(function*() {
-      const mute = scripted(speaks("2025-11-25", undefined, {}))
+      const mute = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", undefined, {}))
       const pool = yield* ClientPool.make({ mute: { transport: mute.transport } })
       for (const listing of [pool.tools, pool.resources, pool.resourceTemplates, pool.prompts]) {
         assert.deepStrictEqual(yield* listing, [{ server: "mute", result: Result.succeed([]) }])
@@ -355,10 +355,13 @@ describe("a pool at run time", () => {
   it.effect("what answers questions is told which of its servers asks, by the pool's name for it", () =>
     Effect.gen(function*() {
       const asking = () =>
-        scripted(speaks("2026-07-28", ({ method }) =>
+        ScriptedServer.make(ScriptedServer.handshake("2026-07-28", ({ method }) =>
           method === "resources/read"
-            ? ok({ resultType: "input_required", inputRequests: { where: { method: "roots/list" } } })
-            : unknown(method), { resources: {} }))
+            ? ScriptedServer.success({
+              resultType: "input_required",
+              inputRequests: { where: { method: "roots/list" } }
+            })
+            : ScriptedServer.methodNotFound(method), { resources: {} }))
       const labels: Array<string | undefined> = []
       const roots = Roots.layerEffect(({ label }) => Effect.sync(() => (labels.push(label), [])))
       const pool = yield* Effect.provide(

@@ -1,20 +1,21 @@
 /** Who a pool says that asks. */
 import { assert, describe, it } from "@effect/vitest"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as ClientPool from "../../src/ClientPool.ts"
 import * as Credentials from "../../src/Credentials.ts"
 import * as Http from "../../src/Http.ts"
-import { type Hit, served, session } from "../http/support/script.ts"
+import type { Exchange, Json } from "../http/support/connection.ts"
 
-const heard = (hits: ReadonlyArray<Hit>) => new Set(hits.map(({ headers }) => headers.authorization))
+const heard = (hits: ReadonlyArray<Exchange>) => new Set(hits.map(({ headers }) => headers.authorization))
 
 describe("the servers of a pool", () => {
   it.live("hear the credentials of their own transports, and never a service that is provided around the pool", () =>
     Effect.gen(function*() {
-      const one = yield* served(session((hit) => hit.reply(404)))
-      const other = yield* served(session((hit) => hit.reply(404)))
-      const later = yield* served(session((hit) => hit.reply(404)))
+      const one = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respond(404)))
+      const other = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respond(404)))
+      const later = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respond(404)))
       const credentials = Credentials.bearer(Redacted.make("for one"))
       const pool = yield* Effect.provideService(
         ClientPool.make({
@@ -32,8 +33,8 @@ describe("the servers of a pool", () => {
       for (const name of ["one", "other", "later"]) yield* pool.client(name)
       yield* pool.restart("other")
       yield* pool.client("other")
-      assert.deepStrictEqual(heard(one.hits), new Set(["Bearer for one"]))
-      assert.deepStrictEqual(heard(other.hits), new Set([undefined]))
-      assert.deepStrictEqual(heard(later.hits), new Set([undefined]))
+      assert.deepStrictEqual(heard(one.exchanges), new Set(["Bearer for one"]))
+      assert.deepStrictEqual(heard(other.exchanges), new Set([undefined]))
+      assert.deepStrictEqual(heard(later.exchanges), new Set([undefined]))
     }).pipe(Effect.scoped))
 })

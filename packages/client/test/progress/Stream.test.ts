@@ -14,11 +14,16 @@ import * as Stream from "effect/Stream"
 import * as Client from "../../src/Client.ts"
 import * as Progress from "../../src/Progress.ts"
 import { cancelled, metaOf, open, pass, settle } from "../changes/kit.ts"
-import { ok, type Scripted } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const steps = (...progress: ReadonlyArray<number>) => progress.map((progress) => ({ _tag: "Progress", progress }))
 
-const tell = (server: Scripted, request: JsonRpc.Request, progress: unknown, more: JsonRpc.JsonObject = {}) =>
+const tell = (
+  server: ScriptedServer.ScriptedServer,
+  request: JsonRpc.Request,
+  progress: unknown,
+  more: JsonRpc.JsonObject = {}
+) =>
   server.notify("notifications/progress", {
     progressToken: metaOf(request)["progressToken"],
     progress,
@@ -68,7 +73,7 @@ for (const revision of Revision.all) {
           // What comes after the answer, in the same turn.
           server.send({ _tag: "Success", id: request.id, result: { content: [] } })
           tell(server, request, 3)
-          return "silence"
+          return "no response"
         })
         const updates = yield* Stream.runCollect(call(client))
         assert.deepStrictEqual(updates.slice(0, -1) as ReadonlyArray<unknown>, steps(1, 2))
@@ -99,7 +104,7 @@ describe("a stream of progress", () => {
       ) {
         const { client } = yield* open("2025-11-25", (request, server) => {
           for (let n = 0; n < 100; n++) tell(server, request, n)
-          return ok({ content: [] })
+          return ScriptedServer.success({ content: [] })
         })
         const seen: Array<unknown> = []
         const reading = Stream.runForEach(call(client, options), (update) =>
@@ -124,7 +129,7 @@ describe("a stream of progress", () => {
     Effect.gen(function*() {
       const { client, server } = yield* open("2025-11-25", (request, server) => {
         tell(server, request, 1)
-        return "silence"
+        return "no response"
       })
       const first = yield* Stream.runCollect(Stream.take(call(client), 1))
       assert.deepStrictEqual(first as ReadonlyArray<unknown>, steps(1))
@@ -134,7 +139,7 @@ describe("a stream of progress", () => {
 
   it.effect("each run makes the call anew, with a token of its own", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* open("2025-11-25", () => ok({ content: [] }))
+      const { client, server } = yield* open("2025-11-25", () => ScriptedServer.success({ content: [] }))
       const stream = call(client)
       for (let n = 0; n < 2; n++) {
         assert.deepStrictEqual((yield* Stream.runCollect(stream)).map(({ _tag }) => _tag), ["Result"])

@@ -38,7 +38,7 @@ describe("2025-11-25 · creating tasks", () => {
 
   it.effect("Tasks MUST begin in the `working` status when created, also where the host answers at once", () =>
     Effect.gen(function*() {
-      const asking = yield* kit.open(Sampling.layer(() => Effect.succeed(kit.said("Hello"))))
+      const asking = yield* kit.open(Sampling.layer(() => Effect.succeed(kit.textAnswer("Hello"))))
       const task = yield* asking.message()
       assert.strictEqual(task.status, "working")
       yield* kit.turns()
@@ -81,7 +81,7 @@ describe("2025-11-25 · creating tasks", () => {
 
   it.effect("Receivers that declare the capability MAY return an error for requests without a task; this one answers them", () =>
     Effect.gen(function*() {
-      const asking = yield* kit.open(Sampling.layer(() => Effect.succeed(kit.said("Hello"))))
+      const asking = yield* kit.open(Sampling.layer(() => Effect.succeed(kit.textAnswer("Hello"))))
       for (const rest of [{}, { task: null }]) {
         assert.strictEqual((yield* asking.ask(kit.sampling, { ...kit.message, ...rest })).result.content.text, "Hello")
       }
@@ -113,7 +113,7 @@ describe("2025-11-25 · result retrieval", () => {
       const { taskId } = yield* asking.message()
       yield* kit.turns()
       assert.isUndefined(yield* asking.ask("tasks/result", { taskId }, "early"))
-      yield* host.say(0, Effect.fail(new Sampling.SamplingRefused({ message: "Not today" })))
+      yield* host.complete(0, Effect.fail(new Sampling.SamplingRefused({ message: "Not today" })))
       const error = { code: -1, message: "Not today" }
       assert.deepStrictEqual(asking.answerTo("early").error, error)
       assert.deepStrictEqual((yield* asking.ask("tasks/result", { taskId })).error, error)
@@ -213,11 +213,14 @@ describe("2025-11-25 · task status notifications", () => {
       const left = yield* asking.form()
       yield* kit.pass(5000)
       yield* host.fillIn()
-      yield* host.say(0, Effect.fail(new Sampling.SamplingRefused({})))
+      yield* host.complete(0, Effect.fail(new Sampling.SamplingRefused({})))
       yield* asking.ask("tasks/cancel", { taskId: left.taskId })
       yield* kit.turns()
-      assert.deepStrictEqual(asking.told, [yield* asking.get(done.taskId), yield* asking.get(refused.taskId)])
-      const { createdAt, lastUpdatedAt, status } = asking.told[0]
+      assert.deepStrictEqual(asking.statusNotifications, [
+        yield* asking.get(done.taskId),
+        yield* asking.get(refused.taskId)
+      ])
+      const { createdAt, lastUpdatedAt, status } = asking.statusNotifications[0]
       assert.deepStrictEqual([status, Date.parse(lastUpdatedAt) - Date.parse(createdAt)], ["completed", 5000])
     }))
 })
@@ -287,7 +290,7 @@ describe("2025-11-25 · task cancellation", () => {
       assert.isTrue(ended)
       assert.deepStrictEqual(yield* asking.get(taskId), before)
       assert.strictEqual(before.status, "cancelled")
-      assert.deepStrictEqual(asking.told, [])
+      assert.deepStrictEqual(asking.statusNotifications, [])
     }))
 
   it.effect("MUST reject cancellation requests for tasks already in a terminal status: -32602", () =>
@@ -299,7 +302,7 @@ describe("2025-11-25 · task cancellation", () => {
       const left = yield* asking.form()
       yield* kit.turns()
       yield* host.fillIn()
-      yield* host.say(0, Effect.fail(new Sampling.SamplingRefused({})))
+      yield* host.complete(0, Effect.fail(new Sampling.SamplingRefused({})))
       yield* asking.ask("tasks/cancel", { taskId: left.taskId })
       for (const [{ taskId }, status] of [[done, "completed"], [refused, "failed"], [left, "cancelled"]] as const) {
         const answer = yield* asking.ask("tasks/cancel", { taskId })
@@ -343,7 +346,7 @@ it.effect("2025-11-25 · MUST NOT write anything that is not a valid MCP message
     const left = yield* asking.form()
     yield* kit.turns()
     yield* host.fillIn()
-    yield* host.say(0, Effect.fail(new Sampling.SamplingRefused({})))
+    yield* host.complete(0, Effect.fail(new Sampling.SamplingRefused({})))
     const answers: Array<readonly [string, kit.Json]> = [
       ["CreateTaskResult", (yield* asking.ask(kit.sampling, { ...kit.message, task: {} })).result],
       ["CancelTaskResult", (yield* asking.ask("tasks/cancel", { taskId: left.taskId })).result],
@@ -353,7 +356,7 @@ it.effect("2025-11-25 · MUST NOT write anything that is not a valid MCP message
       ["ElicitResult", (yield* asking.ask("tasks/result", { taskId: done.taskId })).result],
       ["ListTasksResult", (yield* asking.ask("tasks/list")).result]
     ]
-    assert.strictEqual(asking.told.length, 2)
+    assert.strictEqual(asking.statusNotifications.length, 2)
     assert.isNull((yield* asking.get(done.taskId)).ttl)
     if (!Spec.present) return
     const document = Exceptions.load(kit.revision)

@@ -10,12 +10,13 @@ import * as Sampling from "../../src/Sampling.ts"
 import { done, inputRequired, open } from "../answers/kit.ts"
 import * as kit from "./kit.ts"
 
-const model = Sampling.layer(() => Effect.succeed(kit.said("Hello")))
+const model = Sampling.layer(() => Effect.succeed(kit.textAnswer("Hello")))
 const user = Elicitation.layer({ form: () => Effect.succeed(Elicitation.decline) })
 const sightseer = Elicitation.layer({ url: () => Effect.succeed(Elicitation.consent()) })
 const methods = ["tasks/get", "tasks/result", "tasks/list", "tasks/cancel"]
 
-const capabilities = (asking: kit.Asking): kit.Json => asking.server.requests("initialize")[0]!.params!["capabilities"]
+const capabilities = (asking: kit.RequestingServer): kit.Json =>
+  asking.server.requests("initialize")[0]!.params!["capabilities"]
 
 describe("2025-11-25 · capabilities", () => {
   it.effect("The set of capabilities in `capabilities.tasks.requests` is exhaustive: what the host provides", () =>
@@ -64,7 +65,7 @@ describe("2025-11-25 · capabilities", () => {
       }
       for (const method of methods) assert.strictEqual((yield* asking.ask(method, { taskId: "x" })).error.code, -32601)
       yield* kit.turns()
-      assert.deepStrictEqual(asking.told, [])
+      assert.deepStrictEqual(asking.statusNotifications, [])
     }))
 
   it.effect("a visit to an address can be a task as well", () =>

@@ -13,7 +13,7 @@ import * as Schema from "effect/Schema"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
 import { connect } from "../answers/kit.ts"
-import { until } from "../http/support/script.ts"
+import { until } from "../http/support/connection.ts"
 import * as kit from "./kit.ts"
 
 const server = McpServer.layer(

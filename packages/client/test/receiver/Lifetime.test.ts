@@ -8,7 +8,7 @@ import * as Scope from "effect/Scope"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Sampling from "../../src/Sampling.ts"
 import { failure, fork } from "../answers/kit.ts"
-import { ok, type Script } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as kit from "./kit.ts"
 
 const day = 24 * 60 * 60 * 1000
@@ -57,7 +57,7 @@ describe("2025-11-25 · TTL and resource management", () => {
       }
       const { result } = yield* asking.ask("tasks/list")
       assert.deepStrictEqual(result.tasks.map(({ taskId }: kit.Json) => taskId), [stays.taskId])
-      assert.deepStrictEqual(asking.told, [])
+      assert.deepStrictEqual(asking.statusNotifications, [])
     }))
 
   it.effect("a result is kept until then, and no longer", () =>
@@ -107,7 +107,7 @@ describe("2025-11-25 · SHOULD enforce limits on concurrent tasks per requestor"
   it.effect("maxRetained: the oldest goes that was cancelled or fetched; where there is none, -32603", () =>
     Effect.gen(function*() {
       let asked = 0
-      const model = Sampling.layer(() => Effect.sync(() => kit.said(`${++asked}`)))
+      const model = Sampling.layer(() => Effect.sync(() => kit.textAnswer(`${++asked}`)))
       const asking = yield* kit.open(model, { taskReceiver: { maxRetained: 3 } })
       const ids: Array<string> = []
       for (let n = 0; n < 3; n++) ids.push((yield* asking.message()).taskId)
@@ -155,7 +155,7 @@ describe("everything that lives has an owner", () => {
       const asking = yield* kit.open(host.layer, { reconnect: { initialDelay: 1000, jitter: "none" } })
       const { taskId } = yield* asking.form()
       yield* kit.turns()
-      asking.server.hangUp()
+      asking.server.disconnect()
       yield* kit.pass(1000)
       assert.strictEqual(asking.server.connections, 2)
       assert.strictEqual(host.interrupted, 1)
@@ -177,7 +177,7 @@ describe("everything that lives has an owner", () => {
       yield* kit.turns()
       yield* Scope.close(scope, Exit.void)
       assert.strictEqual(host.interrupted, 2)
-      assert.deepStrictEqual(asking.told, [])
+      assert.deepStrictEqual(asking.statusNotifications, [])
     }))
 
   it.effect("after 200 tasks that were answered, cancelled or left there are as many fibers as before", () => {
@@ -220,7 +220,7 @@ describe("what is kept of a task that is over", () => {
       const model = Sampling.layer((request) =>
         Effect.sync(() => {
           requests.push(new WeakRef(request.messages))
-          return kit.said(`${++asked}`)
+          return kit.textAnswer(`${++asked}`)
         })
       )
       const asking = yield* kit.open(model)
@@ -238,7 +238,8 @@ describe("what is kept of a task that is over", () => {
 })
 
 describe("a call for whose sake the user is asked", () => {
-  const silent: Script = ({ method }) => method === "tools/call" ? "silence" : ok({})
+  const silent: ScriptedServer.Script = ({ method }) =>
+    method === "tools/call" ? "no response" : ScriptedServer.success({})
 
   it.effect("its timeout stands still while a task is at work, and starts anew when that is over", () =>
     Effect.gen(function*() {

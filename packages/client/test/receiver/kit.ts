@@ -1,4 +1,4 @@
-/** What the tests of tasks that a client receives share: a host that takes its time, and a server that asks and looks. */
+/** A host whose answers a test gives, and a server that sends requests as tasks. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -8,11 +8,11 @@ import type * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Sampling from "../../src/Sampling.ts"
 import * as answers from "../answers/kit.ts"
-import type { Script, Scripted } from "../support/scripted.ts"
+import type * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 export type Json = any
-export { said, turns } from "../answers/kit.ts"
-// Loaded before, so that no test waits for the file.
+export { textAnswer, turns } from "../answers/kit.ts"
+// Loads the module before the tests, so that no test waits for the file.
 export { make as loaded } from "../../src/internal/legacyTasks/tasks.ts"
 
 export const revision = "2025-11-25"
@@ -20,11 +20,11 @@ export const related = "io.modelcontextprotocol/related-task"
 export const sampling = "sampling/createMessage"
 export const elicitation = "elicitation/create"
 
-/** Lets a time pass, and everything that it wakes. */
+/** Advances the test clock and lets pending messages arrive. */
 export const pass = (time: Parameters<typeof TestClock.adjust>[0]) =>
   Effect.andThen(TestClock.adjust(time), answers.turns())
 
-/** A user who answers when told to, and a model that does. */
+/** A user and a model who answer when the test says so. */
 export class Host {
   readonly forms: Array<Deferred.Deferred<Elicitation.FormAnswer>> = []
   readonly messages: Array<Deferred.Deferred<Sampling.Answer, Sampling.SamplingRefused>> = []
@@ -54,13 +54,13 @@ export class Host {
     return Layer.mergeAll(this.elicitation, this.sampling)
   }
 
-  /** The user fills in the form that came as that one. */
+  /** Answers the form with that index. */
   fillIn(index = 0, answer: Elicitation.FormAnswer = Elicitation.accept({ name: "Ada" })) {
     return Effect.andThen(Deferred.succeed(this.forms[index]!, answer), answers.turns())
   }
 
-  /** The model says something. */
-  say(index: number, answer: Effect.Effect<Sampling.Answer, Sampling.SamplingRefused>) {
+  /** Completes the sampling request with that index. */
+  complete(index: number, answer: Effect.Effect<Sampling.Answer, Sampling.SamplingRefused>) {
     return Effect.andThen(Deferred.complete(this.messages[index]!, answer), answers.turns())
   }
 }
@@ -72,28 +72,28 @@ export const form = {
 }
 export const message = { messages: [{ role: "user", content: { type: "text", text: "Hi" } }], maxTokens: 10 }
 
-/** A server that asks, and the client of its host. */
-export class Asking {
+/** A server that sends requests, and its client. */
+export class RequestingServer {
   readonly client: Client.Client
-  readonly server: Scripted
+  readonly server: ScriptedServer.ScriptedServer
   #asked = 0
 
-  constructor(server: Scripted, client: Client.Client) {
+  constructor(server: ScriptedServer.ScriptedServer, client: Client.Client) {
     this.server = server
     this.client = client
   }
 
-  /** Sends a request, and gives what it is answered with; `undefined` where it is not. */
+  /** Sends a request and returns the response; `undefined` if there is none. */
   ask(method: string, params?: Json, id = `asked-${this.#asked++}`): Effect.Effect<Json> {
     return answers.ask(this.server, method, params, id)
   }
 
-  /** Asks the user as a task, and gives the task. */
+  /** Sends an elicitation as a task and returns the task. */
   form(task: Json = {}): Effect.Effect<Json> {
     return Effect.map(this.ask(elicitation, { ...form, task }), ({ result }) => result.task)
   }
 
-  /** Asks the model as a task, and gives the task. */
+  /** Sends a sampling request as a task and returns the task. */
   message(task: Json = {}): Effect.Effect<Json> {
     return Effect.map(this.ask(sampling, { ...message, task }), ({ result }) => result.task)
   }
@@ -102,23 +102,21 @@ export class Asking {
     return Effect.map(this.ask("tasks/get", { taskId }), ({ error, result }) => result ?? error)
   }
 
-  /** The answer to the request with an id, if it has come. */
+  /** The response to the request with that id, if it has arrived. */
   answerTo(id: JsonRpc.Id): Json {
-    return this.server.received.find((message: Json) => message.id === id && !("method" in message))
+    return this.server.responses.find((response) => response.id === id)
   }
 
-  /** What the client said about tasks unasked. */
-  get told(): ReadonlyArray<Json> {
-    return this.server.received.flatMap((message) =>
-      message._tag === "Notification" && message.method === "notifications/tasks/status" ? [message.params] : []
-    )
+  /** The params of the status notifications that the client sent. */
+  get statusNotifications(): ReadonlyArray<Json> {
+    return this.server.notifications("notifications/tasks/status").map(({ params }) => params)
   }
 }
 
-/** Opens a client of a server that asks. */
+/** Opens a client of a server that sends requests. */
 export const open = <A>(
   host: Layer.Layer<A>,
   options?: Client.Options,
   of: Parameters<typeof answers.open>[0] = revision,
-  script?: Script
-) => Effect.map(answers.open(of, host, script, options), ({ client, server }) => new Asking(server, client))
+  script?: ScriptedServer.Script
+) => Effect.map(answers.open(of, host, script, options), ({ client, server }) => new RequestingServer(server, client))

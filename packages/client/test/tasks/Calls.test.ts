@@ -7,8 +7,19 @@ import * as Logger from "effect/Logger"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as Client from "../../src/Client.ts"
-import { ok, refuse } from "../support/scripted.ts"
-import { deaf, extension, type Json, open, pass, result, run, settle, shapes, TaskServer } from "./kit.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import {
+  extension,
+  type Json,
+  open,
+  pass,
+  refuseSubscriptions,
+  result,
+  run,
+  settle,
+  shapes,
+  TaskServer
+} from "./kit.ts"
 
 for (const shape of shapes) {
   describe(shape, () => {
@@ -17,7 +28,7 @@ for (const shape of shapes) {
         const { client, server } = yield* open(shape)
         const call = yield* run(client.callTool("t", { a: 1 }))
         assert.isFalse(call.done)
-        server.become({ status: "completed", result: result("done") })
+        server.update({ status: "completed", result: result("done") })
         yield* pass("1 second")
         yield* pass("10 seconds")
         const { content } = yield* call.value
@@ -32,7 +43,7 @@ for (const shape of shapes) {
         const { client, server } = yield* open(shape)
         const plain = yield* run(client.callTool("t"))
         const typed = yield* run(client.callTool("t", {}, { output: Schema.Struct({ n: Schema.Number }) }))
-        server.become({ status: "completed", result: result("broken", { isError: true }) })
+        server.update({ status: "completed", result: result("broken", { isError: true }) })
         yield* pass("20 seconds")
         assert.isTrue((yield* plain.value).isError)
         const error = yield* typed.error
@@ -44,7 +55,7 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const call = yield* run(client.callTool("t", {}, { output: Schema.Struct({ n: Schema.Number }) }))
-        server.become({ status: "completed", result: result("", { structuredContent: { n: 7 } }) })
+        server.update({ status: "completed", result: result("", { structuredContent: { n: 7 } }) })
         yield* pass("20 seconds")
         assert.deepStrictEqual(yield* call.value, { n: 7 })
       }))
@@ -55,7 +66,7 @@ for (const shape of shapes) {
           server.outputSchema = { type: "object", required: ["n"] }
         })
         const call = yield* run(client.callTool("t"))
-        server.become({ status: "completed", result: result("", { structuredContent: { m: 7 } }) })
+        server.update({ status: "completed", result: result("", { structuredContent: { m: 7 } }) })
         yield* pass("20 seconds")
         const error = yield* call.error
         assert.strictEqual(error.reason, "InvalidAnswer")
@@ -67,7 +78,7 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const call = yield* run(client.callTool("t"))
-        server.become({ status: "failed", error: { code: -32603, message: "API rate limit exceeded", data: 1 } })
+        server.update({ status: "failed", error: { code: -32603, message: "API rate limit exceeded", data: 1 } })
         yield* pass("20 seconds")
         const error = yield* call.error
         assert.strictEqual(error.reason, "Protocol")
@@ -80,7 +91,7 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const call = yield* run(client.callTool("t"))
-        server.become({ status: "cancelled", statusMessage: "the owner wanted it so" })
+        server.update({ status: "cancelled", statusMessage: "the owner wanted it so" })
         yield* pass("20 seconds")
         const error = yield* call.error
         assert.strictEqual(error.reason, "Cancelled")
@@ -93,7 +104,8 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const call = yield* run(client.callTool("t"))
-        server.instead["tasks/get"] = () => refuse(-32602, "Failed to retrieve task: Task has expired")
+        server.overrides["tasks/get"] = () =>
+          ScriptedServer.failure(-32602, "Failed to retrieve task: Task has expired")
         yield* pass("20 seconds")
         const error = yield* call.error
         assert.strictEqual(error.reason, "Gone")
@@ -104,7 +116,7 @@ for (const shape of shapes) {
     it.effect("interrupting the call cancels the task, and not with notifications/cancelled", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
-        server.instead["subscriptions/listen"] = deaf
+        server.overrides["subscriptions/listen"] = refuseSubscriptions
         const call = yield* run(client.callTool("t"))
         yield* pass("3 seconds")
         yield* call.stop
@@ -130,7 +142,7 @@ for (const shape of shapes) {
       const lines: Array<unknown> = []
       return Effect.gen(function*() {
         const { client, server } = yield* open(shape, { tasks: { cancelTimeout: "2 seconds" } })
-        server.instead["tasks/cancel"] = () => "silence"
+        server.overrides["tasks/cancel"] = () => "no response"
         const call = yield* run(client.callTool("t"))
         const stopping = yield* Effect.forkChild(call.stop)
         yield* pass("1 second")
@@ -149,7 +161,7 @@ for (const shape of shapes) {
         const call = yield* run(client.callTool("t", {}, { timeout: "5 seconds" }))
         yield* pass("3 hours")
         assert.isFalse(call.done)
-        server.become({ status: "completed", result: result("late") })
+        server.update({ status: "completed", result: result("late") })
         yield* pass("1 minute")
         assert.deepStrictEqual((yield* call.value).content, [{ type: "text", text: "late" }])
       }))
@@ -177,7 +189,7 @@ for (const shape of shapes) {
         const { reason, task } = yield* call.error
         assert.strictEqual(reason, "TimedOut")
         assert.strictEqual(server.count("tasks/cancel"), 0)
-        server.become({ status: "completed", result: result("after all") })
+        server.update({ status: "completed", result: result("after all") })
         const again = yield* client.resumeTask(JSON.parse(JSON.stringify(task)))
         const value = yield* run(again.result)
         assert.deepStrictEqual((yield* value.value).content, [{ type: "text", text: "after all" }])
@@ -196,7 +208,7 @@ for (const shape of shapes) {
           }
         }))
         assert.deepStrictEqual(heard, [{ taskId: "t1", tool: "t", server: "scripted", revision: shape }])
-        server.become({ status: "completed", result: result("done") })
+        server.update({ status: "completed", result: result("done") })
         yield* pass("20 seconds")
         yield* call.value
       }))
@@ -204,7 +216,9 @@ for (const shape of shapes) {
     it.effect("a client without tasks takes no task for an answer", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, { tasks: false })
-        if (shape === "2025-11-25") server.instead["tools/call"] = () => ok({ task: server.told })
+        if (shape === "2025-11-25") {
+          server.overrides["tools/call"] = () => ScriptedServer.success({ task: server.wireTask })
+        }
         const error = yield* Effect.flip(client.callTool("t"))
         assert.strictEqual(error.reason, "InvalidAnswer")
         assert.include(error.message, "with a task, which was not asked for")
@@ -231,7 +245,7 @@ describe("2026-07-28", () => {
   it.effect("CreateTaskResult in response to an unsupported request type MUST be interpreted as an invalid response", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
-      server.instead["prompts/get"] = () => ok({ resultType: "task", ...server.told })
+      server.overrides["prompts/get"] = () => ScriptedServer.success({ resultType: "task", ...server.wireTask })
       server.capabilities.prompts = {}
       const error = yield* Effect.flip(
         Effect.flatMap(
@@ -248,14 +262,14 @@ describe("2026-07-28", () => {
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
       let rounds = 0
-      server.instead["tools/call"] = () =>
+      server.overrides["tools/call"] = () =>
         rounds++ === 0
-          ? ok({ resultType: "input_required", requestState: "s" })
-          : ok({ resultType: "task", ...server.told })
+          ? ScriptedServer.success({ resultType: "input_required", requestState: "s" })
+          : ScriptedServer.success({ resultType: "task", ...server.wireTask })
       const call = yield* run(client.callTool("t"))
       assert.strictEqual(server.server.requests("tools/call")[1]!.params!["requestState"], "s")
       yield* pass("2 hours")
-      server.become({ status: "completed", result: result("done") })
+      server.update({ status: "completed", result: result("done") })
       yield* pass("20 seconds")
       yield* call.value
     }))
@@ -264,10 +278,10 @@ describe("2026-07-28", () => {
     Effect.gen(function*() {
       for (const status of ["completed", "input_required"]) {
         const { client, server } = yield* open(shape)
-        server.instead["subscriptions/listen"] = deaf
-        server.instead["tools/call"] = () =>
-          ok({ resultType: "task", ...server.told, status, result: 7, inputRequests: 7 })
-        if (status === "completed") server.become({ status, result: result("done") })
+        server.overrides["subscriptions/listen"] = refuseSubscriptions
+        server.overrides["tools/call"] = () =>
+          ScriptedServer.success({ resultType: "task", ...server.wireTask, status, result: 7, inputRequests: 7 })
+        if (status === "completed") server.update({ status, result: result("done") })
         const call = yield* run(client.callTool("t"))
         assert.strictEqual(server.count("tasks/get"), 1)
         assert.strictEqual(server.count("tasks/result"), 0)
@@ -332,7 +346,7 @@ describe("2025-11-25", () => {
       const call = yield* run(client.callTool("t"))
       assert.deepStrictEqual(server.methods.slice(0, 3), ["tools/call", "tools/list", "tools/call"])
       assert.deepStrictEqual(tasksOf(server), [undefined, {}])
-      server.become({ status: "completed", result: result("done") })
+      server.update({ status: "completed", result: result("done") })
       yield* pass("20 seconds")
       yield* call.value
     }))
@@ -340,15 +354,15 @@ describe("2025-11-25", () => {
   it.effect("so is one whose server makes a failure of the tool out of -32601, as SDK v1 does", () =>
     Effect.gen(function*() {
       const server = new TaskServer(shape)
-      server.instead["tools/call"] = () => {
-        delete server.instead["tools/call"]
-        return ok(result("MCP error -32601: Tool t requires task augmentation", { isError: true }))
+      server.overrides["tools/call"] = () => {
+        delete server.overrides["tools/call"]
+        return ScriptedServer.success(result("MCP error -32601: Tool t requires task augmentation", { isError: true }))
       }
       const client = yield* Client.make(server.server.transport)
       const call = yield* run(client.callTool("t"))
       assert.deepStrictEqual(server.methods.slice(0, 3), ["tools/call", "tools/list", "tools/call"])
       assert.deepStrictEqual(tasksOf(server), [undefined, {}])
-      server.become({ status: "completed", result: result("done") })
+      server.update({ status: "completed", result: result("done") })
       yield* pass("20 seconds")
       assert.deepStrictEqual((yield* call.value).content, [{ type: "text", text: "done" }])
     }))
@@ -356,7 +370,7 @@ describe("2025-11-25", () => {
   it.effect("a tool that is not there is looked for once", () =>
     Effect.gen(function*() {
       const server = new TaskServer(shape)
-      server.instead["tools/call"] = () => refuse(-32601, "Unknown tool")
+      server.overrides["tools/call"] = () => ScriptedServer.failure(-32601, "Unknown tool")
       const client = yield* Client.make(server.server.transport)
       const call = yield* run(client.callTool("u"))
       assert.strictEqual((yield* call.error).reason, "Protocol")
@@ -367,7 +381,7 @@ describe("2025-11-25", () => {
   it.effect("a server may answer with a result though a task was asked for", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
-      server.instead["tools/call"] = () => ok(result("at once"))
+      server.overrides["tools/call"] = () => ScriptedServer.success(result("at once"))
       const { content } = yield* client.callTool("t", {}, { onProgress: () => {} })
       assert.deepStrictEqual(content, [{ type: "text", text: "at once" }])
     }))
@@ -377,20 +391,20 @@ describe("2025-11-25", () => {
       const { client, server } = yield* open(shape, {}, (server) => {
         server.support = "optional"
       })
-      server.instead["tools/call"] = () => ok({ task: server.told })
+      server.overrides["tools/call"] = () => ScriptedServer.success({ task: server.wireTask })
       assert.strictEqual((yield* Effect.flip(client.callTool("t"))).reason, "InvalidAnswer")
     }))
 
   it.effect("a call that is interrupted before there is a task is not cancelled as a request: tasks/cancel MUST be used instead", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
-      server.instead["tools/call"] = () => "silence"
+      server.overrides["tools/call"] = () => "no response"
       const call = yield* run(client.callTool("t"))
       const stopping = yield* Effect.forkChild(call.stop)
       yield* pass("1 second")
       assert.isFalse(call.done)
       const [request] = server.server.requests("tools/call")
-      server.server.send({ _tag: "Success", id: request!.id, result: { task: server.told } })
+      server.server.send({ _tag: "Success", id: request!.id, result: { task: server.wireTask } })
       yield* settle
       yield* Fiber.join(stopping)
       assert.deepStrictEqual(server.methods, ["tools/list", "tools/call", "tasks/cancel"])
@@ -402,7 +416,7 @@ describe("2025-11-25", () => {
       const scope = yield* Scope.make()
       const client = yield* Scope.provide(Client.make(server.server.transport), scope)
       yield* client.listToolsPage()
-      server.instead["tools/call"] = () => "silence"
+      server.overrides["tools/call"] = () => "no response"
       const call = yield* run(client.callTool("t"))
       yield* Scope.close(scope, Exit.void)
       yield* settle
@@ -412,7 +426,7 @@ describe("2025-11-25", () => {
   it.effect("a server that does not say which task it is, is told that nobody waits", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
-      server.instead["tools/call"] = () => "silence"
+      server.overrides["tools/call"] = () => "no response"
       const call = yield* run(client.callTool("t"))
       const stopping = yield* Effect.forkChild(call.stop)
       yield* pass("5 seconds")
@@ -431,7 +445,7 @@ describe("2025-11-25", () => {
       server.server.notify("notifications/progress", { progressToken, progress: "6" })
       yield* settle
       assert.deepStrictEqual(reports, [1, 3, 4])
-      server.become({ status: "completed", result: result("done") })
+      server.update({ status: "completed", result: result("done") })
       yield* pass("20 seconds")
       yield* call.value
       server.server.notify("notifications/progress", { progressToken, progress: 9 })

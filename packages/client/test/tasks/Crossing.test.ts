@@ -8,13 +8,13 @@ for (const shape of shapes) {
     const crossed = (answer: Json) =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, { tasks: { cancelTimeout: "1 second" } })
-        server.instead["tools/call"] = () => "silence"
+        server.overrides["tools/call"] = () => "no response"
         const call = yield* run(client.callTool("t"))
         yield* Effect.forkChild(call.stop)
         yield* pass("1 second")
         assert.include(server.methods, "notifications/cancelled")
         const [request] = server.server.requests("tools/call")
-        server.server.send({ _tag: "Success", id: request!.id, result: answer(server.told) })
+        server.server.send({ _tag: "Success", id: request!.id, result: answer(server.wireTask) })
         yield* settle
         return server
       })
@@ -37,12 +37,12 @@ for (const shape of shapes) {
     it.effect("a task that comes after the timeout of its call is cancelled too", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
-        server.instead["tools/call"] = () => "silence"
+        server.overrides["tools/call"] = () => "no response"
         const call = yield* run(client.callTool("t", {}, { timeout: "1 second" }))
         yield* pass("1 second")
         assert.strictEqual((yield* call.error).reason, "TimedOut")
         const [request] = server.server.requests("tools/call")
-        server.server.send({ _tag: "Success", id: request!.id, result: handle(server.told) })
+        server.server.send({ _tag: "Success", id: request!.id, result: handle(server.wireTask) })
         yield* settle
         assert.strictEqual(server.count("tasks/cancel"), 1)
       }))
@@ -52,7 +52,7 @@ for (const shape of shapes) {
         const { client, server } = yield* open(shape)
         const call = yield* run(client.callTool("t"))
         const [request] = server.server.requests("tools/call")
-        server.server.send({ _tag: "Success", id: request!.id, result: handle(server.told) })
+        server.server.send({ _tag: "Success", id: request!.id, result: handle(server.wireTask) })
         yield* settle
         assert.strictEqual(server.count("tasks/cancel"), 0)
         assert.isFalse(call.done)

@@ -2,8 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type { Options } from "../../src/Client.ts"
-import { ok, refuse } from "../support/scripted.ts"
-import { deaf, type Json, open, pass, result, run, settle, shapes, started, watch } from "./kit.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import { type Json, open, pass, refuseSubscriptions, result, run, settle, shapes, started, watch } from "./kit.ts"
 
 const reconnect: Options = { reconnect: { initialDelay: 1000, jitter: "none" } }
 
@@ -14,7 +14,7 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, { tasks }, (server) => {
           server.task.pollIntervalMs = suggested
-          server.instead["subscriptions/listen"] = deaf
+          server.overrides["subscriptions/listen"] = refuseSubscriptions
         })
         const call = yield* run(client.callTool("t"))
         yield* pass(`${seconds} seconds`)
@@ -41,10 +41,10 @@ for (const shape of shapes) {
     it.effect("the interval MAY change over the lifetime of a task", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
-        server.instead["subscriptions/listen"] = deaf
+        server.overrides["subscriptions/listen"] = refuseSubscriptions
         const call = yield* run(client.callTool("t"))
         yield* pass("1 second")
-        server.become({ pollIntervalMs: 10_000 })
+        server.update({ pollIntervalMs: 10_000 })
         yield* pass("1 second")
         const before = server.count("tasks/get")
         yield* pass("9 seconds")
@@ -58,7 +58,7 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const call = yield* run(client.callTool("t"))
-        server.become({ status: "completed", result: result("told") })
+        server.update({ status: "completed", result: result("told") })
         server.notify()
         yield* settle
         assert.deepStrictEqual((yield* call.value).content, [{ type: "text", text: "told" }])
@@ -69,12 +69,12 @@ for (const shape of shapes) {
         const { client, server } = yield* open(shape)
         const call = yield* run(client.callTool("t"))
         const method = shape === "2025-11-25" ? "notifications/tasks/status" : "notifications/tasks"
-        const [listen] = server.listening.keys()
+        const [listen] = server.subscriptions.keys()
         const _meta = { "io.modelcontextprotocol/subscriptionId": listen as Json }
         const done = { status: "completed", result: result("no") }
-        server.server.notify(method, { ...server.told, ...done, taskId: "t2", _meta })
-        server.server.notify(method, { ...server.told, status: "finished", _meta })
-        server.server.notify(method, { ...server.told, createdAt: 7, status: "cancelled", _meta })
+        server.server.notify(method, { ...server.wireTask, ...done, taskId: "t2", _meta })
+        server.server.notify(method, { ...server.wireTask, status: "finished", _meta })
+        server.server.notify(method, { ...server.wireTask, createdAt: 7, status: "cancelled", _meta })
         server.server.notify(method, { taskId: "t1", _meta })
         server.server.notify(method)
         yield* settle
@@ -87,12 +87,12 @@ for (const shape of shapes) {
         const { client, server } = yield* open(shape)
         const task = yield* started(client)
         const seen = yield* watch(task)
-        const old = server.told
-        server.become({ statusMessage: "new" })
+        const old = server.wireTask
+        server.update({ statusMessage: "new" })
         server.notify()
         yield* settle
         const method = shape === "2025-11-25" ? "notifications/tasks/status" : "notifications/tasks"
-        const [listen] = server.listening.keys()
+        const [listen] = server.subscriptions.keys()
         const _meta = { "io.modelcontextprotocol/subscriptionId": listen as Json }
         server.server.notify(method, { ...old, statusMessage: "old", _meta })
         yield* settle
@@ -104,11 +104,11 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, reconnect)
         const call = yield* run(client.callTool("t"))
-        server.server.hangUp()
+        server.server.disconnect()
         yield* pass("10 seconds")
         assert.strictEqual(server.server.connections, 2)
         assert.isFalse(call.done)
-        server.become({ status: "completed", result: result("after") })
+        server.update({ status: "completed", result: result("after") })
         yield* pass("20 seconds")
         assert.deepStrictEqual((yield* call.value).content, [{ type: "text", text: "after" }])
         assert.strictEqual(server.count("tools/call"), 1)
@@ -118,7 +118,7 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, { reconnect: false })
         const call = yield* run(client.callTool("t"))
-        server.server.hangUp()
+        server.server.disconnect()
         yield* pass("10 seconds")
         const error = yield* call.error
         assert.strictEqual(error.reason, "Closed")
@@ -128,9 +128,9 @@ for (const shape of shapes) {
     it.effect("a look that fails and may fare better is made again, each after twice the time; ten of them fail the call", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
-        server.instead["subscriptions/listen"] = deaf
+        server.overrides["subscriptions/listen"] = refuseSubscriptions
         const call = yield* run(client.callTool("t"))
-        server.instead["tasks/get"] = () => refuse(-32603, "Internal error")
+        server.overrides["tasks/get"] = () => ScriptedServer.failure(-32603, "Internal error")
         yield* pass("1 second")
         assert.strictEqual(server.count("tasks/get"), 1)
         yield* pass("1 second")
@@ -150,14 +150,16 @@ for (const shape of shapes) {
     it.effect("maxFailures is an option, and a look that succeeds starts the count anew", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, { tasks: { maxFailures: 2 } })
-        server.instead["subscriptions/listen"] = deaf
+        server.overrides["subscriptions/listen"] = refuseSubscriptions
         let looks = 0
-        server.instead["tasks/get"] = () =>
-          looks++ % 2 === 0 ? refuse(-32603, "Internal error") : ok({ resultType: "complete", ...server.told })
+        server.overrides["tasks/get"] = () =>
+          looks++ % 2 === 0
+            ? ScriptedServer.failure(-32603, "Internal error")
+            : ScriptedServer.success({ resultType: "complete", ...server.wireTask })
         const call = yield* run(client.callTool("t"))
         yield* pass("1 minute")
         assert.isFalse(call.done)
-        server.instead["tasks/get"] = () => refuse(-32603, "Internal error")
+        server.overrides["tasks/get"] = () => ScriptedServer.failure(-32603, "Internal error")
         yield* pass("3 seconds")
         assert.strictEqual((yield* call.error).error?.reason, "InternalError")
       }))
@@ -165,12 +167,12 @@ for (const shape of shapes) {
     it.effect("a look that is not answered is made again", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
-        server.instead["subscriptions/listen"] = deaf
-        server.instead["tasks/get"] = () => "silence"
+        server.overrides["subscriptions/listen"] = refuseSubscriptions
+        server.overrides["tasks/get"] = () => "no response"
         const call = yield* run(client.callTool("t", {}, { timeout: "5 seconds" }))
         yield* pass("6 seconds")
-        server.instead["tasks/get"] = undefined
-        server.become({ status: "completed", result: result("done") })
+        server.overrides["tasks/get"] = undefined
+        server.update({ status: "completed", result: result("done") })
         yield* pass("20 seconds")
         yield* call.value
       }))
@@ -197,10 +199,10 @@ for (const shape of shapes) {
         })
         const call = yield* run(client.callTool("t"))
         yield* pass("30 seconds")
-        server.become({ ttlMs: 600_000 })
+        server.update({ ttlMs: 600_000 })
         yield* pass("2 minutes")
         assert.isFalse(call.done)
-        server.become({ ttlMs: null })
+        server.update({ ttlMs: null })
         yield* pass("2 hours")
         assert.isFalse(call.done)
         yield* call.stop
@@ -209,7 +211,7 @@ for (const shape of shapes) {
     it.effect("several who wait for one task are one who looks", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
-        server.instead["subscriptions/listen"] = deaf
+        server.overrides["subscriptions/listen"] = refuseSubscriptions
         const task = yield* started(client)
         const first = yield* run(task.result)
         const second = yield* run(task.result)
@@ -220,7 +222,7 @@ for (const shape of shapes) {
         yield* pass("1 second")
         assert.strictEqual(server.count("tasks/get"), 4)
         assert.strictEqual(server.count("tasks/cancel"), 0)
-        server.become({ status: "completed", result: result("done") })
+        server.update({ status: "completed", result: result("done") })
         yield* pass("1 second")
         yield* second.value
         yield* seen.value
@@ -234,7 +236,7 @@ for (const shape of shapes) {
     it.effect("a task that nobody waits for is left alone, and followed again when somebody does", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
-        server.instead["subscriptions/listen"] = deaf
+        server.overrides["subscriptions/listen"] = refuseSubscriptions
         const task = yield* started(client)
         yield* pass("1 minute")
         assert.strictEqual(server.count("tasks/get"), 0)
@@ -244,7 +246,7 @@ for (const shape of shapes) {
         yield* pass("1 minute")
         assert.strictEqual(server.count("tasks/get"), 1)
         const second = yield* run(task.result)
-        server.become({ status: "completed", result: result("done") })
+        server.update({ status: "completed", result: result("done") })
         yield* pass("1 second")
         yield* second.value
       }))
@@ -258,7 +260,7 @@ describe("2026-07-28 · subscriptions", () => {
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
       const call = yield* run(client.callTool("t"))
-      assert.deepStrictEqual([...server.listening.values()], [["t1"]])
+      assert.deepStrictEqual([...server.subscriptions.values()], [["t1"]])
       yield* pass("20 millis")
       assert.strictEqual(server.count("tasks/get"), 1)
       yield* pass("9 seconds")
@@ -283,7 +285,7 @@ describe("2026-07-28 · subscriptions", () => {
   it.effect("a server that has no subscriptions is looked at, and asked for one once per connection", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
-      server.instead["subscriptions/listen"] = deaf
+      server.overrides["subscriptions/listen"] = refuseSubscriptions
       const first = yield* run(client.callTool("t"))
       yield* pass("10 seconds")
       assert.strictEqual(server.count("tasks/get"), 10)
@@ -297,12 +299,12 @@ describe("2026-07-28 · subscriptions", () => {
   it.effect("so is one that agrees to a subscription, but not of this task", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
-      server.instead["subscriptions/listen"] = ({ id }) => {
+      server.overrides["subscriptions/listen"] = ({ id }) => {
         server.server.notify("notifications/subscriptions/acknowledged", {
           _meta: { "io.modelcontextprotocol/subscriptionId": id },
           notifications: { taskIds: [] }
         })
-        return "silence"
+        return "no response"
       }
       const call = yield* run(client.callTool("t"))
       yield* pass("10 seconds")
@@ -315,7 +317,7 @@ describe("2026-07-28 · subscriptions", () => {
       const { client, server } = yield* open(shape)
       const call = yield* run(client.callTool("t"))
       yield* pass("20 millis")
-      server.become({ status: "input_required", inputRequests: {} })
+      server.update({ status: "input_required", inputRequests: {} })
       yield* pass("10 seconds")
       const before = server.count("tasks/get")
       yield* pass("10 seconds")
@@ -327,9 +329,9 @@ describe("2026-07-28 · subscriptions", () => {
     Effect.gen(function*() {
       const { client, server } = yield* open(shape, reconnect)
       const call = yield* run(client.callTool("t"))
-      const [listen] = server.listening.keys()
-      server.listening.clear()
-      server.become({ status: "completed", result: result("meanwhile") })
+      const [listen] = server.subscriptions.keys()
+      server.subscriptions.clear()
+      server.update({ status: "completed", result: result("meanwhile") })
       server.server.send({
         _tag: "Success",
         id: listen!,
@@ -343,7 +345,7 @@ describe("2026-07-28 · subscriptions", () => {
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
       const call = yield* run(client.callTool("t"))
-      server.become({ status: "completed", result: result("done") })
+      server.update({ status: "completed", result: result("done") })
       server.notify()
       yield* settle
       yield* call.value
@@ -359,14 +361,14 @@ describe("2025-11-25 · tasks/result", () => {
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
       const call = yield* run(client.callTool("t"))
-      server.become({ status: "input_required" })
+      server.update({ status: "input_required" })
       yield* pass("1 second")
       assert.strictEqual(server.count("tasks/result"), 1)
       yield* pass("2 hours")
       assert.strictEqual(server.count("tasks/result"), 1)
-      server.become({ status: "working" })
+      server.update({ status: "working" })
       yield* pass("1 minute")
-      server.become({ status: "completed", result: result("done") })
+      server.update({ status: "completed", result: result("done") })
       yield* settle
       yield* call.value
       assert.strictEqual(server.count("tasks/result"), 1)
@@ -376,12 +378,12 @@ describe("2025-11-25 · tasks/result", () => {
     Effect.gen(function*() {
       const { client, server } = yield* open(shape, reconnect)
       const call = yield* run(client.callTool("t"))
-      server.become({ status: "input_required" })
+      server.update({ status: "input_required" })
       yield* pass("1 second")
-      server.server.hangUp()
+      server.server.disconnect()
       yield* pass("5 seconds")
       assert.strictEqual(server.count("tasks/result"), 2)
-      server.become({ status: "completed", result: result("done") })
+      server.update({ status: "completed", result: result("done") })
       yield* pass("1 second")
       yield* call.value
     }))
@@ -389,12 +391,12 @@ describe("2025-11-25 · tasks/result", () => {
   it.effect("one that is never answered does not keep the result of a task that is over", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
-      server.instead["tasks/result"] = () => "silence"
+      server.overrides["tasks/result"] = () => "no response"
       const call = yield* run(client.callTool("t"))
-      server.become({ status: "input_required" })
+      server.update({ status: "input_required" })
       yield* pass("1 second")
-      server.become({ status: "completed", result: result("done") })
-      server.instead["tasks/result"] = undefined
+      server.update({ status: "completed", result: result("done") })
+      server.overrides["tasks/result"] = undefined
       yield* pass("2 minutes")
       yield* call.value
       assert.strictEqual(server.count("tasks/result"), 2)
@@ -404,12 +406,12 @@ describe("2025-11-25 · tasks/result", () => {
     Effect.gen(function*() {
       const { client, server } = yield* open(shape, reconnect)
       let times = 0
-      server.instead["tasks/result"] = (_, { hangUp }) => {
-        if (++times < 3) return hangUp(), "silence"
+      server.overrides["tasks/result"] = (_, { disconnect }) => {
+        if (++times < 3) return disconnect(), "no response"
         return server.payload
       }
       const call = yield* run(client.callTool("t"))
-      server.become({ status: "completed", result: result("done") })
+      server.update({ status: "completed", result: result("done") })
       yield* pass("30 seconds")
       yield* call.value
     }))
@@ -419,8 +421,8 @@ describe("2025-11-25 · tasks/result", () => {
       const { client, server } = yield* open(shape)
       const task = yield* started(client)
       const seen = yield* watch(task)
-      server.become({ status: "completed", result: result("no", { isError: true }) })
-      assert.strictEqual(server.told.status, "failed")
+      server.update({ status: "completed", result: result("no", { isError: true }) })
+      assert.strictEqual(server.wireTask.status, "failed")
       yield* pass("1 second")
       yield* seen.value
       assert.deepStrictEqual(seen.statuses.slice(-1), ["completed"])

@@ -5,8 +5,20 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as Client from "../../src/Client.ts"
-import { refuse } from "../support/scripted.ts"
-import { deaf, type Json, open, pass, result, run, settle, shapes, started, TaskServer, watch } from "./kit.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import {
+  type Json,
+  open,
+  pass,
+  refuseSubscriptions,
+  result,
+  run,
+  settle,
+  shapes,
+  started,
+  TaskServer,
+  watch
+} from "./kit.ts"
 
 for (const shape of shapes) {
   describe(shape, () => {
@@ -15,9 +27,9 @@ for (const shape of shapes) {
         const { client, server } = yield* open(shape)
         const task = yield* started(client)
         const seen = yield* watch(task)
-        server.become({ statusMessage: "half" })
+        server.update({ statusMessage: "half" })
         yield* pass("11 seconds")
-        server.become({ status: "completed", statusMessage: "done", result: result("it") })
+        server.update({ status: "completed", statusMessage: "done", result: result("it") })
         server.notify()
         yield* settle
         yield* seen.value
@@ -41,15 +53,15 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const failing = yield* watch(yield* started(client))
-        server.become({ status: "failed", error: { code: 7, message: "no" } })
+        server.update({ status: "failed", error: { code: 7, message: "no" } })
         yield* pass("11 seconds")
         yield* failing.value
         const [state] = failing.states.slice(-1) as Json
         assert.deepInclude(state.error, { reason: "Other", code: 7, message: "no" })
         server.task.error = undefined
-        server.become({ status: "working" })
+        server.update({ status: "working" })
         const cancelled = yield* watch(yield* started(client))
-        server.become({ status: "cancelled" })
+        server.update({ status: "cancelled" })
         yield* pass("11 seconds")
         yield* cancelled.value
         assert.strictEqual(cancelled.statuses.at(-1), "cancelled")
@@ -59,7 +71,7 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const seen = yield* watch(yield* started(client))
-        server.instead["tasks/get"] = () => refuse(-32602, "Task not found")
+        server.overrides["tasks/get"] = () => ScriptedServer.failure(-32602, "Task not found")
         yield* pass("11 seconds")
         assert.strictEqual((yield* seen.error).reason, "Gone")
       }))
@@ -82,7 +94,7 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const task = yield* started(client)
-        server.become({ status: "completed", result: result("first") })
+        server.update({ status: "completed", result: result("first") })
         yield* task.cancel
         const waiting = yield* run(task.result)
         yield* pass("1 second")
@@ -121,7 +133,7 @@ for (const shape of shapes) {
         const task = yield* other.resumeTask(kept)
         assert.deepStrictEqual(task.handle, handle)
         const waiting = yield* run(task.result)
-        server.become({ status: "completed", result: result("", { structuredContent: {} }) })
+        server.update({ status: "completed", result: result("", { structuredContent: {} }) })
         yield* pass("11 seconds")
         // The tool's outputSchema counts here as well.
         assert.strictEqual((yield* waiting.error).reason, "InvalidAnswer")
@@ -130,7 +142,7 @@ for (const shape of shapes) {
     it.effect("a task is resumed by its id alone, too", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
-        server.become({ status: "completed", result: result("done") })
+        server.update({ status: "completed", result: result("done") })
         const task = yield* client.resumeTask({ taskId: "t1" })
         const waiting = yield* run(task.result)
         yield* waiting.value
@@ -182,7 +194,7 @@ for (const shape of shapes) {
     it.effect("a thousand tasks that come and go leave nothing behind", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
-        server.instead["subscriptions/listen"] = deaf
+        server.overrides["subscriptions/listen"] = refuseSubscriptions
         for (let round = 0; round < 10; round++) {
           server.task.status = "working"
           const calls: Array<Effect.Effect<unknown, unknown>> = []
@@ -191,7 +203,7 @@ for (const shape of shapes) {
             calls.push(Fiber.join(fiber))
           }
           yield* settle
-          server.become({ status: "completed", result: result("done") })
+          server.update({ status: "completed", result: result("done") })
           yield* pass("1 second")
           yield* Effect.all(calls)
         }

@@ -1,8 +1,8 @@
 /** Servers whose tasks make no sense: a call fails, and nothing else does. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { ok } from "../support/scripted.ts"
-import { deaf, type Json, open, pass, result, run, shapes } from "./kit.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import { type Json, open, pass, refuseSubscriptions, result, run, shapes } from "./kit.ts"
 
 const broken: { readonly [what: string]: (told: Json) => Json } = {
   "no id": (told) => ({ ...told, taskId: undefined }),
@@ -32,7 +32,7 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         for (const [what, change] of Object.entries(broken)) {
           const { client, server } = yield* open(shape)
-          server.instead["tools/call"] = () => ok(wrap(change(server.told)))
+          server.overrides["tools/call"] = () => ScriptedServer.success(wrap(change(server.wireTask)))
           const call = yield* run(client.callTool("t"))
           assert.isTrue(call.done, what)
           assert.strictEqual((yield* call.error).reason, "InvalidAnswer", what)
@@ -40,7 +40,7 @@ for (const shape of shapes) {
         }
         for (const answer of modern ? [{ resultType: "task" }] : [{ task: 7 }, { task: null }, { task: [] }]) {
           const { client, server } = yield* open(shape)
-          server.instead["tools/call"] = () => ok(answer)
+          server.overrides["tools/call"] = () => ScriptedServer.success(answer)
           assert.strictEqual((yield* Effect.flip(client.callTool("t"))).reason, "InvalidAnswer")
         }
       }))
@@ -50,8 +50,8 @@ for (const shape of shapes) {
         const wrong = { ...broken, "another task": (told: Json) => ({ ...told, taskId: "t2" }) }
         for (const [what, change] of Object.entries(wrong)) {
           const { client, server } = yield* open(shape)
-          server.instead["subscriptions/listen"] = deaf
-          server.instead["tasks/get"] = () => ok(change(server.told))
+          server.overrides["subscriptions/listen"] = refuseSubscriptions
+          server.overrides["tasks/get"] = () => ScriptedServer.success(change(server.wireTask))
           const call = yield* run(client.callTool("t"))
           yield* pass("1 second")
           assert.isTrue(call.done, what)
@@ -67,9 +67,9 @@ for (const shape of shapes) {
           // Before 2026-07-28 there is one kind of result alone.
           if (!modern && wrong.resultType !== undefined && wrong.content !== undefined) continue
           const { client, server } = yield* open(shape)
-          server.instead["subscriptions/listen"] = deaf
+          server.overrides["subscriptions/listen"] = refuseSubscriptions
           const call = yield* run(client.callTool("t"))
-          server.become({ status: "completed", result: wrong })
+          server.update({ status: "completed", result: wrong })
           yield* pass("1 second")
           assert.isTrue(call.done)
           assert.strictEqual((yield* call.error).reason, "InvalidAnswer", JSON.stringify(wrong))
@@ -79,14 +79,14 @@ for (const shape of shapes) {
     it.effect("times, intervals and ttls that are no such things do no harm", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
-        server.instead["subscriptions/listen"] = deaf
+        server.overrides["subscriptions/listen"] = refuseSubscriptions
         const call = yield* run(client.callTool("t"))
-        server.become({ ttlMs: Number.MAX_SAFE_INTEGER, pollIntervalMs: Number.MAX_SAFE_INTEGER })
+        server.update({ ttlMs: Number.MAX_SAFE_INTEGER, pollIntervalMs: Number.MAX_SAFE_INTEGER })
         yield* pass("1 second")
         server.task.lastUpdatedAt = "yesterday"
         yield* pass("10 minutes")
         assert.isFalse(call.done)
-        server.become({ status: "completed", result: result("done"), ttlMs: -1 })
+        server.update({ status: "completed", result: result("done"), ttlMs: -1 })
         yield* pass("5 minutes")
         yield* pass("5 minutes")
         assert.isTrue(call.done)
@@ -95,14 +95,14 @@ for (const shape of shapes) {
     it.effect("a task that has ended does not come back", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
-        server.instead["subscriptions/listen"] = deaf
+        server.overrides["subscriptions/listen"] = refuseSubscriptions
         const started = yield* client.startTask("t")
         if (started._tag !== "RemoteTask") return assert.fail("no task")
         const first = yield* run(started.result)
-        server.become({ status: "completed", result: result("first") })
+        server.update({ status: "completed", result: result("first") })
         yield* pass("1 second")
         yield* first.value
-        server.become({ status: "completed", result: result("second") })
+        server.update({ status: "completed", result: result("second") })
         server.notify()
         yield* pass("1 minute")
         const again = yield* run(started.result)
@@ -117,9 +117,10 @@ describe("2026-07-28", () => {
       for (const status of ["failed", "completed", "input_required"]) {
         for (const more of [{}, { error: "no", result: "no", inputRequests: "no" }]) {
           const { client, server } = yield* open("2026-07-28")
-          server.instead["subscriptions/listen"] = deaf
-          const { error: _, inputRequests: __, result: ___, ...told } = server.told
-          server.instead["tasks/get"] = () => ok({ resultType: "complete", ...told, status, ...more })
+          server.overrides["subscriptions/listen"] = refuseSubscriptions
+          const { error: _, inputRequests: __, result: ___, ...told } = server.wireTask
+          server.overrides["tasks/get"] = () =>
+            ScriptedServer.success({ resultType: "complete", ...told, status, ...more })
           const call = yield* run(client.callTool("t"))
           yield* pass("1 second")
           assert.isTrue(call.done, `${status} ${JSON.stringify(more)}`)
@@ -131,8 +132,8 @@ describe("2026-07-28", () => {
   it.effect("a terminal answer to tasks/get may have the resultType task: an example of the specification's has it", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open("2026-07-28")
-      server.become({ status: "completed", result: result("done") })
-      server.instead["tasks/get"] = () => ok({ ...server.told, resultType: "task" })
+      server.update({ status: "completed", result: result("done") })
+      server.overrides["tasks/get"] = () => ScriptedServer.success({ ...server.wireTask, resultType: "task" })
       const call = yield* run(client.callTool("t"))
       yield* call.value
     }))

@@ -3,8 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
-import { ok } from "../support/scripted.ts"
-import { deaf, type Json, open, pass, result, run, shapes, started, TaskServer, watch } from "./kit.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import { type Json, open, pass, refuseSubscriptions, result, run, shapes, started, TaskServer, watch } from "./kit.ts"
 
 const form = (message: string): Json => ({
   method: "elicitation/create",
@@ -29,7 +29,7 @@ describe("2026-07-28", () => {
     Effect.gen(function*() {
       const { layer, user } = silent()
       const server = new TaskServer("2026-07-28")
-      server.instead["subscriptions/listen"] = deaf
+      server.overrides["subscriptions/listen"] = refuseSubscriptions
       const client = yield* Effect.provide(Client.make(server.server.transport, options), layer)
       yield* client.listToolsPage()
       return { client, server, user }
@@ -41,7 +41,7 @@ describe("2026-07-28", () => {
         const { client, server, user } = yield* asked({ tasks: { maxTaskInputRequests: 20 } })
         const call = yield* run(client.callTool("t"))
         for (let n = 0; n < 100 && !call.done; n++) {
-          server.become({ status: "input_required", inputRequests: { [keyOf(n)]: form(`${n % 2}?`) } })
+          server.update({ status: "input_required", inputRequests: { [keyOf(n)]: form(`${n % 2}?`) } })
           yield* pass("1 second")
         }
         assert.isTrue(call.done)
@@ -57,7 +57,7 @@ describe("2026-07-28", () => {
       const { client, server, user } = yield* asked()
       const call = yield* run(client.callTool("t"))
       const inputRequests = Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`k${n}`, form("?")]))
-      server.become({ status: "input_required", inputRequests })
+      server.update({ status: "input_required", inputRequests })
       yield* pass("1 second")
       assert.isTrue(call.done)
       assert.strictEqual((yield* call.error).reason, "Limit")
@@ -68,17 +68,17 @@ describe("2026-07-28", () => {
     Effect.gen(function*() {
       const keys = ["__proto__", "constructor", "", "a\nb", "toString", "\0", "\ud800"]
       const server = new TaskServer("2026-07-28")
-      server.instead["subscriptions/listen"] = deaf
+      server.overrides["subscriptions/listen"] = refuseSubscriptions
       const host = Elicitation.layer({ form: ({ message }) => Effect.succeed(Elicitation.accept({ said: message })) })
       const client = yield* Effect.provide(Client.make(server.server.transport), host)
       yield* client.listToolsPage()
       const given: Record<string, Json> = Object.create(null)
-      server.instead["tasks/update"] = ({ params }) => {
+      server.overrides["tasks/update"] = ({ params }) => {
         for (const [key, answer] of Object.entries(params!["inputResponses"] as Json)) given[key] = answer
-        return ok({ resultType: "complete" })
+        return ScriptedServer.success({ resultType: "complete" })
       }
       const call = yield* run(client.callTool("t"))
-      server.become({
+      server.update({
         status: "input_required",
         inputRequests: Object.fromEntries(keys.map((key, n) => [key, form(`${n}`)]))
       })
@@ -111,7 +111,7 @@ describe("2026-07-28", () => {
       for (const wrong of [{ pollIntervalMs: 1e300 }, { ttlMs: 1e300 }, { pollIntervalMs: 0.5 }, { ttlMs: "1" }]) {
         const { client, server } = yield* asked()
         const call = yield* run(client.callTool("t"))
-        server.become(wrong as Json)
+        server.update(wrong as Json)
         yield* pass("1 second")
         assert.strictEqual((yield* call.error).reason, "InvalidAnswer", JSON.stringify(wrong))
       }
@@ -145,10 +145,10 @@ for (const shape of shapes) {
         }
         for (const taskId of ["__proto__", "a\r\nX-Evil: 1", "\ud800", "../../etc", "é", " x "]) {
           const { client, server } = yield* open(shape)
-          server.instead["subscriptions/listen"] = deaf
+          server.overrides["subscriptions/listen"] = refuseSubscriptions
           server.task.taskId = taskId
           const call = yield* run(client.callTool("t"))
-          server.become({ status: "completed", result: result("done") })
+          server.update({ status: "completed", result: result("done") })
           yield* pass("1 second")
           assert.deepStrictEqual((yield* call.value).content, [{ type: "text", text: "done" }])
         }
@@ -158,13 +158,13 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         for (const time of ["", "yesterday", "9".repeat(1_000_000), "+275760-09-13T00:00:00.001Z", "\0"]) {
           const { client, server } = yield* open(shape)
-          server.instead["subscriptions/listen"] = deaf
+          server.overrides["subscriptions/listen"] = refuseSubscriptions
           const call = yield* run(client.callTool("t"))
-          const { told } = server
-          server.instead["tasks/get"] = () =>
-            ok({
+          const { wireTask } = server
+          server.overrides["tasks/get"] = () =>
+            ScriptedServer.success({
               ...(shape === "2026-07-28" ? { resultType: "complete" } : {}),
-              ...told,
+              ...wireTask,
               createdAt: time,
               lastUpdatedAt: time
             })
@@ -177,7 +177,7 @@ for (const shape of shapes) {
     it.effect("states that go back and forth are told in no other order than they came, and the end is one", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
-        server.instead["subscriptions/listen"] = deaf
+        server.overrides["subscriptions/listen"] = refuseSubscriptions
         const task = yield* started(client)
         const seen = yield* watch(task)
         const tell = (status: string, at: number) => {
@@ -189,7 +189,7 @@ for (const shape of shapes) {
         yield* tell("working", born + 5000)
         yield* tell("input_required", born + 1000)
         yield* tell("working", born + 6000)
-        server.become({ status: "completed", result: result("done") })
+        server.update({ status: "completed", result: result("done") })
         yield* tell("completed", born)
         yield* pass("10 seconds")
         yield* tell("working", born + 9000)
@@ -228,8 +228,8 @@ for (const shape of shapes) {
             tool: "__proto__"
           }]
         ) {
-          server.instead["subscriptions/listen"] = deaf
-          server.become({ status: "completed", result: result("done") })
+          server.overrides["subscriptions/listen"] = refuseSubscriptions
+          server.update({ status: "completed", result: result("done") })
           const task = yield* client.resumeTask({ taskId: "t1", ...more } as Json)
           const call = yield* run(task.result)
           yield* pass("1 second")

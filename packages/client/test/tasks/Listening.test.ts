@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Client from "../../src/Client.ts"
 import type { RemoteTask } from "../../src/RemoteTask.ts"
-import { refuse } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { type Json, pass, run, settle } from "./kit.ts"
 import { SeveralTasks } from "./several.ts"
 
@@ -178,7 +178,7 @@ describe("2026-07-28 · one subscriptions/listen", () => {
       server.slow = true
       yield* calls(1)
       const { id } = server.script.requests("subscriptions/listen")[0]!
-      server.script.send({ _tag: "Failure", id, error: (refuse(-32601, "none") as Json).error })
+      server.script.send({ _tag: "Failure", id, error: (ScriptedServer.failure(-32601, "none") as Json).error })
       yield* settle
       yield* calls(2)
       yield* pass("5 seconds")

@@ -7,8 +7,19 @@ import * as Result from "effect/Result"
 import * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Sampling from "../../src/Sampling.ts"
-import { ok, refuse } from "../support/scripted.ts"
-import { deaf, type Json, pass, result, run, settle, type Shape, started, TaskServer, watch } from "./kit.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import {
+  type Json,
+  pass,
+  refuseSubscriptions,
+  result,
+  run,
+  settle,
+  type Shape,
+  started,
+  TaskServer,
+  watch
+} from "./kit.ts"
 
 const form = (message: string): Json => ({
   method: "elicitation/create",
@@ -52,7 +63,7 @@ class User {
 const open = (shape: Shape, host: Layer.Layer<never>, options?: Client.Options) =>
   Effect.gen(function*() {
     const server = new TaskServer(shape)
-    server.instead["subscriptions/listen"] = deaf
+    server.overrides["subscriptions/listen"] = refuseSubscriptions
     const client = yield* Effect.provide(Client.make(server.server.transport, options), host)
     yield* client.listToolsPage()
     return { server, client }
@@ -71,14 +82,14 @@ describe(modern, () => {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer)
       const call = yield* run(client.callTool("t"))
-      server.become(asking("who"))
+      server.update(asking("who"))
       yield* pass("1 second")
       assert.deepStrictEqual(user.asked, ["who"])
       assert.strictEqual(server.count("tasks/update"), 0)
       user.answer("who", "Luca")
       yield* settle
-      assert.deepStrictEqual(server.answers, { who: { action: "accept", content: { name: "Luca" } } })
-      server.become({ status: "completed", result: result("Hello, Luca!") })
+      assert.deepStrictEqual(server.inputResponses, { who: { action: "accept", content: { name: "Luca" } } })
+      server.update({ status: "completed", result: result("Hello, Luca!") })
       yield* pass("1 second")
       assert.deepStrictEqual((yield* call.value).content, [{ type: "text", text: "Hello, Luca!" }])
       assert.strictEqual(server.count("tasks/update"), 1)
@@ -89,14 +100,14 @@ describe(modern, () => {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer)
       const call = yield* run(client.callTool("t"))
-      server.become(asking("who"))
+      server.update(asking("who"))
       yield* pass("10 seconds")
       user.answer("who", "Luca")
       // Eventually consistent: the server goes on telling of it for a while.
       yield* pass("10 seconds")
-      server.become({ status: "working" })
+      server.update({ status: "working" })
       yield* pass("2 seconds")
-      server.become(asking("who"))
+      server.update(asking("who"))
       yield* pass("10 seconds")
       assert.deepStrictEqual(user.asked, ["who"])
       assert.strictEqual(server.count("tasks/update"), 1)
@@ -108,13 +119,13 @@ describe(modern, () => {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer)
       const call = yield* run(client.callTool("t"))
-      server.become(asking("a", "b", "c"))
+      server.update(asking("a", "b", "c"))
       yield* pass("1 second")
       assert.deepStrictEqual(user.asked, ["a", "b", "c"])
       user.answer("b", "B")
       yield* settle
-      assert.deepStrictEqual(Object.keys(server.answers), ["b"])
-      server.become(asking("a", "c", "d"))
+      assert.deepStrictEqual(Object.keys(server.inputResponses), ["b"])
+      server.update(asking("a", "c", "d"))
       yield* pass("1 second")
       assert.deepStrictEqual(user.asked, ["a", "b", "c", "d"])
       for (const message of ["a", "c", "d"]) user.answer(message, message)
@@ -131,9 +142,9 @@ describe(modern, () => {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer)
       const call = yield* run(client.callTool("t"))
-      server.become(asking("a", "b", "c"))
+      server.update(asking("a", "b", "c"))
       yield* pass("1 second")
-      server.instead["tasks/update"] = () => "silence"
+      server.overrides["tasks/update"] = () => "no response"
       user.answer("a", "A")
       yield* settle
       user.answer("b", "B")
@@ -142,11 +153,11 @@ describe(modern, () => {
       user.answer("c", "C")
       yield* settle
       assert.strictEqual(server.count("tasks/update"), 1)
-      server.instead["tasks/update"] = undefined
+      server.overrides["tasks/update"] = undefined
       const [{ id }] = server.server.requests("tasks/update") as [Json]
       server.server.send({ _tag: "Success", id, result: { resultType: "complete" } })
       yield* settle
-      assert.deepStrictEqual(Object.keys(server.answers), ["b", "c"])
+      assert.deepStrictEqual(Object.keys(server.inputResponses), ["b", "c"])
       assert.strictEqual(server.count("tasks/update"), 2)
       yield* call.stop
     }))
@@ -158,7 +169,7 @@ describe(modern, () => {
       const call = yield* run(client.callTool("t"))
       const { inputRequests } = asking("a", "b")
       const params = { messages: [{ role: "user", content: { type: "text", text: "?" } }], maxTokens: 5 }
-      server.become({
+      server.update({
         status: "input_required",
         inputRequests: { ...inputRequests, m: { method: "sampling/createMessage", params } }
       })
@@ -181,9 +192,9 @@ describe(modern, () => {
       })
       const { client, server } = yield* open(modern, forms)
       const call = yield* run(client.callTool("t"))
-      server.become(asking("a", "b", "c"))
+      server.update(asking("a", "b", "c"))
       yield* pass("1 second")
-      server.become(asking("a", "b", "c", "d"))
+      server.update(asking("a", "b", "c", "d"))
       yield* pass("1 second")
       assert.deepStrictEqual(counts, [3, 3, 3, 4])
       yield* call.stop
@@ -194,18 +205,18 @@ describe(modern, () => {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer)
       const call = yield* run(client.callTool("t"))
-      server.become(asking("a", "b", "c"))
+      server.update(asking("a", "b", "c"))
       yield* pass("1 second")
-      server.instead["tasks/update"] = ({ params }) => {
+      server.overrides["tasks/update"] = ({ params }) => {
         const responses = params!["inputResponses"] as Json
-        if ("b" in responses) return refuse(-32602, "b does not fit")
-        Object.assign(server.answers, responses)
-        return ok({ resultType: "complete" })
+        if ("b" in responses) return ScriptedServer.failure(-32602, "b does not fit")
+        Object.assign(server.inputResponses, responses)
+        return ScriptedServer.success({ resultType: "complete" })
       }
       for (const message of ["a", "b", "c"]) user.answer(message, message)
       yield* settle
-      assert.deepStrictEqual(Object.keys(server.answers), ["a", "c"])
-      server.become(asking("b"))
+      assert.deepStrictEqual(Object.keys(server.inputResponses), ["a", "c"])
+      server.update(asking("b"))
       yield* pass("2 seconds")
       assert.strictEqual((yield* call.error).error?.message, "b does not fit")
       assert.strictEqual(server.count("tasks/update"), 4)
@@ -216,7 +227,7 @@ describe(modern, () => {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer, { inputRequestConcurrency: 2 })
       const call = yield* run(client.callTool("t"))
-      server.become(asking("a", "b", "c"))
+      server.update(asking("a", "b", "c"))
       yield* pass("1 second")
       assert.deepStrictEqual(user.asked, ["a", "b"])
       user.answer("a", "A")
@@ -230,15 +241,15 @@ describe(modern, () => {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer)
       const call = yield* run(client.callTool("t"))
-      server.become(asking("a", "b"))
+      server.update(asking("a", "b"))
       yield* pass("1 second")
-      server.become(asking("b"))
+      server.update(asking("b"))
       yield* pass("1 second")
       assert.deepStrictEqual(user.gone, ["a"])
-      server.become({ status: "working" })
+      server.update({ status: "working" })
       yield* pass("1 second")
       assert.deepStrictEqual(user.gone, ["a", "b"])
-      server.become(asking("b"))
+      server.update(asking("b"))
       yield* pass("1 second")
       assert.deepStrictEqual(user.asked, ["a", "b", "b"])
       yield* call.stop
@@ -250,16 +261,16 @@ describe(modern, () => {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer)
       const call = yield* run(client.callTool("t"))
-      server.become(asking("who"))
+      server.update(asking("who"))
       yield* pass("1 second")
-      server.instead["tasks/update"] = () => refuse(-32603, "Internal error")
+      server.overrides["tasks/update"] = () => ScriptedServer.failure(-32603, "Internal error")
       user.answer("who", "Luca")
       yield* pass("3 seconds")
       const failed = server.count("tasks/update")
       assert.isAtLeast(failed, 2)
-      server.instead["tasks/update"] = undefined
+      server.overrides["tasks/update"] = undefined
       yield* pass("2 seconds")
-      assert.deepStrictEqual(Object.keys(server.answers), ["who"])
+      assert.deepStrictEqual(Object.keys(server.inputResponses), ["who"])
       const sent = server.count("tasks/update")
       yield* pass("10 seconds")
       assert.strictEqual(server.count("tasks/update"), sent)
@@ -273,11 +284,11 @@ describe(modern, () => {
         const user = new User()
         const { client, server } = yield* open(modern, user.layer)
         const call = yield* run(client.callTool("t"))
-        server.become(asking("who"))
+        server.update(asking("who"))
         yield* pass("1 second")
-        server.instead["tasks/update"] = () => {
-          if (!wanted) server.become({ status: "working" })
-          return refuse(-32602, "No")
+        server.overrides["tasks/update"] = () => {
+          if (!wanted) server.update({ status: "working" })
+          return ScriptedServer.failure(-32602, "No")
         }
         user.answer("who", "Luca")
         yield* pass("2 seconds")
@@ -291,7 +302,7 @@ describe(modern, () => {
     Effect.gen(function*() {
       const { client, server } = yield* open(modern, Layer.empty)
       const call = yield* run(client.callTool("t"))
-      server.become(asking("who"))
+      server.update(asking("who"))
       yield* pass("1 second")
       const error = yield* call.error
       assert.strictEqual(error.reason, "Unsupported")
@@ -304,7 +315,7 @@ describe(modern, () => {
       const { client, server } = yield* open(modern, Layer.empty)
       const task = yield* started(client)
       const seen = yield* watch(task)
-      server.become(asking("who"))
+      server.update(asking("who"))
       yield* pass("1 second")
       const error = yield* seen.error
       assert.strictEqual(error.reason, "Unsupported")
@@ -317,8 +328,8 @@ describe(modern, () => {
       const again = yield* run(Effect.flatMap(other.resumeTask(task.handle), ({ result }) => result))
       user.answer("who", "Luca")
       yield* pass("1 second")
-      assert.deepStrictEqual(Object.keys(server.answers), ["who"])
-      server.become({ status: "completed", result: result("done") })
+      assert.deepStrictEqual(Object.keys(server.inputResponses), ["who"])
+      server.update({ status: "completed", result: result("done") })
       yield* pass("1 second")
       yield* again.value
     }))
@@ -327,7 +338,7 @@ describe(modern, () => {
     Effect.gen(function*() {
       const { client, server } = yield* open(modern, Elicitation.layer({ form: () => Effect.die(new Error("boom")) }))
       const call = yield* run(client.callTool("t"))
-      server.become(asking("who"))
+      server.update(asking("who"))
       yield* pass("1 second")
       assert.strictEqual((yield* call.error).reason, "Unanswered")
     }))
@@ -340,9 +351,9 @@ describe(modern, () => {
       const { client, server } = yield* open(modern, model)
       const call = yield* run(client.callTool("t"))
       const params = { messages: [{ role: "user", content: { type: "text", text: "?" } }], maxTokens: 5 }
-      server.become({ status: "input_required", inputRequests: { m: { method: "sampling/createMessage", params } } })
+      server.update({ status: "input_required", inputRequests: { m: { method: "sampling/createMessage", params } } })
       yield* pass("1 second")
-      assert.deepInclude(server.answers["m"], { model: "m", role: "assistant" })
+      assert.deepInclude(server.inputResponses["m"], { model: "m", role: "assistant" })
       yield* call.stop
     }))
 
@@ -351,11 +362,11 @@ describe(modern, () => {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer)
       const call = yield* run(client.callTool("t"))
-      server.become(asking("who"))
+      server.update(asking("who"))
       yield* pass("1 second")
       user.answer("who", "Luca")
       yield* pass("1 second")
-      server.become({ status: "input_required", inputRequests: { who: form("what") } })
+      server.update({ status: "input_required", inputRequests: { who: form("what") } })
       yield* pass("1 second")
       const error = yield* call.error
       assert.strictEqual(error.reason, "InvalidAnswer")
@@ -369,11 +380,11 @@ describe(modern, () => {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer)
       const call = yield* run(client.callTool("t"))
-      server.become(asking("who"))
+      server.update(asking("who"))
       yield* pass("1 second")
       const { method, params: { message, mode, requestedSchema } } = form("who")
       const again = { params: { requestedSchema, message, mode }, method }
-      server.become({ status: "input_required", inputRequests: { who: again } })
+      server.update({ status: "input_required", inputRequests: { who: again } })
       yield* pass("1 second")
       assert.isFalse(call.done)
       yield* call.stop
@@ -387,16 +398,16 @@ describe(modern, () => {
         { tasks: { maxTaskInputRequests: 20 } }
       )
       let asked = 0
-      server.instead["tasks/get"] = () => {
-        server.become(asking(`q${asked++}`))
-        return ok({ resultType: "complete", ...server.told })
+      server.overrides["tasks/get"] = () => {
+        server.update(asking(`q${asked++}`))
+        return ScriptedServer.success({ resultType: "complete", ...server.wireTask })
       }
       const call = yield* run(client.callTool("t"))
       for (let seconds = 0; seconds < 30; seconds++) yield* pass("1 second")
       const error = yield* call.error
       assert.strictEqual(error.reason, "Limit")
       assert.include(error.message, "maxTaskInputRequests")
-      assert.strictEqual(Object.keys(server.answers).length, 20)
+      assert.strictEqual(Object.keys(server.inputResponses).length, 20)
       assert.strictEqual(server.count("tasks/cancel"), 1)
     }))
 
@@ -405,7 +416,7 @@ describe(modern, () => {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer, { maxInputRequests: 2 })
       const call = yield* run(client.callTool("t"))
-      server.become(asking("a", "b", "c"))
+      server.update(asking("a", "b", "c"))
       yield* pass("1 second")
       assert.strictEqual((yield* call.error).reason, "Limit")
       assert.deepStrictEqual(user.asked, [])
@@ -416,7 +427,7 @@ describe(modern, () => {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer)
       const call = yield* run(client.callTool("t"))
-      server.become({ status: "input_required", inputRequests: { a: { method: "tools/call", params: {} } } })
+      server.update({ status: "input_required", inputRequests: { a: { method: "tools/call", params: {} } } })
       yield* pass("1 second")
       const error = yield* call.error
       assert.strictEqual(error.reason, "InvalidAnswer")
@@ -430,7 +441,7 @@ describe(modern, () => {
         Elicitation.layer({ form: () => Effect.succeed(Elicitation.decline) })
       )
       const call = yield* run(client.callTool("t"))
-      server.become({ status: "input_required", inputRequests: Object.fromEntries([["__proto__", form("who")]]) })
+      server.update({ status: "input_required", inputRequests: Object.fromEntries([["__proto__", form("who")]]) })
       yield* pass("1 second")
       const [update] = server.server.requests("tasks/update")
       assert.deepStrictEqual(Object.keys(update!.params!["inputResponses"] as Json), ["__proto__"])
@@ -444,7 +455,7 @@ describe("2025-11-25", () => {
       const user = new User()
       const { client, server } = yield* open("2025-11-25", user.layer)
       const call = yield* run(client.callTool("t"))
-      server.become({ status: "input_required" })
+      server.update({ status: "input_required" })
       yield* pass("1 second")
       assert.strictEqual(server.count("tasks/result"), 1)
       const related = { "io.modelcontextprotocol/related-task": { taskId: "t1" } }
@@ -459,9 +470,9 @@ describe("2025-11-25", () => {
       yield* settle
       const answer = server.server.received.find((message) => message._tag === "Success" && message.id === "q") as Json
       assert.deepStrictEqual(answer.result, { action: "accept", content: { name: "Luca" }, _meta: related })
-      server.become({ status: "working" })
+      server.update({ status: "working" })
       yield* pass("5 seconds")
-      server.become({ status: "completed", result: result("Hello, Luca!") })
+      server.update({ status: "completed", result: result("Hello, Luca!") })
       yield* settle
       assert.deepStrictEqual((yield* call.value).content, [{ type: "text", text: "Hello, Luca!" }])
     }))

@@ -1,12 +1,12 @@
 /** Tasks over HTTP as they are on the wire, and what a client loads that never sees one. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Header from "@skein/protocol/Header"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import { execFileSync } from "node:child_process"
 import * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Http from "../../src/Http.ts"
-import { served } from "../http/support/script.ts"
 import type { Json } from "./kit.ts"
 
 const extension = "io.modelcontextprotocol/tasks"
@@ -25,9 +25,9 @@ describe("2026-07-28 · Streamable HTTP", () => {
           answered
             ? { ...told, status: "working" }
             : { ...told, status: "input_required", inputRequests: { q: question } }
-        const { hits, url } = yield* served((hit) => {
+        const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) => {
           const { method } = hit.json
-          const complete = (result: Json) => hit.result({ resultType: "complete", ...result })
+          const complete = (result: Json) => hit.respondResult({ resultType: "complete", ...result })
           switch (method) {
             case "server/discover":
               return complete({
@@ -37,7 +37,7 @@ describe("2026-07-28 · Streamable HTTP", () => {
                 cacheScope: "private"
               })
             case "tools/call":
-              return hit.result({ resultType: "task", ...told, status: "working", pollIntervalMs: 100 })
+              return hit.respondResult({ resultType: "task", ...told, status: "working", pollIntervalMs: 100 })
             case "tasks/update":
               answered = true
               return complete({})
@@ -46,7 +46,11 @@ describe("2026-07-28 · Streamable HTTP", () => {
             case "tasks/cancel":
               return complete({})
             default:
-              return hit.say({ jsonrpc: "2.0", id: hit.json.id, error: { code: -32601, message: "no" } }, {}, 404)
+              return hit.respondJson(
+                { jsonrpc: "2.0", id: hit.json.id, error: { code: -32601, message: "no" } },
+                {},
+                404
+              )
           }
         })
         const host = Elicitation.layer({ form: () => Effect.succeed(Elicitation.decline) })
@@ -57,7 +61,7 @@ describe("2026-07-28 · Streamable HTTP", () => {
         assert.strictEqual(error._tag, "TimeoutError")
         const name = Header.standard({ protocolVersion: "2026-07-28", method: "x", name: taskId })[Header.names.name]
         for (const method of ["tasks/get", "tasks/update", "tasks/cancel"]) {
-          const of = hits.filter(({ json }) => json.method === method)
+          const of = exchanges.filter(({ json }) => json.method === method)
           assert.isAbove(of.length, 0, method)
           for (const { headers, json } of of) {
             assert.strictEqual(headers["mcp-method"], method)
@@ -67,7 +71,7 @@ describe("2026-07-28 · Streamable HTTP", () => {
             assert.deepStrictEqual(extensions, { [extension]: {} })
           }
         }
-        const called = hits.find(({ json }) => json.method === "tools/call")
+        const called = exchanges.find(({ json }) => json.method === "tools/call")
         assert.strictEqual(called!.headers["mcp-name"], "t")
       })))
   }

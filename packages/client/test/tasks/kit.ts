@@ -1,4 +1,4 @@
-/** What the tests of tasks share: a scripted server with one task in either shape, and a client of it. */
+/** A scripted server with one task, in the shape of either revision, and clients of it. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -8,7 +8,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
 import type { ClientError } from "../../src/ClientError.ts"
 import type { RemoteTask, State } from "../../src/RemoteTask.ts"
-import { ok, refuse, type Reply, type Script, type Scripted, scripted, speaks, unknown } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 export type Json = any
 
@@ -19,7 +19,7 @@ export type Shape = (typeof shapes)[number]
 export const extension = "io.modelcontextprotocol/tasks"
 const subscriptionId = "io.modelcontextprotocol/subscriptionId"
 
-/** Lets whatever is under way arrive. What is loaded on demand takes a turn of the process. */
+/** Lets pending messages arrive. A module that is loaded on demand needs turns of the event loop. */
 export const settle = Effect.gen(function*() {
   yield* Effect.promise(() => import("../../src/internal/tasks/taskClient.ts"))
   for (let turns = 0; turns < 5; turns++) {
@@ -28,12 +28,12 @@ export const settle = Effect.gen(function*() {
   }
 })
 
-/** Lets a time pass, and everything that it wakes. */
+/** Advances the test clock and lets pending messages arrive. */
 export const pass = (time: Duration.Input) => Effect.andThen(TestClock.adjust(time), settle)
 
 export const result = (text: string, more?: Json): Json => ({ content: [{ type: "text", text }], ...more })
 
-/** What a scripted task is at some moment: the names are those of 2026-07-28. */
+/** The state of the task, with the names of 2026-07-28. */
 export interface Task {
   status: string
   statusMessage?: string
@@ -51,7 +51,7 @@ const created = Date.parse("2026-11-01T10:30:00Z")
 /** A server with one tool, `t`, each call of which is the task `task`. */
 export class TaskServer {
   readonly shape: Shape
-  readonly server: Scripted
+  readonly server: ScriptedServer.ScriptedServer
   readonly task: Task = {
     taskId: "t1",
     status: "working",
@@ -59,13 +59,13 @@ export class TaskServer {
     pollIntervalMs: 1000,
     lastUpdatedAt: new Date(created).toISOString()
   }
-  /** What is answered instead, by method. */
-  readonly instead: { [method: string]: Script | undefined } = {}
+  /** Scripts that replace the server's own response, by method. */
+  readonly overrides: { [method: string]: ScriptedServer.Script | undefined } = {}
   support: string | undefined = "required"
   outputSchema: Json = undefined
-  /** What the client has answered, by key. */
-  readonly answers: { [key: string]: Json } = {}
-  readonly listening = new Map<JsonRpc.Id, ReadonlyArray<string>>()
+  /** The input responses of the client, by key. */
+  readonly inputResponses: { [key: string]: Json } = {}
+  readonly subscriptions = new Map<JsonRpc.Id, ReadonlyArray<string>>()
   capabilities: Json = {
     tools: { listChanged: true },
     tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
@@ -76,39 +76,39 @@ export class TaskServer {
 
   constructor(shape: Shape) {
     this.shape = shape
-    this.server = scripted((request, server) => {
+    this.server = ScriptedServer.make((request, server) => {
       const { method } = request
-      const instead = this.instead[method]
-      return instead === undefined
-        ? speaks(shape, (request) => this.#answer(request), this.capabilities)(request, server)
-        : instead(request, server)
+      const override = this.overrides[method]
+      return override === undefined
+        ? ScriptedServer.handshake(shape, (request) => this.#answer(request), this.capabilities)(request, server)
+        : override(request, server)
     })
   }
 
-  /** The task changes. */
-  become(change: Partial<Task>): void {
+  /** Changes the task, and responds to pending `tasks/result` requests once it is terminal. */
+  update(change: Partial<Task>): void {
     Object.assign(this.task, change)
     this.#changes++
     this.task.lastUpdatedAt = new Date(created + this.#changes * 1000).toISOString()
-    if (this.over) {
+    if (this.isTerminal) {
       for (const id of this.#blocked.splice(0)) this.#send(id, this.payload)
     }
   }
 
-  get over(): boolean {
+  get isTerminal(): boolean {
     return this.task.status !== "working" && this.task.status !== "input_required"
   }
 
-  /** Tells of it, whoever listens. */
+  /** Notifies every subscriber of the task. */
   notify(): void {
-    if (this.shape === "2025-11-25") return this.server.notify("notifications/tasks/status", this.told)
-    for (const id of this.listening.keys()) {
-      this.server.notify("notifications/tasks", { ...this.told, _meta: { [subscriptionId]: id } })
+    if (this.shape === "2025-11-25") return this.server.notify("notifications/tasks/status", this.wireTask)
+    for (const id of this.subscriptions.keys()) {
+      this.server.notify("notifications/tasks", { ...this.wireTask, _meta: { [subscriptionId]: id } })
     }
   }
 
-  /** The task as this shape tells it. */
-  get told(): Json {
+  /** The task in the shape of the revision. */
+  get wireTask(): Json {
     const { error, inputRequests, pollIntervalMs, result, ttlMs, ...task } = this.task
     const common = { ...task, createdAt: new Date(created).toISOString() }
     if (this.shape === "2025-11-25") {
@@ -130,10 +130,10 @@ export class TaskServer {
     }
   }
 
-  get payload(): Reply {
+  get payload(): ScriptedServer.Reply {
     const { error, result, taskId } = this.task
     return error === undefined
-      ? ok({ ...result, _meta: { "io.modelcontextprotocol/related-task": { taskId } } })
+      ? ScriptedServer.success({ ...result, _meta: { "io.modelcontextprotocol/related-task": { taskId } } })
       : { error }
   }
 
@@ -147,7 +147,7 @@ export class TaskServer {
     return this.server.requests(method).length
   }
 
-  #send(id: JsonRpc.Id, reply: Reply): void {
+  #send(id: JsonRpc.Id, reply: ScriptedServer.Reply): void {
     if (typeof reply === "string") return
     this.server.send(
       "result" in reply
@@ -156,13 +156,13 @@ export class TaskServer {
     )
   }
 
-  #answer({ id, method, params }: JsonRpc.Request): Reply {
+  #answer({ id, method, params }: JsonRpc.Request): ScriptedServer.Reply {
     const modern = this.shape === "2026-07-28"
     const known = params?.["taskId"] === this.task.taskId
-    const absent = refuse(-32602, "Failed to retrieve task: Task not found")
+    const absent = ScriptedServer.failure(-32602, "Failed to retrieve task: Task not found")
     switch (method) {
       case "tools/list":
-        return ok({
+        return ScriptedServer.success({
           ...(modern ? { resultType: "complete", ttlMs: 0, cacheScope: "private" } : undefined),
           tools: [{
             name: "t",
@@ -172,48 +172,54 @@ export class TaskServer {
           }]
         })
       case "tools/call":
-        if (modern) return ok({ resultType: "task", ...this.told })
+        if (modern) return ScriptedServer.success({ resultType: "task", ...this.wireTask })
         if (params!["task"] === undefined) {
-          return this.support === "required" ? refuse(-32601, "Tool t requires a task") : ok(result("at once"))
+          return this.support === "required"
+            ? ScriptedServer.failure(-32601, "Tool t requires a task")
+            : ScriptedServer.success(result("at once"))
         }
-        return ok({ task: this.told })
+        return ScriptedServer.success({ task: this.wireTask })
       case "tasks/get":
-        return known ? ok({ ...(modern ? { resultType: "complete" } : undefined), ...this.told }) : absent
+        return known
+          ? ScriptedServer.success({ ...(modern ? { resultType: "complete" } : undefined), ...this.wireTask })
+          : absent
       case "tasks/result":
         if (!known) return absent
-        if (this.over) return this.payload
+        if (this.isTerminal) return this.payload
         this.#blocked.push(id)
-        return "silence"
+        return "no response"
       case "tasks/update":
         if (!known) return absent
-        Object.assign(this.answers, params!["inputResponses"])
-        return ok({ resultType: "complete" })
+        Object.assign(this.inputResponses, params!["inputResponses"])
+        return ScriptedServer.success({ resultType: "complete" })
       case "tasks/cancel":
         if (!known) return absent
-        if (this.over && !modern) return refuse(-32602, "Cannot cancel task: already in terminal status")
-        if (!this.over) this.become({ status: "cancelled" })
-        return ok(modern ? { resultType: "complete" } : this.told)
+        if (this.isTerminal && !modern) {
+          return ScriptedServer.failure(-32602, "Cannot cancel task: already in terminal status")
+        }
+        if (!this.isTerminal) this.update({ status: "cancelled" })
+        return ScriptedServer.success(modern ? { resultType: "complete" } : this.wireTask)
       case "tasks/list":
-        return ok({ tasks: [this.told] })
+        return ScriptedServer.success({ tasks: [this.wireTask] })
       case "subscriptions/listen": {
         const { taskIds } = params!["notifications"] as Json
-        this.listening.set(id, taskIds)
+        this.subscriptions.set(id, taskIds)
         this.server.notify("notifications/subscriptions/acknowledged", {
           _meta: { [subscriptionId]: id },
           notifications: { taskIds }
         })
-        return "silence"
+        return "no response"
       }
       default:
-        return unknown(method)
+        return ScriptedServer.methodNotFound(method)
     }
   }
 }
 
-/** Refuses to be listened to. */
-export const deaf: Script = ({ method }) => unknown(method)
+/** Refuses `subscriptions/listen`. */
+export const refuseSubscriptions: ScriptedServer.Script = ({ method }) => ScriptedServer.methodNotFound(method)
 
-/** A server, and a client of it. The client has seen the tools. */
+/** A server, and a client that has listed its tools. */
 export const open = (shape: Shape, options?: Client.Options, change?: (server: TaskServer) => void) =>
   Effect.gen(function*() {
     const server = new TaskServer(shape)
@@ -223,7 +229,7 @@ export const open = (shape: Shape, options?: Client.Options, change?: (server: T
     return { server, client }
   })
 
-/** Runs something to its end, and says how. */
+/** Runs an effect and reports how it ended. */
 export const run = <A>(effect: Effect.Effect<A, ClientError>) =>
   Effect.gen(function*() {
     const fiber = yield* Effect.forkChild(Effect.result(effect), { startImmediately: true })
@@ -239,7 +245,7 @@ export const run = <A>(effect: Effect.Effect<A, ClientError>) =>
     }
   })
 
-/** The states of a task as they come, until it is over. */
+/** Collects the states of a task until it is terminal. */
 export const watch = (task: RemoteTask) =>
   Effect.gen(function*() {
     const states: Array<State> = []
@@ -253,7 +259,7 @@ export const watch = (task: RemoteTask) =>
     }
   })
 
-/** A call that has become a task. */
+/** A call that became a task. */
 export const started = (client: Client.Client, options?: Client.CallToolOptions) =>
   Effect.gen(function*() {
     const started = yield* client.startTask("t", {}, options)

@@ -1,6 +1,6 @@
 /** A scripted server of the request era that has several tasks at the same time. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
-import { ok, type Reply, scripted, speaks, unknown } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { extension, type Json, result } from "./kit.ts"
 
 const shape = "2026-07-28"
@@ -15,13 +15,13 @@ export class SeveralTasks {
   most = Infinity
   /** Whether it says nothing to what is asked for from now on. */
   slow = false
-  readonly script = scripted(
-    speaks(shape, (request) => this.#answer(request), { tools: {}, extensions: { [extension]: {} } })
+  readonly script = ScriptedServer.make(
+    ScriptedServer.handshake(shape, (request) => this.#answer(request), { tools: {}, extensions: { [extension]: {} } })
   )
 
   #changes = 0
 
-  become(id: string, change: Json): void {
+  update(id: string, change: Json): void {
     const time = new Date(Date.parse("2026-11-01T10:30:00Z") + ++this.#changes * 1000).toISOString()
     this.tasks.set(id, { ...this.tasks.get(id), lastUpdatedAt: time, ...change })
     for (const [listen, ids] of this.open) {
@@ -31,7 +31,7 @@ export class SeveralTasks {
   }
 
   finish(...ids: ReadonlyArray<string>): void {
-    for (const id of ids) this.become(id, { status: "completed", result: result(id) })
+    for (const id of ids) this.update(id, { status: "completed", result: result(id) })
   }
 
   agree(id: JsonRpc.Id, taskIds: ReadonlyArray<string>): void {
@@ -66,7 +66,7 @@ export class SeveralTasks {
     return this.script.requests("tasks/get").filter(({ params }) => params!["taskId"] === id).length
   }
 
-  #answer({ id, method, params }: JsonRpc.Request): Reply {
+  #answer({ id, method, params }: JsonRpc.Request): ScriptedServer.Reply {
     const taskId = (params as Json).taskId as string
     switch (method) {
       case "tools/call": {
@@ -74,19 +74,19 @@ export class SeveralTasks {
         const at = "2026-11-01T10:30:00Z"
         const task = { taskId, status: "working", createdAt: at, lastUpdatedAt: at, ttlMs: null, pollIntervalMs: 1000 }
         this.tasks.set(taskId, task)
-        return ok({ resultType: "task", ...task })
+        return ScriptedServer.success({ resultType: "task", ...task })
       }
       case "tasks/get":
-        return ok({ resultType: "complete", ...this.tasks.get(taskId) })
+        return ScriptedServer.success({ resultType: "complete", ...this.tasks.get(taskId) })
       case "tasks/cancel":
-        return ok({ resultType: "complete" })
+        return ScriptedServer.success({ resultType: "complete" })
       case "subscriptions/listen": {
         const { taskIds } = params!["notifications"] as Json
         if (!this.slow) this.agree(id, taskIds.slice(0, this.most))
-        return "silence"
+        return "no response"
       }
       default:
-        return unknown(method)
+        return ScriptedServer.methodNotFound(method)
     }
   }
 }

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import type * as LogLevel from "effect/LogLevel"
@@ -9,8 +10,8 @@ import * as References from "effect/References"
 import * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Http from "../../src/Http.ts"
-import { served, session } from "../http/support/script.ts"
-import { ok, scripted, speaks } from "../support/scripted.ts"
+import { type Json } from "../http/support/connection.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const logged = <A, E, R>(effect: Effect.Effect<A, E, R>, minimum: LogLevel.LogLevel = "Debug") => {
   const lines: Array<string> = []
@@ -25,7 +26,7 @@ describe("a client that was made", () => {
   for (const revision of Revision.all) {
     it.effect(`${revision} · says in one line what was agreed on, and what the host has declared`, () =>
       Effect.gen(function*() {
-        const { transport } = scripted(speaks(revision))
+        const { transport } = ScriptedServer.make(ScriptedServer.handshake(revision))
         const made = Client.make(transport, { revisions: [revision] })
         const agreed = `Debug The server speaks ${revision} and calls itself scripted 1.0.0; this client declares `
         const tasks = revision === "2026-07-28" ? `"extensions":{"io.modelcontextprotocol/tasks":{}}` : undefined
@@ -44,11 +45,14 @@ describe("a client that was made", () => {
 
   it.live("says how it was found over HTTP, and what the host calls the server", () =>
     Effect.gen(function*() {
-      const server = yield* served(session((hit) => hit.reply(404)))
+      const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respond(404)))
       const options = { revisions: ["2025-11-25"], label: "tea" } as const
       const lines = yield* logged(Client.make(Http.transport({ url: server.url }), options))
       assert.strictEqual(lines.length, 1)
-      assert.match(lines[0]!, /^Debug tea speaks 2025-11-25 \(\S+\) and calls itself scripted 1;/)
+      assert.match(
+        lines[0]!,
+        /^Debug tea speaks 2025-11-25 \(\S+\) and calls itself scripted 1;/
+      )
     }))
 
   const claims: ReadonlyArray<readonly [string, JsonObject]> = [
@@ -58,8 +62,10 @@ describe("a client that was made", () => {
   for (const [what, serverInfo] of claims) {
     it.effect(`a name that is ${what} stays a part of one short line`, () =>
       Effect.gen(function*() {
-        const { transport } = scripted(({ method }) =>
-          method === "initialize" ? ok({ protocolVersion: "2025-11-25", capabilities: {}, serverInfo }) : ok({})
+        const { transport } = ScriptedServer.make(({ method }) =>
+          method === "initialize"
+            ? ScriptedServer.success({ protocolVersion: "2025-11-25", capabilities: {}, serverInfo })
+            : ScriptedServer.success({})
         )
         const lines = yield* logged(Client.make(transport, { revisions: ["2025-11-25"] }))
         assert.strictEqual(lines.length, 1)

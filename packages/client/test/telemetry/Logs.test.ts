@@ -15,7 +15,7 @@ import * as Stream from "effect/Stream"
 import * as Client from "../../src/Client.ts"
 import * as Logs from "../../src/Logs.ts"
 import { metaOf, open, pass, settle } from "../changes/kit.ts"
-import { ok, refuse } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const capabilities = { logging: {} }
 const meta = "io.modelcontextprotocol/logLevel"
@@ -60,7 +60,9 @@ describe("client.logs", () => {
 
   it.effect("other notifications take no room in its buffer", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* open("2025-11-25", () => ok({}), { maxBufferedNotifications: 2 })
+      const { client, server } = yield* open("2025-11-25", () => ScriptedServer.success({}), {
+        maxBufferedNotifications: 2
+      })
       const seen: Array<unknown> = []
       const reading = Stream.runForEach(client.logs, ({ params: { data } }) =>
         Effect.andThen(Effect.sync(() => seen.push(data)), Effect.sleep(1000)))
@@ -82,10 +84,15 @@ describe("the level", () => {
 
   it.effect("2025-11-25 · after a reconnect the level that was set is set again, before anything else is asked", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* open("2025-11-25", () => ok({ content: [] }), { reconnect }, capabilities)
+      const { client, server } = yield* open(
+        "2025-11-25",
+        () => ScriptedServer.success({ content: [] }),
+        { reconnect },
+        capabilities
+      )
       yield* client.setLoggingLevel("error")
       yield* client.setLoggingLevel("debug")
-      server.hangUp()
+      server.disconnect()
       yield* settle
       const call = yield* Effect.forkChild(client.callTool("t"), { startImmediately: true }).pipe(
         Effect.provideService(Client.Client, client)
@@ -102,9 +109,14 @@ describe("the level", () => {
 
   it.effect("one that the server refused is not set again, and without one nothing is", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* open("2025-11-25", () => refuse(-32602, "No"), { reconnect }, capabilities)
+      const { client, server } = yield* open(
+        "2025-11-25",
+        () => ScriptedServer.failure(-32602, "No"),
+        { reconnect },
+        capabilities
+      )
       yield* Effect.flip(client.setLoggingLevel("error"))
-      server.hangUp()
+      server.disconnect()
       yield* pass(1000)
       assert.strictEqual(server.connections, 2)
       assert.strictEqual(server.requests("logging/setLevel").length, 1)
@@ -116,7 +128,9 @@ describe("the level", () => {
       const { client, server } = yield* open(
         "2025-11-25",
         ({ method }, server) =>
-          server.connections > 1 && method === "logging/setLevel" ? refuse(-32602, "No") : ok({ content: [] }),
+          server.connections > 1 && method === "logging/setLevel"
+            ? ScriptedServer.failure(-32602, "No")
+            : ScriptedServer.success({ content: [] }),
         { reconnect },
         {
           logging: {},
@@ -124,7 +138,7 @@ describe("the level", () => {
         }
       )
       yield* client.setLoggingLevel("error")
-      server.hangUp()
+      server.disconnect()
       yield* pass(1000)
       yield* client.callTool("t")
       assert.deepStrictEqual(lines.map(({ level }) => level), ["Warn"])
@@ -133,7 +147,8 @@ describe("the level", () => {
 
   it.effect("2026-07-28 · each request carries it, after a reconnect too", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* open("2026-07-28", () => ok({ resultType: "complete", content: [] }), {
+      const { client, server } = yield* open("2026-07-28", () =>
+        ScriptedServer.success({ resultType: "complete", content: [] }), {
         reconnect
       }, {
         logging: {},
@@ -142,10 +157,12 @@ describe("the level", () => {
       yield* client.callTool("t")
       yield* client.setLoggingLevel("notice")
       yield* client.callTool("t")
-      server.hangUp()
+      server.disconnect()
       yield* pass(1000)
       yield* client.callTool("t")
-      const levels = server.requests("tools/call").map((request) => metaOf(request)[meta])
+      const levels = server.requests("tools/call").map((request) =>
+        metaOf(request)[meta]
+      )
       assert.deepStrictEqual(levels, [undefined, "notice", "notice"])
     }))
 })
@@ -161,7 +178,7 @@ describe("Logs.forward", () => {
             if (method === "logging/setLevel") {
               server.notify("notifications/message", { level: "error", data: "at once" })
             }
-            return ok({ resultType: "complete", content: [] })
+            return ScriptedServer.success({ resultType: "complete", content: [] })
           },
           undefined,
           { logging: {}, tools: {} }
@@ -175,7 +192,7 @@ describe("Logs.forward", () => {
         assert.deepStrictEqual(asked, ["notice"])
         server.notify("notifications/message", { level: "error", data: "later" })
         yield* settle
-        server.hangUp()
+        server.disconnect()
         yield* Fiber.join(fiber)
         const texts = lines.flatMap(({ level, message }) => level === "Error" ? [message] : [])
         assert.deepStrictEqual(texts, revision === "2026-07-28" ? ["later"] : ["at once", "later"])
@@ -186,7 +203,7 @@ describe("Logs.forward", () => {
   it.effect("a server that cannot be asked for a level costs a warning, and what it logs is forwarded all the same", () => {
     const lines: Array<Line> = []
     return Effect.gen(function*() {
-      const { client, server } = yield* open("2025-11-25", () => ok({}), undefined, {})
+      const { client, server } = yield* open("2025-11-25", () => ScriptedServer.success({}), undefined, {})
       const fiber = yield* Effect.forkChild(Logs.forward(client, { level: "debug" }), { startImmediately: true })
       server.notify("notifications/message", { level: "error", data: "loud" })
       yield* settle
@@ -199,11 +216,11 @@ describe("Logs.forward", () => {
   const forwarded = (params: ReadonlyArray<JsonRpc.JsonObject>, options?: Logs.Options) => {
     const lines: Array<Line> = []
     return Effect.gen(function*() {
-      const { client, server } = yield* open("2025-11-25", () => ok({}))
+      const { client, server } = yield* open("2025-11-25", () => ScriptedServer.success({}))
       const fiber = yield* Effect.forkChild(Logs.forward(client, options), { startImmediately: true })
       for (const message of params) server.notify("notifications/message", message)
       yield* settle
-      server.hangUp()
+      server.disconnect()
       // It ends with the client.
       yield* Fiber.join(fiber)
       return lines.filter(({ annotations }) => "mcp.level" in annotations)

@@ -14,17 +14,17 @@ import * as Layer from "effect/Layer"
 import * as Tracer from "effect/Tracer"
 import * as Client from "../../src/Client.ts"
 import * as Telemetry from "../../src/Telemetry.ts"
-import { agreeable, metaOf, open, run, settle } from "../changes/kit.ts"
-import { ok, refuse, type Reply, type Scripted } from "../support/scripted.ts"
+import { acceptSubscriptions, metaOf, open, run, settle } from "../changes/kit.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const traceId = "0af7651916cd43dd8448eb211c80319c"
 const spanId = "00f067aa0ba902b7"
 const remote = Tracer.externalSpan({ traceId, spanId, sampled: true })
 
-const metas = (server: Scripted, method = "tools/call"): ReadonlyArray<JsonRpc.JsonObject> =>
+const metas = (server: ScriptedServer.ScriptedServer, method = "tools/call"): ReadonlyArray<JsonRpc.JsonObject> =>
   server.requests(method).map(metaOf)
 
-const complete: Reply = ok({ resultType: "complete", content: [] })
+const complete: ScriptedServer.Reply = ScriptedServer.success({ resultType: "complete", content: [] })
 
 /** A tracer that remembers its spans. */
 const recorder = () => {
@@ -156,10 +156,10 @@ describe("Telemetry", () => {
     return Effect.gen(function*() {
       const script = ({ method }: JsonRpc.Request) =>
         method === "prompts/get"
-          ? ok({ messages: [] })
+          ? ScriptedServer.success({ messages: [] })
           : method === "resources/read"
-          ? ok({ contents: [] })
-          : ok({ content: [] })
+          ? ScriptedServer.success({ contents: [] })
+          : ScriptedServer.success({ content: [] })
       const client = yield* traced(script, { transport: "pipe", attributes: { "server.address": "here" } })
       assert.strictEqual(spans.length, 0)
       yield* client.callTool("search", { q: "secret" })
@@ -198,12 +198,12 @@ describe("Telemetry", () => {
   it.effect("error.type: the code of the error, tool_error, the reason of the client; none where the caller left", () => {
     const { provide, spans } = recorder()
     return Effect.gen(function*() {
-      const replies: Array<Reply> = [
-        refuse(-32602, "No"),
-        refuse(-32002, "Gone"),
-        ok({ content: [], isError: true }),
-        "silence",
-        "silence"
+      const replies: Array<ScriptedServer.Reply> = [
+        ScriptedServer.failure(-32602, "No"),
+        ScriptedServer.failure(-32002, "Gone"),
+        ScriptedServer.success({ content: [], isError: true }),
+        "no response",
+        "no response"
       ]
       const client = yield* traced(() => replies.shift()!)
       yield* Effect.flip(client.callTool("t"))
@@ -233,7 +233,7 @@ describe("Telemetry", () => {
     const { provide, spans } = recorder()
     return Effect.gen(function*() {
       const client = yield* traced(({ method }) =>
-        method === "resources/read" ? ok({ contents: [] }) : ok({ content: [] })
+        method === "resources/read" ? ScriptedServer.success({ contents: [] }) : ScriptedServer.success({ content: [] })
       )
       yield* client.callTool("t".repeat(1000))
       yield* client.readResource(`a:${"b".repeat(5000)}`)
@@ -246,7 +246,7 @@ describe("Telemetry", () => {
   it.effect("a subscription, which has no end, has no span; without telemetry nothing has", () => {
     const { provide, spans } = recorder()
     return Effect.gen(function*() {
-      const one = yield* open("2026-07-28", agreeable, { telemetry: Telemetry.make() })
+      const one = yield* open("2026-07-28", acceptSubscriptions, { telemetry: Telemetry.make() })
       const seen = yield* run(one.client, { tools: true })
       assert.deepStrictEqual(seen.tags, ["Subscribed"])
       const two = yield* open("2026-07-28", () => complete)

@@ -32,11 +32,11 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         const { fiber, server, told } = yield* called
         for (const statusMessage of ["Heating", "Heating", "Steeping"]) {
-          server.become({ statusMessage })
+          server.update({ statusMessage })
           server.notify()
           yield* pass("1 second")
         }
-        server.become({ status: "completed", statusMessage: "Done", result: result("Tea") })
+        server.update({ status: "completed", statusMessage: "Done", result: result("Tea") })
         server.notify()
         yield* pass("1 second")
         yield* Fiber.join(fiber)
@@ -46,7 +46,7 @@ for (const shape of shapes) {
     it.effect("a task that fails is a failure that the model sees", () =>
       Effect.gen(function*() {
         const { fiber, server, told } = yield* called
-        server.become({ status: "cancelled", statusMessage: "closed for today" })
+        server.update({ status: "cancelled", statusMessage: "closed for today" })
         server.notify()
         yield* pass("1 second")
         yield* Fiber.join(fiber)

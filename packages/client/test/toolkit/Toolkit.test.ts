@@ -19,7 +19,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
 import * as ClientPool from "../../src/ClientPool.ts"
 import * as Toolkit from "../../src/Toolkit.ts"
-import { ok, scripted, speaks, unknown } from "../support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const usage = { inputTokens: {}, outputTokens: {} }
 
@@ -93,12 +93,12 @@ const answers = (
   tools: ReadonlyArray<JsonObject & { readonly name: string }>,
   results: Readonly<Record<string, JsonObject>> = {}
 ) =>
-  scripted(speaks("2025-11-25", ({ method, params }) => {
+  ScriptedServer.make(ScriptedServer.handshake("2025-11-25", ({ method, params }) => {
     if (method === "tools/list") {
-      return ok({ tools: tools.map((tool) => ({ inputSchema: { type: "object" }, ...tool })) })
+      return ScriptedServer.success({ tools: tools.map((tool) => ({ inputSchema: { type: "object" }, ...tool })) })
     }
     const result = method === "tools/call" ? results[String(params?.["name"])] : undefined
-    return result === undefined ? unknown(method) : ok(result)
+    return result === undefined ? ScriptedServer.methodNotFound(method) : ScriptedServer.success(result)
   }, { tools: {} }))
 
 describe("a toolkit", () => {
@@ -149,7 +149,7 @@ describe("a toolkit", () => {
       const said = (text: string) => ({ content: [{ type: "text", text }] })
       const one = yield* Client.make(answers([{ name: "read" }], { read: said("one") }).transport)
       const two = yield* Client.make(answers([{ name: "read" }], { read: said("two") }).transport)
-      const broken = yield* Client.make(scripted(speaks("2025-11-25")).transport)
+      const broken = yield* Client.make(ScriptedServer.make(ScriptedServer.handshake("2025-11-25")).transport)
       const toolkit = yield* Client.toolkit({ one, two, broken })
       assert.deepStrictEqual(Object.keys(toolkit.tools), ["one_read", "two_read"])
       assert.deepStrictEqual(toolkit.missing.map(({ error, server }) => [server, error.reason]), [[
@@ -162,15 +162,19 @@ describe("a toolkit", () => {
 
   it.effect("a single client that cannot list its tools fails, and one without tools has none", () =>
     Effect.gen(function*() {
-      const broken = yield* Client.make(scripted(speaks("2025-11-25")).transport)
+      const broken = yield* Client.make(ScriptedServer.make(ScriptedServer.handshake("2025-11-25")).transport)
       assert.strictEqual((yield* Effect.flip(Client.toolkit(broken))).reason, "Protocol")
-      const mute = yield* Client.make(scripted(speaks("2025-11-25", undefined, {})).transport)
+      const mute = yield* Client.make(
+        ScriptedServer.make(ScriptedServer.handshake("2025-11-25", undefined, {})).transport
+      )
       assert.deepStrictEqual((yield* Client.toolkit(mute)).tools, {})
     }))
 
   it.effect("a server that does not list its tools within `listTimeout` is missing", () =>
     Effect.gen(function*() {
-      const slow = yield* Client.make(scripted(speaks("2025-11-25", () => "silence", { tools: {} })).transport)
+      const slow = yield* Client.make(
+        ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => "no response", { tools: {} })).transport
+      )
       const quick = yield* Client.make(answers([{ name: "read" }]).transport)
       const making = yield* Effect.forkChild(Client.toolkit({ slow, quick }), { startImmediately: true })
       yield* Effect.promise(() => import("../../src/Toolkit.ts"))
@@ -218,10 +222,12 @@ describe("a toolkit", () => {
   it.effect("a call takes no longer than the request may", () =>
     Effect.gen(function*() {
       const called = yield* Deferred.make<void>()
-      const { transport } = scripted(speaks("2025-11-25", ({ method }) => {
-        if (method === "tools/list") return ok({ tools: [{ name: "t", inputSchema: { type: "object" } }] })
+      const { transport } = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", ({ method }) => {
+        if (method === "tools/list") {
+          return ScriptedServer.success({ tools: [{ name: "t", inputSchema: { type: "object" } }] })
+        }
         Deferred.doneUnsafe(called, Exit.void)
-        return "silence"
+        return "no response"
       }))
       const toolkit = yield* Client.toolkit(yield* Client.make(transport), { request: { timeout: "5 seconds" } })
       const asking = yield* Effect.forkChild(ask(toolkit, "t", {}))
@@ -233,10 +239,10 @@ describe("a toolkit", () => {
   it.effect("made anew on each change, it has what the server offers now", () =>
     Effect.gen(function*() {
       let tools = ["a"]
-      const server = scripted(speaks("2025-11-25", ({ method }) =>
+      const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", ({ method }) =>
         method === "tools/list"
-          ? ok({ tools: tools.map((name) => ({ name, inputSchema: { type: "object" } })) })
-          : unknown(method)))
+          ? ScriptedServer.success({ tools: tools.map((name) => ({ name, inputSchema: { type: "object" } })) })
+          : ScriptedServer.methodNotFound(method)))
       const client = yield* Client.make(server.transport)
       const seen: Array<ReadonlyArray<string>> = []
       const watching = client.changes({ tools: true }).pipe(

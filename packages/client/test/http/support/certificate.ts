@@ -1,4 +1,4 @@
-/** A certificate of its own for `localhost`, and its key: for tests, and worth nothing elsewhere. It is good until 2126. */
+/** A self-signed certificate for `localhost` and its key, valid until 2126. Tests only. */
 export const certificate = `-----BEGIN CERTIFICATE-----
 MIIBlDCCATugAwIBAgIUBAMdZv8XOqpGeeIb8sb2Sey3FTowCgYIKoZIzj0EAwIw
 FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMDEyNDE0NFoYDzIxMjYxMDI3

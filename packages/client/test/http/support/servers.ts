@@ -1,16 +1,16 @@
-/** Servers over HTTP that behave like those that a client meets: what each does with a request that it does not expect. */
+/** Scripts that respond like existing servers over HTTP, including to requests that those servers do not expect. */
 import * as Effect from "effect/Effect"
 import * as Deferred from "effect/Deferred"
-import type { Hit, Json } from "./script.ts"
+import type { Exchange, Json } from "./connection.ts"
 
-export type Script = (hit: Hit) => void
+export type Script = (hit: Exchange) => void
 
 export const serverInfo = { name: "scripted", version: "1.0.0" }
 export const capabilities = { tools: {} }
 
-/** What `hits` says of itself, shortly: the verb, and what was asked. */
-export const asked = (hits: ReadonlyArray<Hit>): ReadonlyArray<string> =>
-  hits.map(({ json, method }) => json === undefined ? method : `${method} ${json.method}`)
+/** The HTTP method and the JSON-RPC method of each request, as one text. */
+export const asked = (exchanges: ReadonlyArray<Exchange>): ReadonlyArray<string> =>
+  exchanges.map(({ json, method }) => json === undefined ? method : `${method} ${json.method}`)
 
 export const fault = (code: number, message: string, data?: unknown): Json => ({
   jsonrpc: "2.0",
@@ -22,14 +22,14 @@ const opened = (protocolVersion: string): Json => ({
   protocolVersion,
   capabilities,
   serverInfo,
-  instructions: "Be kind."
+  instructions: "Read the script."
 })
 
 export const discovered = (supportedVersions: ReadonlyArray<string> = ["2026-07-28"]): Json => ({
   resultType: "complete",
   supportedVersions,
   capabilities,
-  instructions: "Be kind.",
+  instructions: "Read the script.",
   _meta: { "io.modelcontextprotocol/serverInfo": serverInfo },
   ttlMs: 0,
   cacheScope: "private"
@@ -37,8 +37,8 @@ export const discovered = (supportedVersions: ReadonlyArray<string> = ["2026-07-
 
 const event = (message: Json) => `event: message\ndata: ${JSON.stringify(message)}\n\n`
 
-/** Calls of tools are answered in any revision. */
-const answers = ({ json }: Hit): Json => ({
+/** The response to a tool call in any revision; an error for other requests. */
+const answers = ({ json }: Exchange): Json => ({
   jsonrpc: "2.0",
   id: json.id,
   ...(json.method === "tools/call"
@@ -46,57 +46,64 @@ const answers = ({ json }: Hit): Json => ({
     : { error: { code: -32601, message: "Method not found" } })
 })
 
-/** The SDK v1 with sessions: whatever comes without a session and is no `initialize` is refused with 400 and -32000. */
+/** The SDK v1 with sessions: responds 400 and -32000 to a request without a session id that is not `initialize`. */
 export const stateful: Script = (hit) => {
-  if (hit.method !== "POST") return hit.reply(hit.method === "DELETE" ? 200 : 405)
+  if (hit.method !== "POST") return hit.respond(hit.method === "DELETE" ? 200 : 405)
   const { headers, json } = hit
   if (json.method === "initialize") {
     const head = { "mcp-session-id": "s-1" }
-    return hit.stream(event({ jsonrpc: "2.0", id: json.id, result: opened("2025-06-18") }), head).end()
+    return hit.openStream(event({ jsonrpc: "2.0", id: json.id, result: opened("2025-06-18") }), head).end()
   }
-  if (headers["mcp-session-id"] !== "s-1") return hit.say(fault(-32000, "Bad Request: Server not initialized"), {}, 400)
-  if (json.id === undefined) return hit.reply(202)
-  hit.stream(event(answers(hit))).end()
+  if (headers["mcp-session-id"] !== "s-1") {
+    return hit.respondJson(fault(-32000, "Bad Request: Server not initialized"), {}, 400)
+  }
+  if (json.id === undefined) return hit.respond(202)
+  hit.openStream(event(answers(hit))).end()
 }
 
-/** The SDK v1 without sessions: a header that it does not know is refused with 400 and -32000, an unknown method with -32601. */
+/**
+ * The SDK v1 without sessions: responds 400 and -32000 to an unknown `MCP-Protocol-Version`, and -32601 to an unknown
+ * method.
+ */
 export const stateless = (checksVersion: boolean): Script => (hit) => {
-  if (hit.method !== "POST") return hit.say(fault(-32000, "Method not allowed."), {}, 405)
+  if (hit.method !== "POST") return hit.respondJson(fault(-32000, "Method not allowed."), {}, 405)
   const { headers, json } = hit
   if (checksVersion && headers["mcp-protocol-version"] === "2026-07-28") {
-    return hit.say(fault(-32000, "Bad Request: Unsupported protocol version"), {}, 400)
+    return hit.respondJson(fault(-32000, "Bad Request: Unsupported protocol version"), {}, 400)
   }
-  if (json.id === undefined) return hit.reply(202)
+  if (json.id === undefined) return hit.respond(202)
   const answer = json.method === "initialize"
     ? { jsonrpc: "2.0", id: json.id, result: opened("2025-11-25") }
     : answers(hit)
-  hit.stream(event(answer)).end()
+  hit.openStream(event(answer)).end()
 }
 
-/** The request era alone, in words of its own: `initialize` misses the headers that it wants. */
+/** A server of 2026-07-28 only. It refuses `initialize` because the `Mcp-Method` header is missing. */
 export const modern: Script = (hit) => {
-  if (hit.method !== "POST") return hit.reply(405)
+  if (hit.method !== "POST") return hit.respond(405)
   const { headers, json } = hit
   if (headers["mcp-method"] !== json.method) {
-    return hit.say({ ...fault(-32020, "Header mismatch: Mcp-Method is missing"), id: json.id ?? null }, {}, 400)
+    return hit.respondJson({ ...fault(-32020, "Header mismatch: Mcp-Method is missing"), id: json.id ?? null }, {}, 400)
   }
-  if (json.method === "server/discover") return hit.result(discovered())
-  if (json.method !== "tools/call") return hit.say({ ...fault(-32601, "Method not found"), id: json.id }, {}, 404)
-  hit.say(answers(hit))
+  if (json.method === "server/discover") return hit.respondResult(discovered())
+  if (json.method !== "tools/call") {
+    return hit.respondJson({ ...fault(-32601, "Method not found"), id: json.id }, {}, 404)
+  }
+  hit.respondJson(answers(hit))
 }
 
-/** HTTP+SSE alone, as Express answers what it has no route for. */
+/** HTTP+SSE only. It responds to a POST of another path as Express responds to a path without a route. */
 export const sseOnly = (refusal: 404 | 405 | 400 = 404): Script => {
-  let stream: Hit | undefined
+  let stream: Exchange | undefined
   return (hit) => {
     if (hit.method === "GET" && hit.path === "/mcp") {
-      stream = hit.stream("event: endpoint\ndata: /messages?sessionId=1\n\n")
+      stream = hit.openStream("event: endpoint\ndata: /messages?sessionId=1\n\n")
       return
     }
     if (hit.path !== "/messages?sessionId=1") {
-      return hit.reply(refusal, "<pre>Cannot POST /mcp</pre>", { "content-type": "text/html" })
+      return hit.respond(refusal, "<pre>Cannot POST /mcp</pre>", { "content-type": "text/html" })
     }
-    hit.reply(202, "Accepted")
+    hit.respond(202, "Accepted")
     const { json } = hit
     if (json.id === undefined) return
     const answer = json.method === "initialize"
@@ -106,14 +113,14 @@ export const sseOnly = (refusal: 404 | 405 | 400 = 404): Script => {
   }
 }
 
-/** Answers everything alike. */
+/** Responds to every request in the same way. */
 export const always =
   (status: number, body: string, type = "text/html", headers: Record<string, string> = {}): Script => (hit) =>
-    hit.reply(status, body, { "content-type": type, ...headers })
+    hit.respond(status, body, { "content-type": type, ...headers })
 
-/** Says when a request of that method has come, and leaves it to the test. */
-export const holding = (method: string, rest: Script): readonly [Script, Effect.Effect<Hit>] => {
-  const held = Deferred.makeUnsafe<Hit>()
+/** Hands the first request of that method to the test, and passes the others to the script. */
+export const holding = (method: string, rest: Script): readonly [Script, Effect.Effect<Exchange>] => {
+  const held = Deferred.makeUnsafe<Exchange>()
   return [
     (hit) => hit.json?.method === method ? Effect.runSync(Effect.asVoid(Deferred.succeed(held, hit))) : rest(hit),
     Deferred.await(held)

@@ -1,8 +1,8 @@
-/** What the client makes of one fault each, over HTTP: the outcome is known to the letter. */
+/** The outcome of client calls over HTTP for each fault separately. */
 import * as Client from "@skein/client/Client"
 import * as Http from "@skein/client/Http"
-import * as RudeServer from "@skein/testing/RudeServer"
-import * as Script from "@skein/testing/Script"
+import * as FaultyServer from "@skein/testing/FaultyServer"
+import * as Scenario from "@skein/testing/Scenario"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -18,13 +18,13 @@ const options: Client.Options = {
 }
 
 const open = (
-  script: Script.Script
-): Effect.Effect<readonly [RudeServer.RudeHttp, Client.Client], never, Scope.Scope> =>
+  scenario: Scenario.Scenario
+): Effect.Effect<readonly [FaultyServer.HttpServer, Client.Client], never, Scope.Scope> =>
   Effect.gen(function*() {
-    const rude = yield* RudeServer.http(script)
-    const revisions = [script.revision ?? "2025-11-25"] as const
-    const made = Client.make(Http.transport({ url: rude.url, resumption }), { ...options, revisions })
-    return [rude, yield* Effect.orDie(made)] as const
+    const server = yield* FaultyServer.http(scenario)
+    const revisions = [scenario.revision ?? "2025-11-25"] as const
+    const made = Client.make(Http.transport({ url: server.url, resumption }), { ...options, revisions })
+    return [server, yield* Effect.orDie(made)] as const
   })
 
 const quiet = Effect.provide(Logger.layer([]))
@@ -37,47 +37,47 @@ const called = (client: Client.Client, tool: string, args: object) =>
 
 describe("the connection is cut after each number of bytes", () => {
   it.live(
-    "2025-11-25 · a stream that had begun gives its answer; else the call fails, and is not made again",
+    "2025-11-25 · returns the response if the stream had begun, else fails the call and does not repeat it",
     () =>
       quiet(Effect.gen(function*() {
         const most = 700
-        const [rude, client] = yield* open({
+        const [server, client] = yield* open({
           revision: "2025-11-25",
           resumable: "primed",
-          faults: Array.from({ length: most }, (_, nth) => Script.rule("call", Script.cut(nth), { nth }))
+          faults: Array.from({ length: most }, (_, nth) => Scenario.rule("request", Scenario.cut(nth), { nth }))
         })
         const outcomes: Array<string> = []
         for (let after = 0; after < most; after++) {
           const key = `cut ${after}`
           const outcome = yield* called(client, "progress", { key, n: 3 })
-          expect(rude.times(key), `${key}, carried out`).toBe(1)
+          expect(server.callCount(key), `${key}, carried out`).toBe(1)
           outcomes.push(outcome === key ? "answered" : outcome)
         }
-        // There is one place before which nothing can be taken up again, and after which everything can.
+        // Up to one position no stream can be resumed, and after it every stream can.
         const begun = outcomes.indexOf("answered")
         expect(begun).toBeGreaterThan(100)
         expect(begun).toBeLessThan(400)
         expect(new Set(outcomes.slice(0, begun))).toEqual(new Set(["Closed"]))
         expect(new Set(outcomes.slice(begun))).toEqual(new Set(["answered"]))
-        expect(rude.sessions).toBe(1)
+        expect(server.sessionCount).toBe(1)
       })),
     30_000
   )
 
   it.live(
-    "2026-07-28 · where the answer is not whole the call fails, and is not made again",
+    "2026-07-28 · fails the call without repeating it if the response is incomplete",
     () =>
       quiet(Effect.gen(function*() {
         const most = 450
-        const [rude, client] = yield* open({
+        const [server, client] = yield* open({
           revision: "2026-07-28",
-          faults: Array.from({ length: most }, (_, nth) => Script.rule("call", Script.cut(nth), { nth }))
+          faults: Array.from({ length: most }, (_, nth) => Scenario.rule("request", Scenario.cut(nth), { nth }))
         })
         const outcomes: Array<string> = []
         for (let after = 0; after < most; after++) {
           const key = `cut ${after}`
           const outcome = yield* called(client, "echo", { key })
-          expect(rude.times(key), `${key}, carried out`).toBe(1)
+          expect(server.callCount(key), `${key}, carried out`).toBe(1)
           outcomes.push(outcome === key ? "answered" : outcome)
         }
         const whole = outcomes.indexOf("answered")
@@ -90,55 +90,55 @@ describe("the connection is cut after each number of bytes", () => {
 })
 
 describe.each(eras)("%s", (revision) => {
-  it.live("an answer in the name of a call that waits elsewhere is nobody's: each call has a stream of its own", () =>
+  it.live("ignores a response on one stream to the call of another", () =>
     quiet(Effect.gen(function*() {
-      const [rude, client] = yield* open({
+      const [server, client] = yield* open({
         revision,
-        faults: [Script.rule("call", { _tag: "Id", how: "another" }, { nth: 1 })]
+        faults: [Scenario.rule("request", { _tag: "ResponseId", how: "other" }, { nth: 1 })]
       })
       const slow = yield* Effect.forkChild(called(client, "slow", { key: "mine", ms: 100 }))
       const turn = Effect.promise<void>(() => new Promise((later) => setImmediate(later)))
-      yield* Effect.repeat(turn, { until: () => rude.times("mine") === 1 })
+      yield* Effect.repeat(turn, { until: () => server.callCount("mine") === 1 })
       expect(yield* called(client, "echo", { key: "yours" })).not.toBe("yours")
       expect(yield* Fiber.join(slow)).toBe("mine")
     })))
 
-  it.live("BOM, CRLF, comments, data in pieces, bytes one by one, strangers and noise: the answer is read", () =>
+  it.live("reads the response despite BOM, CRLF, comments, multi-line data, single bytes, unknown methods and invalid JSON", () =>
     quiet(Effect.gen(function*() {
       const spelled = (newline: "\n" | "\r\n" | "\r", bom: boolean) =>
-        ({ _tag: "Text", newline, bom, comments: true, pieces: true }) as const
-      const faults: ReadonlyArray<Script.Fault> = [
+        ({ _tag: "Formatting", newline, bom, comments: true, multilineData: true }) as const
+      const faults: ReadonlyArray<Scenario.Fault> = [
         spelled("\n", true),
         spelled("\r\n", false),
         spelled("\r\n", true),
         spelled("\r", true),
         { _tag: "Drip" },
-        { _tag: "Strangers" },
-        { _tag: "Noise" },
-        { _tag: "Extras" },
+        { _tag: "UnknownMethods" },
+        { _tag: "InvalidJson" },
+        { _tag: "ExtraMembers" },
         { _tag: "Progress", times: 500 },
-        { _tag: "Twice" },
-        { _tag: "Backwards" },
-        { _tag: "Id", how: "twice" },
+        { _tag: "Duplicate" },
+        { _tag: "Reverse" },
+        { _tag: "ResponseId", how: "duplicate" },
         { _tag: "ContentType", type: "Text/Event-Stream; charset=UTF-8" },
-        { _tag: "Huge", bytes: 1_000_000, answer: true }
+        { _tag: "LargeMessage", bytes: 1_000_000, response: true }
       ]
-      const [rude, client] = yield* open({
+      const [server, client] = yield* open({
         revision,
-        faults: faults.map((fault, nth) => Script.rule("call", fault, { nth }))
+        faults: faults.map((fault, nth) => Scenario.rule("request", fault, { nth }))
       })
       for (const fault of faults) {
         const key = `é😀 ${JSON.stringify(fault)}`
         expect(yield* called(client, "echo", { key })).toBe(key)
-        expect(rude.times(key)).toBe(1)
+        expect(server.callCount(key)).toBe(1)
       }
     })))
 
-  it.live("what is no answer fails the call, with a reason, and the next one is answered", () =>
+  it.live("fails the call with a reason if the response is invalid, and answers the next call", () =>
     quiet(Effect.gen(function*() {
       const status = (status: 400 | 500 | 502 | 503 | 504, body: "empty" | "html" | "error" | "garbage") =>
-        ({ _tag: "Status", status, body, done: true }) as const
-      const faults: ReadonlyArray<readonly [Script.Fault, string]> = [
+        ({ _tag: "Status", status, body, handled: true }) as const
+      const faults: ReadonlyArray<readonly [Scenario.Fault, string]> = [
         [status(400, "html"), "Refused"],
         [status(500, "garbage"), "Refused"],
         [status(502, "html"), "Refused"],
@@ -149,90 +149,97 @@ describe.each(eras)("%s", (revision) => {
         [{ _tag: "ContentType", type: "" }, "Refused"],
         [{ _tag: "Redirect", status: 302, to: "same" }, "Refused"],
         [{ _tag: "Redirect", status: 307, to: "loop" }, "Refused"],
-        [{ _tag: "Redirect", status: 308, to: "nobody" }, "Refused"],
-        [{ _tag: "Refuse", code: 42 }, "Protocol"],
-        [{ _tag: "Answer", is: "without result" }, "Closed"]
+        [{ _tag: "Redirect", status: 308, to: "closed port" }, "Refused"],
+        [{ _tag: "ErrorResponse", code: 42 }, "Protocol"],
+        [{ _tag: "ResponseBody", is: "no result" }, "Closed"]
       ]
       for (const [fault, reason] of faults) {
-        // What is redirected comes again.
+        // The client may send a redirected request again.
         const times = fault._tag === "Redirect" ? 100 : 1
-        const [rude, client] = yield* open({ revision, faults: [Script.rule("call", fault, { times })] })
+        const [server, client] = yield* open({ revision, faults: [Scenario.rule("request", fault, { times })] })
         const key = JSON.stringify(fault)
         expect([key, yield* called(client, "echo", { key })]).toEqual([key, reason])
-        expect(rude.times(key)).toBe("done" in fault || fault._tag !== "Redirect" ? 1 : 0)
+        expect(server.callCount(key)).toBe("handled" in fault || fault._tag !== "Redirect" ? 1 : 0)
         if (times === 1) expect(yield* called(client, "echo", { key: "next" })).toBe("next")
-        expect(rude.requests).toBeLessThan(20)
+        expect(server.requestCount).toBeLessThan(20)
       }
     })))
 })
 
 describe("2025-11-25, resumable", () => {
-  it.live("a stream that is closed politely for ever, with an event each time, is given up after maxReconnects", () =>
+  it.live("gives up a stream that closes after each event once maxReconnects is reached", () =>
     quiet(Effect.gen(function*() {
-      const poll = { _tag: "Poll", retry: 0 } as const
-      const [rude, client] = yield* open({
+      const poll = { _tag: "CloseStream", retry: 0 } as const
+      const [server, client] = yield* open({
         resumable: "primed",
-        listens: false,
-        faults: [Script.rule("call", poll), Script.rule("stream", poll, { times: 1_000 })]
+        standaloneStream: false,
+        faults: [Scenario.rule("request", poll), Scenario.rule("stream", poll, { times: 1_000 })]
       })
       expect(yield* called(client, "slow", { key: "never", ms: 60_000 })).toBe("Closed")
-      expect([rude.resumed, rude.times("never")]).toEqual([resumption.maxReconnects, 1])
+      expect([server.resumptionCount, server.callCount("never")]).toEqual([resumption.maxReconnects, 1])
     })))
 
-  it.live("a stream that cannot be had again is given up after maxAttempts", () =>
+  it.live("gives up a stream that cannot be resumed after maxAttempts", () =>
     quiet(Effect.gen(function*() {
       for (
-        const fault of [Script.cut(0), Script.cut(30, "end"), {
+        const fault of [Scenario.cut(0), Scenario.cut(30, "end"), {
           _tag: "Status",
           status: 502,
           body: "html",
-          done: false
+          handled: false
         }] as const
       ) {
-        const [rude, client] = yield* open({
+        const [server, client] = yield* open({
           resumable: "primed",
-          listens: false,
-          faults: [Script.rule("call", { _tag: "Poll" }), Script.rule("stream", fault, { nth: 1, times: 1_000 })]
+          standaloneStream: false,
+          faults: [
+            Scenario.rule("request", { _tag: "CloseStream" }),
+            Scenario.rule("stream", fault, { nth: 1, times: 1_000 })
+          ]
         })
         expect(yield* called(client, "slow", { key: "never", ms: 60_000 })).toBe("Closed")
-        // Those that were cut inside of their head never came so far as to be counted as streams.
-        expect(rude.requests).toBeLessThan(2 * resumption.maxAttempts + 6)
-        expect(rude.times("never")).toBe(1)
+        // Requests whose response was cut in its head are not counted as streams.
+        expect(server.requestCount).toBeLessThan(2 * resumption.maxAttempts + 6)
+        expect(server.callCount("never")).toBe(1)
       }
     })))
 
-  it.live("a call whose stream is redirected when it is taken up again is not made again", () =>
+  it.live("does not repeat a call whose stream is redirected when it is resumed", () =>
     quiet(Effect.gen(function*() {
-      for (const to of ["nobody", "loop"] as const) {
-        const [rude, client] = yield* open({
+      for (const to of ["closed port", "loop"] as const) {
+        const [server, client] = yield* open({
           resumable: "primed",
-          listens: false,
+          standaloneStream: false,
           faults: [
-            Script.rule("call", { _tag: "Poll", retry: 0 }),
-            Script.rule("stream", { _tag: "Redirect", status: 307, to }, { nth: 1, times: 1_000 })
+            Scenario.rule("request", { _tag: "CloseStream", retry: 0 }),
+            Scenario.rule("stream", { _tag: "Redirect", status: 307, to }, { nth: 1, times: 1_000 })
           ]
         })
         expect(yield* called(client, "slow", { key: "redirected", ms: 60_000 })).toBe("Closed")
-        expect(rude.times("redirected")).toBe(1)
+        expect(server.callCount("redirected")).toBe(1)
       }
     })))
 
-  it.live("a session that is forgotten is opened anew, and what was not begun is done once", () =>
+  it.live("opens another session after a 404, and carries out the call once", () =>
     quiet(Effect.gen(function*() {
-      const [rude, client] = yield* open({ faults: [Script.rule("call", { _tag: "Forget" }, { nth: 1 })] })
+      const [server, client] = yield* open({
+        faults: [Scenario.rule("request", { _tag: "ForgetSessions" }, { nth: 1 })]
+      })
       expect(yield* called(client, "echo", { key: "one" })).toBe("one")
       expect(yield* called(client, "echo", { key: "two" })).toBe("two")
-      expect([rude.sessions, rude.times("one"), rude.times("two")]).toEqual([2, 1, 1])
+      expect([server.sessionCount, server.callCount("one"), server.callCount("two")]).toEqual([2, 1, 1])
     })))
 
-  it.live("a server that restarts in the middle of a call may have done it: the call fails, and the next one is answered", () =>
+  it.live("fails a call during which the server restarts, and answers the next one", () =>
     quiet(Effect.gen(function*() {
-      for (const done of [true, false]) {
-        const [rude, client] = yield* open({ faults: [Script.rule("call", { _tag: "Restart", done, code: 0 })] })
+      for (const handled of [true, false]) {
+        const [server, client] = yield* open({
+          faults: [Scenario.rule("request", { _tag: "Restart", handled, exitCode: 0 })]
+        })
         expect(yield* called(client, "echo", { key: "lost" })).toBe("Closed")
-        expect(rude.times("lost")).toBe(done ? 1 : 0)
+        expect(server.callCount("lost")).toBe(handled ? 1 : 0)
         expect(yield* called(client, "echo", { key: "next" })).toBe("next")
-        expect([rude.restarts, rude.sessions]).toEqual([1, 2])
+        expect([server.restartCount, server.sessionCount]).toEqual([1, 2])
       }
     })))
 })

@@ -1,10 +1,10 @@
-/** What the tests of the rude server share: clients that say and read bytes as they are. */
+/** Clients that send and read raw bytes. */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { spawn } from "node:child_process"
 import { connect } from "node:net"
 
-/** The text of a request, as it goes over the wire. */
+/** The text of an HTTP request. */
 export const requestText = (
   method: string,
   body: unknown,
@@ -22,7 +22,7 @@ export const requestText = (
   return `${method} ${path} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n${text}`
 }
 
-/** Sends bytes and gives every byte that came until the end, and how it came to an end. */
+/** Sends bytes, reads until the connection ends, and returns the bytes with the cause of the end. */
 export const bytes = (
   port: number,
   text: string
@@ -59,7 +59,7 @@ export const initialize = (id: unknown = 0) => ({
 
 const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" }
 
-/** POSTs a message, and reads the whole of what comes back. */
+/** POSTs a message and reads the whole response. */
 export const post = (url: string, message: unknown, more: Readonly<Record<string, string>> = {}) =>
   Effect.promise(async (signal) => {
     const reply = await fetch(url, {
@@ -83,17 +83,17 @@ export const messages = (text: string): ReadonlyArray<any> =>
 /** The ids of the events in a stream. */
 export const ids = (text: string): ReadonlyArray<string> => Array.from(text.matchAll(/^id: (.*)$/gm), ([, id]) => id!)
 
-/** Opens a session, and gives the header that names it. */
+/** Opens a session and returns its `mcp-session-id` header. */
 export const session = (url: string): Effect.Effect<Record<string, string>> =>
   Effect.map(post(url, initialize()), (reply) => ({ "mcp-session-id": reply.headers.get("mcp-session-id") ?? "" }))
 
-/** A process that is told lines; what it has written, and how it ended. */
+/** Starts a process, and writes to its stdin and reads its stdout. */
 export const program = (
   command: string,
   args: ReadonlyArray<string>
 ): Effect.Effect<
   {
-    readonly say: (message: unknown) => void
+    readonly send: (message: unknown) => void
     readonly close: () => void
     readonly ended: Effect.Effect<{ readonly code: number | null; readonly text: string }>
     readonly until: (mark: string) => Effect.Effect<string>
@@ -111,11 +111,11 @@ export const program = (
       for (const listener of listeners) listener()
     })
     child.stdin.on("error", () => {})
-    const over = new Promise<number | null>((resolve) => child.once("close", resolve))
+    const exited = new Promise<number | null>((resolve) => child.once("close", resolve))
     return {
-      say: (message) => void child.stdin.write(typeof message === "string" ? message : `${JSON.stringify(message)}\n`),
+      send: (message) => void child.stdin.write(typeof message === "string" ? message : `${JSON.stringify(message)}\n`),
       close: () => child.stdin.end(),
-      ended: Effect.promise(async () => ({ code: await over, text })),
+      ended: Effect.promise(async () => ({ code: await exited, text })),
       until: (mark) =>
         Effect.callback<string>((resume) => {
           const look = () => {

@@ -1,19 +1,19 @@
 /**
- * A connection whose bytes can be held up: `node:http` writes to it as to a socket.
+ * A duplex between `node:http` and a socket that can cut the connection after a number of bytes and write byte by byte.
  */
 import type { Socket } from "node:net"
 import { Duplex } from "node:stream"
 
-/** What happens to the bytes of one response. */
-export interface Plan {
-  /** How many bytes go out before the connection is cut. */
-  readonly cut?: { readonly after: number; readonly reset: boolean } | undefined
-  /** Whether each byte goes out by itself. */
+/** The faults of the bytes of one response. */
+export interface ByteFaults {
+  /** Cuts the connection after that many bytes. */
+  readonly cut?: { readonly afterBytes: number; readonly reset: boolean } | undefined
+  /** Whether each byte is written separately. */
   readonly drip: boolean
 }
 
-/** See the module's text. */
-export class Tap extends Duplex {
+/** Passes bytes between `node:http` and a socket, and applies the faults of the current response. */
+export class FaultySocket extends Duplex {
   readonly #socket: Socket
   #left = Infinity
   #reset = false
@@ -28,20 +28,20 @@ export class Tap extends Duplex {
     })
     socket.on("end", () => this.push(null))
     socket.on("close", () => this.destroy())
-    // Whoever is on the other side of a rude server may be rude as well.
+    // The client may reset the connection as well.
     socket.on("error", () => this.destroy())
   }
 
-  /** From here on, until the next plan. */
-  plan({ cut, drip }: Plan): void {
+  /** Sets the faults of the bytes that are written from now on. */
+  setFaults({ cut, drip }: ByteFaults): void {
     this.#drip = drip
-    this.#left = cut?.after ?? Infinity
+    this.#left = cut?.afterBytes ?? Infinity
     this.#reset = cut?.reset ?? false
-    if (this.#left === 0) this.sever(this.#reset)
+    if (this.#left === 0) this.cut(this.#reset)
   }
 
-  /** Ends the connection now. */
-  sever(reset: boolean): void {
+  /** Closes the connection now. */
+  cut(reset: boolean): void {
     if (reset && !this.#socket.destroyed) this.#socket.resetAndDestroy()
     else this.#socket.end()
     this.destroy()
@@ -54,13 +54,14 @@ export class Tap extends Duplex {
   override _write(chunk: Uint8Array, _encoding: string, done: (error?: Error | null) => void): void {
     const part = chunk.subarray(0, Math.min(chunk.length, this.#left))
     this.#left -= part.length
-    // Nothing more is taken once the connection is about to be cut, not even its end.
-    const after = this.#left === 0 ? () => this.sever(this.#reset) : done
-    if (this.#drip) return this.#byBytes(part, after)
-    this.#socket.write(part, () => after())
+    // Once the connection is about to be cut, `node:http` can write nothing more and cannot end it: `done` is never
+    // called.
+    const written = this.#left === 0 ? () => this.cut(this.#reset) : done
+    if (this.#drip) return this.#writeByteByByte(part, written)
+    this.#socket.write(part, () => written())
   }
 
-  #byBytes(chunk: Uint8Array, done: () => void): void {
+  #writeByteByByte(chunk: Uint8Array, done: () => void): void {
     let at = 0
     const next = (): void => {
       if (at === chunk.length || this.#socket.destroyed) return done()

@@ -1,20 +1,22 @@
-/** A host's visit to a rude server, and what must be true of it whatever the server does. */
+/** Runs a client against a faulty server and checks the outcome of each call, whatever the server does. */
 import * as Client from "@skein/client/Client"
 import type { ClientError } from "@skein/client/ClientError"
 import * as Elicitation from "@skein/client/Elicitation"
 import type { Transport } from "@skein/runtime/Connection"
-import type * as Script from "@skein/testing/Script"
+import type * as Scenario from "@skein/testing/Scenario"
 import { expect } from "@effect/vitest"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Logger from "effect/Logger"
 
-/** How long a call may take, in milliseconds: its deadline, on the real clock. */
-const short = 400
+/** The deadline of a call, in milliseconds on the real clock. */
+const callDeadline = 400
 
-/** After this, in milliseconds, whatever should have ended is taken to be stuck; for a call on top of its deadline. */
-const stuck = 5_000
+/**
+ * Milliseconds after which an effect that should have ended counts as stuck; for a call in addition to its deadline.
+ */
+const stuckAfter = 5_000
 
 const options = (deadline: number): Client.Options => ({
   probeTimeout: 200,
@@ -23,16 +25,16 @@ const options = (deadline: number): Client.Options => ({
   maxRetries: 2
 })
 
-/** What came of one call. */
+/** The exit of one call. */
 export interface Outcome {
   readonly key: string
   readonly exit: Exit.Exit<string, ClientError>
 }
 
-const within = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>, duration = stuck): Effect.Effect<A, E, R> =>
+const within = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>, duration = stuckAfter): Effect.Effect<A, E, R> =>
   Effect.timeoutOrElse(effect, { duration, orElse: () => Effect.die(new Error(`${what} is stuck`)) })
 
-/** Lets sockets and fibers run until it holds, as far as that takes no longer than what is stuck. */
+/** Waits until `holds` returns true, at most `stuckAfter` milliseconds. */
 export const turnsUntil = (holds: () => boolean): Effect.Effect<void> =>
   within(
     `Until ${holds}`,
@@ -44,12 +46,12 @@ const textOf = (content: ReadonlyArray<unknown>): string => {
   return first?.text ?? ""
 }
 
-/** The host answers at once, whatever is asked. */
-const asking = Elicitation.layer({ form: () => Effect.succeed(Elicitation.accept({ word: "rude" })) })
+/** Answers every elicitation immediately. */
+const elicitation = Elicitation.layer({ form: () => Effect.succeed(Elicitation.accept({ word: "yes" })) })
 
-let visit = 0
+let runCount = 0
 
-/** The tools that are called, some one after the other and some at the same time. */
+/** The tools that are called, partly in sequence and partly concurrently. */
 const calls = [
   ["echo", {}],
   ["progress", { n: 3 }],
@@ -60,12 +62,12 @@ const calls = [
   ["progress", { n: 20 }]
 ] as const
 
-/** Opens a client, calls, and closes it. Every effect must have ended, with a value or with a `ClientError`. */
-export const pay = (transport: Transport, deadline = short): Effect.Effect<ReadonlyArray<Outcome>> =>
+/** Opens a client, calls the tools, and closes it. Every effect must end with a value or with a `ClientError`. */
+export const runClient = (transport: Transport, deadline = callDeadline): Effect.Effect<ReadonlyArray<Outcome>> =>
   Effect.gen(function*() {
-    const prefix = `é${visit++}`
+    const prefix = `é${runCount++}`
     const outcomes: Array<Outcome> = []
-    const visiting = Effect.scoped(Effect.gen(function*() {
+    const running = Effect.scoped(Effect.gen(function*() {
       const client = yield* within("Opening", Client.make(transport, options(deadline)))
       const one = (n: number) => {
         const [tool, args] = calls[n]!
@@ -76,7 +78,7 @@ export const pay = (transport: Transport, deadline = short): Effect.Effect<Reado
           return tool === "add" ? text.replace("3", key) : text
         })
         return Effect.map(
-          Effect.exit(within(`Call ${n}`, called, deadline + stuck)),
+          Effect.exit(within(`Call ${n}`, called, deadline + stuckAfter)),
           (exit) => void outcomes.push({ key, exit })
         )
       }
@@ -86,13 +88,13 @@ export const pay = (transport: Transport, deadline = short): Effect.Effect<Reado
       expectTyped(listed)
       yield* one(4)
       yield* Effect.all([one(5), one(6)], { concurrency: "unbounded" })
-    })).pipe(Effect.provide(asking))
-    const exit = yield* Effect.exit(within("The visit", visiting, 6 * (deadline + stuck)))
+    })).pipe(Effect.provide(elicitation))
+    const exit = yield* Effect.exit(within("The run", running, 6 * (deadline + stuckAfter)))
     expectTyped(exit)
     return outcomes
   }).pipe(Effect.provide(Logger.layer([])))
 
-/** It ended with a value, or with a failure that is a `ClientError`. */
+/** Checks that an exit is a value or a `ClientError`. */
 const expectTyped = (exit: Exit.Exit<unknown, ClientError>): void => {
   if (Exit.isSuccess(exit)) return
   expect(exit.cause.reasons.map((reason) => reason._tag), `${Cause.pretty(exit.cause)}`).toEqual(["Fail"])
@@ -100,31 +102,35 @@ const expectTyped = (exit: Exit.Exit<unknown, ClientError>): void => {
 }
 
 /**
- * Whether the script lies about what was done, so that a client is right to do it again: with these a server says that it has not
- * looked at the request, and so it does with 503 when it says when to come back.
+ * Whether the server carries out a call and then claims that it did not, so that the client may repeat it. These
+ * statuses claim that the request was not handled; 503 claims it together with `Retry-After`.
  */
-const lies = (script: Script.Script): boolean =>
-  script.faults.some(({ fault }) =>
-    fault._tag === "Status" && fault.done &&
-    ([401, 403, 404, 405, 408, 429, 501].includes(fault.status) || (fault.status === 503 && "retryAfter" in fault))
+const deniesHandledCalls = (scenario: Scenario.Scenario): boolean =>
+  scenario.faults.some(({ fault }) =>
+    fault._tag === "Status" && fault.handled &&
+    ([401, 403, 404, 405, 408, 429, 501].includes(fault.status) ||
+      (fault.status === 503 && "retryAfterSeconds" in fault))
   )
 
-/** Whether the script answers calls in the name of others: where all answers come on one stream, nobody can tell. */
-const mistaken = (script: Script.Script): boolean =>
-  script.faults.some(({ fault }) => fault._tag === "Id" && fault.how === "another")
+/**
+ * Whether the server responds with the ids of other calls. A client cannot detect that if all responses share one
+ * stream.
+ */
+const swapsResponseIds = (scenario: Scenario.Scenario): boolean =>
+  scenario.faults.some(({ fault }) => fault._tag === "ResponseId" && fault.how === "other")
 
-/** Each call has ended with its one answer or a typed error, and was carried out at most once. */
-export const judge = (
-  script: Script.Script,
+/** Checks that each call ended with its response or a typed error and was carried out at most once. */
+export const checkOutcomes = (
+  scenario: Scenario.Scenario,
   outcomes: ReadonlyArray<Outcome>,
-  times: (key: string) => number,
+  callCount: (key: string) => number,
   { oneStream }: { readonly oneStream: boolean }
 ): void => {
   for (const { exit, key } of outcomes) {
     expectTyped(exit)
-    if (!lies(script)) expect(times(key), `how often ${key} was carried out`).toBeLessThanOrEqual(1)
-    if (Exit.isFailure(exit) || (oneStream && mistaken(script))) continue
+    if (!deniesHandledCalls(scenario)) expect(callCount(key), `how often ${key} was carried out`).toBeLessThanOrEqual(1)
+    if (Exit.isFailure(exit) || (oneStream && swapsResponseIds(scenario))) continue
     expect(exit.value).toBe(key)
-    expect(times(key)).toBeGreaterThan(0)
+    expect(callCount(key)).toBeGreaterThan(0)
   }
 }

@@ -1,32 +1,33 @@
 /**
- * What a rude server has to say, were it not rude: the protocol by hand, in every revision, and a few tools.
+ * The well-behaved part of a faulty server: the responses to requests in every revision, and a few tools.
  */
 import * as Effect from "effect/Effect"
-import type { Script } from "../Script.ts"
-import type { Json } from "./garble.ts"
+import type { Scenario } from "../Scenario.ts"
+import type { Json } from "./faultyTexts.ts"
 
-/** A tool that was called, and did what it does. */
-export interface Call {
-  /** The id of the request. */
+/** A tool call that was carried out. */
+export interface ToolCall {
+  /** The id of the JSON-RPC request. */
   readonly id: unknown
+  /** The name of the tool. */
   readonly tool: string
-  /** The argument `key`, by which a test knows a call again. */
+  /** The argument `key`, which identifies the call. */
   readonly key: string | undefined
 }
 
-/** How something is said about one request. */
-export interface Voice {
-  /** Says it before the answer. */
-  readonly say: (message: Json) => void
-  /** Asks the client, in the session era, and waits for what it answers. */
-  readonly ask: (method: string, params: Json) => Effect.Effect<Json>
+/** Sends messages that belong to one request. */
+export interface Responder {
+  /** Sends a message before the response. */
+  readonly send: (message: Json) => void
+  /** Sends a request to the client, up to 2025-11-25, and waits for the response. */
+  readonly request: (method: string, params: Json) => Effect.Effect<Json>
 }
 
 const object = (value: unknown): Json => typeof value === "object" && value !== null ? value as Json : {}
 const number = (value: unknown, fallback: number): number => typeof value === "number" ? value : fallback
 
-const name = "rude"
-const key = { type: "string", description: "By which a test knows the call again." }
+const name = "faulty"
+const key = { type: "string", description: "Identifies the call in a test." }
 
 const tool = (name: string, description: string, properties: Json = {}) => ({
   name,
@@ -35,10 +36,10 @@ const tool = (name: string, description: string, properties: Json = {}) => ({
 })
 
 const tools = [
-  tool("echo", "Gives back its key."),
-  tool("add", "Adds.", { a: { type: "number" }, b: { type: "number" } }),
+  tool("echo", "Returns its key."),
+  tool("add", "Adds two numbers.", { a: { type: "number" }, b: { type: "number" } }),
   tool("progress", "Reports progress n times.", { n: { type: "integer" } }),
-  tool("ask", "Asks the user for a word, and gives back its key and what was answered."),
+  tool("ask", "Asks the user for a word and returns its key and the user's answer."),
   tool("slow", "Takes ms milliseconds.", { ms: { type: "integer" } })
 ]
 
@@ -47,27 +48,27 @@ const form = {
   requestedSchema: { type: "object", properties: { word: { type: "string" } }, required: ["word"] }
 }
 
-/** See the module's text. */
-export class Mind {
+/** Answers requests as a well-behaved server of one revision. */
+export class ProtocolHandler {
   readonly revision: string
-  /** Whether it is of the request era. */
-  readonly modern: boolean
-  readonly #called: (call: Call) => void
+  /** Whether the revision is stateless (2026-07-28). */
+  readonly isStateless: boolean
+  readonly #onCall: (call: ToolCall) => void
 
-  constructor(script: Script, called: (call: Call) => void) {
-    this.revision = script.revision ?? "2025-11-25"
-    this.modern = this.revision === "2026-07-28"
-    this.#called = called
+  constructor(scenario: Scenario, onCall: (call: ToolCall) => void) {
+    this.revision = scenario.revision ?? "2025-11-25"
+    this.isStateless = this.revision === "2026-07-28"
+    this.#onCall = onCall
   }
 
-  /** The answer to a request. */
-  answer(request: Json, voice: Voice): Effect.Effect<Json> {
+  /** The response to a request. */
+  respond(request: Json, responder: Responder): Effect.Effect<Json> {
     const { id } = request
     return Effect.map(
-      Effect.suspend(() => this.#result(request, voice)),
+      Effect.suspend(() => this.#result(request, responder)),
       (result) => {
         if ("error" in result) return { jsonrpc: "2.0", id, error: result["error"] }
-        const complete = this.modern && result["resultType"] === undefined
+        const complete = this.isStateless && result["resultType"] === undefined
           ? { resultType: "complete", ...result }
           : result
         return { jsonrpc: "2.0", id, result: complete }
@@ -75,43 +76,43 @@ export class Mind {
     )
   }
 
-  #result(request: Json, voice: Voice): Effect.Effect<Json> {
+  #result(request: Json, responder: Responder): Effect.Effect<Json> {
     const { method } = request
     const params = object(request["params"])
-    const kept = this.modern ? { ttlMs: 0, cacheScope: "private" } : {}
+    const caching = this.isStateless ? { ttlMs: 0, cacheScope: "private" } : {}
     switch (method) {
       case "server/discover":
         return Effect.succeed(
-          this.modern
+          this.isStateless
             ? {
               supportedVersions: [this.revision],
               capabilities: this.#capabilities,
-              ...kept,
+              ...caching,
               _meta: { "io.modelcontextprotocol/serverInfo": { name, version: "1.0.0" } }
             }
             : unknown(method)
         )
       case "initialize":
         return Effect.succeed(
-          this.modern ? unknown(method) : {
+          this.isStateless ? unknown(method) : {
             protocolVersion: this.revision,
             capabilities: this.#capabilities,
             serverInfo: { name, version: "1.0.0" }
           }
         )
       case "tools/list":
-        return Effect.succeed({ tools, ...kept })
+        return Effect.succeed({ tools, ...caching })
       case "resources/list":
-        return Effect.succeed({ resources: [{ name: "rules", uri: "rude://rules" }], ...kept })
+        return Effect.succeed({ resources: [{ name: "notes", uri: "faulty://notes" }], ...caching })
       case "resources/read":
-        return Effect.succeed({ contents: [{ uri: String(params["uri"]), text: "No." }], ...kept })
+        return Effect.succeed({ contents: [{ uri: String(params["uri"]), text: "A note." }], ...caching })
       case "ping":
       case "logging/setLevel":
       case "resources/subscribe":
       case "resources/unsubscribe":
         return Effect.succeed({})
       case "subscriptions/listen":
-        voice.say({
+        responder.send({
           jsonrpc: "2.0",
           method: "notifications/subscriptions/acknowledged",
           params: {
@@ -121,7 +122,7 @@ export class Mind {
         })
         return Effect.never
       case "tools/call":
-        return this.#call(request, params, voice)
+        return this.#call(request, params, responder)
       default:
         return Effect.succeed(unknown(method))
     }
@@ -131,41 +132,41 @@ export class Mind {
     return { tools: { listChanged: true }, resources: { subscribe: true, listChanged: true }, logging: {} }
   }
 
-  #call(request: Json, params: Json, voice: Voice): Effect.Effect<Json> {
+  #call(request: Json, params: Json, responder: Responder): Effect.Effect<Json> {
     const args = object(params["arguments"])
-    const called = String(params["name"])
+    const tool = String(params["name"])
     const key = typeof args["key"] === "string" ? args["key"] : undefined
-    const note = (): void => this.#called({ id: request["id"], tool: called, key })
-    const done = (...said: ReadonlyArray<string>) => ({ content: said.map((text) => ({ type: "text", text })) })
-    switch (called) {
+    const record = (): void => this.#onCall({ id: request["id"], tool, key })
+    const result = (...texts: ReadonlyArray<string>) => ({ content: texts.map((text) => ({ type: "text", text })) })
+    switch (tool) {
       case "echo":
-        note()
-        return Effect.succeed(done(key ?? ""))
+        record()
+        return Effect.succeed(result(key ?? ""))
       case "add":
-        note()
-        return Effect.succeed(done(String(number(args["a"], 0) + number(args["b"], 0))))
+        record()
+        return Effect.succeed(result(String(number(args["a"], 0) + number(args["b"], 0))))
       case "slow":
-        note()
-        return Effect.as(Effect.sleep(number(args["ms"], 1_000)), done(key ?? ""))
+        record()
+        return Effect.as(Effect.sleep(number(args["ms"], 1_000)), result(key ?? ""))
       case "progress": {
-        note()
+        record()
         const token = object(params["_meta"])["progressToken"]
         const total = number(args["n"], 3)
         for (let progress = 1; token !== undefined && progress <= total; progress++) {
-          voice.say({
+          responder.send({
             jsonrpc: "2.0",
             method: "notifications/progress",
             params: { progressToken: token, progress, total }
           })
         }
-        return Effect.succeed(done(key ?? ""))
+        return Effect.succeed(result(key ?? ""))
       }
       case "ask": {
-        if (!this.modern) {
-          note()
+        if (!this.isStateless) {
+          record()
           return Effect.map(
-            voice.ask("elicitation/create", form),
-            (answer) => done(key ?? "", JSON.stringify(answer["result"] ?? answer["error"] ?? null))
+            responder.request("elicitation/create", form),
+            (answer) => result(key ?? "", JSON.stringify(answer["result"] ?? answer["error"] ?? null))
           )
         }
         const answered = params["inputResponses"]
@@ -173,11 +174,11 @@ export class Mind {
           const inputRequests = { word: { method: "elicitation/create", params: { mode: "form", ...form } } }
           return Effect.succeed({ resultType: "input_required", inputRequests, requestState: key ?? "state" })
         }
-        note()
-        return Effect.succeed(done(key ?? "", JSON.stringify(object(answered)["word"] ?? null)))
+        record()
+        return Effect.succeed(result(key ?? "", JSON.stringify(object(answered)["word"] ?? null)))
       }
       default:
-        return Effect.succeed({ error: { code: -32602, message: `Unknown tool: ${called}` } })
+        return Effect.succeed({ error: { code: -32602, message: `Unknown tool: ${tool}` } })
     }
   }
 }

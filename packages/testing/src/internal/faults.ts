@@ -1,7 +1,7 @@
 /**
- * Which faults happen to which exchange.
+ * Selects the faults of each exchange.
  */
-import type { Fault, On, Rule } from "../Script.ts"
+import type { Fault, On, Rule } from "../Scenario.ts"
 
 /** The faults of one exchange. */
 export class Faults {
@@ -11,7 +11,7 @@ export class Faults {
     this.all = all
   }
 
-  /** The first fault of a kind, if there is one. */
+  /** The first fault with that tag, if there is one. */
   get<Tag extends Fault["_tag"]>(tag: Tag): Extract<Fault, { readonly _tag: Tag }> | undefined {
     return this.all.find((fault): fault is Extract<Fault, { readonly _tag: Tag }> => fault._tag === tag)
   }
@@ -21,8 +21,8 @@ export class Faults {
   }
 }
 
-/** Counts the exchanges, and gives each the faults that are meant for it. */
-export class Rules {
+/** Counts the exchanges of each kind and selects the faults that the rules name for them. */
+export class FaultSchedule {
   readonly #rules: ReadonlyArray<Rule>
   readonly #seen = new Map<On, number>()
 
@@ -45,8 +45,8 @@ export class Rules {
   }
 }
 
-/** What kind of exchange a message of the client's begins. */
-export const kindOf = (message: unknown): "handshake" | "call" | "notice" => {
+/** The kind of exchange that a message of the client begins. */
+export const exchangeKind = (message: unknown): "handshake" | "request" | "notification" => {
   const { id, method } = (typeof message === "object" && message !== null ? message : {}) as {
     readonly id?: unknown
     readonly method?: unknown
@@ -54,5 +54,5 @@ export const kindOf = (message: unknown): "handshake" | "call" | "notice" => {
   if (method === "server/discover" || method === "initialize" || method === "notifications/initialized") {
     return "handshake"
   }
-  return typeof method === "string" && id !== undefined ? "call" : "notice"
+  return typeof method === "string" && id !== undefined ? "request" : "notification"
 }

@@ -1,0 +1,345 @@
+/**
+ * A faulty server over HTTP, in every revision.
+ */
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http"
+import type { Scenario } from "../Scenario.ts"
+import { faultyTexts, type Json } from "./faultyTexts.ts"
+import { ProtocolHandler, type Responder, type ToolCall } from "./protocolHandler.ts"
+import { Listener } from "./listener.ts"
+import { exchangeKind, type Faults, FaultSchedule } from "./faults.ts"
+import { type EventStream, Session } from "./session.ts"
+import { SseResponse } from "./sseResponse.ts"
+import type { FaultySocket } from "./faultySocket.ts"
+
+/** Counts of what the server received, and the calls that it carried out. */
+export interface Counts {
+  requests: number
+  streams: number
+  resumptions: number
+  sessions: number
+  restarts: number
+  readonly calls: Array<ToolCall>
+}
+
+const parse = (text: string): Json | undefined => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === "object" && value !== null ? value as Json : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const body = (request: IncomingMessage): Effect.Effect<string> =>
+  Effect.callback((resume) => {
+    const chunks: Array<Uint8Array> = []
+    const done = (): void => resume(Effect.succeed(new TextDecoder().decode(Buffer.concat(chunks))))
+    request.on("data", (chunk: Uint8Array) => chunks.push(chunk))
+    request.once("end", done)
+    // If the client disconnects early, the server reads the bytes that arrived.
+    request.once("close", done)
+    request.once("error", done)
+  })
+
+const page = (kind: "empty" | "html" | "error" | "garbage", status: number): string => {
+  switch (kind) {
+    case "html":
+      return `<!doctype html><title>${status}</title>\n`
+    case "error":
+      return JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32000, message: `Status ${status}` } })
+    case "garbage":
+      return "\u0000{\"jsonrpc\""
+    case "empty":
+      return ""
+  }
+}
+
+/** A request with its response, and the faults of both. */
+interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly faults: Faults
+  readonly message: Json | undefined
+}
+
+/** A faulty server and its state: port, sessions, counts. */
+export class FaultyHttpServer {
+  readonly counts: Counts = { requests: 0, streams: 0, resumptions: 0, sessions: 0, restarts: 0, calls: [] }
+  readonly listener: Listener
+  readonly #scenario: Scenario
+  readonly #schedule: FaultSchedule
+  readonly #handler: ProtocolHandler
+  readonly #sessions = new Map<string, Session>()
+  readonly #isHttpSse: boolean
+  #lastId: unknown = undefined
+  #closing = false
+  #port = 0
+
+  constructor(scenario: Scenario, fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>) {
+    this.#scenario = scenario
+    this.#schedule = new FaultSchedule(scenario.faults)
+    this.#handler = new ProtocolHandler(scenario, (call) => void this.counts.calls.push(call))
+    this.#isHttpSse = scenario.revision === "2024-11-05"
+    this.listener = new Listener((request, response) => {
+      this.counts.requests++
+      response.on("error", () => {})
+      fork(
+        Effect.catchCause(
+          this.#handle(request, response),
+          (cause) => Effect.logError("The faulty server failed", cause)
+        )
+      )
+    })
+  }
+
+  get port(): number {
+    return this.#port
+  }
+
+  readonly start: Effect.Effect<void> = Effect.suspend(() =>
+    Effect.map(this.listener.listen(this.#port), (port) => {
+      this.#port = port
+    })
+  )
+
+  readonly stop: Effect.Effect<void> = Effect.suspend(() => {
+    this.#sessions.clear()
+    return this.listener.close
+  })
+
+  readonly restart: Effect.Effect<void> = Effect.suspend(() => {
+    if (this.#closing) return Effect.void
+    this.#closing = true
+    this.counts.restarts++
+    return Effect.ensuring(Effect.andThen(this.stop, this.start), Effect.sync(() => void (this.#closing = false)))
+  })
+
+  forgetSessions(): void {
+    this.#sessions.clear()
+  }
+
+  /** Sends a message on the standalone SSE stream of each session. */
+  notify(message: Json): void {
+    for (const session of new Set(this.#sessions.values())) session.standalone.add(JSON.stringify(message))
+  }
+
+  #handle(request: IncomingMessage, response: ServerResponse): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function*() {
+      const text = yield* body(request)
+      const message = parse(text)
+      const kind = request.method === "GET" ? "stream" : request.method === "DELETE" ? "delete" : exchangeKind(message)
+      const faults = this.#schedule.next(kind)
+      const exchange = { request, response, faults, message }
+      const delay = faults.get("Delay")
+      if (delay !== undefined) yield* Effect.sleep(delay.ms)
+      if (faults.has("StopReading") || faults.get("Stall")?.after === "request") return
+      const cut = faults.get("Cut")
+      const socket = request.socket as unknown as FaultySocket
+      if (cut !== undefined || faults.has("Drip")) socket.setFaults({ cut, drip: faults.has("Drip") })
+      else socket.setFaults({ drip: false })
+      if (faults.has("ForgetSessions")) this.forgetSessions()
+      const status = faults.get("Status")
+      const restart = faults.get("Restart")
+      if (status?.handled === true || restart?.handled === true) yield* this.#carryOut(exchange)
+      if (restart !== undefined) return yield* this.restart
+      if (status !== undefined) {
+        const after = status.retryAfterSeconds === undefined ? {} : { "retry-after": String(status.retryAfterSeconds) }
+        const type = status.body === "html" ? "text/html" : "application/json"
+        const text = page(status.body, status.status)
+        return yield* this.#send(exchange, status.status, text, { "content-type": type, ...after })
+      }
+      const redirect = faults.get("Redirect")
+      if (redirect !== undefined && (redirect.to === "loop" || !String(request.url).includes("again"))) {
+        const to = redirect.to === "closed port" ? "http://127.0.0.1:9/mcp" : `${request.url}?again`
+        return yield* this.#send(exchange, redirect.status, "", { location: to })
+      }
+      yield* this.#route(exchange)
+    })
+  }
+
+  /** Carries out a tool call without responding. */
+  #carryOut({ message }: Exchange): Effect.Effect<void> {
+    if (message?.["method"] !== "tools/call") return Effect.void
+    const responder: Responder = { send: () => {}, request: () => Effect.never }
+    return Effect.raceFirst(Effect.asVoid(this.#handler.respond(message, responder)), Effect.void)
+  }
+
+  #route(exchange: Exchange): Effect.Effect<void> {
+    const { message, request } = exchange
+    const post = request.method === "POST"
+    if (this.#isHttpSse && (!post || String(request.url).startsWith("/message"))) return this.#httpSse(exchange)
+    if (post && message === undefined) return this.#refuse(exchange, 400, "The body is not JSON")
+    if (this.#handler.isStateless) return post ? this.#stateless(exchange) : this.#refuse(exchange, 405, "POST only")
+    if (this.#isHttpSse) return this.#refuse(exchange, 405, "GET only")
+    return this.#inSession(exchange)
+  }
+
+  #inSession(exchange: Exchange): Effect.Effect<void> {
+    const { message, request } = exchange
+    const session = this.#sessionOf(request, message)
+    if (session === undefined) {
+      return this.#refuse(exchange, request.headers["mcp-session-id"] === undefined ? 400 : 404, "No such session")
+    }
+    if (request.method === "DELETE") {
+      this.#sessions.delete(session.id)
+      return this.#send(exchange, 200, "")
+    }
+    if (request.method === "GET") return this.#openStream(exchange, session)
+    if (message !== undefined && message["method"] === undefined) session.complete(message)
+    if (message === undefined || message["id"] === undefined || message["method"] === undefined) {
+      return this.#send(exchange, 202, "")
+    }
+    if (this.#scenario.responses === "json") return this.#asJson(exchange, session)
+    const stream = session.stream()
+    stream.attach(this.#sse(exchange, session))
+    if (this.#scenario.resumable === "primed") stream.add("")
+    return this.#respond(exchange, message, {
+      send: (sent) => stream.add(JSON.stringify(sent)),
+      request: (method, params) => session.request(stream, method, params)
+    }, stream)
+  }
+
+  #sessionOf(request: IncomingMessage, message: Json | undefined): Session | undefined {
+    if (message?.["method"] === "initialize") return this.#openSession()
+    if (this.#scenario.sessions === false) return this.#sessions.values().next().value ?? this.#openSession()
+    return this.#sessions.get(String(request.headers["mcp-session-id"]))
+  }
+
+  #openSession(): Session {
+    const session = new Session(`faulty-${++this.counts.sessions}`, this.#scenario.resumable !== false)
+    this.#sessions.set(session.id, session)
+    return session
+  }
+
+  #openStream(exchange: Exchange, session: Session): Effect.Effect<void> {
+    this.counts.streams++
+    const last = exchange.request.headers["last-event-id"]
+    if (last !== undefined) this.counts.resumptions++
+    if (this.#scenario.standaloneStream === false && last === undefined) {
+      return this.#refuse(exchange, 405, "The server has no standalone stream")
+    }
+    const found = last === undefined ? [session.standalone, undefined] as const : session.find(String(last))
+    if (found === undefined || this.#scenario.resumable === false && last !== undefined) {
+      return this.#refuse(exchange, 400, "No such event")
+    }
+    found[0].attach(this.#sse(exchange, session), found[1])
+    if (this.#scenario.resumable === "primed" && !found[0].ended) found[0].add("")
+    return Effect.void
+  }
+
+  /** HTTP+SSE (2024-11-05): one stream for all messages of the server, and a POST for each message of the client. */
+  #httpSse(exchange: Exchange): Effect.Effect<void> {
+    const { message, request } = exchange
+    if (request.method !== "POST") {
+      this.counts.streams++
+      const session = this.#openSession()
+      session.standalone.attach(this.#sse(exchange, session))
+      session.standalone.add(`/message?session=${session.id}`, "endpoint")
+      return Effect.void
+    }
+    const session = this.#sessions.get(/session=([^&]*)/.exec(String(request.url))?.[1] ?? "")
+    if (session === undefined) return this.#refuse(exchange, 404, "No such session")
+    if (message !== undefined && message["method"] === undefined) session.complete(message)
+    const responding = message === undefined || message["id"] === undefined || message["method"] === undefined
+      ? Effect.void
+      : this.#respond(exchange, message, {
+        send: (sent) => session.standalone.add(JSON.stringify(sent)),
+        request: (method, params) => session.request(session.standalone, method, params)
+      }, { add: (text) => session.standalone.add(text), end: () => {} })
+    return Effect.andThen(this.#send(exchange, 202, ""), responding)
+  }
+
+  /** 2026-07-28: each request ends with its response. */
+  #stateless(exchange: Exchange): Effect.Effect<void> {
+    const { message, response } = exchange
+    if (message === undefined || message["id"] === undefined) return this.#send(exchange, 202, "")
+    const known = message["method"] !== "initialize"
+    if (this.#scenario.responses === "json" || !known) return this.#asJson(exchange, undefined, known ? 200 : 404)
+    const sse = this.#sse(exchange, undefined)
+    const stream = { add: (text: string) => sse.send({ id: undefined, text }), end: () => sse.end() }
+    const responder: Responder = { send: (sent) => stream.add(JSON.stringify(sent)), request: () => Effect.never }
+    return Effect.raceFirst(
+      this.#respond(exchange, message, responder, stream),
+      Effect.callback<void>((resume) => {
+        const closed = (): void => resume(Effect.void)
+        response.once("close", closed)
+        return Effect.sync(() => response.off("close", closed))
+      })
+    )
+  }
+
+  #respond(
+    { faults }: Exchange,
+    message: Json,
+    responder: Responder,
+    stream: Pick<EventStream, "add" | "end">
+  ): Effect.Effect<void> {
+    const other = this.#lastId
+    this.#lastId = message["id"]
+    return Effect.map(this.#handler.respond(message, responder), (response) => {
+      for (const text of faultyTexts(response, faults, { other, token: tokenOf(message) })) stream.add(text)
+      stream.end()
+    })
+  }
+
+  #asJson(exchange: Exchange, session: Session | undefined, status = 200): Effect.Effect<void> {
+    const { faults, message } = exchange
+    const texts: Array<string> = []
+    const responder: Responder = {
+      send: () => {},
+      request: () => Effect.succeed({ error: { code: -32000, message: "There is no stream for a request" } })
+    }
+    const stream = {
+      add: (text: string) => void texts.push(text),
+      end: () => {
+        if (faults.has("Reverse")) texts.reverse()
+        const sent = faults.has("Duplicate") ? [...texts, ...texts] : texts
+        const [first = ""] = sent
+        const text = sent.length === 1 ? first : `[${sent.join(",")}]`
+        const { bom, newline } = faults.get("Formatting") ?? { bom: false, newline: "" }
+        this.#head(exchange, status, session, "application/json")
+        if (faults.get("Stall") !== undefined) return exchange.response.flushHeaders()
+        exchange.response.end(`${bom ? "\ufeff" : ""}${newline}${text}${newline}`)
+      }
+    }
+    return this.#respond(exchange, message ?? {}, responder, stream)
+  }
+
+  #sse(exchange: Exchange, session: Session | undefined): SseResponse {
+    this.#head(exchange, 200, session, "text/event-stream")
+    return new SseResponse(exchange.response, exchange.faults)
+  }
+
+  #head({ faults, response }: Exchange, status: number, session: Session | undefined, type: string): void {
+    const named = faults.get("ContentType")?.type ?? type
+    const headers: OutgoingHttpHeaders = named === "" ? {} : { "content-type": named }
+    if (session !== undefined && this.#scenario.sessions !== false && !this.#isHttpSse) {
+      headers["mcp-session-id"] = session.id
+    }
+    if (session !== undefined && faults.has("NewSessionId")) {
+      const name = `${session.id}-${this.counts.requests}`
+      this.#sessions.set(name, session)
+      headers["mcp-session-id"] = name
+    }
+    response.writeHead(status, headers)
+  }
+
+  #send({ response }: Exchange, status: number, text: string, headers: OutgoingHttpHeaders = {}): Effect.Effect<void> {
+    return Effect.sync(() => {
+      response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(text) })
+      response.end(text)
+    })
+  }
+
+  #refuse(exchange: Exchange, status: number, message: string): Effect.Effect<void> {
+    const text = JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32000, message } })
+    return this.#send(exchange, status, text, { "content-type": "application/json" })
+  }
+}
+
+const tokenOf = (message: Json): unknown => {
+  const { params } = message as { readonly params?: { readonly _meta?: { readonly progressToken?: unknown } } }
+  return params?._meta?.progressToken
+}

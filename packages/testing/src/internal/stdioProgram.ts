@@ -1,0 +1,133 @@
+/**
+ * The program of a faulty server over stdio: `node stdioProgram.js <scenario> <journal>`.
+ */
+import * as Effect from "effect/Effect"
+import { appendFileSync } from "node:fs"
+import type { Scenario } from "../Scenario.ts"
+import { faultyTexts, type Json } from "./faultyTexts.ts"
+import { ProtocolHandler, type Responder } from "./protocolHandler.ts"
+import { exchangeKind, type Faults, FaultSchedule } from "./faults.ts"
+
+const [scenario, journal] = process.argv.slice(2) as [string, string]
+const { faults: rules, ...features } = JSON.parse(scenario) as Scenario
+const record = (line: object): void => appendFileSync(journal, `${JSON.stringify(line)}\n`)
+
+/** Writes one text after the other, so that texts do not mix while one is written byte by byte. */
+class Output {
+  #last: Promise<void> = Promise.resolve()
+
+  write(bytes: Uint8Array, drip: boolean): Promise<void> {
+    this.#last = this.#after(this.#last, bytes, drip)
+    return this.#last
+  }
+
+  async #after(last: Promise<void>, bytes: Uint8Array, drip: boolean): Promise<void> {
+    await last
+    const step = drip ? 1 : Math.max(1, bytes.length)
+    for (let at = 0; at < bytes.length; at += step) await this.#put(bytes.subarray(at, at + step))
+  }
+
+  #put(bytes: Uint8Array): Promise<void> {
+    return new Promise((resolve) => process.stdout.write(bytes, () => setImmediate(resolve)))
+  }
+}
+
+const output = new Output()
+const handler = new ProtocolHandler({ ...features, faults: [] }, record)
+const schedule = new FaultSchedule(rules)
+const pending = new Map<unknown, (response: Effect.Effect<Json>) => void>()
+let lastId: unknown = undefined
+
+/** Writes the texts of one exchange and applies its faults. */
+class ResponseLines {
+  readonly #faults: Faults
+  readonly #reversed: Array<string> = []
+  #bytesLeft: number
+  #isStalled: boolean
+
+  constructor(faults: Faults) {
+    this.#faults = faults
+    this.#bytesLeft = faults.get("Cut")?.afterBytes ?? Infinity
+    this.#isStalled = faults.get("Stall")?.after === "head"
+  }
+
+  send(text: string): void {
+    if (this.#faults.has("Reverse")) this.#reversed.unshift(text)
+    else this.#write(text)
+  }
+
+  end(): void {
+    for (const text of this.#reversed.splice(0)) this.#write(text)
+  }
+
+  #write(text: string): void {
+    if (this.#isStalled) return
+    const formatting = this.#faults.get("Formatting")
+    const line = `${formatting?.bom === true ? "\ufeff" : ""}${text}${formatting?.newline === "\r\n" ? "\r\n" : "\n"}`
+    const bytes = new TextEncoder().encode(this.#faults.has("Duplicate") ? line + line : line)
+    const part = bytes.subarray(0, this.#bytesLeft)
+    this.#bytesLeft -= part.length
+    this.#isStalled = this.#bytesLeft === 0 || this.#faults.get("Stall")?.after === "event"
+    const written = output.write(part, this.#faults.has("Drip"))
+    if (this.#bytesLeft === 0) void written.then(() => process.exit(1))
+  }
+}
+
+const respond = (request: Json, faults: Faults): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    const lines = new ResponseLines(faults)
+    const responder: Responder = {
+      send: (message) => lines.send(JSON.stringify(message)),
+      request: (method, params) =>
+        Effect.callback<Json>((resume) => {
+          const id = `faulty-${pending.size}`
+          pending.set(id, resume)
+          lines.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }))
+        })
+    }
+    const other = lastId
+    lastId = request["id"]
+    const restart = faults.get("Restart")
+    if (restart?.handled === false) process.exit(restart.exitCode)
+    const response = yield* handler.respond(request, responder)
+    if (restart !== undefined) process.exit(restart.exitCode)
+    const { params } = request as { readonly params?: { readonly _meta?: { readonly progressToken?: unknown } } }
+    for (const text of faultyTexts(response, faults, { other, token: params?._meta?.progressToken })) lines.send(text)
+    lines.end()
+  })
+
+const receive = (line: string): void => {
+  let message: Json
+  try {
+    message = JSON.parse(line) as Json
+  } catch {
+    return
+  }
+  const faults = schedule.next(exchangeKind(message))
+  if (faults.has("StopReading")) process.stdin.pause()
+  if (faults.has("StopReading") || faults.get("Stall")?.after === "request") return
+  if (message["method"] === undefined) {
+    pending.get(message["id"])?.(Effect.succeed(message))
+    return
+  }
+  if (message["id"] === undefined) {
+    const restart = faults.get("Restart") ?? (faults.has("Cut") ? { exitCode: 1 } : undefined)
+    if (restart !== undefined) process.exit(restart.exitCode)
+    return
+  }
+  const responding = respond(message, faults)
+  const delay = faults.get("Delay")
+  Effect.runFork(delay === undefined ? responding : Effect.delay(responding, delay.ms))
+}
+
+record({ pid: process.pid })
+let rest = ""
+process.stdin.setEncoding("utf8")
+process.stdin.on("data", (text: string) => {
+  const lines = (rest + text).split("\n")
+  rest = lines.pop() ?? ""
+  for (const line of lines) receive(line)
+})
+process.stdin.on("end", () => process.exit(0))
+// The client has closed its end of the pipe.
+process.stdout.on("error", () => process.exit(0))
