@@ -91,7 +91,7 @@ describe("skein-call · a server of the SDK over stdio", () => {
   })
 
   it("exits with 3 when there is no result in time", async () => {
-    const { code, err, out } = await run("--timeout", "1", ...server, "--", "slow")
+    const { code, err, out } = await run("--timeout", "5", ...server, "--", "slow")
     expect([code, out]).toEqual([3, ""])
     expect(err).toMatch(/^skein-call: .*tools\/call/)
   })

@@ -12,9 +12,9 @@ import { nodeMain } from "./internal/nodeProcess.ts"
 import { runCommand } from "./internal/runCommand.ts"
 
 /**
- * Runs the command as the only program of this process, which exits when the command ends. `argv` has the words after the name of the
- * command: `process.argv.slice(2)`. SIGINT, SIGTERM and SIGHUP cancel the call at the server and stop the server's process, within six
- * seconds; a second signal exits at once.
+ * Runs the command as the only program of this process, which exits when the command ends. `argv` has the words after
+ * the name of the command: `process.argv.slice(2)`. SIGINT, SIGTERM and SIGHUP cancel the call at the server and stop
+ * the server's process, within six seconds; a second signal exits at once.
  */
 export const main = (argv: ReadonlyArray<string>): void =>
   nodeMain("skein-call", runCommand(callCommand("skein-call"), normalize(argv, valueOptions)))

@@ -18,7 +18,10 @@ import { resultText, sanitize, toolLine } from "./format.ts"
 import { CommandFailed, type Console, Process, version } from "./process.ts"
 import { declineAll, onTerminal } from "./terminalElicitation.ts"
 
-/** The exit code for a failure: 3 without a connection or a result in time, 4 when the server refused or its answer was invalid. */
+/**
+ * The exit code for a failure: 3 without a connection or a result in time, 4 when the server refused or its answer was
+ * invalid.
+ */
 const exitCode = ({ reason }: ClientError): number => {
   switch (reason) {
     case "Open":
@@ -78,7 +81,10 @@ const reportTask = (created: Deferred.Deferred<RemoteTask>, { warn }: Console) =
     return Effect.ignore(Stream.runForEach(Stream.changes(lines), (line) => Effect.sync(() => warn(line))))
   })
 
-/** The call of the tool, or the wait for a task: its name and its result. `onTask` receives the task as soon as there is one. */
+/**
+ * The call of the tool, or the wait for a task: its name and its result. `onTask` receives the task as soon as there is
+ * one.
+ */
 const startCall = (
   client: Client.Client,
   { args, leave: leaveRunning, resume, timeout, tool, verbose }: Invocation,
@@ -113,7 +119,10 @@ const printHandle = (
   return print(JSON.stringify(task.handle))
 }
 
-/** Calls the tool, waits for the task, or lists the tools. Returns the exit code: 1 when the tool reported an error, else 0. */
+/**
+ * Calls the tool, waits for the task, or lists the tools. Returns the exit code: 1 when the tool reported an error,
+ * else 0.
+ */
 export const call = (
   transport: Transport,
   invocation: Invocation,

@@ -45,7 +45,7 @@ const parseJson = Option.liftThrowable((text: string): unknown => JSON.parse(tex
 
 const invalid = (message: string) => Effect.fail(new CliError.ValidationError({ message }))
 
-/** An option that may be repeated, of which the last counts. So a shell alias can have defaults. */
+/** An option that may be repeated: the last one counts, so that a shell alias can set defaults. */
 const last = <A>(flag: Flag.Flag<A>): Flag.Flag<A | undefined> =>
   Flag.map(Flag.atLeast(flag, 0), (values) => values.at(-1))
 
@@ -57,7 +57,7 @@ const toggle = (name: string, description: string): Flag.Flag<boolean> =>
     Flag.map((value) => value ?? false)
   )
 
-// The values of `--header` and `--resume` can be secrets: no message quotes them.
+// The values of `--header`, `--env` and `--resume` can be secrets: no message quotes them.
 const withValue = {
   header: Flag.String("header").pipe(
     Flag.withMetavar("'Name: value'"),
@@ -164,7 +164,10 @@ const help = {
     "3 no connection or no result in time, 4 the server refused the request or its answer was invalid, 130 interrupted."
 }
 
-/** The command without its handler, under the name by which it is run. It takes a line that was normalized. */
+/**
+ * The options and operands of the command, without its handler. It parses a command line that `normalize` has
+ * rewritten.
+ */
 export const callOptions = <const Name extends string>(name: Name) =>
   Command.make(name, {
     headers: withValue.header,

@@ -1,10 +1,10 @@
 /**
  * The part of the command line that `effect/cli` cannot parse.
  *
- * `effect/cli` parses options anywhere in the line, up to the first `--`. Here the words of a server's command come first, and the
- * options among them belong to the server: in `skein-call --json node server.js --json -- add` only the first `--json` is ours. So
- * {@link normalize} finds the end of the server's words, and rewrites the line to `<options> -- <server> <tool> <json>`, with the
- * server as one word.
+ * `effect/cli` parses options anywhere in the line, up to the first `--`. Here the words of a server's command come
+ * first, and the options among them belong to the server: in `skein-call --json node server.js --json -- add` the
+ * second `--json` is for `server.js`. So {@link normalize} finds the end of the server's words, and rewrites the line
+ * to `<options> -- <server> <tool> <json>`, with the server as one word.
  */
 
 const urlScheme = /^https?:\/\//i
@@ -12,7 +12,9 @@ const urlScheme = /^https?:\/\//i
 /** Whether the server is given by its URL rather than by a command. */
 export const isUrl = (server: string): boolean => urlScheme.test(server)
 
-/** Splits a command line at spaces outside quotes. Nothing else of a shell's syntax is read: no expansion, no escapes. */
+/**
+ * Splits a command line at spaces outside quotes. Nothing else of a shell's syntax is read: no expansion, no escapes.
+ */
 export const splitWords = (text: string): ReadonlyArray<string> => {
   const words = text.match(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g) ?? []
   return words.map((word) => word.replaceAll(/"([^"]*)"|'([^']*)'/g, (_, double, single) => double ?? single))

@@ -31,7 +31,10 @@ export const quoteName = (text: string): string =>
 /** A value from a server, within a line of this program: each character of it can be recognized. */
 export const quoteLine = (text: string): string => escape(text, maxLine)
 
-/** A text from a server, after the start of a line of this program. Its further lines are marked, so that none can pass for the program's. */
+/**
+ * A text from a server, after the start of a line of this program. Its further lines are marked, so that none can pass
+ * for the program's.
+ */
 export const quoteBlock = (text: string): string => sanitize(text).replaceAll("\n", "\n  | ")
 
 /** The size of the decoded data, in bytes. */
@@ -79,7 +82,10 @@ const typeText = (schema: unknown, depth = 0): string => {
 // How many arguments of a tool the list shows.
 const maxArguments = 24
 
-/** A tool in one line: its name, its arguments with their types (`?` marks an optional one), and the first line of its description. */
+/**
+ * A tool in one line: its name, its arguments with their types (`?` marks an optional one), and the first line of its
+ * description.
+ */
 export const toolLine = ({ description, inputSchema, name, title }: Tool): string => {
   const { properties, required } = inputSchema
   const named = isObject(properties) ? Object.entries(properties) : []

@@ -7,8 +7,8 @@ import { createInterface } from "node:readline"
 import { sanitize } from "./format.ts"
 import { type Console, Process, type Terminal } from "./process.ts"
 
-// How long the command may take to end after a signal, in milliseconds: the process of a server is given 2 seconds to end when its
-// stdin closes, 2 after SIGTERM and 1 after SIGKILL.
+// How long the command may take to end after a signal, in milliseconds: the process of a server is given 2 seconds to
+// end when its stdin closes, 2 after SIGTERM and 1 after SIGKILL.
 const grace = 6_000
 
 const signals = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
@@ -47,8 +47,8 @@ const terminal: Terminal = {
 }
 
 /**
- * Runs a program as the only one of this process, and exits with the code that it returns. A signal interrupts the program, which then
- * has `grace` to end; a second signal exits at once.
+ * Runs a program as the only one of this process, and exits with the code that it returns. A signal interrupts the
+ * program, which then has `grace` to end; a second signal exits at once.
  */
 export const nodeMain = (name: string, program: Effect.Effect<number, never, Process>): void => {
   // The reader of the result may stop before its end, and a terminal may be gone.
@@ -76,7 +76,7 @@ export const nodeMain = (name: string, program: Effect.Effect<number, never, Pro
       warn(`${name}: ${sanitize(Cause.pretty(exit.cause))}`)
     }
     const status = code
-    // Exits when stderr is written, too.
+    // Output that is still buffered when the process exits is lost.
     process.exitCode = status
     process.stderr.write("", () => process.exit(status))
   })

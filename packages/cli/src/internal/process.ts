@@ -31,7 +31,10 @@ export class Process extends Context.Service<Process, {
   readonly terminal: Terminal | undefined
 }>()("@skein/cli/Process") {}
 
-/** Ends the process with this exit code. The report is written to stderr; without one, the command has written it already. */
+/**
+ * Ends the process with this exit code. The report is written to stderr; without one, the command has written it
+ * already.
+ */
 export class CommandFailed extends Data.TaggedError("CommandFailed")<{
   readonly exitCode: number
   readonly report?: string | undefined

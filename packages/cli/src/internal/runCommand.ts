@@ -20,8 +20,9 @@ import { type CommandFailed, type Console, Process, version } from "./process.ts
 const invalidUsage = 2
 
 /**
- * The services that `effect/cli` requires for parsing, where an option can name a file or prompt for a value. The options of these
- * commands do neither, and loading `@effect/platform-node` would take 50 ms, so each service fails when it is used.
+ * The services that `effect/cli` requires for parsing, where an option can name a file or prompt for a value. The
+ * options of these commands do neither, and loading `@effect/platform-node` would take 50 ms, so each service fails
+ * when it is used.
  */
 const unused = /* @__PURE__ */ Layer.mergeAll(
   /* @__PURE__ */ FileSystem.layerNoop({}),
@@ -59,7 +60,7 @@ const presenter = (name: string, { print, warn }: Console): CliOutput.Presenter 
   }
 })
 
-/** Runs the command with the arguments of the process, and returns the exit code. A failure has been reported on stderr by then. */
+/** Runs the command with the arguments of the process, reports a failure on stderr, and returns the exit code. */
 export const runCommand = <Name extends string, Input, ContextInput>(
   command: Command.Command<Name, Input, ContextInput, CommandFailed, Process>,
   argv: ReadonlyArray<string>
