@@ -264,7 +264,7 @@ describe("a detection that cannot be used", () => {
       assert.deepStrictEqual(stored(client.serverProfile), {
         revision: "2026-07-28",
         capabilities,
-        variant: "streamable"
+        httpMode: "streamable"
       })
       assert.isUndefined(client.server)
       assert.deepStrictEqual(asked(exchanges), [])

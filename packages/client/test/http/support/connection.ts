@@ -27,7 +27,7 @@ export class Told implements Receiver {
   refused(id: JsonRpc.Id, error: TransportError): void {
     this.refusals.push([id, error])
   }
-  missed(error: TransportError | undefined): void {
+  gap(error: TransportError | undefined): void {
     this.gaps.push(error)
   }
   end(end: End): void {
