@@ -5,15 +5,16 @@
  * none throws. URIs, priorities and sizes are looked at when a handler answers with them: what clients that check would refuse is
  * not sent, but answered `-32603`, and the log says why.
  */
-import type * as Common from "@skein/protocol/Common"
+import type { Annotations } from "@skein/protocol/Content"
+import type { Meta } from "@skein/protocol/Message"
 import type * as Wire from "@skein/protocol/Content"
 import * as Base64 from "effect/encoding/Base64"
 
 /** What every content block may carry besides its content. */
 export interface BlockOptions {
   /** Hints about who the block is for and how much it matters. */
-  readonly annotations?: Common.Annotations
-  readonly _meta?: Common.Meta
+  readonly annotations?: Annotations
+  readonly _meta?: Meta
 }
 
 /** One block of content. */

@@ -2,7 +2,7 @@
  * From the arguments of a call to a tool's result.
  */
 import type * as Wire from "@skein/protocol/CallTool"
-import type * as Common from "@skein/protocol/Common"
+import type { Meta } from "@skein/protocol/Message"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import type { McpRequest } from "@skein/runtime/Exchange"
@@ -23,7 +23,7 @@ export interface Extras {
   readonly content?: Content.Input
   /** Whether the tool failed. */
   readonly isError?: boolean
-  readonly _meta?: Common.Meta
+  readonly _meta?: Meta
 }
 
 /** What `Tool.result` is given. */
