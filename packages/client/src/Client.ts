@@ -18,7 +18,8 @@
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { ServerCapabilities } from "@skein/protocol/Capabilities"
-import type { Implementation, LoggingLevel } from "@skein/protocol/Common"
+import type { Implementation } from "@skein/protocol/Implementation"
+import type { LoggingLevel } from "@skein/protocol/Logging"
 import type { CompleteResult, PromptReference, ResourceTemplateReference } from "@skein/protocol/Completion"
 import type { ListTasksResult } from "@skein/protocol/LegacyTask"
 import type * as Method from "@skein/protocol/Method"

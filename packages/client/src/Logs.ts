@@ -4,7 +4,7 @@
  * @example
  * yield* Effect.forkScoped(Logs.forward(client, { level: "info" }), { startImmediately: true })
  */
-import type { LoggingLevel } from "@skein/protocol/Common"
+import type { LoggingLevel } from "@skein/protocol/Logging"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as LogLevel from "effect/LogLevel"

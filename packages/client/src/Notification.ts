@@ -1,7 +1,7 @@
 /**
  * What a server tells without being asked.
  */
-import type { NotificationParams } from "@skein/protocol/Common"
+import type { NotificationParams } from "@skein/protocol/Message"
 import type { ElicitationCompleteNotificationParams } from "@skein/protocol/Elicitation"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { LoggingMessageNotificationParams } from "@skein/protocol/Logging"

@@ -4,7 +4,7 @@
  * "Provide UI that makes it clear which server is requesting information" (elicitation, user interaction model): every
  * question that a host is asked (`Elicitation`, `Sampling`, `Roots`) carries this.
  */
-import type { Implementation } from "@skein/protocol/Common"
+import type { Implementation } from "@skein/protocol/Implementation"
 import type { Revision } from "@skein/protocol/Revision"
 
 /** See the module's text. */

@@ -5,7 +5,7 @@
  * Without one `Connected` says how the last request went: that the server is gone nobody notices while nobody calls, but for a
  * `heartbeat`.
  */
-import type { Implementation } from "@skein/protocol/Common"
+import type { Implementation } from "@skein/protocol/Implementation"
 import type * as Revision from "@skein/protocol/Revision"
 import type { SessionEnd } from "@skein/runtime/Session"
 import type { ClientError } from "./ClientError.ts"

@@ -1,22 +1,22 @@
 /**
- * The adapters between a revision's messages and the model: *lift* (what a revision says → the model, before validation)
- * and *lower* (the model → what a revision says, when writing). Both are compiled from the annotated AST of the model, on
- * first use, once per node and revision.
+ * Compiles the adapters between the messages of a revision and the model. To *lift* is to turn a received message into
+ * the model, before validation. To *lower* is to turn a value of the model into the message to write. An adapter is
+ * compiled from the annotated AST of a schema (see `Annotate`) on first use, once per AST node and revision.
  *
- * - `undefined` in place of an adapter means that nothing has to be done in that revision. Most are.
- * - A value that is not affected is passed by reference; one that is gets a shallow copy. Unknown members always stay.
- * - An adapter does not validate. It is total on any input when lifting; when lowering it throws an `Unrepresentable`, or
- *   what a rule throws that is given no value of the model. `Codec` turns both into a value.
+ * - No adapter (`undefined`) means that the revision needs no change. This is the usual case.
+ * - An unaffected value is returned by reference. An affected value is copied shallowly. Unknown members always stay.
+ * - An adapter does not validate. A lifting adapter accepts any input and does not throw. A lowering adapter throws
+ *   `Unrepresentable`, or the error of a rule that received a value outside the model. `Codec` returns both as a value.
  */
 import * as AST from "effect/SchemaAST"
 import { type FieldRule, fieldRule, guardOf, type MemberRule, memberRule, refuse, type Window } from "./Annotate.ts"
 import { isObject, type JsonObject } from "./JsonRpc.ts"
 import * as Revision from "./Revision.ts"
 
-/** From older to newer, or from newer to older. */
+/** `lift` when reading a message, `lower` when writing one. */
 export type Direction = "lift" | "lower"
 
-/** One compiled adapter. */
+/** A compiled adapter. */
 export type Adapter = (value: unknown) => unknown
 
 interface Mutable {
@@ -26,19 +26,19 @@ interface Mutable {
 const within = (window: Window | undefined, revision: Revision.Revision): boolean =>
   window === undefined || Revision.within(revision, window.since, window.until)
 
-// Compiled adapters, by AST node: two slots per revision. `null` is a compiled identity.
+// Two slots per revision for each AST node. `null` stands for a compiled adapter that changes nothing.
 const compiled = new WeakMap<AST.AST, Array<Adapter | null | undefined>>()
 
-/** The adapter of a schema's AST for a revision, or `undefined` when there is nothing to adapt. */
+/** Returns the adapter of a schema's AST for a revision, or `undefined` where no change is needed. */
 export const compile = (ast: AST.AST, revision: Revision.Revision, direction: Direction): Adapter | undefined => {
   let slots = compiled.get(ast)
   if (slots === undefined) compiled.set(ast, slots = [])
   const slot = Revision.indexOf(revision) * 2 + (direction === "lift" ? 0 : 1)
-  const known = slots[slot]
-  if (known !== undefined) return known ?? undefined
-  const made = make(ast, revision, direction)
-  slots[slot] = made ?? null
-  return made
+  const cached = slots[slot]
+  if (cached !== undefined) return cached ?? undefined
+  const adapter = make(ast, revision, direction)
+  slots[slot] = adapter ?? null
+  return adapter
 }
 
 const make = (ast: AST.AST, revision: Revision.Revision, direction: Direction): Adapter | undefined => {
@@ -46,7 +46,7 @@ const make = (ast: AST.AST, revision: Revision.Revision, direction: Direction): 
   if (AST.isArrays(ast)) return makeArray(ast, revision, direction)
   if (AST.isUnion(ast)) return makeUnion(ast, revision, direction)
   if (AST.isSuspend(ast)) {
-    // What a recursive schema needs is known only when it is complete: decide at the first value.
+    // A recursive schema is not complete yet, so it is compiled at the first value.
     let inner: Adapter | undefined | null = null
     return (value) => {
       if (inner === null) inner = compile(ast.thunk(), revision, direction)
@@ -75,7 +75,7 @@ const makeArray = (ast: AST.Arrays, revision: Revision.Revision, direction: Dire
   }
 }
 
-/** What has to be done to the fields of one kind of object. */
+/** The changes to the fields of an object, in the order in which they are applied. */
 interface ObjectPlan {
   readonly drops: ReadonlyArray<string>
   readonly refusals: ReadonlyArray<readonly [key: string, name: string]>
@@ -107,10 +107,10 @@ const planObject = (ast: AST.Objects, revision: Revision.Revision, direction: Di
     if (!within(rule, revision)) {
       drops.push(name)
       if (direction === "lower" && rule.refuse !== undefined) refusals.push([name, rule.refuse])
-      if (direction === "lift" && "default" in rule) fills.push([name, () => rule.default])
+      if (direction === "lift" && rule.default !== undefined) fills.push([name, () => rule.default])
       continue
     }
-    // Reading changes what comes under the name of the wire, and renames at the end; so does writing, from its own name.
+    // A change applies under the old name of each direction (the wire's when lifting); the rename follows.
     const own = direction === "lower" ? rule.lower : rule.lift
     if (own !== undefined) {
       changes.push([from, (value) => {
@@ -120,10 +120,10 @@ const planObject = (ast: AST.Objects, revision: Revision.Revision, direction: Di
     } else if (child !== undefined) changes.push([from, child])
     if (renamed !== undefined) {
       renames.push(direction === "lift" ? [renamed, name] : [name, renamed])
-      // What goes by the new name already is an unknown member that would be taken for the field.
+      // A member that already has the new name is an unknown member, and would be mistaken for the field.
       drops.push(direction === "lift" ? name : renamed)
     }
-    if ("default" in rule) fills.push([direction === "lift" ? name : wire, () => rule.default])
+    if (rule.default !== undefined) fills.push([direction === "lift" ? name : wire, () => rule.default])
     const fill = rule.fill
     if (direction === "lower" && fill !== undefined) fills.push([wire, () => fill(revision)])
     if (rule.required?.(revision) === true) required.push(direction === "lift" ? name : wire)
@@ -136,7 +136,9 @@ const planObject = (ast: AST.Objects, revision: Revision.Revision, direction: Di
     : { drops, refusals, changes, renames, fills, required, index, known }
 }
 
-/** A copy without some members. An own `__proto__` stays an own member: it is defined, never assigned. */
+/**
+ * Copies an object without some members. An own `__proto__` is defined, not assigned, so that it stays an own member.
+ */
 const without = (value: JsonObject, drops: ReadonlyArray<string>): Mutable => {
   const out: Mutable = {}
   for (const key of Object.keys(value)) {
@@ -156,7 +158,7 @@ const makeObject = (ast: AST.Objects, revision: Revision.Revision, direction: Di
     if (!isObject(value)) return value
     let out: Mutable = value as Mutable
     for (const [key, name] of refusals) {
-      if (value[key] !== undefined) refuse(`${revision} has no ${name}`)
+      if (value[key] !== undefined) refuse(`${revision} does not support ${name}`)
     }
     for (const key of drops) {
       if (value[key] === undefined) continue
@@ -190,7 +192,7 @@ const makeObject = (ast: AST.Objects, revision: Revision.Revision, direction: Di
     for (const key of required) {
       if (out[key] !== undefined) continue
       if (direction === "lower") refuse(`${revision} requires ${key}`)
-      // An explicit `undefined` is what validation refuses, and it knows the path.
+      // Validation refuses the explicit `undefined` and reports the path.
       out = { ...out, [key]: undefined }
     }
     if (index !== undefined) {
@@ -207,7 +209,7 @@ const makeObject = (ast: AST.Objects, revision: Revision.Revision, direction: Di
   }
 }
 
-/** How to recognise a member of a union (not whether the value is valid), and what to do with it. */
+/** A member of a union: how to recognise its values (without validating them) and how to adapt them. */
 interface Branch {
   readonly matches: (value: unknown) => boolean
   readonly adapt: Adapter | undefined
@@ -223,7 +225,7 @@ const literalsOf = (ast: AST.AST): ReadonlyArray<unknown> | undefined => {
   return undefined
 }
 
-/** Tells the kind of a value, one level deep. */
+/** Makes the function that recognises values of a schema, one level deep. */
 const kindOf = (ast: AST.AST): (value: unknown) => boolean => {
   if (AST.isObjects(ast)) return isObject
   if (AST.isArrays(ast)) return Array.isArray
@@ -269,15 +271,15 @@ const makeUnion = (ast: AST.Union, revision: Revision.Revision, direction: Direc
   const all = branches(ast, revision, direction)
   if (all.every((branch) => branch.adapt === undefined && (branch.exists || direction === "lift"))) return undefined
   const adapt = (value: unknown, from: Branch | undefined): unknown => {
-    // When reading, a member of this revision first: what looks like another one as well does so by chance.
+    // When lifting, members of this revision come first: a value can match a member of another revision by chance.
     const branch = (direction === "lift" ? all.find((branch) => branch.exists && branch.matches(value)) : undefined) ??
       all.find((branch) => branch.matches(value))
     if (branch === undefined) return value
     if (branch.exists || direction === "lift") return branch.adapt === undefined ? value : branch.adapt(value)
     const degrade = branch.rule?.degrade
-    // What was degraded into itself is refused, so that this ends.
+    // A value that degrades into the same member is refused; otherwise this would not end.
     if (degrade === undefined || branch === from) {
-      return refuse(`${revision} has no ${branch.rule?.name ?? "such value"}`)
+      return refuse(`${revision} does not support ${branch.rule?.name ?? "this value"}`)
     }
     return adapt(degrade(value, revision), branch)
   }

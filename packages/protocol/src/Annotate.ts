@@ -1,25 +1,33 @@
 /**
- * How the model says in which revisions a field or a union member exists, and what happens outside of them.
+ * Annotations for the schemas of the model: the revisions in which a field or a union member exists, and how it is read
+ * and written outside of them.
  *
- * Each combinator hangs one rule on a schema and returns it with the same type, so that inference is untouched. Nothing
- * here adapts anything: `Adapt` reads the rules. A window is closed on the left and open on the right: `since` is the first
- * revision that has it, `until` the first that does not.
+ * Each combinator attaches a rule to a schema and returns the schema with the same type. `Adapt` applies the rules. The
+ * window of revisions is closed on the left and open on the right: `since` is the first revision that has the field,
+ * `until` is the first one that does not.
  *
- * What a rule can say of a **field**:
- * - Outside its window a field is left out when writing, and ignored when reading (it is then an unknown member, whatever
- *   this model calls by that name).
- * - `default`: a value for it when it is absent, both when reading (from any revision) and when writing (within the window).
- * - `fill`: a value for it when it is absent and within the window, when writing only. It may answer
- *   `undefined` to leave it absent, and may refuse.
- * - `rename`: its name on the wire in some revisions.
- * - `lower`: what is written in its place; `undefined` leaves it out. It may refuse.
- * - `lift`: what is read in its place; `undefined` ignores it. It must be total.
- * - `required`: the revisions that ask for it although the model lets it be absent. There reading fails without it, and
- *   writing is refused without it, unless it is filled in.
- * - `refuse`: writing it outside of the window is refused, because leaving it out would change what is said.
+ * The rules of a **field**:
+ * - Outside its window a field is left out when writing and ignored when reading: its name is then an unknown member.
+ * - `default`: the value of an absent field, when reading any revision and when writing within the window.
+ * - `fill`: the value of an absent field within the window, when writing only. It may return `undefined` to leave the
+ *   field absent, and may call {@link refuse}.
+ * - `rename`: the name of the field on the wire in some revisions.
+ * - `lower`: the value to write instead; `undefined` leaves the field out. It may call {@link refuse}.
+ * - `lift`: the value to read instead; `undefined` ignores the field. It must not throw.
+ * - `required`: the revisions that require the field although it is optional in the model. In them reading fails
+ *   without the field, and so does writing, unless the field is filled in.
+ * - `refuse`: the name of the field in the error for writing it outside its window. Use it where leaving the field out
+ *   would change the meaning of the message.
  *
- * What a rule can say of a **union member**:
- * - `degrade`: what is written instead outside of the window. Only for what is displayed. Without it, writing is refused.
+ * The rules of a **union member**:
+ * - `degrade`: the value to write instead outside the window. Use it for displayed content only. Without it, writing
+ *   the member outside its window is refused.
+ *
+ * @example
+ * const Item = Schema.Struct({
+ *   name: Schema.String,
+ *   title: Annotate.since("2025-06-18", Schema.optionalKey(Schema.String))
+ * })
  */
 import * as Data from "effect/Data"
 import type * as Schema from "effect/Schema"
@@ -27,80 +35,100 @@ import type * as AST from "effect/SchemaAST"
 import type { Revision } from "./Revision.ts"
 
 /**
- * A value that a revision cannot carry without changing what it means, a URL elicitation for `2025-06-18` for instance.
- * `message` is one line that says what cannot be said. Nothing was written, and nothing should be sent.
+ * The error for a value that a revision cannot represent without a change of meaning, such as a URL elicitation in
+ * `2025-06-18`. `message` is one line. Nothing was written, so send nothing.
  */
 export class Unrepresentable extends Data.TaggedError("Unrepresentable")<{ readonly message: string }> {}
 
-/** Refuses to write, from within a `fill`, `lower` or `degrade`. Whoever called the codec gets it as a value. */
+/**
+ * Refuses to write a value: throws {@link Unrepresentable}. Call it only within a `fill`, `lower` or `degrade`, where
+ * `Codec` catches it and returns it as a value.
+ *
+ * @example
+ * Annotate.refuse(`${revision} allows one block per sampling message, not ${blocks.length}`)
+ */
 export const refuse = (message: string): never => {
   throw new Unrepresentable({ message })
 }
 
-/** Some consecutive revisions: from `since` on, and before `until`. */
+/** A range of revisions: `since` and newer, older than `until`. Without a bound the range is open on that side. */
 export interface Window {
   readonly since?: Revision | undefined
   readonly until?: Revision | undefined
 }
 
-/** What may be said of a field whose value is a `T`. */
+/** The rules of a field whose value is a `T`. The module's comment describes each. */
 export interface FieldOptions<T> {
-  readonly default?: T
-  readonly fill?: (revision: Revision) => T | undefined
-  readonly rename?: Window & { readonly to: string }
-  readonly lower?: (value: T, revision: Revision) => unknown
-  readonly refuse?: string
-  readonly required?: (revision: Revision) => boolean
-  readonly lift?: (value: unknown, revision: Revision) => T | undefined
+  readonly default?: T | undefined
+  readonly fill?: ((revision: Revision) => T | undefined) | undefined
+  readonly rename?: (Window & { readonly to: string }) | undefined
+  readonly lower?: ((value: T, revision: Revision) => unknown) | undefined
+  readonly refuse?: string | undefined
+  readonly required?: ((revision: Revision) => boolean) | undefined
+  readonly lift?: ((value: unknown, revision: Revision) => T | undefined) | undefined
 }
 
-/** The rule of a field, as `Adapt` reads it. */
+/** The rules of a field with its window, as `Adapt` reads them. */
 export interface FieldRule extends FieldOptions<unknown>, Window {}
 
-/** What may be said of a union member whose value is a `T`. */
+/** The rules of a union member whose value is a `T`. */
 export interface MemberOptions<T> extends Window {
-  /** What to call it in a refusal. */
-  readonly name?: string
-  readonly degrade?: (value: T, revision: Revision) => unknown
+  /**
+   * The name of the member in the error for writing it outside its window, as in "2025-06-18 does not support audio".
+   */
+  readonly name?: string | undefined
+  readonly degrade?: ((value: T, revision: Revision) => unknown) | undefined
 }
 
-/** The rule of a union member, as `Adapt` reads it. */
+/** The rules of a union member, as `Adapt` reads them. */
 export interface MemberRule extends MemberOptions<unknown> {}
 
 const fieldKey = "~skein/field"
 const memberKey = "~skein/member"
 const guardKey = "~skein/guard"
 
-/** The rule of a field, from the type of its property signature. */
+/** Reads the rules of a field from the type of its property signature. */
 export const fieldRule = (type: AST.AST): FieldRule | undefined =>
   type.context?.annotations?.[fieldKey] as FieldRule | undefined
 
-/** The rule of a union member. */
+/** Reads the rules of a union member. */
 export const memberRule = (member: AST.AST): MemberRule | undefined => {
   const check = member.checks?.[member.checks.length - 1]
   return (check?.annotations?.[memberKey] ?? member.annotations?.[memberKey]) as MemberRule | undefined
 }
 
-/** The annotation of a declaration that says by which guard its values are told from others in a union. */
+/**
+ * Makes the annotation that gives a declaration its type guard. `Adapt` uses the guard to find the member of a union.
+ */
 export const guard = (is: (value: unknown) => boolean): { readonly [key: string]: unknown } => ({ [guardKey]: is })
 
-/** The guard of a declaration, if it has one. */
+/** Reads the type guard of a declaration, if it has one. */
 export const guardOf = (ast: AST.AST): ((value: unknown) => boolean) | undefined =>
   ast.annotations?.[guardKey] as ((value: unknown) => boolean) | undefined
 
-/** Says something of a field, whatever its window. Rules that are hung on one field are merged. */
+/**
+ * Attaches rules to a field of any window. The rules of several calls are merged.
+ *
+ * @example
+ * Annotate.field(Schema.Array(Schema.String), { lower: (values) => values.slice(0, 100) })
+ */
 export const field = <S extends Schema.Top>(schema: S, options: FieldOptions<S["Type"]> & Window): S =>
   schema.annotateKey({ [fieldKey]: { ...fieldRule(schema.ast), ...options } }) as unknown as S
 
-/** A field that some peers write as `null` where they have nothing to say: that is taken as absent. */
+/** A field that some peers write as `null` instead of leaving it out. Reading ignores the `null`. */
 export const orNull = <S extends Schema.Top>(schema: S): S =>
   field(schema, { lift: (value) => value === null ? undefined : value })
 
-/** A field that exists since a revision. */
+/**
+ * A field that exists since a revision.
+ *
+ * @example
+ * Annotate.since("2025-03-26", Schema.optionalKey(Schema.String))
+ */
 export const since = <S extends Schema.Top>(revision: Revision, schema: S, options?: FieldOptions<S["Type"]>): S =>
   field(schema, { ...options, since: revision })
 
-/** A field that exists no more since a revision. */
+/** A field that a revision removed: it exists in all older ones. */
 export const until = <S extends Schema.Top>(revision: Revision, schema: S, options?: FieldOptions<S["Type"]>): S =>
   field(schema, { ...options, until: revision })
 
@@ -119,6 +147,14 @@ export const alone = (revision: Revision): Window => ({ since: revision, until: 
 export const only = <S extends Schema.Top>(revision: Revision, schema: S, options?: FieldOptions<S["Type"]>): S =>
   field(schema, { ...options, ...alone(revision) })
 
-/** Says of a schema in which revisions it is a member of the unions that list it. */
+/**
+ * Attaches rules to a schema that is a member of a union. They hold in every union that lists the schema.
+ *
+ * @example
+ * Annotate.member(Audio, {
+ *   since: "2025-03-26",
+ *   degrade: ({ mimeType }) => ({ type: "text", text: `[audio: ${mimeType}]` })
+ * })
+ */
 export const member = <S extends Schema.Top>(schema: S, options: MemberOptions<S["Type"]>): S =>
   schema.annotate({ [memberKey]: { ...memberRule(schema.ast), ...options } }) as unknown as S

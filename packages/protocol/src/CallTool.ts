@@ -3,10 +3,12 @@
  */
 import * as Schema from "effect/Schema"
 import { orNull } from "./Annotate.ts"
-import { AnyObject, resultFields, structuredFields, taskFields } from "./Common.ts"
-import { ContentBlock } from "./Content.ts"
+import { ContentBlock, structuredFields } from "./Content.ts"
 import { inputResponseFields } from "./InputRequired.ts"
 import { isObject, type JsonObject } from "./JsonRpc.ts"
+import { resultFields } from "./Message.ts"
+import { AnyObject } from "./Primitive.ts"
+import { taskFields } from "./TaskAugmentation.ts"
 
 /** The params of `tools/call`. */
 export class CallToolRequestParams extends Schema.Opaque<CallToolRequestParams>()(Schema.Struct({
@@ -17,8 +19,9 @@ export class CallToolRequestParams extends Schema.Opaque<CallToolRequestParams>(
 })) {}
 
 /**
- * Whether the params of a call are a name, an object of arguments and `_meta`, and nothing else: they are valid then, in every
- * revision. Most calls are so, and reading them by the model would be a good part of what they cost.
+ * Whether the params are a name, an object of arguments and `_meta`, and nothing else. Such params are valid in every
+ * revision. Use it to skip decoding: most calls have these params, and decoding them costs a large part of the time of
+ * a call.
  */
 export const isPlain = (params: JsonObject | undefined): params is CallToolRequestParams & JsonObject => {
   if (params === undefined || typeof params["name"] !== "string") return false
@@ -31,10 +34,10 @@ export const isPlain = (params: JsonObject | undefined): params is CallToolReque
 }
 
 /**
- * The answer to `tools/call`. A tool's own failure is an answer too, with `isError`.
+ * The result of `tools/call`. A failure of the tool itself is a result with `isError`, not a JSON-RPC error.
  *
- * `structuredContent` may be any JSON value since 2026-07-28, and must be an object before: others are left out there, so
- * `content` should say the same.
+ * Before 2026-07-28 a `structuredContent` that is not an object is left out, so `content` should carry the same
+ * information.
  */
 export class CallToolResult extends Schema.Opaque<CallToolResult>()(Schema.Struct({
   ...resultFields,

@@ -1,13 +1,14 @@
 /**
- * Capabilities: what each side can do.
+ * The capabilities of clients and servers.
  *
- * `extensions` is official since 2026-07-28, but has no window: peers negotiate extensions in older revisions too, and an
- * unknown member never hurts the others. What is not of its shape is ignored.
+ * `extensions` is part of the specification since 2026-07-28. It is written in every revision: peers negotiate
+ * extensions in older revisions too, and a peer that does not know the member ignores it. A malformed one is ignored
+ * when reading.
  */
 import * as Schema from "effect/Schema"
 import { field, only, since, until } from "./Annotate.ts"
-import { AnyObject } from "./Common.ts"
 import { isObject, type JsonObject } from "./JsonRpc.ts"
+import { AnyObject } from "./Primitive.ts"
 import type { Revision } from "./Revision.ts"
 
 const settings = (value: unknown): { readonly [extension: string]: JsonObject } | undefined =>
@@ -23,7 +24,7 @@ const open = {
 }
 const taskFlags = { list: flag, cancel: flag }
 
-/** What a client can do with tasks, in 2025-11-25. */
+/** A client's support for tasks, in 2025-11-25. */
 export class ClientTasksCapability extends Schema.Opaque<ClientTasksCapability>()(Schema.Struct({
   ...taskFlags,
   requests: Schema.optionalKey(Schema.Struct({
@@ -32,7 +33,7 @@ export class ClientTasksCapability extends Schema.Opaque<ClientTasksCapability>(
   }))
 })) {}
 
-/** What a server can do with tasks, in 2025-11-25. */
+/** A server's support for tasks, in 2025-11-25. */
 export class ServerTasksCapability extends Schema.Opaque<ServerTasksCapability>()(Schema.Struct({
   ...taskFlags,
   requests: Schema.optionalKey(Schema.Struct({
@@ -40,17 +41,17 @@ export class ServerTasksCapability extends Schema.Opaque<ServerTasksCapability>(
   }))
 })) {}
 
-/** How a client can elicit. With neither member it means forms. */
+/** The elicitation modes of a client. Without members it means forms. */
 export class ElicitationCapability extends Schema.Opaque<ElicitationCapability>()(Schema.Struct({
   form: since("2025-11-25", flag),
   url: since("2025-11-25", flag)
 })) {}
 
-// An empty `elicitation` means forms in 2025-06-18: a client that knows URLs alone must not say it.
+// In 2025-06-18 an empty `elicitation` means forms, so a client that supports URLs only must not declare it there.
 const lowerElicitation = (value: ElicitationCapability, revision: Revision): unknown =>
   revision < "2025-11-25" && value?.url !== undefined && value.form === undefined ? undefined : value
 
-/** What a client can do. */
+/** The capabilities of a client. */
 export class ClientCapabilities extends Schema.Opaque<ClientCapabilities>()(Schema.Struct({
   ...open,
   roots: Schema.optionalKey(Schema.Struct({ listChanged: until("2026-07-28", Schema.optionalKey(Schema.Boolean)) })),
@@ -62,12 +63,12 @@ export class ClientCapabilities extends Schema.Opaque<ClientCapabilities>()(Sche
   tasks: only("2025-11-25", Schema.optionalKey(ClientTasksCapability))
 })) {}
 
-/** Whether a client can elicit in a mode. A client that names no mode means forms. */
+/** Whether a client supports an elicitation mode. A client that declares no mode supports forms. */
 export const elicits = ({ elicitation }: ClientCapabilities, mode: "form" | "url"): boolean =>
   elicitation !== undefined &&
   (elicitation[mode] !== undefined || (mode === "form" && elicitation.url === undefined))
 
-/** What a server can do. */
+/** The capabilities of a server. */
 export class ServerCapabilities extends Schema.Opaque<ServerCapabilities>()(Schema.Struct({
   ...open,
   logging: flag,

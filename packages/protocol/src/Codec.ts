@@ -1,9 +1,14 @@
 /**
- * Reading and writing params and results in one revision.
+ * Decodes and encodes params and results in one revision.
  *
- * Every function is synchronous and total. Reading lifts a message into the model and validates it there; an error is one
- * line that names the path. Writing lowers, and does not validate; it refuses what the revision cannot carry. What has to be
- * compiled is compiled at the first use of a schema in a revision, and kept.
+ * Every function is synchronous and does not throw. Decoding lifts a message into the model and validates it; an error
+ * is one line that names the path. Encoding lowers a value and does not validate it; it fails with
+ * {@link Unrepresentable} where the revision cannot represent the value. The first use of a schema in a revision
+ * compiles it; later uses reuse the result.
+ *
+ * @example
+ * Codec.decodeParams(Method.CallTool, "2025-11-25", { name: "add", arguments: { a: 1 } })
+ * Codec.encodeResult(Method.CallTool, "2024-11-05", { content: [{ type: "text", text: "3" }] })
  */
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
@@ -13,12 +18,12 @@ import * as SchemaParser from "effect/SchemaParser"
 import { compile } from "./Adapt.ts"
 import { Unrepresentable } from "./Annotate.ts"
 import { InputRequiredResult } from "./InputRequired.ts"
-import { clip } from "./internal/clip.ts"
 import { Encoded, isObject, type JsonObject } from "./JsonRpc.ts"
 import * as LegacyTask from "./LegacyTask.ts"
 import type { NotificationMethod, RequestMethod } from "./Method.ts"
 import type { Revision } from "./Revision.ts"
 import * as Task from "./Task.ts"
+import { clip, quote } from "./Text.ts"
 
 export { Unrepresentable } from "./Annotate.ts"
 
@@ -44,17 +49,22 @@ const showPath = (root: string, path: ReadonlyArray<PropertyKey>): string =>
     return /^[A-Za-z_$][\w$]*$/.test(name) ? `${shown}.${name}` : `${shown}[${JSON.stringify(name)}]`
   }, root)
 
-/** One line about what is wrong, with the path of the deepest fault. */
+/** Describes an issue in one line. The deepest problem is shown: of a union, it belongs to the closest member. */
 const describe = (issue: SchemaIssue.Issue, root: string): string => {
-  let worst: { readonly path: ReadonlyArray<PropertyKey>; readonly message: string } | undefined
+  let deepest: { readonly path: ReadonlyArray<PropertyKey>; readonly message: string } | undefined
   for (const { message, path } of format(issue).issues) {
     const keys = (path ?? []).map((segment) => typeof segment === "object" ? segment.key : segment)
-    if (worst === undefined || keys.length > worst.path.length) worst = { path: keys, message }
+    if (deepest === undefined || keys.length > deepest.path.length) deepest = { path: keys, message }
   }
-  return worst === undefined ? `${root}: invalid` : `${showPath(root, worst.path)}: ${worst.message.split("\n")[0]}`
+  return deepest === undefined
+    ? `${root}: invalid`
+    : `${showPath(root, deepest.path)}: ${deepest.message.split("\n")[0]}`
 }
 
-/** Reads a value by a schema of the model. `root` names it in the error. */
+/**
+ * Decodes a value by a schema of the model. `root` is the first segment of the path in the error, `value` by default.
+ * Use it for a value that is not a message of its own; {@link decodeParams} and {@link decodeAnswer} serve messages.
+ */
 export const decode = <A>(
   schema: Schema.Codec<A, unknown>,
   revision: Revision,
@@ -64,11 +74,11 @@ export const decode = <A>(
   const lift = compile(schema.ast, revision, "lift")
   const lifted = lift === undefined ? raw : lift(raw)
   const validated = validatorOf(schema)(lifted)
-  // The model's schemas transform nothing: what was lifted is the value, with the members that the model does not know.
+  // The model's schemas transform nothing. Returning the lifted value keeps the unknown members.
   return Result.isSuccess(validated) ? Result.succeed(lifted as A) : Result.fail(describe(validated.failure, root))
 }
 
-/** Writes a value by a schema of the model. */
+/** Encodes a value by a schema of the model. */
 export const encode = <A>(
   schema: Schema.Codec<A, unknown>,
   revision: Revision,
@@ -79,7 +89,7 @@ export const encode = <A>(
   try {
     return Result.succeed(lower(value))
   } catch (error) {
-    // A `degrade` or `lower` that is given what the types do not allow may fail in other ways: that too is a refusal.
+    // A `degrade` or `lower` can throw another error when it gets a value outside its type.
     return Result.fail(
       error instanceof Unrepresentable ? error : new Unrepresentable({ message: `not a value of the model: ${error}` })
     )
@@ -88,14 +98,14 @@ export const encode = <A>(
 
 const empty: JsonObject = {}
 
-/** Reads the params of a message. Params that are absent are read as `{}`. */
+/** Decodes the params of a message. Absent params are read as `{}`. */
 export const decodeParams = <P>(
   method: RequestMethod<P, unknown> | NotificationMethod<P>,
   revision: Revision,
   raw: JsonObject | undefined
 ): Result.Result<P, string> => decode(method.params, revision, raw ?? empty, "params")
 
-/** Writes the params of a message. */
+/** Encodes the params of a message. */
 export const encodeParams = <P>(
   method: RequestMethod<P, unknown> | NotificationMethod<P>,
   revision: Revision,
@@ -103,14 +113,14 @@ export const encodeParams = <P>(
 ): Result.Result<JsonObject, Unrepresentable> =>
   encode(method.params, revision, params) as Result.Result<JsonObject, Unrepresentable>
 
-/** What a request may be answered with, read. */
+/** A decoded response to a request: its result, a request for input, or a task. */
 export type Answer<R> =
   | { readonly _tag: "Complete"; readonly result: R }
   | { readonly _tag: "InputRequired"; readonly result: InputRequiredResult }
   | { readonly _tag: "Task"; readonly result: Task.CreateTaskResult }
   | { readonly _tag: "LegacyTask"; readonly result: LegacyTask.CreateTaskResult }
 
-/** What a request may be answered with, to be written. */
+/** A response that {@link encodeResult} can write. */
 export type Writable<R> = R | InputRequiredResult | Task.CreateTaskResult | LegacyTask.CreateTaskResult | Encoded
 
 type Kind = Answer<unknown>["_tag"]
@@ -121,7 +131,7 @@ const schemas = {
   LegacyTask: LegacyTask.CreateTaskResult
 } as const
 
-/** Which kind of answer it is, or a line that says why it is none that the method may have in the revision. */
+/** Returns the kind of a response, or a line that explains why the method does not allow it in the revision. */
 const classify = (
   method: RequestMethod<unknown, unknown>,
   revision: Revision,
@@ -137,14 +147,14 @@ const classify = (
   if (type === undefined || type === "complete") return "Complete"
   if (type === "input_required" && method.inputRequired) return "InputRequired"
   if (type === "task" && method.taskAnswered) return "Task"
-  // An example of the extension's own shows this; its text says `complete`.
+  // An example of the extension has this value, although its text requires `complete`.
   if (type === "task" && method.name === "tasks/get") return "Complete"
-  // Anything can stand there, and nest deeper than it could be shown.
-  const shown = typeof type === "string" ? JSON.stringify(clip(type)) : `a value of type ${typeof type}`
-  return { error: `result.resultType: ${shown} is no answer to ${method.name}` }
+  // Only a string is quoted: another value can be nested too deep for `JSON.stringify`.
+  const shown = typeof type === "string" ? quote(type) : `a value of type ${typeof type}`
+  return { error: `result.resultType: ${shown} is not allowed for ${method.name}` }
 }
 
-/** Reads an answer: the result, or what came in its place. */
+/** Decodes the result of a request, or the request for input or the task that came instead. */
 export const decodeAnswer = <R>(
   method: RequestMethod<unknown, R>,
   revision: Revision,
@@ -159,7 +169,10 @@ export const decodeAnswer = <R>(
   )
 }
 
-/** Reads the result of a request. Any other kind of answer is an error here: use {@link decodeAnswer} where one may come. */
+/**
+ * Decodes the result of a request. It fails for a request for input or a task; use {@link decodeAnswer} where the
+ * method allows them.
+ */
 export const decodeResult = <R>(
   method: RequestMethod<unknown, R>,
   revision: Revision,
@@ -168,18 +181,18 @@ export const decodeResult = <R>(
   Result.flatMap(decodeAnswer(method, revision, raw), (answer) =>
     answer._tag === "Complete"
       ? Result.succeed(answer.result)
-      : Result.fail(`result: a result was expected, not an answer of the kind ${answer._tag}`))
+      : Result.fail(`result: Expected a result, got ${answer._tag}`))
 
-/** Writes an answer. What is JSON text already passes through. */
+/** Encodes a response. An `Encoded` result, which is JSON text already, is returned as it is. */
 export const encodeResult = <R>(
   method: RequestMethod<unknown, R>,
   revision: Revision,
   result: Writable<R>
 ): Result.Result<JsonObject | Encoded, Unrepresentable> => {
   if (result instanceof Encoded) return Result.succeed(result)
-  if (!isObject(result)) return Result.fail(new Unrepresentable({ message: "a result is an object" }))
+  if (!isObject(result)) return Result.fail(new Unrepresentable({ message: "a result must be an object" }))
   const type = result["resultType"]
-  // An answer that only the newest revision has must not be mistaken for a result of an older one.
+  // Classified as 2026-07-28, so that such a response is not taken for a complete result of an older revision.
   const kind = classify(
     method,
     type === "input_required" || type === "task" ? "2026-07-28" : revision,
@@ -187,7 +200,9 @@ export const encodeResult = <R>(
   )
   if (typeof kind === "object") return Result.fail(new Unrepresentable({ message: kind.error }))
   if (revision < "2026-07-28" && (kind === "InputRequired" || kind === "Task")) {
-    return Result.fail(new Unrepresentable({ message: `${revision} has no answer with resultType "${String(type)}"` }))
+    return Result.fail(
+      new Unrepresentable({ message: `${revision} does not support results with resultType "${String(type)}"` })
+    )
   }
   const schema: Schema.Codec<unknown, unknown> = kind === "Complete" ? method.result : schemas[kind]
   return encode(schema, revision, result) as Result.Result<JsonObject, Unrepresentable>

@@ -1,17 +1,19 @@
 /**
- * Completion: suggestions for an argument, `completion/complete`.
+ * Completion of an argument: `completion/complete`.
  */
 import * as Schema from "effect/Schema"
 import { field, since } from "./Annotate.ts"
-import { nameFields, requestFields, resultFields, Uri } from "./Common.ts"
+import { nameFields } from "./BaseMetadata.ts"
+import { requestFields, resultFields } from "./Message.ts"
+import { Uri } from "./Primitive.ts"
 
-/** A prompt, by its name. */
+/** A reference to a prompt, by name. */
 export class PromptReference extends Schema.Opaque<PromptReference>()(Schema.Struct({
   type: Schema.Literal("ref/prompt"),
   ...nameFields
 })) {}
 
-/** A resource template, by its URI template (`ResourceReference` until 2025-06-18). */
+/** A reference to a resource template, by URI template. Its official name was `ResourceReference` before 2025-06-18. */
 export class ResourceTemplateReference extends Schema.Opaque<ResourceTemplateReference>()(Schema.Struct({
   type: Schema.Literal("ref/resource"),
   uri: Uri
@@ -23,10 +25,10 @@ export class CompleteRequestParams extends Schema.Opaque<CompleteRequestParams>(
   ref: Schema.Union([PromptReference, ResourceTemplateReference]),
   argument: Schema.Struct({
     name: Schema.String,
-    /** What was typed so far. */
+    /** The text typed so far. */
     value: Schema.String
   }),
-  /** What the other arguments are already. */
+  /** The values of the other arguments. */
   context: since(
     "2025-06-18",
     Schema.optionalKey(Schema.Struct({
@@ -35,15 +37,15 @@ export class CompleteRequestParams extends Schema.Opaque<CompleteRequestParams>(
   )
 })) {}
 
-/** The answer to `completion/complete`. */
+/** The result of `completion/complete`. */
 export class CompleteResult extends Schema.Opaque<CompleteResult>()(Schema.Struct({
   ...resultFields,
   completion: Schema.Struct({
-    /** The best first, 100 at most: writing leaves out what is beyond. */
+    /** The suggestions, the best first. At most 100 are allowed; writing leaves out the rest. */
     values: field(Schema.Array(Schema.String), {
       lower: (values) => Array.isArray(values) && values.length > 100 ? values.slice(0, 100) : values
     }),
-    /** How many there are in all, which may be more than were given. */
+    /** The number of all suggestions, which can exceed the length of `values`. */
     total: Schema.optionalKey(Schema.Int),
     hasMore: Schema.optionalKey(Schema.Boolean)
   })

@@ -1,9 +1,25 @@
 /**
- * Content: what tools, prompts and models answer with.
+ * Content blocks: the parts of a tool's result, a prompt's message and a model's message.
  */
 import * as Schema from "effect/Schema"
-import { member } from "./Annotate.ts"
-import { Annotations, Base64, iconFields, metaFields, nameFields, Uri } from "./Common.ts"
+import { member, since } from "./Annotate.ts"
+import { iconFields, nameFields } from "./BaseMetadata.ts"
+import { isObject } from "./JsonRpc.ts"
+import { metaFields } from "./Message.ts"
+import { AnyValue, Base64, Uri } from "./Primitive.ts"
+
+/** The sender of a message, or the audience of content. */
+export const Role = Schema.Literals(["user", "assistant"])
+export type Role = typeof Role.Type
+
+/** Hints for the client about the audience and the importance of an item. */
+export class Annotations extends Schema.Opaque<Annotations>()(Schema.Struct({
+  audience: Schema.optionalKey(Schema.Array(Role)),
+  /** From 0 (least important) to 1 (effectively required). */
+  priority: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))),
+  /** An ISO 8601 date and time. */
+  lastModified: since("2025-06-18", Schema.optionalKey(Schema.String))
+})) {}
 
 const displayFields = { annotations: Schema.optionalKey(Annotations), ...metaFields }
 
@@ -16,7 +32,7 @@ export class TextContent extends Schema.Opaque<TextContent>()(Schema.Struct({
   ...displayFields
 })) {}
 
-/** An image. */
+/** An image, in base64. */
 export class ImageContent extends Schema.Opaque<ImageContent>()(Schema.Struct({
   type: Schema.Literal("image"),
   data: Base64,
@@ -24,7 +40,7 @@ export class ImageContent extends Schema.Opaque<ImageContent>()(Schema.Struct({
   ...displayFields
 })) {}
 
-/** A sound, since 2025-03-26. Older peers get a line of text that says what was left out. */
+/** Audio in base64, since 2025-03-26. For older peers a line of text that names its media type is written instead. */
 export class AudioContent extends Schema.Opaque<AudioContent>()(member(
   Schema.Struct({
     type: Schema.Literal("audio"),
@@ -35,26 +51,26 @@ export class AudioContent extends Schema.Opaque<AudioContent>()(member(
   { since: "2025-03-26", degrade: (audio) => text(`[audio: ${audio.mimeType}]`) }
 )) {}
 
-/** What the contents of a resource have in common. */
+/** The fields that text and binary contents of a resource share. */
 export class ResourceContents extends Schema.Opaque<ResourceContents>()(Schema.Struct({
   uri: Uri,
   mimeType: Schema.optionalKey(Schema.String),
   ...metaFields
 })) {}
 
-/** The contents of a resource that is text. */
+/** The contents of a text resource. */
 export class TextResourceContents extends Schema.Opaque<TextResourceContents>()(Schema.Struct({
   ...ResourceContents.fields,
   text: Schema.String
 })) {}
 
-/** The contents of a resource that is binary. */
+/** The contents of a binary resource, in base64. */
 export class BlobResourceContents extends Schema.Opaque<BlobResourceContents>()(Schema.Struct({
   ...ResourceContents.fields,
   blob: Base64
 })) {}
 
-/** The contents of a resource, of either kind. */
+/** The contents of a resource, text or binary. */
 export const AnyResourceContents = Schema.Union([TextResourceContents, BlobResourceContents])
 export type AnyResourceContents = typeof AnyResourceContents.Type
 
@@ -65,24 +81,34 @@ export class EmbeddedResource extends Schema.Opaque<EmbeddedResource>()(Schema.S
   ...displayFields
 })) {}
 
-/** What describes a resource: the fields of `Resource` and of a link to one. */
+/** The fields that describe a resource, in a list of resources and in a link to one. */
 export const resourceFields = {
   ...nameFields,
   ...iconFields,
   uri: Uri,
   description: Schema.optionalKey(Schema.String),
   mimeType: Schema.optionalKey(Schema.String),
-  /** Bytes, before any encoding. */
+  /** Bytes of the raw content, before any encoding. */
   size: Schema.optionalKey(Schema.Int),
   ...displayFields
 }
 
-/** A resource that can be read, since 2025-06-18. Older peers get its title and address as text. */
+/** A link to a resource, since 2025-06-18. For older peers its title and URI are written as text. */
 export class ResourceLink extends Schema.Opaque<ResourceLink>()(member(
   Schema.Struct({ type: Schema.Literal("resource_link"), ...resourceFields }),
   { since: "2025-06-18", degrade: (link) => text(`[resource: ${link.title ?? link.name}] ${link.uri}`) }
 )) {}
 
-/** One block of what a tool or a prompt answers with. */
+/** One block of a tool's result or a prompt's message. */
 export const ContentBlock = Schema.Union([TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource])
 export type ContentBlock = typeof ContentBlock.Type
+
+/**
+ * The field `structuredContent` of a tool's result. Since 2026-07-28 it is any JSON value; before, it must be an
+ * object, and another value is left out when writing.
+ */
+export const structuredFields = {
+  structuredContent: since("2025-06-18", Schema.optionalKey(AnyValue), {
+    lower: (value, revision) => revision >= "2026-07-28" || isObject(value) ? value : undefined
+  })
+}

@@ -1,10 +1,18 @@
 /**
- * Cursors for lists that are given in pages (pagination, in every revision). To a client a cursor is opaque.
+ * Cursors of a server for lists in pages (server/utilities/pagination, in every revision). For a client a cursor is
+ * opaque.
  *
- * A list is in the order of its names, by UTF-16 units as `Array.sort` has it, and a cursor holds the name of the last entry that
- * was given. So it survives whatever happens to the list between two pages: what stays in it is given exactly once. It is
- * neither secret nor signed: whoever changes one gets another place in the same list, so what a client may see must be decided
- * for each page.
+ * A list is sorted by name (UTF-16 units, as `Array.sort`), and a cursor contains the name of the last entry of a page.
+ * The list may change between two pages: entries that stay in it are returned exactly once.
+ *
+ * A cursor is neither secret nor signed. A client that changes one gets another position in the same list, so check
+ * what the client may see on every page.
+ *
+ * @example
+ * const last = Result.getOrThrow(Cursor.decode("tools", cursor))
+ * const start = Cursor.resume(tools, ({ name }) => name, last)
+ * const page = tools.slice(start, start + 100)
+ * const nextCursor = Cursor.encode("tools", page.at(-1)!.name)
  */
 import * as Base64Url from "effect/encoding/Base64Url"
 import * as Result from "effect/Result"
@@ -13,16 +21,18 @@ import * as McpError from "./McpError.ts"
 const maxName = 8192
 const maxLength = 100_000
 
-const cut = (name: string): string => name.slice(0, maxName)
+const shorten = (name: string): string => name.slice(0, maxName)
 
 /**
- * Writes the cursor that stands behind an entry. `list` says which list it is, in a few words: a cursor is refused by every other
- * list. `name` is the entry's name, or its URI. Of a name the first 8,192 UTF-16 units count: where a page ends with one of several
- * that share them, the others are left out.
+ * Makes the cursor of the position after an entry. `list` is a short name of the list; {@link decode} refuses the
+ * cursor for any other list. `name` is the entry's name or URI.
+ *
+ * Only the first 8,192 UTF-16 units of a name count. Where a page ends with one of several entries that share them, the
+ * others are skipped.
  */
 export const encode = (list: string, name: string): string =>
-  // As JSON, which keeps a surrogate without its partner, as UTF-8 would not.
-  Base64Url.encode(JSON.stringify([list, cut(name)]))
+  // JSON escapes a surrogate without a partner, which UTF-8 cannot encode.
+  Base64Url.encode(JSON.stringify([list, shorten(name)]))
 
 const parse = (text: string): unknown => {
   try {
@@ -35,9 +45,10 @@ const parse = (text: string): unknown => {
 const refuse = (): Result.Result<never, McpError.McpError> => Result.fail(McpError.invalidParams("Invalid cursor"))
 
 /**
- * Reads a cursor of this list: the name of the last entry that was given. It never throws: a text that is no cursor, one of
- * another list, and one of more than 100,000 characters, which is more than any has that is written, fail as `InvalidParams`,
- * which is `-32602` in every revision.
+ * Reads a cursor of the list `list` and returns the name of the last entry of the page before. It does not throw.
+ *
+ * Fails with `InvalidParams` (`-32602` in every revision) for a text that is not a cursor, for a cursor of another
+ * list, and for more than 100,000 characters. {@link encode} never writes that many.
  */
 export const decode = (list: string, cursor: string): Result.Result<string, McpError.McpError> => {
   if (cursor.length > maxLength || !/^[A-Za-z0-9_-]+$/.test(cursor)) return refuse()
@@ -49,15 +60,15 @@ export const decode = (list: string, cursor: string): Result.Result<string, McpE
 }
 
 /**
- * Where the next page begins in the list as it is now; its length where nothing is left. Takes time with the logarithm of the
- * length.
+ * Returns the index of the first entry after `last` in a sorted list, or the length of the list where none is left. The
+ * entry `last` itself need not exist any longer. Takes time logarithmic in the length.
  */
 export const resume = <A>(sorted: ReadonlyArray<A>, nameOf: (entry: A) => string, last: string): number => {
   let start = 0
   let end = sorted.length
   while (start < end) {
     const middle = (start + end) >>> 1
-    if (cut(nameOf(sorted[middle]!)) > last) end = middle
+    if (shorten(nameOf(sorted[middle]!)) > last) end = middle
     else start = middle + 1
   }
   return start

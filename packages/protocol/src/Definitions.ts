@@ -1,40 +1,41 @@
 /**
- * The registry of the official definitions: for each revision, every name in the `definitions` or `$defs` of the official
- * JSON Schema, and what this model has for it. It is here for proof and for tooling (the oracle tests walk it); no message
- * on the wire passes through it. Nothing is built before it is asked for.
+ * The official definitions of each revision: every name in the `definitions` or `$defs` of the official JSON Schema,
+ * with the schema of the model that implements it. For tests and tooling; messages do not pass through this module. The
+ * definitions of a revision are built on first use.
  *
- * For each definition the two properties that matter can be tested:
- * - *what we write is accepted*: generate from `schema`, `write` it, and the official schema accepts what comes out (unless
- *   `write` refuses, as it may where the revision cannot carry the value);
- * - *what the official schema allows is read*: generate from the official schema, and `read` succeeds.
+ * The oracle tests check two properties of each definition:
+ * - Written values are accepted: generate a value from `schema`, `write` it, and the official schema accepts the result
+ *   (unless `write` fails because the revision cannot represent the value).
+ * - Allowed values are read: generate a value from the official schema, and `read` succeeds.
  */
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import * as Codec from "./Codec.ts"
-import * as Envelope from "./internal/envelope.ts"
-import * as Messages from "./internal/messages.ts"
-import * as Shapes from "./internal/shapes.ts"
-import type { Source } from "./internal/source.ts"
+import { envelopes } from "./internal/envelopes.ts"
+import { messages, type Source } from "./internal/messages.ts"
+import { shapes } from "./internal/shapes.ts"
 import { latest, type Revision } from "./Revision.ts"
 
-export type { Source } from "./internal/source.ts"
+export type { Source }
 
-/** What the model has for one official definition in one revision. */
+/** The implementation of one official definition in one revision. */
 export interface Definition {
   /** The official name in this revision. */
   readonly name: string
   /**
-   * What covers the definition. `model`: a schema of the model. `message`: a request, a notification or an answer, built from
-   * the method table. `envelope`: a JSON-RPC shape, read and written by the `JsonRpc` module.
+   * The implementation: `model` is a schema of the model; `message` is a request, a notification or a response, built
+   * from the method table; `envelope` is a JSON-RPC message, read and written by `JsonRpc`.
    */
   readonly kind: "model" | "message" | "envelope"
-  /** The canonical schema: generate from it. `Type` and `Encoded` are the same, and there are no services. */
+  /** The schema of the model, to generate values from. Its `Type` equals its `Encoded`, and it needs no services. */
   readonly schema: Schema.Codec<unknown>
-  /** Writes a canonical value in the official shape of this revision, or says why the revision cannot carry it. */
+  /**
+   * Writes a value of the model in the official shape of this revision. Fails where the revision cannot represent it.
+   */
   readonly write: (
     value: unknown
   ) => Result.Result<unknown, { readonly _tag: "Unrepresentable"; readonly message: string }>
-  /** Reads a value of the official shape: lifts it and validates it. The error is one line that names the path. */
+  /** Reads a value of the official shape: lifts and validates it. The error is one line that names the path. */
   readonly read: (raw: unknown) => Result.Result<unknown, string>
 }
 
@@ -54,13 +55,13 @@ const define = (
 const build = (source: Source): ReadonlyMap<string, Definition> => {
   const revision = source === "tasks" ? latest : source
   const definitions = new Map<string, Definition>()
-  for (const [name, schema] of Shapes.of(source)) {
+  for (const [name, schema] of shapes(source)) {
     definitions.set(name, define(name, "model", revision, schema))
   }
-  for (const [name, schema] of Messages.of(source)) {
+  for (const [name, schema] of messages(source)) {
     definitions.set(name, define(name, "message", revision, schema))
   }
-  for (const [name, { schema, read, write }] of Envelope.of(source)) {
+  for (const [name, { schema, read, write }] of envelopes(source)) {
     definitions.set(name, { name, kind: "envelope", schema, read, write: (value) => Result.succeed(write(value)) })
   }
   return definitions
@@ -68,7 +69,13 @@ const build = (source: Source): ReadonlyMap<string, Definition> => {
 
 const built = new Map<Source, ReadonlyMap<string, Definition>>()
 
-/** Every definition of a revision's official schema, by its official name. `"tasks"` stands for the tasks extension. */
+/**
+ * Returns every definition of a revision's official schema, by its official name. The source `"tasks"` is the extension
+ * `io.modelcontextprotocol/tasks`.
+ *
+ * @example
+ * Definitions.definitions("2025-11-25").get("Tool")!.read({ name: "add", inputSchema: { type: "object" } })
+ */
 export const definitions = (source: Source): ReadonlyMap<string, Definition> => {
   let found = built.get(source)
   if (found === undefined) built.set(source, found = build(source))

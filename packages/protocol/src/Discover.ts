@@ -1,17 +1,18 @@
 /**
- * What a server is, without a handshake: `server/discover`, since 2026-07-28.
+ * Reading a server's versions and capabilities without a handshake: `server/discover`, since 2026-07-28.
  */
 import * as Schema from "effect/Schema"
+import { cacheFields } from "./Caching.ts"
 import { ServerCapabilities } from "./Capabilities.ts"
-import { cacheFields, resultFields } from "./Common.ts"
+import { resultFields } from "./Message.ts"
 
-/** The answer to `server/discover`. */
+/** The result of `server/discover`. */
 export class DiscoverResult extends Schema.Opaque<DiscoverResult>()(Schema.Struct({
   ...resultFields,
   ...cacheFields,
-  /** Any string can come: a server may speak revisions that are not known here. */
+  /** The revisions of the server, as any strings: some may be unknown to this library. */
   supportedVersions: Schema.Array(Schema.String),
   capabilities: ServerCapabilities,
-  /** How to use the server, for a language model. */
+  /** How to use the server, as text for a language model. */
   instructions: Schema.optionalKey(Schema.String)
 })) {}

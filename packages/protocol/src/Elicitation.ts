@@ -1,17 +1,20 @@
 /**
- * Elicitation: the server asks the user, by a form or by an address to visit, `elicitation/create`. Since 2025-06-18. A
- * request of its own in the session era, an input request inside a result in the request era.
+ * Elicitation: the server asks the user for input, by a form or by a URL to visit (`elicitation/create`), since
+ * 2025-06-18. In the session era it is a request; in the request era it is an input request inside a result (see
+ * `InputRequired`).
  */
 import * as Schema from "effect/Schema"
 import { member, only, since } from "./Annotate.ts"
-import { answerFields, AnyNumber, notificationFields, taskFields, Uri } from "./Common.ts"
+import { answerFields, notificationFields } from "./Message.ts"
+import { AnyNumber, Uri } from "./Primitive.ts"
+import { taskFields } from "./TaskAugmentation.ts"
 
 const labels = {
   title: Schema.optionalKey(Schema.String),
   description: Schema.optionalKey(Schema.String)
 }
 
-/** A text field. */
+/** A text field of a form. */
 export class StringSchema extends Schema.Opaque<StringSchema>()(Schema.Struct({
   type: Schema.Literal("string"),
   ...labels,
@@ -21,7 +24,7 @@ export class StringSchema extends Schema.Opaque<StringSchema>()(Schema.Struct({
   default: since("2025-11-25", Schema.optionalKey(Schema.String))
 })) {}
 
-/** A field for a number. */
+/** A number field of a form. */
 export class NumberSchema extends Schema.Opaque<NumberSchema>()(Schema.Struct({
   type: Schema.Literals(["number", "integer"]),
   ...labels,
@@ -30,7 +33,7 @@ export class NumberSchema extends Schema.Opaque<NumberSchema>()(Schema.Struct({
   default: since("2025-11-25", Schema.optionalKey(AnyNumber))
 })) {}
 
-/** A box to tick. */
+/** A checkbox of a form. */
 export class BooleanSchema extends Schema.Opaque<BooleanSchema>()(Schema.Struct({
   type: Schema.Literal("boolean"),
   ...labels,
@@ -41,7 +44,7 @@ const choice = { type: Schema.Literal("string"), ...labels }
 const chosen = { default: since("2025-11-25", Schema.optionalKey(Schema.String)) }
 const Titled = Schema.Struct({ const: Schema.String, title: Schema.String })
 
-/** One of several values. */
+/** A choice of one value; the values are shown as they are. */
 export class UntitledSingleSelectEnumSchema extends Schema.Opaque<UntitledSingleSelectEnumSchema>()(Schema.Struct({
   ...choice,
   enum: Schema.Array(Schema.String),
@@ -49,9 +52,9 @@ export class UntitledSingleSelectEnumSchema extends Schema.Opaque<UntitledSingle
 })) {}
 
 /**
- * One of several values that have titles, in the way that 2025-06-18 had for it.
+ * A choice of one value with titles, in the form of 2025-06-18.
  *
- * @deprecated since 2025-11-25, where {@link TitledSingleSelectEnumSchema} says the same
+ * @deprecated since 2025-11-25; use {@link TitledSingleSelectEnumSchema}
  */
 export class LegacyTitledEnumSchema extends Schema.Opaque<LegacyTitledEnumSchema>()(Schema.Struct({
   ...choice,
@@ -61,7 +64,7 @@ export class LegacyTitledEnumSchema extends Schema.Opaque<LegacyTitledEnumSchema
   ...chosen
 })) {}
 
-/** One of several values that have titles. Since 2025-11-25; to 2025-06-18 it is written in the older way. */
+/** A choice of one value with titles, since 2025-11-25. For 2025-06-18 a {@link LegacyTitledEnumSchema} is written. */
 export class TitledSingleSelectEnumSchema extends Schema.Opaque<TitledSingleSelectEnumSchema>()(member(
   Schema.Struct({ ...choice, oneOf: Schema.Array(Titled), ...chosen }),
   {
@@ -81,9 +84,9 @@ const several = {
   maxItems: Schema.optionalKey(Schema.Int),
   default: Schema.optionalKey(Schema.Array(Schema.String))
 }
-const multiSelect = { since: "2025-11-25", name: "choice of several values in a form" } as const
+const multiSelect = { since: "2025-11-25", name: "multiple choice in a form" } as const
 
-/** Several of several values. Since 2025-11-25; older peers cannot be asked. */
+/** A choice of several values, since 2025-11-25. Writing it for an older peer is refused. */
 export class UntitledMultiSelectEnumSchema extends Schema.Opaque<UntitledMultiSelectEnumSchema>()(member(
   Schema.Struct({
     ...several,
@@ -92,21 +95,22 @@ export class UntitledMultiSelectEnumSchema extends Schema.Opaque<UntitledMultiSe
   multiSelect
 )) {}
 
-/** Several of several values that have titles. Since 2025-11-25; older peers cannot be asked. */
+/** A choice of several values with titles, since 2025-11-25. Writing it for an older peer is refused. */
 export class TitledMultiSelectEnumSchema extends Schema.Opaque<TitledMultiSelectEnumSchema>()(member(
   Schema.Struct({ ...several, items: Schema.Struct({ anyOf: Schema.Array(Titled) }) }),
   multiSelect
 )) {}
 
-/** One of several values. */
+/** A choice of one value. */
 export const SingleSelectEnumSchema = Schema.Union([UntitledSingleSelectEnumSchema, TitledSingleSelectEnumSchema])
 export type SingleSelectEnumSchema = typeof SingleSelectEnumSchema.Type
 
-/** Several of several values. */
+/** A choice of several values. */
 export const MultiSelectEnumSchema = Schema.Union([UntitledMultiSelectEnumSchema, TitledMultiSelectEnumSchema])
 export type MultiSelectEnumSchema = typeof MultiSelectEnumSchema.Type
 
-/** A choice. The legacy shape comes before the one without titles, of which it is a special case. */
+// The order matters: the legacy shape is a special case of the untitled one, so it comes first.
+/** A choice of one or several values. */
 export const EnumSchema = Schema.Union([
   LegacyTitledEnumSchema,
   UntitledSingleSelectEnumSchema,
@@ -116,7 +120,8 @@ export const EnumSchema = Schema.Union([
 ])
 export type EnumSchema = typeof EnumSchema.Type
 
-/** One field of a form. The choices come first: a text field is what has no choices. */
+// The order matters: a choice of one value also matches the schema of a text field, so choices come first.
+/** A field of a form. */
 export const PrimitiveSchemaDefinition = Schema.Union([
   ...EnumSchema.members,
   NumberSchema,
@@ -125,7 +130,7 @@ export const PrimitiveSchemaDefinition = Schema.Union([
 ])
 export type PrimitiveSchemaDefinition = typeof PrimitiveSchemaDefinition.Type
 
-/** The fields of a form, one level deep. */
+/** A form: a JSON Schema of an object whose properties are fields. Nested objects are not allowed. */
 export class RequestedSchema extends Schema.Opaque<RequestedSchema>()(Schema.Struct({
   $schema: since("2025-11-25", Schema.optionalKey(Schema.String)),
   type: Schema.Literal("object"),
@@ -137,20 +142,22 @@ export class RequestedSchema extends Schema.Opaque<RequestedSchema>()(Schema.Str
 export class ElicitRequestFormParams extends Schema.Opaque<ElicitRequestFormParams>()(Schema.Struct({
   ...taskFields,
   mode: since("2025-11-25", Schema.optionalKey(Schema.Literal("form"))),
-  /** What to tell the user. */
+  /** The text to show the user. */
   message: Schema.String,
   requestedSchema: RequestedSchema
 })) {}
 
-/** The params of `elicitation/create` for an address to visit. Since 2025-11-25; older peers cannot be asked. */
+/**
+ * The params of `elicitation/create` for a URL to visit, since 2025-11-25. Writing them for an older peer is refused.
+ */
 export class ElicitRequestURLParams extends Schema.Opaque<ElicitRequestURLParams>()(member(
   Schema.Struct({
     ...taskFields,
     mode: Schema.Literal("url"),
-    /** Why the user should go there. */
+    /** The reason for the visit, to show the user. */
     message: Schema.String,
     url: Uri,
-    /** Ties the notice of completion to this elicitation, in 2025-11-25. Absent there, a random one is written. */
+    /** Ties `notifications/elicitation/complete` to this elicitation, in 2025-11-25. Writing fills in a random UUID. */
     elicitationId: only("2025-11-25", Schema.optionalKey(Schema.String), { fill: () => globalThis.crypto.randomUUID() })
   }),
   { since: "2025-11-25", name: "elicitation by URL" }
@@ -160,7 +167,7 @@ export class ElicitRequestURLParams extends Schema.Opaque<ElicitRequestURLParams
 export const ElicitRequestParams = Schema.Union([ElicitRequestURLParams, ElicitRequestFormParams])
 export type ElicitRequestParams = typeof ElicitRequestParams.Type
 
-/** What a user may enter into one field. */
+/** The value of one field of a submitted form. */
 export const ElicitValue = Schema.Union([
   Schema.String,
   AnyNumber,
@@ -169,12 +176,12 @@ export const ElicitValue = Schema.Union([
 ])
 export type ElicitValue = typeof ElicitValue.Type
 
-/** The answer to `elicitation/create`. */
+/** The result of `elicitation/create`. */
 export class ElicitResult extends Schema.Opaque<ElicitResult>()(Schema.Struct({
   ...answerFields,
-  /** The user agreed, said no, or dismissed the question. */
+  /** Whether the user accepted, declined, or closed the form without a choice. */
   action: Schema.Literals(["accept", "decline", "cancel"]),
-  /** What was entered, when a form was accepted. */
+  /** The submitted values, where a form was accepted. */
   content: Schema.optionalKey(Schema.Record(Schema.String, ElicitValue))
 })) {}
 
@@ -186,7 +193,7 @@ export class ElicitationCompleteNotificationParams
   }))
 {}
 
-/** The data of the error with which 2025-11-25 says that a URL elicitation must be completed first. */
+/** The data of the error -32042 of 2025-11-25: the URL elicitations to complete before the request is sent again. */
 export class URLElicitationRequiredErrorData extends Schema.Opaque<URLElicitationRequiredErrorData>()(Schema.Struct({
   elicitations: Schema.Array(ElicitRequestURLParams)
 })) {}

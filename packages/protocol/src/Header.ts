@@ -1,15 +1,15 @@
 /**
- * The HTTP headers of the Streamable HTTP transport, and the encoding of values that mirror a request's body
- * (2026-07-28, streamable HTTP, request metadata).
+ * The HTTP headers of the Streamable HTTP transport, and the encoding of header values that mirror a request's body
+ * (2026-07-28, basic/transports/streamable-http, request metadata).
  *
- * Nothing here bounds a value: the HTTP server's own limit on headers does, 16 KiB in Node. All work is linear.
+ * This module does not limit the length of a value. The HTTP server limits its headers: 16 KiB in Node. Every function
+ * takes linear time.
  */
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
-import { wellFormed } from "./internal/percent.ts"
-import { clip } from "./internal/clip.ts"
+import { clip, wellFormed } from "./Text.ts"
 
-/** The headers' names as the specification writes them. */
+/** The names of the headers as the specification writes them. */
 export const names = {
   protocolVersion: "MCP-Protocol-Version",
   method: "Mcp-Method",
@@ -18,7 +18,7 @@ export const names = {
   lastEventId: "Last-Event-ID"
 } as const
 
-/** The same names in lower case, to look them up with: header names are case-insensitive. */
+/** The names in lower case, for lookups: header names are case-insensitive. */
 export const keys = {
   protocolVersion: "mcp-protocol-version",
   method: "mcp-method",
@@ -27,19 +27,22 @@ export const keys = {
   lastEventId: "last-event-id"
 } as const
 
-/** What the name of a mirrored tool parameter starts with; {@link paramKeyPrefix} is the same in lower case. */
+/** The start of the name of a header that mirrors a tool parameter (see `XMcpHeader`). */
 export const paramPrefix = "Mcp-Param-"
 
 /** {@link paramPrefix} in lower case. */
 export const paramKeyPrefix = "mcp-param-"
 
-/** Reads a header by its name in lower case. Repeated headers are joined by a comma, as HTTP servers do. */
+/**
+ * Returns the value of a header by its name in lower case. Repeated headers must be joined by a comma, as HTTP servers
+ * do.
+ */
 export type Lookup = (key: string) => string | undefined
 
 const prefix = "=?base64?"
 const suffix = "?="
 
-// Printable ASCII and nothing else: what may stand in a header as it is, once its ends are not blank.
+// Printable ASCII: a header can contain it as it is, if it neither starts nor ends with a space.
 const isPlain = (value: string): boolean => {
   for (let i = 0; i < value.length; i++) {
     const code = value.charCodeAt(i)
@@ -49,8 +52,12 @@ const isPlain = (value: string): boolean => {
 }
 
 /**
- * Encodes a value of `Mcp-Name` or `Mcp-Param-*`. What is printable ASCII and neither starts nor ends with a space stands as it
- * is; everything else, and what looks like the sentinel itself, becomes `=?base64?…?=` over its UTF-8.
+ * Encodes a value for `Mcp-Name` or `Mcp-Param-*`. Printable ASCII without a space at either end stays as it is. Any
+ * other value, and one that looks like the sentinel, becomes `=?base64?…?=` over its UTF-8.
+ *
+ * @example
+ * Header.encode("add") // add
+ * Header.encode("héllo") // =?base64?aMOpbGxv?=
  */
 export const encode = (value: string): string =>
   isPlain(value) && !value.startsWith(" ") && !value.endsWith(" ") &&
@@ -60,7 +67,7 @@ export const encode = (value: string): string =>
 
 const isBlank = (code: number): boolean => code === 0x20 || code === 0x09
 
-/** Strips what HTTP parsers strip: spaces and tabs at both ends. */
+/** Removes spaces and tabs at both ends, as HTTP parsers do. */
 const trim = (value: string): string => {
   let start = 0
   let end = value.length
@@ -72,9 +79,11 @@ const trim = (value: string): string => {
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 /**
- * Decodes a value of `Mcp-Name` or `Mcp-Param-*`; `undefined` where it is malformed: characters that a header may not hold, or
- * base64 that does not decode (its padding is required) or is not UTF-8. Without both markers, in lower case, a value is taken
+ * Decodes a value of `Mcp-Name` or `Mcp-Param-*`. A value without both markers of the sentinel, in lower case, is taken
  * literally.
+ *
+ * Returns `undefined` for a malformed value: one with characters that a header may not contain, or with base64 that
+ * does not decode (padding is required) or is not UTF-8.
  */
 export const decode = (header: string): string | undefined => {
   const value = trim(header)
@@ -94,11 +103,11 @@ export const decode = (header: string): string | undefined => {
 
 const decimal = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
-/** Whether a decoded header says the same as a value of the body. Numbers are compared as numbers: `42.0` is `42`. */
+/** Whether a decoded header equals a value of the body. Numbers are compared as numbers: `42.0` equals `42`. */
 const equals = (header: string, body: string | number | boolean): boolean => {
   switch (typeof body) {
     case "string":
-      // A surrogate without its partner was encoded as U+FFFD.
+      // A surrogate without a partner was encoded as U+FFFD.
       return header === body || header === wellFormed(body)
     case "boolean":
       return header === (body ? "true" : "false")
@@ -107,15 +116,18 @@ const equals = (header: string, body: string | number | boolean): boolean => {
   }
 }
 
-// How much of a value a refusal quotes, in characters.
-const quoted = 64
-
-const quote = (value: string): string => `'${clip(value, quoted)}'`
+// The quotation marks are those of the example on the specification's page.
+const quote = (value: string): string => `'${clip(value, 64)}'`
 
 /**
- * Compares a header with the body value that it mirrors: `undefined` where they agree, otherwise what is wrong, as
- * `McpError.headerMismatch` takes it. A body value of `undefined` asks that the header be absent. `Mcp-Name` and `Mcp-Param-*`
- * are decoded first; the method and the version are taken literally. Values are quoted up to 64 characters.
+ * Compares a header with the value of the body that it mirrors. Returns `undefined` where they agree, else a
+ * description of the problem for `McpError.headerMismatch`.
+ *
+ * A body value of `undefined` requires the header to be absent. `Mcp-Name` and `Mcp-Param-*` are decoded first; the
+ * method and the version are compared literally. The description quotes at most 64 characters of each value.
+ *
+ * @example
+ * Header.mismatch("Mcp-Name", "add", "sub") // Mcp-Name header value 'add' does not match body value 'sub'
  */
 export const mismatch = (
   name: string,
@@ -132,14 +144,20 @@ export const mismatch = (
     : `${name} header value ${quote(value)} does not match body value ${quote(String(body))}`
 }
 
-/** What the standard headers mirror. `name` is what names the target: `params.name`, `params.uri` or `params.taskId`. */
+/** The values of a request's body that the standard headers mirror. */
 export interface Mirrored {
   readonly protocolVersion: string
   readonly method: string
+  /** The name of the target: `params.name`, `params.uri` or `params.taskId`, depending on the method. */
   readonly name?: string | undefined
 }
 
-/** The standard headers of a request: the version, the method and, where the method has one, the name of its target. */
+/**
+ * Makes the standard headers of a request: the version, the method and, where the method has a target, its name.
+ *
+ * @example
+ * Header.standard({ protocolVersion: "2026-07-28", method: "tools/call", name: "add" })
+ */
 export const standard = (body: Mirrored): Record<string, string> => {
   const headers: Record<string, string> = {
     [names.protocolVersion]: body.protocolVersion,
@@ -150,8 +168,9 @@ export const standard = (body: Mirrored): Record<string, string> => {
 }
 
 /**
- * Compares the standard headers with the body: the first thing that is wrong, or `undefined`. All three are required; where
- * `name` is `undefined`, `Mcp-Name` is not looked at, as no clause gives it a meaning there.
+ * Compares the standard headers with the body. Returns a description of the first problem, or `undefined`. All three
+ * headers are required. Where `name` is `undefined`, `Mcp-Name` is not checked: the specification gives it no meaning
+ * there.
  */
 export const standardMismatch = (lookup: Lookup, body: Mirrored): string | undefined =>
   mismatch(names.protocolVersion, lookup(keys.protocolVersion), body.protocolVersion) ??

@@ -4,40 +4,44 @@
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { ClientCapabilities, ServerCapabilities } from "./Capabilities.ts"
-import { Implementation, isImplementation, Meta, requestFields } from "./Common.ts"
+import { Implementation, isImplementation } from "./Implementation.ts"
 import { isObject, type JsonObject } from "./JsonRpc.ts"
+import { Meta, requestFields } from "./Message.ts"
 
 /** The params of `initialize`. */
 export class InitializeRequestParams extends Schema.Opaque<InitializeRequestParams>()(Schema.Struct({
   ...requestFields,
-  /** The newest revision that the client would like to speak. Any string can come. */
+  /** The newest revision that the client supports, as any string: it may be unknown to this library. */
   protocolVersion: Schema.String,
   capabilities: ClientCapabilities,
   clientInfo: Implementation
 })) {}
 
-/** The answer to `initialize`. */
+/** The result of `initialize`. */
 export class InitializeResult extends Schema.Opaque<InitializeResult>()(Schema.Struct({
   _meta: Schema.optionalKey(Meta),
-  /** The revision that is spoken from here on. */
+  /** The revision of the session. */
   protocolVersion: Schema.String,
   capabilities: ServerCapabilities,
   serverInfo: Implementation,
-  /** How to use the server, for a language model. */
+  /** How to use the server, as text for a language model. */
   instructions: Schema.optionalKey(Schema.String)
 })) {}
 
-/** What a client says when it opens a session. */
+/** The params of `initialize` as {@link read} returns them. */
 export interface Introduction {
   readonly protocolVersion: string
-  /** What the client can do, as it came: nothing in it has been checked. */
+  /** The capabilities of the client as received. Nothing in them is checked. */
   readonly capabilities: JsonObject
   readonly clientInfo: Implementation
 }
 
 /**
- * Reads the params of `initialize` by hand: every start waits for it, and the schema would first have to be compiled. The
- * error is one line that names the path.
+ * Reads the params of `initialize` without the schema. Every session waits for this, and compiling the schema would
+ * delay it. The error is one line that names the path.
+ *
+ * @example
+ * Initialize.read({ protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "app", version: "1.0" } })
  */
 export const read = (params: JsonObject | undefined): Result.Result<Introduction, string> => {
   const { protocolVersion, capabilities, clientInfo } = params ?? {}

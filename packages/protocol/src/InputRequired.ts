@@ -1,66 +1,69 @@
 /**
- * Multi round-trip requests, since 2026-07-28: instead of its result a request is answered with what the server needs to
- * know first, and is sent again with the answers.
+ * Multi round-trip requests, since 2026-07-28 (basic/patterns/mrtr). A server that needs input from the client responds
+ * with an `InputRequiredResult` instead of the result. The client sends the request again, with the input.
  */
 import * as Schema from "effect/Schema"
 import { since } from "./Annotate.ts"
-import { Meta, requestFields } from "./Common.ts"
 import { ElicitRequestParams, ElicitResult } from "./Elicitation.ts"
+import { Meta, requestFields } from "./Message.ts"
 import { ListRootsRequestParams, ListRootsResult } from "./Roots.ts"
 import { CreateMessageRequestParams, CreateMessageResult } from "./Sampling.ts"
 
-/** Asks the client's language model. */
+/** A request to the client's language model. */
 export class CreateMessageRequest extends Schema.Opaque<CreateMessageRequest>()(Schema.Struct({
   method: Schema.Literal("sampling/createMessage"),
   params: CreateMessageRequestParams
 })) {}
 
-/** Asks for the client's roots. */
+/** A request for the client's roots. */
 export class ListRootsRequest extends Schema.Opaque<ListRootsRequest>()(Schema.Struct({
   method: Schema.Literal("roots/list"),
   params: Schema.optionalKey(ListRootsRequestParams)
 })) {}
 
-/** Asks the user. */
+/** A request to the user. */
 export class ElicitRequest extends Schema.Opaque<ElicitRequest>()(Schema.Struct({
   method: Schema.Literal("elicitation/create"),
   params: ElicitRequestParams
 })) {}
 
-/** One question to the client. */
+/** One request for input. */
 export const InputRequest = Schema.Union([CreateMessageRequest, ListRootsRequest, ElicitRequest])
 export type InputRequest = typeof InputRequest.Type
 
-/** Questions to the client, by keys of the server's choice. */
+/** Requests for input, by keys that the server chooses. */
 export const InputRequests = Schema.Record(Schema.String, InputRequest)
 export type InputRequests = typeof InputRequests.Type
 
-/** One answer. Nothing in it says which question it answers: read it by the question's method, under the same key. */
+/**
+ * The response to one request for input. It does not name its request: decode it by the method of the request with the
+ * same key.
+ */
 export const InputResponse = Schema.Union([CreateMessageResult, ListRootsResult, ElicitResult])
 export type InputResponse = typeof InputResponse.Type
 
-/** Answers, by the keys of the questions. */
+/** The responses, by the keys of the requests for input. */
 export const InputResponses = Schema.Record(Schema.String, InputResponse)
 export type InputResponses = typeof InputResponses.Type
 
-/** The fields with which a request is sent again. */
+/** The fields that the client adds to a request when it sends it again. */
 export const inputResponseFields = {
   inputResponses: since("2026-07-28", Schema.optionalKey(InputResponses)),
-  /** What the server gave, unchanged. */
+  /** The `requestState` of the `InputRequiredResult`, unchanged. */
   requestState: since("2026-07-28", Schema.optionalKey(Schema.String))
 }
 
-/** The params of any request that may be sent again with answers. */
+/** The params of any request that may be sent again with input. */
 export class InputResponseRequestParams extends Schema.Opaque<InputResponseRequestParams>()(Schema.Struct({
   ...requestFields,
   ...inputResponseFields
 })) {}
 
-/** Instead of a result: what the server needs to know first. One of `inputRequests` and `requestState` must be there. */
+/** The result that asks for input. It has `inputRequests`, `requestState` or both. */
 export class InputRequiredResult extends Schema.Opaque<InputRequiredResult>()(Schema.Struct({
   _meta: Schema.optionalKey(Meta),
   resultType: Schema.Literal("input_required"),
   inputRequests: Schema.optionalKey(InputRequests),
-  /** For the client to send back, unchanged. It must be taken as written by an attacker when it comes back. */
+  /** State for the client to return unchanged. The server must treat the returned text as untrusted input. */
   requestState: Schema.optionalKey(Schema.String)
 })) {}

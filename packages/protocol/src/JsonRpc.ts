@@ -1,11 +1,17 @@
 /**
- * The JSON-RPC 2.0 envelope, as the Model Context Protocol uses it.
+ * JSON-RPC 2.0 messages, as the Model Context Protocol uses them.
  *
- * `parse` and `parseText` are total: whatever JSON they are given, they answer with a message or with an `Invalid` that holds
- * the error to send back and the id that could be read. Unknown members are ignored.
+ * {@link parse} and {@link parseText} do not throw. They return a message, or an {@link Invalid} with the error to send
+ * back and the id, as far as it could be read. Unknown members are ignored.
+ *
+ * @example
+ * const text = JsonRpc.encode(JsonRpc.request(1, "tools/call", { name: "add" }))
+ * const inbound = JsonRpc.parseText(text)
  */
 
-/** The id of a request: a string or an integer, never `null`. Integers beyond 2^53 - 1 cannot be echoed and are refused. */
+/**
+ * The id of a request: a string or an integer, never `null`. Integers beyond 2^53 - 1 lose precision and are refused.
+ */
 export type Id = string | number
 
 /** Any JSON object. */
@@ -13,7 +19,7 @@ export interface JsonObject {
   readonly [key: string]: unknown
 }
 
-/** A message that expects an answer. */
+/** A request: the receiver must respond. */
 export interface Request {
   readonly _tag: "Request"
   readonly id: Id
@@ -21,21 +27,21 @@ export interface Request {
   readonly params: JsonObject | undefined
 }
 
-/** A message that expects no answer. */
+/** A notification: the receiver must not respond. */
 export interface Notification {
   readonly _tag: "Notification"
   readonly method: string
   readonly params: JsonObject | undefined
 }
 
-/** The answer to a request that succeeded. */
+/** The response to a request that succeeded. */
 export interface Success {
   readonly _tag: "Success"
   readonly id: Id
   readonly result: JsonObject | Encoded
 }
 
-/** The answer to a request that failed, or to something whose id could not be read. */
+/** The response to a request that failed, or to a message whose id could not be read. */
 export interface Failure {
   readonly _tag: "Failure"
   readonly id: Id | undefined
@@ -52,34 +58,36 @@ export interface ErrorObject {
 /** One JSON-RPC message. */
 export type Message = Request | Notification | Success | Failure
 
-/**
- * Something that was not a message, and the error that says so. `id` is the id that could be read, if any. `answer` is true
- * when it looks like the answer to a request (a result or an error, and no method), which it fails; `notification` when it looks
- * like a notification (a method, and no id). Neither is ever answered itself.
- */
+/** A value that is not a message, with the error to send back. */
 export interface Invalid {
   readonly _tag: "Invalid"
+  /**
+   * Whether the value looks like a response (it has a result or an error, and no method). Never respond to it; its
+   * request, if `id` names one, fails.
+   */
   readonly answer: boolean
+  /** Whether the value looks like a notification (it has a method and no id). Never respond to it. */
   readonly notification?: boolean | undefined
+  /** The id, if it could be read. */
   readonly id: Id | undefined
   readonly error: ErrorObject
 }
 
-/** Several messages in one array. Only revision 2025-03-26 allows it. */
+/** Several messages in one array. Only revision 2025-03-26 allows batches. */
 export interface Batch<M = Message> {
   readonly _tag: "Batch"
   readonly members: ReadonlyArray<M>
 }
 
-/** What a transport reads. */
+/** A value that a transport received. */
 export type Inbound = Message | Invalid | Batch<Message | Invalid>
 
-/** What a transport writes. */
+/** A value that a transport can send. */
 export type Outbound = Message | Batch
 
 /**
- * A result that is JSON text already, written out as it is: a listing that is serialised once per change, for instance. The text
- * is a JSON object without a line break; it is not checked.
+ * A result that is JSON text already. Use it for a result that is sent many times, such as a list that is serialized
+ * once per change. The text must be a JSON object without line breaks; it is not checked.
  */
 export class Encoded {
   readonly text: string
@@ -88,7 +96,12 @@ export class Encoded {
   }
 }
 
-/** Makes a request. */
+/**
+ * Makes a request.
+ *
+ * @example
+ * JsonRpc.request(1, "tools/call", { name: "add", arguments: { a: 1, b: 2 } })
+ */
 export const request = (id: Id, method: string, params?: JsonObject): Request => ({
   _tag: "Request",
   id,
@@ -96,20 +109,28 @@ export const request = (id: Id, method: string, params?: JsonObject): Request =>
   params
 })
 
-/** Makes a notification. */
+/**
+ * Makes a notification.
+ *
+ * @example
+ * JsonRpc.notification("notifications/progress", { progressToken: 1, progress: 0.5 })
+ */
 export const notification = (method: string, params?: JsonObject): Notification => ({
   _tag: "Notification",
   method,
   params
 })
 
-/** Makes a successful answer. */
+/** Makes the response to a request that succeeded. */
 export const success = (id: Id, result: JsonObject | Encoded): Success => ({ _tag: "Success", id, result })
 
-/** Makes a failed answer. */
+/**
+ * Makes the response to a request that failed. `id` is `undefined` where the id of the request could not be read.
+ * `McpError.toErrorObject` makes the error.
+ */
 export const failure = (id: Id | undefined, error: ErrorObject): Failure => ({ _tag: "Failure", id, error })
 
-/** Whether the value can be the id of a request. */
+/** Whether the value is a valid id of a request. */
 export const isId = (value: unknown): value is Id => typeof value === "string" || Number.isSafeInteger(value)
 
 /** Whether the value is a JSON object: neither `null` nor an array. */
@@ -124,12 +145,14 @@ const invalid = (id: unknown, message: string, answer = false): Invalid => ({
 })
 
 /**
- * Reads one JSON value as a message. Some peers write every member that they know, so that a `method`, an `error` or `params` of
- * `null` are taken as absent, and so is an `id` of `null` on an error answer, which JSON-RPC uses where the request's id could not
- * be read. Of an answer with both a result and an error, the error counts.
+ * Reads a JSON value as one message.
+ *
+ * A `method`, an `error` or `params` of `null` count as absent, because some peers write every member that they define.
+ * So does an `id` of `null` in an error response: JSON-RPC has it where the id of the request could not be read. In a
+ * response with both a result and an error, the error counts.
  */
 export const parse = (value: unknown): Message | Invalid => {
-  if (!isObject(value)) return invalid(undefined, "a message is a JSON object")
+  if (!isObject(value)) return invalid(undefined, "a message must be a JSON object")
   const id = value["id"]
   const method = value["method"] ?? undefined
   const error = value["error"]
@@ -140,8 +163,8 @@ export const parse = (value: unknown): Message | Invalid => {
     if (typeof method !== "string") return invalid(id, "\"method\" must be a string")
     const params = value["params"] ?? undefined
     if (params !== undefined && !isObject(params)) {
-      const refused = invalid(id, "\"params\" must be an object")
-      return id === undefined ? { ...refused, notification: true } : refused
+      const problem = invalid(id, "\"params\" must be an object")
+      return id === undefined ? { ...problem, notification: true } : problem
     }
     if (id === undefined) return { _tag: "Notification", method, params }
     if (!isId(id)) return invalid(id, "\"id\" must be a string or an integer")
@@ -150,7 +173,7 @@ export const parse = (value: unknown): Message | Invalid => {
   if (error !== undefined && error !== null) {
     if (id !== undefined && id !== null && !isId(id)) return invalid(id, "\"id\" must be a string or an integer", true)
     if (!isObject(error) || !Number.isInteger(error["code"]) || typeof error["message"] !== "string") {
-      return invalid(id, "\"error\" must hold an integer \"code\" and a string \"message\"", true)
+      return invalid(id, "\"error\" must have an integer \"code\" and a string \"message\"", true)
     }
     const { code, message, data } = error as unknown as ErrorObject
     return {
@@ -159,15 +182,17 @@ export const parse = (value: unknown): Message | Invalid => {
       error: data === undefined ? { code, message } : { code, message, data }
     }
   }
-  if (result === undefined) return invalid(id, "a message has a \"method\", a \"result\" or an \"error\"", answer)
+  if (result === undefined) return invalid(id, "a message must have a \"method\", a \"result\" or an \"error\"", answer)
   if (!isId(id)) return invalid(id, "\"id\" must be a string or an integer", true)
   if (!isObject(result)) return invalid(id, "\"result\" must be an object", true)
   return { _tag: "Success", id, result }
 }
 
 /**
- * Reads JSON text: one message, or an array of them as a `Batch` with each member read on its own. An array of more than
- * `maxBatch` members, 10,000 by default, is one `Invalid`: a few bytes each would become a message or an error each.
+ * Reads JSON text: one message, or an array as a {@link Batch} whose members are read one by one.
+ *
+ * An array of more than `maxBatch` members, 10,000 by default, is one {@link Invalid}: otherwise a few bytes per member
+ * would cost a message or an error object each.
  */
 export const parseText = (text: string, maxBatch = 10_000): Inbound => {
   let value: unknown
@@ -182,14 +207,14 @@ export const parseText = (text: string, maxBatch = 10_000): Inbound => {
     }
   }
   if (!Array.isArray(value)) return parse(value)
-  if (value.length === 0) return invalid(undefined, "a batch holds at least one message")
-  if (value.length > maxBatch) return invalid(undefined, `a batch holds at most ${maxBatch} messages`)
+  if (value.length === 0) return invalid(undefined, "a batch must have at least one message")
+  if (value.length > maxBatch) return invalid(undefined, `a batch must have at most ${maxBatch} messages`)
   return { _tag: "Batch", members: value.map(parse) }
 }
 
 const json = (value: unknown): string => {
   const text: string | undefined = JSON.stringify(value)
-  if (text === undefined) throw new TypeError("The value has no JSON form")
+  if (text === undefined) throw new TypeError("the value has no JSON form")
   return text
 }
 
@@ -215,12 +240,14 @@ const encodeOne = (message: Message): string => {
 }
 
 /**
- * Writes a message as JSON text without a line break. Throws, as `JSON.stringify` does, a `TypeError` when a value has no JSON form
- * (a cycle, a `BigInt`, a `toJSON` that gives nothing) and a `RangeError` when it nests too deep for the stack; what a `toJSON` or
- * a getter throws comes through.
+ * Writes a message as JSON text without line breaks.
  *
- * A failure without an id is written without the member, as 2025-11-25 and later have it. Older schemas require one there and
- * allow no `null`, so that no spelling satisfies them.
+ * Throws as `JSON.stringify` does: a `TypeError` for a value without a JSON form (a cycle, a `bigint`, a `toJSON` that
+ * returns `undefined`), a `RangeError` for a value nested deeper than the stack, and any error of a `toJSON` or a
+ * getter.
+ *
+ * A failure without an id is written without the member `id`, as 2025-11-25 and later specify. The schemas of older
+ * revisions require an id and do not allow `null`, so no spelling conforms to them.
  */
 export const encode = (message: Outbound): string =>
   message._tag === "Batch" ? `[${message.members.map(encodeOne).join(",")}]` : encodeOne(message)

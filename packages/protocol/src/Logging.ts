@@ -1,8 +1,23 @@
 /**
- * Logging: `notifications/message`, and `logging/setLevel` until 2026-07-28, where each request carries its level instead.
+ * Logging: `notifications/message`, and `logging/setLevel` until 2026-07-28. Since then each request carries its level
+ * in `_meta` (see `RequestMeta`).
  */
 import * as Schema from "effect/Schema"
-import { AnyValue, LoggingLevel, notificationFields, requestFields } from "./Common.ts"
+import { notificationFields, requestFields } from "./Message.ts"
+import { AnyValue } from "./Primitive.ts"
+
+/** The severity of a log message, as in syslog (RFC 5424); the least severe first. */
+export const LoggingLevel = Schema.Literals([
+  "debug",
+  "info",
+  "notice",
+  "warning",
+  "error",
+  "critical",
+  "alert",
+  "emergency"
+])
+export type LoggingLevel = typeof LoggingLevel.Type
 
 /** The params of `logging/setLevel`. */
 export class SetLevelRequestParams extends Schema.Opaque<SetLevelRequestParams>()(Schema.Struct({

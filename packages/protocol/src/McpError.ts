@@ -1,18 +1,22 @@
 /**
- * The typed errors of the Model Context Protocol, and the code that each has in each revision.
+ * The errors of the Model Context Protocol, and the JSON-RPC code of each in each revision.
  *
- * An error is a value with a `reason`. Its JSON-RPC code is chosen when it is written, by `toErrorObject`, because the same
- * reason has different codes in different revisions; `fromErrorObject` reads a peer's error back.
+ * An error has a `reason`. {@link toErrorObject} chooses the code when the error is written, because a reason can have
+ * different codes in different revisions. {@link fromErrorObject} reads the error of a peer.
  *
- * The constructors (`invalidParams`, `methodNotFound`, …) capture no stack trace: refusing a request costs about a tenth of a
- * microsecond, a captured stack five. `new McpError({…})` captures one, as every error class does.
+ * The constructors ({@link invalidParams}, {@link methodNotFound}, …) capture no stack trace: refusing a request then
+ * takes about 0.1 µs, and capturing a stack 5 µs. `new McpError({…})` captures one, as any error class.
+ *
+ * @example
+ * const handler = (name: string) =>
+ *   name === "" ? Effect.fail(McpError.invalidParams("name must not be empty")) : Effect.succeed(name)
  */
 import * as Data from "effect/Data"
-import { clip } from "./internal/clip.ts"
 import * as JsonRpc from "./JsonRpc.ts"
 import * as Revision from "./Revision.ts"
+import { clip } from "./Text.ts"
 
-/** Why a request failed. `Other` keeps the code that the peer, or the author, gave it. */
+/** Why a request failed. `Other` stands for every other code, which the error keeps as `code`. */
 export type Reason =
   | "ParseError"
   | "InvalidRequest"
@@ -26,15 +30,17 @@ export type Reason =
   | "UnsupportedProtocolVersion"
   | "Other"
 
-/** A protocol fault: what a JSON-RPC error says. `code` counts only where the reason is `Other`. */
+/** An error of the protocol, which becomes a JSON-RPC error response. Make one with the constructors of this module. */
 export class McpError extends Data.TaggedError("McpError")<{
   readonly reason: Reason
   readonly message: string
+  /** Details for the receiver, as JSON. */
   readonly data?: unknown
-  readonly code?: number
+  /** The code as received, or as given to {@link other}. It is written only where the reason is `Other`. */
+  readonly code?: number | undefined
 }> {
   static {
-    // Errors made without a stack still answer one when they are logged.
+    // An error without a captured stack needs one for logs.
     Object.defineProperty(this.prototype, "stack", {
       configurable: true,
       get(this: McpError): string {
@@ -68,33 +74,41 @@ const make = (reason: Reason, message: string, data?: unknown, code?: number): M
 /** Whether the value is an `McpError`. */
 export const isMcpError = (value: unknown): value is McpError => value instanceof McpError
 
-/** The text was not JSON: `-32700`. */
+/** The text is not JSON: `-32700`. */
 export const parseError = (message = "Parse error", data?: unknown): McpError => make("ParseError", message, data)
 
-/** The message was JSON but not a request, or not one that may be sent now: `-32600`. */
+/** The message is not a request, or the request is not allowed now: `-32600`. */
 export const invalidRequest = (message = "Invalid request", data?: unknown): McpError =>
   make("InvalidRequest", message, data)
 
-/** The receiver does not have the method, or did not offer the capability that it belongs to: `-32601`. */
+/**
+ * The receiver does not have the method, or has not declared its capability: `-32601`. The name is cut at 128
+ * characters.
+ */
 export const methodNotFound = (method: string, data?: unknown): McpError =>
   make("MethodNotFound", `Method not found: ${clip(method)}`, data)
 
-/** The parameters do not fit the method, or name what is not there: `-32602`. */
+/**
+ * The params are invalid, or name something that does not exist: `-32602`.
+ *
+ * @example
+ * McpError.invalidParams("Unknown tool: add")
+ */
 export const invalidParams = (message = "Invalid params", data?: unknown): McpError =>
   make("InvalidParams", message, data)
 
 /**
- * Something broke on this side: `-32603`. The peer learns nothing but a reference, as `data.reference`, under which the cause
- * stands in the log.
+ * The receiver failed internally: `-32603`. The peer gets only a reference, in `data.reference`. Log the cause with the
+ * same reference.
  */
 export const internal = (reference?: string): McpError =>
   make("InternalError", "Internal error", reference === undefined ? undefined : { reference })
 
-/** There is no such resource: `-32002` up to 2025-11-25, `-32602` in 2026-07-28. The URI stands in `data.uri`. */
+/** The resource does not exist: `-32002` up to 2025-11-25, `-32602` in 2026-07-28. The URI is in `data.uri`. */
 export const resourceNotFound = (uri: string): McpError => make("ResourceNotFound", "Resource not found", { uri })
 
 /**
- * The request cannot go on before the user has visited these URLs: `-32042`, in 2025-11-25 only. Each elicitation is the
+ * The user must visit these URLs before the request can succeed: `-32042`, in 2025-11-25 only. Each elicitation is the
  * params of an `elicitation/create` in URL mode, with its `elicitationId`.
  */
 export const urlElicitationRequired = (
@@ -103,14 +117,17 @@ export const urlElicitationRequired = (
 ): McpError => make("UrlElicitationRequired", message, { elicitations })
 
 /**
- * The HTTP headers and the body disagree, or a required header is missing or malformed: `-32020` in 2026-07-28. `detail` is a
- * sentence such as those that `Header` and `XMcpHeader` give.
+ * The HTTP headers do not match the body, or a required header is missing or malformed: `-32020` in 2026-07-28.
+ * `Header.mismatch` and `XMcpHeader.mismatch` return the `detail`.
  */
 export const headerMismatch = (detail: string): McpError => make("HeaderMismatch", `Header mismatch: ${detail}`)
 
 /**
- * The request needs capabilities that the client did not declare: `-32021` in 2026-07-28. They are written as the client
- * would have declared them, `{ elicitation: { url: {} } }` for instance.
+ * The request needs capabilities that the client has not declared: `-32021` in 2026-07-28. They have the form of a
+ * declaration.
+ *
+ * @example
+ * McpError.missingRequiredClientCapability({ elicitation: { url: {} } })
  */
 export const missingRequiredClientCapability = (requiredCapabilities: JsonRpc.JsonObject): McpError =>
   make(
@@ -119,7 +136,7 @@ export const missingRequiredClientCapability = (requiredCapabilities: JsonRpc.Js
     { requiredCapabilities }
   )
 
-/** The receiver does not speak the requested version: `-32022` in 2026-07-28, `-32602` before. */
+/** The receiver does not support the requested revision: `-32022` in 2026-07-28, `-32602` before. */
 export const unsupportedProtocolVersion = (options: {
   readonly supported: ReadonlyArray<string>
   readonly requested: string
@@ -130,8 +147,11 @@ export const unsupportedProtocolVersion = (options: {
   })
 
 /**
- * An error of the application's own. The specification asks for a code outside `-32768` to `-32000`. A code that a revision
- * forbids is replaced when it is written; see `toErrorObject`.
+ * An error of the application. Choose a code outside `-32768` to `-32000`, which JSON-RPC reserves. A code that a
+ * revision forbids is replaced when the error is written; see {@link codeOf}.
+ *
+ * @example
+ * McpError.other(1001, "The account is locked", { until: "2026-08-01" })
  */
 export const other = (code: number, message: string, data?: unknown): McpError => make("Other", message, data, code)
 
@@ -143,8 +163,8 @@ const standard: Partial<Record<Reason, number>> = {
   InternalError: -32603
 }
 
-// Before 2026-07-28 a refused version was -32602, as the lifecycle pages show; headers and capabilities had no code of
-// their own, and the request was one that may not be sent.
+// Before 2026-07-28 the lifecycle pages show -32602 for an unsupported version. Headers and capabilities had no code;
+// -32600 is the code for a request that is not allowed.
 const session: Partial<Record<Reason, number>> = {
   ResourceNotFound: -32002,
   HeaderMismatch: -32600,
@@ -159,8 +179,8 @@ const request: Partial<Record<Reason, number>> = {
   UnsupportedProtocolVersion: -32022
 }
 
-// 2026-07-28, basic, error codes: -32002 and -32042 MUST NOT be emitted, nor a code from -32020 to -32099 that is not defined;
-// those that are MUST have their own meaning, and so have a reason of their own.
+// 2026-07-28, basic, error codes: -32002 and -32042 MUST NOT be emitted, nor an undefined code from -32020 to -32099.
+// The defined ones MUST have their specified meaning, and have their own reasons here.
 const permitted = (code: number | undefined, revision: Revision.Revision): number => {
   if (!Number.isSafeInteger(code)) return -32603
   if (Revision.era(revision) === "session") return code!
@@ -169,16 +189,15 @@ const permitted = (code: number | undefined, revision: Revision.Revision): numbe
 }
 
 /**
- * The code of an error in a revision.
+ * Returns the code of an error in a revision.
  *
  * - `ResourceNotFound` is `-32002` up to 2025-11-25 and `-32602` in 2026-07-28.
- * - `UrlElicitationRequired` is `-32042` in 2025-11-25 and `-32603` in every other revision: they have no code for it, and it
- *   is this side that cannot go on.
+ * - `UrlElicitationRequired` is `-32042` in 2025-11-25. Other revisions have no code for it, so it is `-32603`.
  * - `HeaderMismatch`, `MissingRequiredClientCapability` and `UnsupportedProtocolVersion` are `-32020` to `-32022` in
  *   2026-07-28, and `-32600`, `-32600` and `-32602` before.
- * - `Other` keeps its code, with two exceptions: what is not a safe integer becomes `-32603`, and in 2026-07-28 the codes that
- *   it MUST NOT emit become `-32602` (`-32002`) or `-32603` (`-32020` to `-32099`: those that are defined have a reason of
- *   their own, since they MUST be used with their specified meanings only).
+ * - `Other` keeps its code, with two exceptions. A code that is not a safe integer becomes `-32603`. In 2026-07-28
+ *   `-32002` becomes `-32602`, and a code from `-32020` to `-32099` becomes `-32603`: implementations MUST NOT emit
+ *   them, except for the defined ones with their specified meaning, which have their own reasons.
  */
 export const codeOf = (error: McpError, revision: Revision.Revision): number => {
   const reason = error.reason
@@ -187,7 +206,12 @@ export const codeOf = (error: McpError, revision: Revision.Revision): number => 
   return standard[reason] ?? (Revision.era(revision) === "session" ? session : request)[reason] ?? -32603
 }
 
-/** Writes an error for a peer that speaks `revision`. See {@link codeOf} for the code; message and data are kept. */
+/**
+ * Makes the JSON-RPC error for a peer of `revision`. {@link codeOf} chooses the code; the message and the data stay.
+ *
+ * @example
+ * JsonRpc.failure(1, McpError.toErrorObject(McpError.resourceNotFound("file:///a"), "2025-11-25"))
+ */
 export const toErrorObject = (error: McpError, revision: Revision.Revision): JsonRpc.ErrorObject => {
   const code = codeOf(error, revision)
   return error.data === undefined
@@ -201,7 +225,8 @@ const member = (data: unknown, key: string): unknown =>
 const isVersions = (data: unknown): boolean =>
   Array.isArray(member(data, "supported")) && typeof member(data, "requested") === "string"
 
-// What SEP-2243 had before the codes were allotted anew. Others say other things with it: "Session not found", for instance.
+// SEP-2243 used -32001 before the codes were assigned again. Other peers use -32001 for "Session not found" and the
+// like.
 const isDraftMismatch = (message: string): boolean => /^header mismatch\b/i.test(message)
 
 const reasonOf = ({ code, data, message }: JsonRpc.ErrorObject, revision: Revision.Revision): Reason => {
@@ -236,22 +261,24 @@ const reasonOf = ({ code, data, message }: JsonRpc.ErrorObject, revision: Revisi
 }
 
 /**
- * Reads a peer's error. It never throws, and is lenient:
+ * Reads the error of a peer. It does not throw, and is lenient:
  *
- * - `-32002`, `-32042` and `-32020` to `-32022` are read in every revision: no revision gives them another meaning.
- * - In 2026-07-28 `-32602` with a `data.uri` is `ResourceNotFound`; before, `-32602` with `data.supported` and
+ * - `-32002`, `-32042` and `-32020` to `-32022` are recognized in every revision: no revision gives them another
+ *   meaning.
+ * - In 2026-07-28 `-32602` with `data.uri` is `ResourceNotFound`. Before, `-32602` with `data.supported` and
  *   `data.requested` is `UnsupportedProtocolVersion`, as the lifecycle pages show it.
- * - `-32001` is `HeaderMismatch` where the message says so: peers that were written to a draft of 2026-07-28 send it.
- * - Whatever else is between `-32000` and `-32019` stays `Other`: "receivers MUST NOT assume any specific meaning for these
+ * - `-32001` is `HeaderMismatch` where the message starts with "Header mismatch": peers written to a draft of
+ *   2026-07-28 send it.
+ * - Any other code from `-32000` to `-32019` is `Other`: "receivers MUST NOT assume any specific meaning for these
  *   codes" (2026-07-28, basic, error codes).
  *
- * `code` keeps the number as it was received.
+ * The error's `code` is the received number.
  */
 export const fromErrorObject = (object: JsonRpc.ErrorObject, revision: Revision.Revision): McpError =>
   make(reasonOf(object, revision), object.message, object.data, object.code)
 
 /**
- * Whether an error can only have come from a peer of the request era: `-32020` to `-32022`. A client that probes a server does not
- * fall back to `initialize` after one (2026-07-28, versioning, backward compatibility).
+ * Whether only a peer of the request era sends the error: `-32020` to `-32022`. After such an error, a client that
+ * probes a server must not fall back to `initialize` (2026-07-28, versioning, backward compatibility).
  */
 export const isRequestEra = ({ code }: JsonRpc.ErrorObject): boolean => code <= -32020 && code >= -32022

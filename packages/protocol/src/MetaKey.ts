@@ -1,22 +1,24 @@
 /**
- * The names of `_meta` keys, and of extensions, which follow the same rule (2025-06-18 and later, basic, `_meta`).
+ * The syntax of `_meta` keys and of extension identifiers (2025-06-18 and later, basic, `_meta`).
  *
- * A key is an optional prefix and a name: `com.example/trace-id`. The prefix is a series of labels separated by dots and
- * followed by a slash; a label starts with a letter, ends with a letter or a digit, and holds letters, digits and hyphens. The
- * name may be empty, or begins and ends with a letter or a digit and holds letters, digits, hyphens, underscores and dots.
- * All of them are ASCII. Reading a key takes time linear in its length.
+ * A key is an optional prefix and a name, as in `com.example/trace-id`. The prefix is labels separated by dots,
+ * followed by a slash. A label starts with a letter, ends with a letter or a digit, and contains letters, digits and
+ * hyphens. The name is empty, or it starts and ends with a letter or a digit and contains letters, digits, hyphens,
+ * underscores and dots. All characters are ASCII.
+ *
+ * Every function takes time linear in the length of the key.
  */
 import { latest, type Revision } from "./Revision.ts"
 
-/** A key taken apart. */
+/** The parts of a key. */
 export interface MetaKey {
-  /** The labels of the prefix, in order; empty where the key has no prefix. */
+  /** The labels of the prefix, in order. Empty where the key has no prefix. */
   readonly labels: ReadonlyArray<string>
-  /** What follows the slash; the whole key where there is no prefix. */
+  /** The text after the slash, or the whole key where it has no prefix. */
   readonly name: string
 }
 
-/** The keys without a prefix that the specification itself defines: the progress token and the trace context. */
+/** The keys without a prefix that the specification defines: the progress token and the trace context. */
 export const unprefixed: ReadonlyArray<string> = ["progressToken", "traceparent", "tracestate", "baggage"]
 
 const isLetter = (code: number): boolean => (code >= 97 && code <= 122) || (code >= 65 && code <= 90)
@@ -43,14 +45,19 @@ const isName = (text: string): boolean => {
   return true
 }
 
-/** The labels of the prefix; empty where there is none, `undefined` where it is malformed. */
+/** Returns the labels of the prefix: empty where there is none, `undefined` where the prefix is malformed. */
 const labelsOf = (key: string, slash: number): ReadonlyArray<string> | undefined => {
   if (slash < 0) return []
   const labels = key.slice(0, slash).split(".")
   return labels.every(isLabel) ? labels : undefined
 }
 
-/** Takes a key apart; `undefined` where it is not a valid key. */
+/**
+ * Splits a key into its parts. Returns `undefined` where it is not valid.
+ *
+ * @example
+ * MetaKey.parse("com.example/trace-id") // { labels: ["com", "example"], name: "trace-id" }
+ */
 export const parse = (key: string): MetaKey | undefined => {
   const slash = key.indexOf("/")
   const labels = labelsOf(key, slash)
@@ -58,27 +65,36 @@ export const parse = (key: string): MetaKey | undefined => {
   return labels === undefined || !isName(name) ? undefined : { labels, name }
 }
 
-/** Whether the text is a valid key. The empty text is one: both segments may be missing. */
+/** Whether the text is a valid key. The empty text is valid, because both the prefix and the name may be missing. */
 export const isValid = (key: string): boolean => parse(key) !== undefined
 
-const isOurs = (label: string): boolean => label === "modelcontextprotocol" || label === "mcp"
+const isProtocolLabel = (label: string): boolean => label === "modelcontextprotocol" || label === "mcp"
 
-/** The revisions before 2026-07-28 know of the progress token only, and those before 2025-06-18 of no rule for keys. */
+/** Before 2026-07-28 only the progress token is reserved without a prefix. */
 const isReservedName = (key: string, revision: Revision): boolean =>
   key === "progressToken" || (revision >= "2026-07-28" && unprefixed.includes(key))
 
 /**
- * Whether a key is the protocol's own in a revision, the newest by default, so that an application may not define it: its prefix
- * has `modelcontextprotocol` or `mcp` as the second label (in 2025-06-18 as any label but the last), or it is one of
- * {@link unprefixed}. The rest of the key need not be valid.
+ * Whether the protocol reserves a key in a revision, by default the newest. An application must not define a reserved
+ * key.
+ *
+ * A key is reserved if the second label of its prefix is `modelcontextprotocol` or `mcp` (in 2025-06-18 any label but
+ * the last), or if it is one of {@link unprefixed}. Before 2025-06-18 there is no rule for prefixes. The name of the
+ * key need not be valid.
+ *
+ * @example
+ * MetaKey.isReserved("io.modelcontextprotocol/related-task") // true
  */
 export const isReserved = (key: string, revision: Revision = latest): boolean => {
   const labels = labelsOf(key, key.indexOf("/"))
   if (labels === undefined) return false
   if (labels.length === 0) return isReservedName(key, revision)
   if (revision < "2025-06-18") return false
-  return (revision === "2025-06-18" ? labels.slice(0, -1) : labels.slice(1, 2)).some(isOurs)
+  return (revision === "2025-06-18" ? labels.slice(0, -1) : labels.slice(1, 2)).some(isProtocolLabel)
 }
 
-/** Whether the text can identify an extension: a valid key with a prefix (2026-07-28, versioning, extension negotiation). */
+/**
+ * Whether the text is a valid extension identifier: a key with a prefix (2026-07-28, versioning, extension
+ * negotiation).
+ */
 export const isExtensionId = (id: string): boolean => (parse(id)?.labels.length ?? 0) > 0

@@ -1,20 +1,27 @@
 /**
- * The table of methods: for each, who sends it, what it carries, in which revisions it exists, and what it needs.
+ * The table of methods: the sender, params and result of each, the revisions that have it, and the capability that it
+ * needs.
  *
- * A method that a revision does not have is absent from that revision's table: look one up with {@link request},
- * {@link notification} or {@link inputRequest}, and answer `-32601` to what is not there. A name that meant two things (the
- * tasks of 2025-11-25, and those of the extension) has two entries with windows that do not overlap.
+ * Look a method up with {@link request}, {@link notification} or {@link inputRequest}. A revision without the method
+ * has no entry; the response to such a request is `-32601`. A name with two meanings, such as `tasks/get` of 2025-11-25
+ * and of the tasks extension, has two entries whose revisions do not overlap.
+ *
+ * @example
+ * Method.request("tools/call", "2025-11-25") // Method.CallTool
+ * Method.request("server/discover", "2025-11-25") // undefined
  */
 import type * as Schema from "effect/Schema"
 import { alone, type Window } from "./Annotate.ts"
 import { CallToolRequestParams, CallToolResult } from "./CallTool.ts"
-import { EmptyResult, NotificationParams, PaginatedRequestParams, RequestParams } from "./Common.ts"
+
 import { CompleteRequestParams, CompleteResult } from "./Completion.ts"
 import { DiscoverResult } from "./Discover.ts"
 import { ElicitationCompleteNotificationParams, ElicitRequestParams, ElicitResult } from "./Elicitation.ts"
 import { InitializeRequestParams, InitializeResult } from "./Initialize.ts"
 import * as Legacy from "./LegacyTask.ts"
 import { LoggingMessageNotificationParams, SetLevelRequestParams } from "./Logging.ts"
+import { EmptyResult, NotificationParams, RequestParams } from "./Message.ts"
+import { PaginatedRequestParams } from "./Pagination.ts"
 import { CancelledNotificationParams, ProgressNotificationParams } from "./Progress.ts"
 import { GetPromptRequestParams, GetPromptResult, ListPromptsResult } from "./Prompt.ts"
 import * as Resource from "./Resource.ts"
@@ -28,51 +35,54 @@ import { ListToolsResult } from "./Tool.ts"
 /** One of the two roles. */
 export type Side = "client" | "server"
 
-/** Who sends a message. */
+/** The sender of a message. */
 export type Sender = Side | "both"
 
-/** What a method needs: that `side` said `path` in its capabilities. `receiver` is whoever the message is sent to. */
+/** A capability that a method needs: `side` must have declared `path`. `receiver` is the side that gets the message. */
 export interface Capability {
   readonly side: Side | "receiver"
-  /** The keys that lead there, `["resources", "subscribe"]` for instance. What is there must be neither absent nor `false`. */
+  /**
+   * The keys to the member of the capabilities, as in `["resources", "subscribe"]`. Absent and `false` mean not
+   * declared.
+   */
   readonly path: ReadonlyArray<string>
-  /** Before this revision the capability could not be said, and is not asked for. */
-  readonly since?: Revision.Revision
+  /** The first revision that has the capability. In older ones the method does not need it. */
+  readonly since?: Revision.Revision | undefined
 }
 
-interface Common<Params> extends Window {
+interface BaseMethod<Params> extends Window {
   readonly name: string
-  /** Who sends it. See {@link sender} for one revision. */
+  /** The sender, in any revision. {@link sender} has the sender in one revision. */
   readonly from: Sender
-  /** Who sends it since 2026-07-28, where that differs. */
-  readonly requestEraFrom?: Sender
-  /** The params. Where all its members are optional, the params may be absent. */
+  /** The sender since 2026-07-28, where it differs. */
+  readonly requestEraFrom?: Sender | undefined
+  /** The schema of the params. They may be absent if all members are optional. */
   readonly params: Schema.Codec<Params, unknown>
-  readonly capability?: Capability
-  /** The extension that the method belongs to, where it is not of the core. */
-  readonly extension?: string
+  readonly capability?: Capability | undefined
+  /** The extension that defines the method. `undefined` for a method of the specification. */
+  readonly extension?: string | undefined
 }
 
-/** A message that is answered. */
-export interface RequestMethod<Params, Result> extends Common<Params> {
+/** A request. */
+export interface RequestMethod<Params, Result> extends BaseMethod<Params> {
   readonly kind: "request"
   readonly result: Schema.Codec<Result, unknown>
-  /** Since 2026-07-28 it may be answered with `input_required`. */
+  /** Whether the response may be `input_required`, since 2026-07-28. */
   readonly inputRequired: boolean
-  /** Since 2026-07-28 it is no request but an input request, inside of such an answer. */
+  /** Whether it is an input request inside such a response, and not a request, since 2026-07-28. */
   readonly asInput: boolean
-  /** Its result may be cached: `ttlMs` and `cacheScope` since 2026-07-28. */
+  /** Whether the result may be cached: it has `ttlMs` and `cacheScope` since 2026-07-28. */
   readonly cacheable: boolean
-  /** It can be augmented with a task in 2025-11-25, and by these sides. */
+  /** Whether it can be augmented with a task, in 2025-11-25. */
   readonly taskAugmented: boolean
-  /** Since 2026-07-28 it may be answered with a task of the extension. */
+  /** Whether the response may be a task of the extension, since 2026-07-28. */
   readonly taskAnswered: boolean
-  /** The member of the params that the header `Mcp-Name` repeats. */
-  readonly nameHeader?: "name" | "uri" | "taskId"
+  /** The member of the params that the header `Mcp-Name` mirrors. */
+  readonly nameHeader?: "name" | "uri" | "taskId" | undefined
 }
 
-/** A message that is not answered. */
-export interface NotificationMethod<Params> extends Common<Params> {
+/** A notification. */
+export interface NotificationMethod<Params> extends BaseMethod<Params> {
   readonly kind: "notification"
 }
 
@@ -92,7 +102,7 @@ type RequestOptions =
   & Partial<
     Pick<AnyRequest, "inputRequired" | "asInput" | "cacheable" | "taskAugmented" | "taskAnswered" | "nameHeader">
   >
-  & Pick<Common<unknown>, "since" | "until" | "capability" | "extension">
+  & Pick<BaseMethod<unknown>, "since" | "until" | "capability" | "extension">
 
 const make = <P, R>(
   name: string,
@@ -118,7 +128,7 @@ const notify = <P>(
   name: string,
   from: Sender,
   params: Schema.Codec<P, unknown>,
-  options: Pick<Common<P>, "since" | "until" | "capability" | "extension" | "requestEraFrom"> = {}
+  options: Pick<BaseMethod<P>, "since" | "until" | "capability" | "extension" | "requestEraFrom"> = {}
 ): NotificationMethod<P> => ({ kind: "notification", name, from, params, ...options })
 
 const server = (...path: ReadonlyArray<string>): Capability => ({ side: "server", path })
@@ -134,7 +144,7 @@ const tasks = {
   nameHeader: "taskId"
 } as const
 
-// From the client.
+// Requests of the client.
 export const Initialize = make("initialize", "client", InitializeRequestParams, InitializeResult, sessionEra)
 export const Discover = make("server/discover", "client", RequestParams, DiscoverResult, {
   ...requestEra,
@@ -202,7 +212,7 @@ export const SetLevel = make("logging/setLevel", "client", SetLevelRequestParams
   capability: server("logging")
 })
 
-// From the server: requests in the session era, input requests inside results in the request era.
+// Requests of the server in the session era; input requests inside results in the request era.
 export const CreateMessage = make("sampling/createMessage", "server", CreateMessageRequestParams, CreateMessageResult, {
   ...sessionEra,
   asInput: true,
@@ -222,7 +232,7 @@ export const Elicit = make("elicitation/create", "server", ElicitRequestParams, 
   capability: client("elicitation")
 })
 
-// Tasks: of 2025-11-25, in both directions, and of the extension.
+// Requests about tasks: those of 2025-11-25, in both directions, and those of the extension.
 export const LegacyGetTask = make("tasks/get", "both", Task.TaskRequestParams, Legacy.GetTaskResult, {
   ...legacyTasks,
   capability: receiver("tasks")
@@ -294,7 +304,7 @@ export const TaskStatus = notify("notifications/tasks", "server", Task.TaskStatu
   extension: Task.extension
 })
 
-/** Every request, of all revisions. */
+/** Every request of every revision. */
 export const requests: ReadonlyArray<AnyRequest> = [
   Initialize,
   Discover,
@@ -323,7 +333,7 @@ export const requests: ReadonlyArray<AnyRequest> = [
   CancelTask
 ]
 
-/** Every notification, of all revisions. */
+/** Every notification of every revision. */
 export const notifications: ReadonlyArray<AnyNotification> = [
   Initialized,
   Cancelled,
@@ -355,19 +365,19 @@ const table = <M extends Window & { readonly name: string }>(all: ReadonlyArray<
   }
 }
 
-/** The request of that name in a revision, if it has one. */
+/** Returns the request with a name in a revision, or `undefined`. */
 export const request: (name: string, revision: Revision.Revision) => AnyRequest | undefined = table(requests)
 
-/** The notification of that name in a revision, if it has one. */
+/** Returns the notification with a name in a revision, or `undefined`. */
 export const notification: (name: string, revision: Revision.Revision) => AnyNotification | undefined = table(
   notifications
 )
 
-/** The input request of that name in a revision, if it has one: what may stand in `inputRequests`. */
+/** Returns the input request with a name in a revision, or `undefined`: the methods allowed in `inputRequests`. */
 export const inputRequest = (name: string, revision: Revision.Revision): AnyRequest | undefined =>
   revision < "2026-07-28" ? undefined : requests.find((method) => method.asInput && method.name === name)
 
-/** Who sends a message in a revision. */
+/** Returns the sender of a message in a revision. */
 export const sender = (method: AnyRequest | AnyNotification, revision: Revision.Revision): Sender =>
   revision >= "2026-07-28" && method.requestEraFrom !== undefined ? method.requestEraFrom : method.from
 
@@ -377,11 +387,14 @@ export const sentBy = (method: AnyRequest | AnyNotification, side: Side, revisio
   return from === "both" || from === side
 }
 
-/** What augmenting a request with a task needs, in 2025-11-25: `tasks.requests.tools.call` for instance. */
+/**
+ * Returns the capability for augmenting a request with a task, in 2025-11-25: for `tools/call`,
+ * `tasks.requests.tools.call`.
+ */
 export const taskCapability = (method: AnyRequest): Capability =>
   receiver("tasks", "requests", ...method.name.split("/"))
 
-/** Whether some capabilities say what is needed. */
+/** Whether the declared capabilities contain the needed one. */
 export const has = (capabilities: unknown, needed: Capability, revision: Revision.Revision): boolean => {
   if (needed.since !== undefined && revision < needed.since) return true
   let at: unknown = capabilities

@@ -1,21 +1,25 @@
 /**
- * What is said about a request while it runs: `notifications/progress` and `notifications/cancelled`.
+ * Notifications about a running request: `notifications/progress` and `notifications/cancelled`.
  */
 import * as Schema from "effect/Schema"
 import { field, since } from "./Annotate.ts"
-import { notificationFields, ProgressToken, RequestId } from "./Common.ts"
+import { notificationFields, RequestId } from "./Message.ts"
+
+/** The token that ties progress notifications to the request that asked for them. */
+export const ProgressToken = Schema.Union([Schema.String, Schema.Int])
+export type ProgressToken = typeof ProgressToken.Type
 
 /** The params of `notifications/progress`. */
 export class ProgressNotificationParams extends Schema.Opaque<ProgressNotificationParams>()(Schema.Struct({
   ...notificationFields,
   progressToken: ProgressToken,
-  /** Grows with each notification. */
+  /** "MUST increase with each notification, even if the total is unknown." */
   progress: Schema.Finite,
   total: Schema.optionalKey(Schema.Finite),
   message: since("2025-03-26", Schema.optionalKey(Schema.String))
 })) {}
 
-/** The params of `notifications/cancelled`. Only 2025-11-25 lets `requestId` be absent. */
+/** The params of `notifications/cancelled`. Every revision but 2025-11-25 requires `requestId`. */
 export class CancelledNotificationParams extends Schema.Opaque<CancelledNotificationParams>()(Schema.Struct({
   ...notificationFields,
   requestId: field(Schema.optionalKey(RequestId), {

@@ -3,27 +3,21 @@
  */
 import * as Schema from "effect/Schema"
 import { orNull } from "./Annotate.ts"
-import {
-  cacheFields,
-  iconFields,
-  metaFields,
-  nameFields,
-  pageFields,
-  requestFields,
-  resultFields,
-  Role
-} from "./Common.ts"
-import { ContentBlock } from "./Content.ts"
+import { iconFields, nameFields } from "./BaseMetadata.ts"
+import { cacheFields } from "./Caching.ts"
+import { ContentBlock, Role } from "./Content.ts"
 import { inputResponseFields } from "./InputRequired.ts"
+import { metaFields, requestFields, resultFields } from "./Message.ts"
+import { pageFields } from "./Pagination.ts"
 
-/** One argument of a prompt. Its value is a string. */
+/** An argument of a prompt. Its value is a string. */
 export class PromptArgument extends Schema.Opaque<PromptArgument>()(Schema.Struct({
   ...nameFields,
   description: Schema.optionalKey(Schema.String),
   required: Schema.optionalKey(Schema.Boolean)
 })) {}
 
-/** A prompt that the server offers. */
+/** A prompt, as a server lists it. */
 export class Prompt extends Schema.Opaque<Prompt>()(Schema.Struct({
   ...nameFields,
   ...iconFields,
@@ -32,7 +26,7 @@ export class Prompt extends Schema.Opaque<Prompt>()(Schema.Struct({
   ...metaFields
 })) {}
 
-/** The answer to `prompts/list`. */
+/** The result of `prompts/list`. */
 export class ListPromptsResult extends Schema.Opaque<ListPromptsResult>()(Schema.Struct({
   ...pageFields,
   ...cacheFields,
@@ -47,13 +41,13 @@ export class GetPromptRequestParams extends Schema.Opaque<GetPromptRequestParams
   arguments: orNull(Schema.optionalKey(Schema.Record(Schema.String, Schema.String)))
 })) {}
 
-/** One message of a prompt. */
+/** A message of a prompt. */
 export class PromptMessage extends Schema.Opaque<PromptMessage>()(Schema.Struct({
   role: Role,
   content: ContentBlock
 })) {}
 
-/** The answer to `prompts/get`. */
+/** The result of `prompts/get`. */
 export class GetPromptResult extends Schema.Opaque<GetPromptResult>()(Schema.Struct({
   ...resultFields,
   description: Schema.optionalKey(Schema.String),

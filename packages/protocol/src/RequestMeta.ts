@@ -1,32 +1,34 @@
 /**
- * The reserved keys of `_meta`, and the metadata that each request of the request era carries in it. This is for transports
- * and sessions: the model's params only say that `_meta` is an object.
+ * The reserved keys of `_meta`, and the metadata in the `_meta` of each request of the request era.
  *
- * 2026-07-28, basic/index, `_meta`: every request carries `protocolVersion` and `clientCapabilities`, should carry
+ * Transports and sessions use this module; the model's params only require `_meta` to be an object. By 2026-07-28
+ * (basic/index, `_meta`) every request must carry `protocolVersion` and `clientCapabilities`, should carry
  * `clientInfo`, and may carry `logLevel`.
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { ClientCapabilities } from "./Capabilities.ts"
 import * as Codec from "./Codec.ts"
-import { Implementation, isImplementation, LoggingLevel, ProgressToken } from "./Common.ts"
+import { Implementation, isImplementation } from "./Implementation.ts"
 import { isObject, type JsonObject } from "./JsonRpc.ts"
+import { LoggingLevel } from "./Logging.ts"
+import { ProgressToken } from "./Progress.ts"
 import type { Revision } from "./Revision.ts"
 
-/** The revision that a request speaks. */
+/** The key for the revision of a request. */
 export const protocolVersion = "io.modelcontextprotocol/protocolVersion"
-/** Who sent a request. */
+/** The key for the name and version of the client that sent a request. */
 export const clientInfo = "io.modelcontextprotocol/clientInfo"
-/** What the sender of a request can do. */
+/** The key for the capabilities of the client that sent a request. */
 export const clientCapabilities = "io.modelcontextprotocol/clientCapabilities"
-/** The least severe level of the log messages that the sender of a request wants about it. */
+/** The key for the least severe level of log messages that the client wants about a request. */
 export const logLevel = "io.modelcontextprotocol/logLevel"
-/** Who answered. */
+/** The key for the name and version of the server, in a result. */
 export const serverInfo = "io.modelcontextprotocol/serverInfo"
-/** The `subscriptions/listen` request that a notification belongs to, by its id. */
+/** The key for the id of the `subscriptions/listen` request that a notification belongs to. */
 export const subscriptionId = "io.modelcontextprotocol/subscriptionId"
 export { relatedTask } from "./LegacyTask.ts"
-/** Asks for progress notifications, with this token. */
+/** The key for the token of a request that asks for progress notifications. */
 export const progressToken = "progressToken"
 
 /** The `_meta` of a request, since 2026-07-28. */
@@ -38,19 +40,20 @@ export class RequestMetaObject extends Schema.Opaque<RequestMetaObject>()(Schema
   [logLevel]: Schema.optionalKey(LoggingLevel)
 })) {}
 
-/** What a request of the request era says about itself. */
+/** The metadata of a request of the request era, as {@link read} returns it. */
 export interface RequestMeta {
-  /** Any string: the request may speak a revision that is not known here. */
+  /** The revision of the request, as any string: it may be unknown to this library. */
   readonly protocolVersion: string
   readonly clientInfo: Implementation | undefined
-  /** What the client can do, as it came: nothing in it has been checked. */
+  /** The capabilities of the client as received. Nothing in them is checked. */
   readonly clientCapabilities: JsonObject
   readonly logLevel: LoggingLevel | undefined
 }
 
-/** Why the metadata could not be read. `Missing` and `Invalid` name the key; both are answered with `-32602`. */
+/** The reason why the metadata could not be read. The response to both kinds is an error with code `-32602`. */
 export interface MetaProblem {
   readonly _tag: "Missing" | "Invalid"
+  /** The missing or invalid key. */
   readonly key: string
   /** One line that names the path. */
   readonly message: string
@@ -61,13 +64,13 @@ const metaOf = (params: JsonObject | undefined): JsonObject | undefined => {
   return isObject(meta) ? meta : undefined
 }
 
-/** Whether the params say which revision they speak, and so belong to the request era. */
+/** Whether the params name a revision in `_meta`. Such a request belongs to the request era. */
 export const isModern = (params: JsonObject | undefined): boolean => {
   const meta = metaOf(params)
   return meta !== undefined && Object.hasOwn(meta, protocolVersion)
 }
 
-/** The revision that a request says it speaks, if it says one. */
+/** The revision that a request names in its `_meta`, or `undefined`. */
 export const versionOf = (params: JsonObject | undefined): string | undefined => {
   const version = metaOf(params)?.[protocolVersion]
   return typeof version === "string" ? version : undefined
@@ -86,11 +89,11 @@ const shown = (key: string): string => `params._meta[${JSON.stringify(key)}]`
 const levels: ReadonlySet<unknown> = new Set(LoggingLevel.literals)
 
 /**
- * Reads the metadata of a request of the request era. Ask {@link versionOf} first: a request of a revision that is not spoken
- * is answered with that, whatever else is wrong with it.
+ * Reads the metadata of a request of the request era.
  *
- * It is read by hand, because each request brings it, and leniently: of the capabilities it is only asked that they are an
- * object, since what is in them matters to who needs one of them alone.
+ * Call {@link versionOf} first: a request of an unsupported revision gets the error for that, whatever else is wrong
+ * with it. This does not use the schema, because every request carries the metadata. It only requires the capabilities
+ * to be an object; code that needs one of them checks its shape.
  */
 export const read = (params: JsonObject | undefined): Result.Result<RequestMeta, MetaProblem> => {
   const meta = metaOf(params)
@@ -116,7 +119,7 @@ export const read = (params: JsonObject | undefined): Result.Result<RequestMeta,
   })
 }
 
-/** What a client stamps on each of its requests. Make it once per client with {@link stamper}. */
+/** The metadata that a client writes into each of its requests. */
 export interface Stamp {
   readonly protocolVersion: string
   readonly clientCapabilities: ClientCapabilities
@@ -125,8 +128,18 @@ export interface Stamp {
 }
 
 /**
- * Makes the function that stamps a client's requests: a copy of the params whose `_meta` has the metadata, beside what was
- * there. Reserved keys that the caller set by hand win, `logLevel` for one request for instance.
+ * Makes the function that writes a client's metadata into the params of its requests. Make one per client.
+ *
+ * The function returns a copy of the params. Members of `_meta` that the caller has set win over the metadata, so a
+ * caller can set another `logLevel` for one request.
+ *
+ * @example
+ * const stampRequest = RequestMeta.stamper({
+ *   protocolVersion: Revision.latest,
+ *   clientCapabilities: { roots: {} },
+ *   clientInfo: { name: "app", version: "1.0.0" }
+ * })
+ * const params = stampRequest({ name: "add", arguments: { a: 1, b: 2 } })
  */
 export const stamper = (stamp: Stamp): (params: JsonObject | undefined) => JsonObject => {
   const lowered = Codec.encode(ClientCapabilities, revision, stamp.clientCapabilities)
@@ -136,12 +149,12 @@ export const stamper = (stamp: Stamp): (params: JsonObject | undefined) => JsonO
     [clientCapabilities]: Result.isSuccess(lowered) ? lowered.success : stamp.clientCapabilities,
     ...(stamp.logLevel === undefined ? {} : { [logLevel]: stamp.logLevel })
   }
-  // Spreads define own members, so that an own `__proto__` stays one.
+  // A spread defines members, so that a member named `__proto__` stays a member.
   return (params) => {
     const meta = metaOf(params)
     return { ...params, _meta: meta === undefined ? base : { ...base, ...meta } }
   }
 }
 
-/** Stamps one request. See {@link stamper}. */
+/** Writes the metadata into the params of one request. Use {@link stamper} for more than one. */
 export const stamp = (params: JsonObject | undefined, values: Stamp): JsonObject => stamper(values)(params)

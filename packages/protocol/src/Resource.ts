@@ -1,27 +1,21 @@
 /**
- * Resources: `resources/list`, `resources/templates/list`, `resources/read`, and their notifications. In the session era one
- * is watched with `resources/subscribe`; since 2026-07-28 with `subscriptions/listen`, in `Subscription`.
+ * Resources: `resources/list`, `resources/templates/list`, `resources/read`, and their notifications. In the session
+ * era a client watches a resource with `resources/subscribe`; since 2026-07-28 with `subscriptions/listen` (see
+ * `Subscription`).
  */
 import * as Schema from "effect/Schema"
-import {
-  Annotations,
-  cacheFields,
-  iconFields,
-  metaFields,
-  nameFields,
-  notificationFields,
-  pageFields,
-  requestFields,
-  resultFields,
-  Uri
-} from "./Common.ts"
-import { AnyResourceContents, resourceFields } from "./Content.ts"
+import { iconFields, nameFields } from "./BaseMetadata.ts"
+import { cacheFields } from "./Caching.ts"
+import { Annotations, AnyResourceContents, resourceFields } from "./Content.ts"
 import { inputResponseFields } from "./InputRequired.ts"
+import { metaFields, notificationFields, requestFields, resultFields } from "./Message.ts"
+import { pageFields } from "./Pagination.ts"
+import { Uri } from "./Primitive.ts"
 
-/** Something that the server lets the client read. */
+/** A resource, as a server lists it. */
 export class Resource extends Schema.Opaque<Resource>()(Schema.Struct(resourceFields)) {}
 
-/** A family of resources, by an RFC 6570 URI template. */
+/** A set of resources, described by a URI template (RFC 6570). */
 export class ResourceTemplate extends Schema.Opaque<ResourceTemplate>()(Schema.Struct({
   ...nameFields,
   ...iconFields,
@@ -32,14 +26,14 @@ export class ResourceTemplate extends Schema.Opaque<ResourceTemplate>()(Schema.S
   ...metaFields
 })) {}
 
-/** The answer to `resources/list`. */
+/** The result of `resources/list`. */
 export class ListResourcesResult extends Schema.Opaque<ListResourcesResult>()(Schema.Struct({
   ...pageFields,
   ...cacheFields,
   resources: Schema.Array(Resource)
 })) {}
 
-/** The answer to `resources/templates/list`. */
+/** The result of `resources/templates/list`. */
 export class ListResourceTemplatesResult extends Schema.Opaque<ListResourceTemplatesResult>()(Schema.Struct({
   ...pageFields,
   ...cacheFields,
@@ -59,7 +53,7 @@ export class ReadResourceRequestParams extends Schema.Opaque<ReadResourceRequest
   uri: Uri
 })) {}
 
-/** The answer to `resources/read`. */
+/** The result of `resources/read`. */
 export class ReadResourceResult extends Schema.Opaque<ReadResourceResult>()(Schema.Struct({
   ...resultFields,
   ...cacheFields,

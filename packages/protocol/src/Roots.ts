@@ -1,8 +1,9 @@
 /**
- * Roots: the places that the client works in, `roots/list`.
+ * Roots: the directories and files that the client works in, `roots/list`.
  */
 import * as Schema from "effect/Schema"
-import { answerFields, metaFields, RequestParams, Uri } from "./Common.ts"
+import { answerFields, metaFields, RequestParams } from "./Message.ts"
+import { Uri } from "./Primitive.ts"
 
 /** A directory or file, as a `file://` URI. */
 export class Root extends Schema.Opaque<Root>()(Schema.Struct({
@@ -15,7 +16,7 @@ export class Root extends Schema.Opaque<Root>()(Schema.Struct({
 export const ListRootsRequestParams = RequestParams
 export type ListRootsRequestParams = RequestParams
 
-/** The answer to `roots/list`. */
+/** The result of `roots/list`. */
 export class ListRootsResult extends Schema.Opaque<ListRootsResult>()(Schema.Struct({
   ...answerFields,
   roots: Schema.Array(Root)

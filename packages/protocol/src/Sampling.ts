@@ -1,20 +1,23 @@
 /**
- * Sampling: the server asks the client's language model, `sampling/createMessage`. A request of its own in the session era,
- * an input request inside a result in the request era.
+ * Sampling: the server asks the client's language model for a message (`sampling/createMessage`). In the session era it
+ * is a request; in the request era it is an input request inside a result (see `InputRequired`). `SamplingMessages` has
+ * the rules for tool uses and tool results in a list of messages.
  */
 import * as Schema from "effect/Schema"
 import { member, refuse, since } from "./Annotate.ts"
-import { answerFields, AnyObject, Meta, Role, structuredFields, taskFields } from "./Common.ts"
-import { AudioContent, ContentBlock, ImageContent, TextContent } from "./Content.ts"
+import { AudioContent, ContentBlock, ImageContent, Role, structuredFields, TextContent } from "./Content.ts"
+import { answerFields, Meta } from "./Message.ts"
+import { AnyObject } from "./Primitive.ts"
+import { taskFields } from "./TaskAugmentation.ts"
 import { Tool } from "./Tool.ts"
 
 const messageMeta = { _meta: since("2025-11-25", Schema.optionalKey(Meta)) }
 
-/** The model calls a tool. Since 2025-11-25; older peers cannot be told. */
+/** A call of a tool by the model, since 2025-11-25. Writing it for an older peer is refused. */
 export class ToolUseContent extends Schema.Opaque<ToolUseContent>()(member(
   Schema.Struct({
     type: Schema.Literal("tool_use"),
-    /** Ties the result to the call. */
+    /** The id that the matching {@link ToolResultContent} repeats as `toolUseId`. */
     id: Schema.String,
     name: Schema.String,
     input: AnyObject,
@@ -23,7 +26,7 @@ export class ToolUseContent extends Schema.Opaque<ToolUseContent>()(member(
   { since: "2025-11-25", name: "tool use in sampling" }
 )) {}
 
-/** What a tool that the model called answered. Since 2025-11-25; older peers cannot be told. */
+/** The result of a tool that the model called, since 2025-11-25. Writing it for an older peer is refused. */
 export class ToolResultContent extends Schema.Opaque<ToolResultContent>()(member(
   Schema.Struct({
     type: Schema.Literal("tool_result"),
@@ -36,7 +39,7 @@ export class ToolResultContent extends Schema.Opaque<ToolResultContent>()(member
   { since: "2025-11-25", name: "tool result in sampling" }
 )) {}
 
-/** One block of what is said to a model, or by it. */
+/** One block of a message to or from the model. */
 export const SamplingMessageContentBlock = Schema.Union([
   TextContent,
   ImageContent,
@@ -46,32 +49,36 @@ export const SamplingMessageContentBlock = Schema.Union([
 ])
 export type SamplingMessageContentBlock = typeof SamplingMessageContentBlock.Type
 
-/** One block, or several since 2025-11-25. Several that are exactly one are written to older peers as that one. */
+/**
+ * One block, or an array of blocks since 2025-11-25. For older peers an array of one block is written as that block.
+ */
 export const SamplingContent = Schema.Union([
   SamplingMessageContentBlock,
   member(Schema.Array(SamplingMessageContentBlock), {
     since: "2025-11-25",
     degrade: (blocks, revision) =>
-      blocks.length === 1 ? blocks[0] : refuse(`${revision} has one block per sampling message, not ${blocks.length}`)
+      blocks.length === 1
+        ? blocks[0]
+        : refuse(`${revision} allows one block per sampling message, not ${blocks.length}`)
   })
 ])
 export type SamplingContent = typeof SamplingContent.Type
 
-/** Something said to a model, or by it. */
+/** A message to or from the model. */
 export class SamplingMessage extends Schema.Opaque<SamplingMessage>()(Schema.Struct({
   role: Role,
   content: SamplingContent,
   ...messageMeta
 })) {}
 
-/** Part of a model's name. */
+/** A part of a model's name, as a preference. */
 export class ModelHint extends Schema.Opaque<ModelHint>()(Schema.Struct({
   name: Schema.optionalKey(Schema.String)
 })) {}
 
 const priority = Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })))
 
-/** Which model the server would like. Each priority goes from 0, unimportant, to 1, most important. */
+/** The server's preferences for a model. Each priority is a number from 0 (unimportant) to 1 (most important). */
 export class ModelPreferences extends Schema.Opaque<ModelPreferences>()(Schema.Struct({
   hints: Schema.optionalKey(Schema.Array(ModelHint)),
   costPriority: priority,
@@ -79,7 +86,7 @@ export class ModelPreferences extends Schema.Opaque<ModelPreferences>()(Schema.S
   intelligencePriority: priority
 })) {}
 
-/** Whether the model may or must call tools. Absent means `auto`. */
+/** Whether the model may, must or must not call tools. The default is `auto`. */
 export class ToolChoice extends Schema.Opaque<ToolChoice>()(Schema.Struct({
   mode: Schema.optionalKey(Schema.Literals(["auto", "required", "none"]))
 })) {}
@@ -99,12 +106,12 @@ export class CreateMessageRequestParams extends Schema.Opaque<CreateMessageReque
   toolChoice: since("2025-11-25", Schema.optionalKey(ToolChoice))
 })) {}
 
-/** The answer to `sampling/createMessage`. */
+/** The result of `sampling/createMessage`. */
 export class CreateMessageResult extends Schema.Opaque<CreateMessageResult>()(Schema.Struct({
   ...answerFields,
   role: Role,
   content: SamplingContent,
   model: Schema.String,
-  /** `endTurn`, `stopSequence`, `maxTokens`, `toolUse`, or whatever else the provider says. */
+  /** `endTurn`, `stopSequence`, `maxTokens`, `toolUse`, or a value of the model's provider. */
   stopReason: Schema.optionalKey(Schema.String)
 })) {}

@@ -1,62 +1,71 @@
 /**
- * Validating values with a JSON Schema that may be hostile: the schema of a tool, an elicitation, whatever a peer has sent.
+ * Validates values by an untrusted JSON Schema: the schema of a tool, of an elicitation, or any other that a peer sent.
  *
- * `compile` reads a schema once, within bounds, and gives what checks values by it. There is no `eval`; a reference that leads out
- * of the schema is refused and never followed ("Implementations MUST NOT automatically dereference `$ref` values that resolve to
- * a network URI", 2026-07-28); patterns take linear time, and one check takes no more than a bounded number of steps
- * ("Implementations SHOULD apply reasonable bounds").
+ * {@link compile} reads a schema once, within bounds, and returns a function that validates values. There is no `eval`.
+ * A `$ref` to another document is refused and never loaded ("Implementations MUST NOT automatically dereference `$ref`
+ * values that resolve to a network URI", 2026-07-28). Patterns take linear time, and one validation takes a bounded
+ * number of steps ("Implementations SHOULD apply reasonable bounds").
  *
- * **Gotchas.** `format` and the `content…` keywords describe, and are not checked (2020-12, "Format-Annotation Vocabulary").
+ * **Gotchas.** `format` and the `content…` keywords are annotations and are not checked (2020-12, "Format-Annotation
+ * Vocabulary").
  *
  * @example
  * const { problems } = Result.getOrThrow(SchemaValidation.compile({ type: "object", required: ["sum"] }))
  * problems({ sum: 1 }) // []
+ * problems({}) // [{ message: "Missing key", path: ["sum"] }]
  */
 import * as Result from "effect/Result"
-import { type Dialect, Unusable } from "./internal/validation/Node.ts"
-import * as Validator from "./internal/validation/Validator.ts"
-import type { Problem } from "./internal/validation/Work.ts"
+import { Compiler, type Limits, problemsOf } from "./internal/validation/compiler.ts"
+import { type Dialect, Unusable } from "./internal/validation/schemaNode.ts"
+import type { Problem } from "./internal/validation/validationState.ts"
 import type { JsonObject } from "./JsonRpc.ts"
+import { clip } from "./Text.ts"
 
-/** The bounds of a schema, and of what it costs to validate with it. */
+/** The bounds of a schema and of one validation. */
 export interface Options {
-  /** How long the schema may be as JSON text, in UTF-16 units; 262,144 by default. */
-  readonly maxSize?: number
-  /** How deep its schemas may be nested; 64 by default. */
-  readonly maxDepth?: number
-  /** How many schemas it may hold, and how many of them may apply to one and the same value; 10,000 by default. */
-  readonly maxSchemas?: number
+  /** The most characters (UTF-16 units) of the schema as JSON text; 262,144 by default. A longer schema is refused. */
+  readonly maxSchemaChars?: number | undefined
+  /** The deepest nesting of subschemas; 64 by default. A deeper schema is refused. */
+  readonly maxDepth?: number | undefined
   /**
-   * How many steps one validation may take, about one for each schema that is applied to a value; 5,000,000 by default, which
-   * is some tenths of a second. A value that needs more is refused.
+   * The most subschemas of the schema, and the most of them that apply to the same value; 10,000 by default. A schema
+   * with more is refused.
    */
-  readonly maxSteps?: number
+  readonly maxSchemas?: number | undefined
   /**
-   * Whether a `pattern` with look-around or a reference to a group is allowed; not by default. It is run by the engine of
-   * JavaScript, which some such patterns keep busy for years with a short text: only for schemas that you trust.
+   * The most steps of one validation, about one for each subschema that is applied to a value; 5,000,000 by default,
+   * which take some tenths of a second. A value that needs more is refused.
    */
-  readonly nativePatterns?: boolean
+  readonly maxSteps?: number | undefined
+  /**
+   * Whether to allow a `pattern` with look-around or a back reference; not by default. The `RegExp` engine of
+   * JavaScript runs such a pattern, and can take years for a short text. Allow it only for schemas that you trust.
+   */
+  readonly nativePatterns?: boolean | undefined
 }
 
 export {
-  /** Something that is wrong with a value, and where. */
+  /** A problem of a value: a message, and the path to the part of the value that is wrong. */
   type Problem,
-  /** A schema that cannot be used; its message says why. */
+  /** The error for a schema that cannot be used. Its message is one line that explains why. */
   Unusable
 }
 
-/** A schema that was compiled. */
+/** A compiled schema. */
 export interface Validation {
-  /** The schema as JSON: a copy of what was given, without members that are `undefined`. */
+  /** A copy of the schema as JSON, without members that are `undefined`. */
   readonly schema: unknown
   /**
-   * What is wrong with a value: the first ten faults, none where it is valid. A check that takes too many steps, or meets a
-   * value that is nested too deeply, is given up, which is the one fault then.
+   * Validates a value and returns its problems, at most ten; none for a valid value. A validation that exceeds
+   * `maxSteps`, or that nests more than 500 subschemas within each other, stops and returns this as its only problem.
    */
   readonly problems: (value: unknown) => ReadonlyArray<Problem>
 }
 
-/** The dialects by their `$schema`. "Clients and servers MUST support JSON Schema 2020-12 for schemas without an explicit `$schema`." */
+/**
+ * The dialects by `$schema`. "Clients and servers MUST support JSON Schema 2020-12 for schemas without an explicit
+ * `$schema`."
+ */
 const dialects: ReadonlyMap<string, Dialect> = /* @__PURE__ */ new Map([
   ["json-schema.org/draft/2020-12/schema", "2020-12"],
   ["json-schema.org/draft-07/schema", "draft-07"]
@@ -68,7 +77,7 @@ const dialectOf = (schema: unknown): Dialect => {
   const dialect = dialects.get(String(uri).replace(/^https?:\/\//, "").replace(/#$/, ""))
   if (dialect !== undefined) return dialect
   throw new Unusable(
-    `Its dialect ${JSON.stringify(uri).slice(0, 128)} is not supported: 2020-12 (the default) and draft-07 are`
+    `The dialect ${clip(JSON.stringify(uri))} is not supported; use 2020-12 (the default) or draft-07`
   )
 }
 
@@ -77,29 +86,43 @@ const textOf = (given: unknown): string => {
     const text: string | undefined = JSON.stringify(given)
     if (text !== undefined) return text
   } catch {
-    // It refers to itself, or is nested without measure.
+    // A cycle, or nesting deeper than the stack.
   }
-  throw new Unusable("It cannot be written as JSON")
+  throw new Unusable("The schema cannot be written as JSON")
 }
 
 /**
- * Compiles a schema of 2020-12, or of draft-07 where its `$schema` says so.
+ * Compiles a schema of JSON Schema 2020-12, or of draft-07 where its `$schema` is draft-07.
  *
- * It fails with what cannot be used: what breaks the rules of its dialect or says another one; a reference that leads out of the
- * schema (`#…` alone is followed) or nowhere, or round in a circle; an `$id` inside; a `pattern` with look-around or a reference
- * to a group (see `nativePatterns`); what is beyond the bounds of the options.
+ * Fails with {@link Unusable} for a schema that
+ * - is not valid in its dialect, or names another dialect;
+ * - has a `$ref` to another document, to a place that does not exist, or in a cycle;
+ * - has an `$id` below its root;
+ * - has a `pattern` with look-around or a back reference (see `nativePatterns`);
+ * - exceeds a bound of the options.
+ *
+ * @example
+ * const compiled = SchemaValidation.compile(tool.outputSchema, { maxSteps: 100_000 })
+ * if (Result.isSuccess(compiled)) console.log(compiled.success.problems(result.structuredContent))
  */
 export const compile = (given: unknown, options: Options = {}): Result.Result<Validation, Unusable> => {
-  const { maxDepth = 64, maxSchemas = 10_000, maxSize = 262_144, maxSteps = 5_000_000, nativePatterns = false } =
-    options
-  const limits: Validator.Limits = { maxDepth, maxSchemas, maxSteps, nativePatterns }
+  const {
+    maxDepth = 64,
+    maxSchemaChars = 262_144,
+    maxSchemas = 10_000,
+    maxSteps = 5_000_000,
+    nativePatterns = false
+  } = options
+  const limits: Limits = { maxDepth, maxSchemas, maxSteps, nativePatterns }
   try {
     const text = textOf(given)
-    if (text.length > maxSize) throw new Unusable(`It is longer than ${maxSize} characters`)
-    // A copy: nobody changes it later, and a member that is `undefined` is none.
+    if (text.length > maxSchemaChars) {
+      throw new Unusable(`The schema has more than ${maxSchemaChars} characters (maxSchemaChars)`)
+    }
+    // A copy, so that later changes by the caller have no effect, and members that are `undefined` are gone.
     const schema: unknown = JSON.parse(text)
-    const node = new Validator.Compiler(schema, dialectOf(schema), limits).compile()
-    return Result.succeed({ schema, problems: (value) => Validator.problemsOf(node, value, limits) })
+    const node = new Compiler(schema, dialectOf(schema), limits).compile()
+    return Result.succeed({ schema, problems: (value) => problemsOf(node, value, limits) })
   } catch (error) {
     if (error instanceof Unusable) return Result.fail(error)
     throw error

@@ -1,17 +1,19 @@
 /**
- * Change notices on request: `subscriptions/listen`, since 2026-07-28.
+ * Subscriptions to changes: `subscriptions/listen`, since 2026-07-28 (basic/patterns/subscriptions).
  */
 import * as Schema from "effect/Schema"
-import { Implementation, notificationFields, requestFields, RequestId, resultFields, Uri } from "./Common.ts"
+import { Implementation } from "./Implementation.ts"
+import { notificationFields, requestFields, RequestId, resultFields } from "./Message.ts"
+import { Uri } from "./Primitive.ts"
 
-/** Which changes are asked for, or agreed to. What is absent is not. */
+/** The changes that a client asks for, or that a server agrees to send. An absent member means no. */
 export class SubscriptionFilter extends Schema.Opaque<SubscriptionFilter>()(Schema.Struct({
   toolsListChanged: Schema.optionalKey(Schema.Boolean),
   promptsListChanged: Schema.optionalKey(Schema.Boolean),
   resourcesListChanged: Schema.optionalKey(Schema.Boolean),
-  /** Resources to watch. */
+  /** The URIs of resources to watch. */
   resourceSubscriptions: Schema.optionalKey(Schema.Array(Uri)),
-  /** Tasks to watch, of the extension `io.modelcontextprotocol/tasks`. */
+  /** The ids of tasks to watch (extension `io.modelcontextprotocol/tasks`). */
   taskIds: Schema.optionalKey(Schema.Array(Schema.String))
 })) {}
 
@@ -29,7 +31,7 @@ export class SubscriptionsAcknowledgedNotificationParams
   }))
 {}
 
-/** The `_meta` of the answer to `subscriptions/listen`. */
+/** The `_meta` of the result of `subscriptions/listen`. */
 export class SubscriptionsListenResultMetaObject
   extends Schema.Opaque<SubscriptionsListenResultMetaObject>()(Schema.Struct({
     "io.modelcontextprotocol/subscriptionId": RequestId,
@@ -37,7 +39,7 @@ export class SubscriptionsListenResultMetaObject
   }))
 {}
 
-/** The answer to `subscriptions/listen`, when the server ends it. */
+/** The result of `subscriptions/listen`, which the server sends when it ends the subscription. */
 export class SubscriptionsListenResult extends Schema.Opaque<SubscriptionsListenResult>()(Schema.Struct({
   ...resultFields,
   _meta: SubscriptionsListenResultMetaObject

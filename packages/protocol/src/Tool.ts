@@ -1,13 +1,17 @@
 /**
- * Tools and their listing, `tools/list`. Calling one is in `CallTool`.
+ * Tools and their listing, `tools/list`. `CallTool` has the messages of a call.
  */
 import * as Schema from "effect/Schema"
 import { field, only, since } from "./Annotate.ts"
-import { AnyObject, cacheFields, guarded, iconFields, metaFields, nameFields, pageFields } from "./Common.ts"
+import { iconFields, nameFields } from "./BaseMetadata.ts"
+import { cacheFields } from "./Caching.ts"
 import { isObject, type JsonObject } from "./JsonRpc.ts"
+import { metaFields } from "./Message.ts"
+import { pageFields } from "./Pagination.ts"
+import { AnyObject, guarded } from "./Primitive.ts"
 import type { Revision } from "./Revision.ts"
 
-/** Hints about what a tool does. They are not to be trusted. */
+/** Hints about the behaviour of a tool. A client must not trust them unless it trusts the server. */
 export class ToolAnnotations extends Schema.Opaque<ToolAnnotations>()(Schema.Struct({
   title: Schema.optionalKey(Schema.String),
   readOnlyHint: Schema.optionalKey(Schema.Boolean),
@@ -16,13 +20,13 @@ export class ToolAnnotations extends Schema.Opaque<ToolAnnotations>()(Schema.Str
   openWorldHint: Schema.optionalKey(Schema.Boolean)
 })) {}
 
-/** How 2025-11-25 lets a tool be called. */
+/** How a tool may be called, in 2025-11-25. */
 export class ToolExecution extends Schema.Opaque<ToolExecution>()(Schema.Struct({
-  /** Whether a call may be a task, must be one, or (the default) must not. */
+  /** Whether a call may, must or must not be augmented with a task. The default is `forbidden`. */
   taskSupport: Schema.optionalKey(Schema.Literals(["forbidden", "optional", "required"]))
 })) {}
 
-/** A JSON Schema of an object. It is carried as it is; what its keywords mean is for whoever validates with it. */
+/** A JSON Schema whose `type` is `object`. The model does not interpret its other keywords; `SchemaValidation` does. */
 export interface ObjectSchema extends JsonObject {
   readonly type: "object"
 }
@@ -34,7 +38,7 @@ const Generated = Schema.Struct({
   required: Schema.optionalKey(Schema.Array(Schema.String))
 })
 
-/** The schema of {@link ObjectSchema}: an object with `type: "object"`, by reference. */
+/** The schema of {@link ObjectSchema}. It accepts an object with `type: "object"` and returns it by reference. */
 export const ObjectSchema = guarded<ObjectSchema, typeof Generated>(
   "a JSON Schema with \"type\": \"object\"",
   (value): value is ObjectSchema => isObject(value) && value["type"] === "object",
@@ -42,29 +46,29 @@ export const ObjectSchema = guarded<ObjectSchema, typeof Generated>(
   (value) => value as ObjectSchema
 )
 
-const keep = (schema: JsonObject, key: string, isRight: (value: unknown) => boolean): JsonObject => {
-  if (schema[key] === undefined || isRight(schema[key])) return schema
-  const { [key]: _left, ...rest } = schema
+const keepIf = (schema: JsonObject, key: string, isValid: (value: unknown) => boolean): JsonObject => {
+  if (schema[key] === undefined || isValid(schema[key])) return schema
+  const { [key]: _removed, ...rest } = schema
   return rest
 }
 
 const areStrings = (value: unknown): boolean => Array.isArray(value) && value.every((item) => typeof item === "string")
 
 /**
- * What the official schemas ask of a tool's schema: `$schema` is a string, and, before 2026-07-28, `properties` holds objects
- * and `required` strings. What is of the wrong kind is left out; a property that is described by a boolean is written with
- * the object that means the same.
+ * Changes a tool's schema to the form that the official schemas require: `$schema` is a string and, before 2026-07-28,
+ * `properties` holds objects and `required` holds strings. A keyword of another type is left out. A property described
+ * by a boolean is written as the equivalent object.
  */
 const lowerSchema = (value: unknown, revision: Revision): unknown => {
   if (!isObject(value)) return value
-  let schema = keep(value, "$schema", (value) => typeof value === "string")
+  let schema = keepIf(value, "$schema", (value) => typeof value === "string")
   if (revision >= "2026-07-28") return schema
-  schema = keep(keep(schema, "properties", isObject), "required", areStrings)
+  schema = keepIf(keepIf(schema, "properties", isObject), "required", areStrings)
   const properties = schema["properties"]
   if (!isObject(properties) || Object.values(properties).every(isObject)) return schema
   return {
     ...schema,
-    // By entries, so that a property that is called `__proto__` stays one.
+    // `fromEntries` defines members, so that a property named `__proto__` stays a property.
     properties: Object.fromEntries(
       Object.entries(properties).map((
         [name, value]
@@ -73,14 +77,16 @@ const lowerSchema = (value: unknown, revision: Revision): unknown => {
   }
 }
 
-/** A tool. */
+/** A tool, as a server lists it. */
 export class Tool extends Schema.Opaque<Tool>()(Schema.Struct({
   ...nameFields,
   ...iconFields,
   description: Schema.optionalKey(Schema.String),
-  /** Describes the arguments. Any JSON Schema 2020-12 since 2026-07-28. */
+  /** The schema of the arguments: any JSON Schema 2020-12 of an object since 2026-07-28. */
   inputSchema: field(ObjectSchema, { lower: lowerSchema }),
-  /** Describes `structuredContent`. Before 2026-07-28 it must be of an object: others are left out there. */
+  /**
+   * The schema of `structuredContent`. Before 2026-07-28 it must be of an object; another one is left out when writing.
+   */
   outputSchema: since("2025-06-18", Schema.optionalKey(AnyObject), {
     lower: (schema, revision) =>
       revision >= "2026-07-28" || (isObject(schema) && schema["type"] === "object")
@@ -92,7 +98,7 @@ export class Tool extends Schema.Opaque<Tool>()(Schema.Struct({
   ...metaFields
 })) {}
 
-/** The answer to `tools/list`. */
+/** The result of `tools/list`. */
 export class ListToolsResult extends Schema.Opaque<ListToolsResult>()(Schema.Struct({
   ...pageFields,
   ...cacheFields,

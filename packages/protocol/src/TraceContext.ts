@@ -1,52 +1,60 @@
 /**
- * The trace context of a request: where it stands in a trace that began elsewhere.
+ * The trace context of a request: its position in a trace that started elsewhere.
  *
- * "The keys `traceparent`, `tracestate`, and `baggage` are reserved for OpenTelemetry trace context propagation. When present, their
- * values MUST follow W3C Trace Context and W3C Baggage formats respectively" (2026-07-28, basic/index, `_meta`). The headers of the
- * same names carry the context of the HTTP request, which is another one: an HTTP request may be repeated, and may carry several
- * messages.
+ * "The keys `traceparent`, `tracestate`, and `baggage` are reserved for OpenTelemetry trace context propagation. When
+ * present, their values MUST follow W3C Trace Context and W3C Baggage formats respectively" (2026-07-28, basic/index,
+ * `_meta`). The HTTP headers of the same names are the context of the HTTP request, which can differ: an HTTP request
+ * may be repeated, and may carry several messages.
  *
- * What does not follow the format is ignored, as W3C Trace Context asks: it never fails a request. All reading takes time linear in
- * the length of the text.
+ * A malformed value is ignored, as W3C Trace Context requires, and never fails a request. Every function takes linear
+ * time.
+ *
+ * @example
+ * TraceContext.parseParent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
  */
 import { isObject, type JsonObject } from "./JsonRpc.ts"
 
-/** The span that a request comes from. */
+/** The span of the sender, as in `traceparent`. */
 export interface Parent {
   /** 32 lower-case hexadecimal digits, not all zero. */
   readonly traceId: string
   /** 16 lower-case hexadecimal digits, not all zero. */
   readonly spanId: string
-  /** Whether the caller may have recorded it. */
+  /** Whether the sender may have recorded the span. */
   readonly sampled: boolean
 }
 
-/** What a request says of its trace. */
+/** The trace context of a request. */
 export interface TraceContext {
   readonly parent: Parent | undefined
-  /** What tracing systems add for themselves, as it came. Only beside a `parent`. */
+  /** Data of tracing systems, as received. Present only with a `parent`. */
   readonly tracestate: string | undefined
-  /** What the application adds, as it came. */
+  /** Data of the application, as received. */
   readonly baggage: string | undefined
 }
 
-/** A longer `tracestate` is ignored: "vendors SHOULD propagate at least 512 characters" (W3C Trace Context, 3.3.1.5). */
-export const maxTracestate = 512
-/** A `baggage` of more bytes is ignored: 8,192 is what a platform must propagate (W3C Baggage, 3.3.2). */
-export const maxBaggage = 8192
-/** A `tracestate` with more members is ignored (W3C Trace Context, 3.3.1.1). */
+/**
+ * The most characters of a `tracestate`; a longer one is ignored: "vendors SHOULD propagate at least 512 characters"
+ * (W3C Trace Context, 3.3.1.5).
+ */
+export const maxTracestateLength = 512
+/**
+ * The most bytes of a `baggage`; a longer one is ignored. A platform must propagate 8,192 bytes (W3C Baggage, 3.3.2).
+ */
+export const maxBaggageBytes = 8192
+/** The most members of a `tracestate`; one with more is ignored (W3C Trace Context, 3.3.1.1). */
 export const maxTracestateMembers = 32
-/** A `baggage` with more members is ignored (W3C Baggage, 3.3.2). */
+/** The most members of a `baggage`; one with more is ignored (W3C Baggage, 3.3.2). */
 export const maxBaggageMembers = 64
 
-// A version that is not known here may have more behind the flags, up to this many characters.
+// A future version may have more after the flags, up to this many characters in all.
 const maxTraceparent = 256
 const traceparent = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/
 const zero = /^0+$/
 
 /**
- * Reads a `traceparent`: version 00 exactly, a later one as far as it is the same, version `ff` never (W3C Trace Context, 3.2.2
- * and 4.2).
+ * Reads a `traceparent`. Version 00 must match exactly; a later version may have more after the flags; version `ff` is
+ * invalid (W3C Trace Context, 3.2.2 and 4.2). Returns `undefined` for an invalid value.
  */
 export const parseParent = (value: unknown): Parent | undefined => {
   if (typeof value !== "string" || value.length < 55 || value.length > maxTraceparent) return undefined
@@ -58,7 +66,7 @@ export const parseParent = (value: unknown): Parent | undefined => {
   return { traceId: traceId!, spanId: spanId!, sampled: (Number.parseInt(flags!, 16) & 1) === 1 }
 }
 
-/** Writes a `traceparent`, in version 00. */
+/** Writes a `traceparent` of version 00. */
 export const formatParent = ({ sampled, spanId, traceId }: Parent): string =>
   `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`
 
@@ -75,25 +83,26 @@ const isStateMember = (text: string): boolean => {
 }
 
 const readTracestate = (value: unknown): string | undefined => {
-  if (typeof value !== "string" || value.length > maxTracestate) return undefined
+  if (typeof value !== "string" || value.length > maxTracestateLength) return undefined
   const members = value.split(",")
   return members.length <= maxTracestateMembers && value.trim() !== "" && members.every(isStateMember)
     ? value
     : undefined
 }
 
-// A token, an equals sign, and a value of percent-encoded octets; properties behind semicolons are made of the same characters.
+// A token, an equals sign, and a value of percent-encoded octets. Properties after semicolons consist of the same
+// characters.
 const baggageMember = /^[\t ]*[!#$%&'*+.^_`|~\dA-Za-z-]+[\t ]*=[\t\x20\x21\x23-\x2b\x2d-\x5b\x5d-\x7e]*$/
 
 const readBaggage = (value: unknown): string | undefined => {
-  if (typeof value !== "string" || value.length > maxBaggage) return undefined
+  if (typeof value !== "string" || value.length > maxBaggageBytes) return undefined
   const members = value.split(",")
   return members.length <= maxBaggageMembers && members.every((member) => baggageMember.test(member))
     ? value
     : undefined
 }
 
-/** Reads the three values; `undefined` where nothing of them counts. */
+/** Reads the three values of a trace context. Returns `undefined` where all of them are absent or invalid. */
 export const parse = (values: {
   readonly traceparent: unknown
   readonly tracestate: unknown
@@ -106,7 +115,7 @@ export const parse = (values: {
   return parent === undefined && baggage === undefined ? undefined : { parent, tracestate, baggage }
 }
 
-/** What the `_meta` of a request's params says. */
+/** Reads the trace context in the `_meta` of a request's params. */
 export const fromParams = (params: JsonObject | undefined): TraceContext | undefined => {
   const meta = params?.["_meta"]
   return isObject(meta)
@@ -114,6 +123,6 @@ export const fromParams = (params: JsonObject | undefined): TraceContext | undef
     : undefined
 }
 
-/** What the headers of an HTTP request say. `header` reads one by its name in lower case. */
+/** Reads the trace context in the headers of an HTTP request. `header` returns a header by its name in lower case. */
 export const fromHeaders = (header: (name: string) => string | undefined): TraceContext | undefined =>
   parse({ traceparent: header("traceparent"), tracestate: header("tracestate"), baggage: header("baggage") })

@@ -1,51 +1,59 @@
 /**
- * URI templates (RFC 6570), as far as MCP servers use them: expanded, and matched in linear time.
+ * URI templates (RFC 6570), in the subset that MCP servers use: expansion, and matching in linear time.
  *
  * | expression | expands to | matches |
  * |---|---|---|
- * | `{a}`, `{a,b}`, `{a*}` | `x`, `x,y`, `x,y,z` | at least one character, none of `/ ? #` (nor `&`, after a literal `?`) |
- * | `{+a}`, `{+a,b}`, `{+a*}` | the same, with reserved characters as they are | at least one character, of any kind |
- * | `{/a}`, `{/a,b}`, `{/a*}` | `/x`, `/x/y`, `/x/y/z` | as many segments as there are, or nothing |
- * | `{?a,b}`, `{?a*}` | `?a=x&b=y`, `?a=x&a=y` | parameters in any order, or nothing; others are ignored |
- * | `{&a}` | `&a=x` | the same, behind a query that the template begins itself |
+ * | `{a}`, `{a,b}`, `{a*}` | `x`, `x,y`, `x,y,z` | one or more characters, not `/ ? #` (nor `&` after a literal `?`) |
+ * | `{+a}`, `{+a,b}`, `{+a*}` | the same, with reserved characters unchanged | one or more characters |
+ * | `{/a}`, `{/a,b}`, `{/a*}` | `/x`, `/x/y`, `/x/y/z` | any number of segments, or nothing |
+ * | `{?a,b}`, `{?a*}` | `?a=x&b=y`, `?a=x&a=y` | parameters in any order, or nothing; other parameters are ignored |
+ * | `{&a}` | `&a=x` | the same, after a query that starts in the template's literals |
  * | `{#a}` | `#x` | the fragment, or nothing |
  *
- * The label (`{.a}`) and matrix (`{;a}`) operators, prefixes (`{a:3}`) and values that are maps are refused.
+ * The label (`{.a}`) and matrix (`{;a}`) operators, prefixes (`{a:3}`) and maps as values are not supported.
  *
- * **How a variable is bounded.** Reading from the left, a variable takes the shortest text up to the first place where the
- * literal behind it stands; the end of the template is tied to the end of the URI. What stands behind the last `{+a}` or
- * `{/a}` is read from the right in the same way, so `{+path}/{name}` gives the last segment to `name`. There is no backtracking.
- * Templates in which that would be a guess are refused when they are made; see {@link make}.
+ * **Where a variable ends.** Matching reads from the left. A variable takes the shortest text up to the first
+ * occurrence of the literal after it, and the end of the template matches the end of the URI. The part after the last
+ * `{+a}` or `{/a}` is read from the right in the same way, so `{+path}/{name}` matches the last segment as `name`.
+ * There is no backtracking. {@link make} refuses templates that would need it.
  *
- * **Gotchas.** Values are percent-decoded: `{name}` may give back a `/` that was written `%2F`, so check a value before it
- * becomes a path; and `{+a}`, which expands what is encoded already as it is, does not give a `%41` back. A list in a variable
- * without `*` comes back as one text. In a list of variables that are not named, values fill from the left. A `+` in a query is
- * a plus. A parameter that is repeated without `*` does not match. A stray `%` is taken literally; percent-encoding that is not
- * UTF-8 does not match.
+ * **Gotchas**
+ * - Values are percent-decoded. A value of `{name}` can contain a `/` that was `%2F` in the URI: check it before using
+ *   it in a path.
+ * - `{+a}` expands text that is percent-encoded already as it is, so a `%41` in a value does not survive expansion and
+ *   matching.
+ * - A list in a variable without `*` is matched as one text. A list of variables without names is filled from the left.
+ * - A `+` in a query is a plus. A parameter that is repeated without `*` does not match.
+ * - A `%` outside percent-encoding is taken literally. Percent-encoding that is not UTF-8 does not match.
+ *
+ * @example
+ * const template = Result.getOrThrow(UriTemplate.make("file:///{+path}/{name}"))
+ * UriTemplate.expand(template, { path: "a/b", name: "c.txt" }) // file:///a/b/c.txt
+ * UriTemplate.match(template, "file:///a/b/c.txt") // { path: "a/b", name: "c.txt" }
  */
 import * as Result from "effect/Result"
-import { canonical, encodeReserved, encodeUnreserved } from "./internal/percent.ts"
 import {
   type Expression,
-  literal,
+  makeLiteral,
+  matchUri,
   type Operator,
   type Plan,
-  run,
   type Side,
   type Variable
-} from "./internal/uriMatch.ts"
+} from "./internal/matchUri.ts"
+import { encodeReserved, encodeUnreserved, normalize } from "./internal/percentEncoding.ts"
 
-/** What a variable can be given: `undefined`, `null` and an empty list leave it out. */
+/** The value of a variable for {@link expand}. `undefined`, `null` and an empty list leave the variable out. */
 export type Value = string | number | boolean | null | undefined | ReadonlyArray<string | number | boolean>
 
-/** What a match gives for each variable that is there: a list for `{a*}`, otherwise a text. It has no prototype. */
+/** The values that {@link match} returns: a list for `{a*}`, otherwise a text. The object has no prototype. */
 export type Values = { readonly [name: string]: string | ReadonlyArray<string> }
 
-/** A template that was read once. */
+/** A parsed template. */
 export interface UriTemplate {
-  /** The template as it was written. */
+  /** The text of the template. */
   readonly text: string
-  /** The names of its variables, in order. */
+  /** The names of the variables, in order. */
   readonly names: ReadonlyArray<string>
   /** @internal */
   readonly parts: ReadonlyArray<string | Expression>
@@ -57,11 +65,11 @@ export interface UriTemplate {
 
 /** The bounds of a template. */
 export interface Options {
-  /** The longest template in UTF-16 units, 8,192 by default; a longer one is refused. */
+  /** The most characters of a template (UTF-16 units), 8,192 by default. A longer one is refused. */
   readonly maxLength?: number | undefined
-  /** The most variables, 64 by default; a template with more is refused. */
+  /** The most variables, 64 by default. A template with more is refused. */
   readonly maxVariables?: number | undefined
-  /** The longest URI in UTF-16 units, 16,384 by default; a longer one does not match. */
+  /** The most characters of a URI to match (UTF-16 units), 16,384 by default. A longer one does not match. */
   readonly maxUriLength?: number | undefined
 }
 
@@ -87,29 +95,29 @@ const readExpression = (inner: string): Expression | string => {
     if (!varname.test(name)) {
       return name.includes(":")
         ? "prefixes are not supported"
-        : "a variable's name holds letters, digits, _ and single dots"
+        : "a variable name must consist of letters, digits, underscores and single dots"
     }
     variables.push({ name, explode })
   }
   const named = operator === "?" || operator === "&"
   if (!named && variables.slice(0, -1).some((variable) => variable.explode)) {
-    return "only the last variable of an expression can be exploded"
+    return "only the last variable of an expression may have a *"
   }
   return { operator, variables }
 }
 
-/** Literals (percent-encoded as they expand) and expressions, alternating as they are written. */
+/** Splits a template into literals, percent-encoded as they expand, and expressions. */
 const readParts = (text: string): ReadonlyArray<string | Expression> | string => {
   const parts: Array<string | Expression> = []
   let at = 0
   while (at < text.length) {
     const open = text.indexOf("{", at)
     const plain = text.slice(at, open < 0 ? text.length : open)
-    if (plain.includes("}")) return "a } has no {"
-    if (plain !== "") parts.push(canonical(plain))
+    if (plain.includes("}")) return "a } without a {"
+    if (plain !== "") parts.push(normalize(plain))
     if (open < 0) break
     const close = text.indexOf("}", open)
-    if (close < 0) return "a { has no }"
+    if (close < 0) return "a { without a }"
     const expression = readExpression(text.slice(open + 1, close))
     if (typeof expression === "string") return expression
     parts.push(expression)
@@ -122,12 +130,12 @@ const side = (parts: ReadonlyArray<string | Expression>, inQuery: boolean, rever
   const tokens = parts.map((part) => {
     if (typeof part !== "string") return { expression: part, inQuery }
     if (part.includes("?")) inQuery = true
-    return literal(reversed ? reverse(part) : part)
+    return makeLiteral(reversed ? reverse(part) : part)
   })
   return { tokens: reversed ? tokens.reverse() : tokens }
 }
 
-/** Why neighbours cannot be told apart, or an operator stands where it cannot. */
+/** Returns the reason why matching would be ambiguous, or why an operator is not allowed in its position. */
 const ambiguity = (core: ReadonlyArray<string | Expression>): string | undefined => {
   let previous: string | Expression | undefined
   let between = 0
@@ -135,13 +143,13 @@ const ambiguity = (core: ReadonlyArray<string | Expression>): string | undefined
   for (const part of core) {
     if (typeof part !== "string") {
       if (part.operator !== "" && !crosses(part)) {
-        return `{${part.operator}…} must stand behind everything but a fragment`
+        return `{${part.operator}…} must come after everything except a fragment`
       }
       if (previous !== undefined && typeof previous !== "string") {
         if (crosses(previous) || part.operator !== "/") return "two expressions need a literal between them"
       }
       if (crosses(part)) {
-        if (crossed && between > 0) return "between two {+…} or {/…} only a literal can stand"
+        if (crossed && between > 0) return "between two {+…} or {/…} only a literal is allowed"
         crossed = true
         between = 0
       } else between++
@@ -152,24 +160,28 @@ const ambiguity = (core: ReadonlyArray<string | Expression>): string | undefined
 }
 
 /**
- * Reads a template. It fails, with the reason, where the template
- * - is malformed, uses an operator that is not supported, or is over a bound;
- * - names a variable twice, or explodes a variable that is not the last of its expression (queries excepted);
- * - has two expressions side by side, `{a}{b}`, of which the second does not begin with a mark of its own, or where the first
- *   is `{+a}` or `{/a}` and crosses segments itself;
- * - has a simple expression between two that cross segments: `{+a}/{b}/{+c}`;
- * - has anything but `{#…}` behind `{?…}` or `{&…}`, or anything behind `{#…}`, or `{?…}` behind a literal `?`.
+ * Parses a template. Fails with the reason if the template
+ * - is malformed, has an unsupported operator, or exceeds a bound;
+ * - has a variable twice, or a `*` on a variable that is not the last of its expression (except in a query);
+ * - has two adjacent expressions (`{a}{b}`), unless the second one is `{/b}` and the first one is simple;
+ * - has a simple expression between two that cross segments (`{+a}/{b}/{+c}`);
+ * - has anything but `{#…}` after `{?…}` or `{&…}`, anything after `{#…}`, or `{?…}` after a literal `?`.
+ *
+ * @example
+ * UriTemplate.make("users://{id}/profile{?lang}")
  */
 export const make = (text: string, options?: Options): Result.Result<UriTemplate, string> => {
   const maxLength = options?.maxLength ?? 8192
-  if (text.length > maxLength) return Result.fail(`the template is longer than ${maxLength}`)
+  if (text.length > maxLength) return Result.fail(`the template has more than ${maxLength} characters (maxLength)`)
   const parts = readParts(text)
   if (typeof parts === "string") return Result.fail(parts)
   const variables = parts.flatMap((part) => typeof part === "string" ? [] : part.variables)
   const names = variables.map((variable) => variable.name)
   const maxVariables = options?.maxVariables ?? 64
-  if (names.length > maxVariables) return Result.fail(`the template has more than ${maxVariables} variables`)
-  if (new Set(names).size !== names.length) return Result.fail("a variable is named twice")
+  if (names.length > maxVariables) {
+    return Result.fail(`the template has more than ${maxVariables} variables (maxVariables)`)
+  }
+  if (new Set(names).size !== names.length) return Result.fail("a variable occurs twice")
 
   const core = [...parts]
   const last = core.at(-1)
@@ -185,26 +197,26 @@ export const make = (text: string, options?: Options): Result.Result<UriTemplate
     core.pop()
     if (part.operator === "?") break
   }
-  const refused = ambiguity(core)
-  if (refused !== undefined) return Result.fail(refused)
+  const problem = ambiguity(core)
+  if (problem !== undefined) return Result.fail(problem)
   const literals = core.filter((part) => typeof part === "string").join("")
-  if (queries[0]?.operator === "?" && literals.includes("?")) return Result.fail("{?…} cannot follow a literal ?")
-  if (fragment !== undefined && literals.includes("#")) return Result.fail("{#…} cannot follow a literal #")
+  if (queries[0]?.operator === "?" && literals.includes("?")) return Result.fail("{?…} must not follow a literal ?")
+  if (fragment !== undefined && literals.includes("#")) return Result.fail("{#…} must not follow a literal #")
 
   const first = core.findIndex(crosses)
   const final = core.findLastIndex(crosses)
   const middle = first < 0 ? [] : core.slice(first, final + 1)
-  // Without an expression that crosses segments all is read from the left, but for a literal at the end.
+  // Without an expression that crosses segments everything is read from the left, except a literal at the end.
   const cut = first >= 0 ? first : typeof core.at(-1) === "string" ? core.length - 1 : core.length
   const rest = first >= 0 ? final + 1 : cut
   const inQuery = core.slice(0, rest).some((part) => typeof part === "string" && part.includes("?"))
   const plan: Plan = {
     left: side(core.slice(0, cut), false, false),
     middle: middle.flatMap((part, i) => {
-      const behind = middle[i + 1]
+      const next = middle[i + 1]
       return typeof part === "string"
         ? []
-        : [{ expression: part, behind: typeof behind === "string" ? literal(behind) : undefined }]
+        : [{ expression: part, next: typeof next === "string" ? makeLiteral(next) : undefined }]
     }),
     right: side(core.slice(rest), inQuery, true),
     query: queries.length === 0 ? undefined : {
@@ -218,8 +230,11 @@ export const make = (text: string, options?: Options): Result.Result<UriTemplate
 }
 
 /**
- * Writes a URI. It never fails: a variable without a value is left out, as RFC 6570 says, and what is not allowed in its place is
- * percent-encoded.
+ * Makes a URI from a template and values. It does not fail: a variable without a value is left out, as RFC 6570
+ * specifies, and characters that are not allowed are percent-encoded.
+ *
+ * @example
+ * UriTemplate.expand(template, { id: "42" })
  */
 export const expand = (template: UriTemplate, values: { readonly [name: string]: Value }): string => {
   let uri = ""
@@ -243,17 +258,21 @@ const expandOne = ({ operator, variables }: Expression, values: { readonly [name
   return (operator === "+" ? "" : operator) + written.join(separator)
 }
 
-// Who reads a URI tries it with every template there is, and spelling it out is most of the work.
-let latest = { uri: "", spelt: "" }
+// A server tries one URI with all of its templates, and normalizing the URI takes most of the time of a match.
+let latest = { uri: "", normalized: "" }
 
-const spell = (uri: string): string => {
-  if (uri !== latest.uri) latest = { uri, spelt: canonical(uri) }
-  return latest.spelt
+const normalizeOnce = (uri: string): string => {
+  if (uri !== latest.uri) latest = { uri, normalized: normalize(uri) }
+  return latest.normalized
 }
 
 /**
- * Reads a URI: the values of the variables, or `undefined` where it does not match. It never throws, and its time is linear in the
- * length of the URI, whatever the template is. The URI may be spelt with characters that a URI must encode.
+ * Matches a URI and returns the values of the variables, or `undefined` where it does not match. It does not throw. The
+ * time is linear in the length of the URI for every template. The URI may contain characters that should be
+ * percent-encoded.
+ *
+ * @example
+ * UriTemplate.match(template, "users://42/profile?lang=de") // { id: "42", lang: "de" }
  */
 export const match = (template: UriTemplate, uri: string): Values | undefined =>
-  uri.length > template.maxUriLength ? undefined : run(template.plan, spell(uri))
+  uri.length > template.maxUriLength ? undefined : matchUri(template.plan, normalizeOnce(uri))

@@ -1,22 +1,32 @@
 /**
- * `x-mcp-header`: the parameters of a tool that a client mirrors into HTTP headers (2026-07-28, streamable HTTP, custom headers
- * from tool parameters). `fromSchema` reads the annotations of an `inputSchema` once; `encode` writes the headers of one call,
- * and `mismatch` compares them with its body.
+ * `x-mcp-header`: the parameters of a tool that a client mirrors into HTTP headers (2026-07-28,
+ * basic/transports/streamable-http, custom headers from tool parameters).
+ *
+ * {@link fromSchema} reads the annotations of an `inputSchema`, once per tool. A client writes the headers of a call
+ * with {@link encode}; a server compares them with the body by {@link mismatch}.
+ *
+ * @example
+ * const params = Result.getOrThrow(XMcpHeader.fromSchema({
+ *   type: "object",
+ *   properties: { region: { type: "string", "x-mcp-header": "Region" } }
+ * }))
+ * XMcpHeader.encode(params, { region: "eu" }) // Result.succeed({ "Mcp-Param-Region": "eu" })
  */
 import * as Result from "effect/Result"
 import * as Header from "./Header.ts"
 import { isObject, type JsonObject } from "./JsonRpc.ts"
+import { clip } from "./Text.ts"
 
-/** The keyword in a property's schema. */
+/** The keyword of the annotation, in the schema of a property. */
 export const keyword = "x-mcp-header"
 
-/** A parameter that is mirrored. */
+/** A parameter that is mirrored into a header. */
 export interface Param {
-  /** The chain of property names that leads to the value in the call's arguments. */
+  /** The property names that lead to the value in the arguments of a call. */
   readonly path: ReadonlyArray<string>
-  /** The header's name in full: `Mcp-Param-Region`. */
+  /** The full name of the header, as in `Mcp-Param-Region`. */
   readonly header: string
-  /** The same in lower case, to look it up with. */
+  /** The name of the header in lower case, for lookups. */
   readonly key: string
   readonly type: "string" | "integer" | "boolean"
 }
@@ -25,9 +35,9 @@ const own = (object: JsonObject, key: string): unknown => Object.hasOwn(object, 
 
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
-// The keywords that hold one schema or an array of them, and those that hold schemas by name. `properties` is apart: its
-// chain is the only one that an annotation may be reached by.
-const holders = [
+// The keywords whose value is a schema or an array of schemas, and those whose value is an object of schemas.
+// `properties` is handled separately: only a chain of `properties` may lead to an annotation.
+const singleKeywords = [
   "items",
   "prefixItems",
   "additionalItems",
@@ -45,17 +55,18 @@ const holders = [
   "else",
   "contentSchema"
 ]
-const maps = ["patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"]
+const mapKeywords = ["patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"]
 
-// A schema has few keywords, and there are many that may hold another one.
-const holding: ReadonlyMap<string, "one" | "named"> = new Map([
-  ...holders.map((name) => [name, "one"] as const),
-  ...maps.map((name) => [name, "named"] as const)
+// Looking each keyword of a schema up is faster than trying all of these: a schema has few keywords.
+const subschemaKeywords: ReadonlyMap<string, "single" | "map"> = new Map([
+  ...singleKeywords.map((name) => [name, "single"] as const),
+  ...mapKeywords.map((name) => [name, "map"] as const)
 ])
 
-interface Place {
+/** A subschema on the stack of the traversal. */
+interface Subschema {
   readonly schema: JsonObject
-  /** The chain of `properties` that leads here, last first; `undefined` where something else was passed on the way. */
+  /** The chain of `properties` to the subschema, the last first. `undefined` where another keyword is on the way. */
   readonly chain: Chain | undefined
 }
 
@@ -73,14 +84,14 @@ const pathOf = (chain: Chain): ReadonlyArray<string> => {
   return path
 }
 
-const readParam = (value: unknown, { chain, schema }: Place, maxDepth: number): Param | string => {
+const readParam = (value: unknown, { chain, schema }: Subschema, maxDepth: number): Param | string => {
   if (chain === undefined || chain.depth === 0) {
-    return `${keyword} must be on a property that is reached through "properties" alone`
+    return `${keyword} must be on a property that only "properties" keywords lead to`
   }
-  if (chain.depth > maxDepth) return `${keyword} must not be nested deeper than ${maxDepth}`
+  if (chain.depth > maxDepth) return `${keyword} must not be nested deeper than ${maxDepth} (maxDepth)`
   const path = pathOf(chain)
-  const at = ` at '${path.join(".").slice(0, 128)}'`
-  if (typeof value !== "string" || value === "") return `${keyword}${at} must be a string that is not empty`
+  const at = ` at '${clip(path.join("."))}'`
+  if (typeof value !== "string" || value === "") return `${keyword}${at} must be a non-empty string`
   if (!token.test(value)) return `${keyword}${at} must be an HTTP token`
   const type = own(schema, "type")
   if (type !== "string" && type !== "integer" && type !== "boolean") {
@@ -90,19 +101,19 @@ const readParam = (value: unknown, { chain, schema }: Place, maxDepth: number): 
   return { path, header, key: header.toLowerCase(), type }
 }
 
-/** The subschemas of a schema, pushed in reverse so that properties come first and in their order. */
-const pushChildren = ({ chain, schema }: Place, stack: Array<Place>): void => {
+/** Pushes the subschemas of a schema in reverse, so that the properties are visited first and in order. */
+const pushChildren = ({ chain, schema }: Subschema, stack: Array<Subschema>): void => {
   const push = (value: unknown, chain: Chain | undefined) => {
     if (isObject(value)) stack.push({ schema: value, chain })
   }
   for (const name of Object.keys(schema)) {
-    const kind = holding.get(name)
+    const kind = subschemaKeywords.get(name)
     if (kind === undefined) continue
-    const held = schema[name]
-    if (kind === "named") {
-      if (isObject(held)) { for (const key of Object.keys(held)) push(held[key], undefined) }
-    } else if (Array.isArray(held)) { for (const one of held) push(one, undefined) }
-    else push(held, undefined)
+    const value = schema[name]
+    if (kind === "map") {
+      if (isObject(value)) { for (const key of Object.keys(value)) push(value[key], undefined) }
+    } else if (Array.isArray(value)) { for (const item of value) push(item, undefined) }
+    else push(value, undefined)
   }
   const properties = own(schema, "properties")
   if (!isObject(properties)) return
@@ -113,45 +124,55 @@ const pushChildren = ({ chain, schema }: Place, stack: Array<Place>): void => {
   }
 }
 
+/** The bounds of {@link fromSchema}. */
+export interface Options {
+  /** The most subschemas to visit, 100,000 by default. A schema with more is refused. */
+  readonly maxSchemas?: number | undefined
+  /** The deepest nesting of an annotated property, 64 by default. A deeper one is refused. */
+  readonly maxDepth?: number | undefined
+}
+
 /**
- * Reads the annotations of an `inputSchema`, in the order of its properties. It fails with the rule that one of them breaks; a
- * client on Streamable HTTP MUST then leave the tool out of `tools/list`, and SHOULD log the reason.
+ * Reads the annotations of an `inputSchema`, in the order of its properties. Fails with a description of the first
+ * invalid annotation. A client on Streamable HTTP MUST then exclude the tool from the result of `tools/list`, and
+ * SHOULD log the reason.
  *
- * An annotation MUST be a token of RFC 9110, unique without regard to case, on a property whose `type` is `string`, `integer` or
- * `boolean` (one name, not a list), reached from the root through `properties` alone. Data (`default`, `enum`, `const`,
- * `examples`) and unknown keywords hold no schemas and are not looked into.
+ * An annotation MUST be a token (RFC 9110), case-insensitively unique in the schema, and on a property whose `type` is
+ * `string`, `integer` or `boolean` (a single name). Only a chain of `properties` keywords may lead to the property.
+ * Values of `default`, `enum`, `const`, `examples` and unknown keywords contain no schemas and are not searched.
  *
- * `maxSchemas` bounds how many subschemas are visited, 100,000 by default, and `maxDepth` how deep an annotated property may be
- * nested, 64 by default; beyond either it fails. Time is linear in the size of the schema.
+ * The time is linear in the size of the schema.
  */
 export const fromSchema = (
   inputSchema: unknown,
-  options?: { readonly maxSchemas?: number | undefined; readonly maxDepth?: number | undefined }
+  options?: Options
 ): Result.Result<ReadonlyArray<Param>, string> => {
   if (!isObject(inputSchema)) return Result.succeed([])
   const maxSchemas = options?.maxSchemas ?? 100_000
   const maxDepth = options?.maxDepth ?? 64
   const params: Array<Param> = []
   const taken = new Set<string>()
-  const stack: Array<Place> = [{ schema: inputSchema, chain: root }]
+  const stack: Array<Subschema> = [{ schema: inputSchema, chain: root }]
   let visited = 0
-  for (let place = stack.pop(); place !== undefined; place = stack.pop()) {
-    if (++visited > maxSchemas) return Result.fail(`the input schema holds more than ${maxSchemas} schemas`)
-    if (Object.hasOwn(place.schema, keyword)) {
-      const param = readParam(place.schema[keyword], place, maxDepth)
+  for (let subschema = stack.pop(); subschema !== undefined; subschema = stack.pop()) {
+    if (++visited > maxSchemas) {
+      return Result.fail(`the input schema has more than ${maxSchemas} subschemas (maxSchemas)`)
+    }
+    if (Object.hasOwn(subschema.schema, keyword)) {
+      const param = readParam(subschema.schema[keyword], subschema, maxDepth)
       if (typeof param === "string") return Result.fail(param)
       if (taken.has(param.key)) {
-        return Result.fail(`${keyword}: ${param.header} must be unique, without regard to case`)
+        return Result.fail(`${keyword}: ${param.header} must be unique, ignoring case`)
       }
       taken.add(param.key)
       params.push(param)
     }
-    pushChildren(place, stack)
+    pushChildren(subschema, stack)
   }
   return Result.succeed(params)
 }
 
-/** The value at the exact path in the arguments, through own members of objects only. */
+/** Returns the value at the exact path in the arguments, through own members of objects only. */
 const valueAt = (args: unknown, path: ReadonlyArray<string>): unknown => {
   let value = args
   for (const key of path) {
@@ -165,8 +186,8 @@ const isUnsafe = (value: number): boolean =>
   !Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value))
 
 /**
- * The headers of a call. A parameter that is absent or `null` has none, nor has one whose value is an object or an array, which
- * the tool's schema refuses. It fails where a number is beyond the safe range of integers, from -2^53 + 1 to 2^53 - 1.
+ * Makes the headers of a call. A parameter that is absent or `null` gets no header; neither does an object or an array,
+ * which the tool's schema refuses. Fails where an integer is not from -2^53 + 1 to 2^53 - 1.
  */
 export const encode = (params: ReadonlyArray<Param>, args: unknown): Result.Result<Record<string, string>, string> => {
   const headers: Record<string, string> = {}
@@ -175,7 +196,7 @@ export const encode = (params: ReadonlyArray<Param>, args: unknown): Result.Resu
     if (typeof value === "string") headers[header] = Header.encode(value)
     else if (typeof value === "boolean") headers[header] = value ? "true" : "false"
     else if (typeof value === "number") {
-      if (isUnsafe(value)) return Result.fail(`${header}: ${value} is beyond the safe range of integers`)
+      if (isUnsafe(value)) return Result.fail(`${header}: ${value} is outside the safe range of integers`)
       headers[header] = String(value)
     }
   }
@@ -183,9 +204,11 @@ export const encode = (params: ReadonlyArray<Param>, args: unknown): Result.Resu
 }
 
 /**
- * Compares the headers of a call with its arguments: the first thing that is wrong, as `McpError.headerMismatch` takes it, or
- * `undefined`. A header that is missing though its value is there, present though its value is absent or `null`, malformed, or
- * different is wrong; integers are compared as numbers. Headers that no parameter names are not looked at.
+ * Compares the headers of a call with its arguments. Returns a description of the first problem for
+ * `McpError.headerMismatch`, or `undefined`.
+ *
+ * A header must be present exactly if its value is neither absent nor `null`, well-formed, and equal to the value.
+ * Integers are compared as numbers. Headers that no parameter names are ignored.
  */
 export const mismatch = (params: ReadonlyArray<Param>, args: unknown, lookup: Header.Lookup): string | undefined => {
   for (const { header, key, path } of params) {

@@ -44,7 +44,7 @@ describe("batches", () => {
         _tag: "Invalid",
         answer: false,
         id: undefined,
-        error: { code: -32600, message: `Invalid Request: a batch holds at most ${most} messages` }
+        error: { code: -32600, message: `Invalid Request: a batch must have at most ${most} messages` }
       })
     }
   })

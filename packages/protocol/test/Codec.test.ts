@@ -50,7 +50,7 @@ describe("params", () => {
     const params = { mode: "url", message: "m", url: "https://example.com" } as const
     const refused = refusal(Codec.encodeParams(Method.Elicit, "2025-06-18", params))
     expect(refused._tag).toBe("Unrepresentable")
-    expect(refused.message).toBe("2025-06-18 has no elicitation by URL")
+    expect(refused.message).toBe("2025-06-18 does not support elicitation by URL")
     const written = read(Codec.encodeParams(Method.Elicit, "2025-11-25", params))
     expect(written).toMatchObject(params)
     expect(written["elicitationId"]).toMatch(/^[0-9a-f-]{36}$/)
@@ -74,7 +74,9 @@ describe("params", () => {
       }
     })
     const several = form({ type: "array", items: { anyOf: options } })
-    expect(refusal(Codec.encodeParams(Method.Elicit, "2025-06-18", several)).message).toContain("choice of several")
+    expect(refusal(Codec.encodeParams(Method.Elicit, "2025-06-18", several)).message).toContain(
+      "does not support multiple choice in a form"
+    )
   })
 
   it("2025-06-18 · sampling with tools is refused, and one block stands for an array of one", () => {
@@ -88,7 +90,7 @@ describe("params", () => {
       .toContain("one block per sampling message")
     const tools = [{ name: "a", inputSchema: { type: "object" as const } }]
     expect(refusal(Codec.encodeParams(Method.CreateMessage, "2025-06-18", { ...params(text), tools })).message)
-      .toBe("2025-06-18 has no tools in sampling")
+      .toBe("2025-06-18 does not support tools in sampling")
     expect(Result.isSuccess(Codec.encodeParams(Method.CreateMessage, "2025-11-25", { ...params(text), tools }))).toBe(
       true
     )
@@ -246,7 +248,7 @@ describe("answers", () => {
 
   it("2026-07-28 · an answer that the method cannot have is an error", () => {
     expect(refusal(Codec.decodeAnswer(Method.ListTools, "2026-07-28", inputRequired))).toBe(
-      "result.resultType: \"input_required\" is no answer to tools/list"
+      "result.resultType: \"input_required\" is not allowed for tools/list"
     )
     expect(Result.isFailure(Codec.decodeAnswer(Method.GetPrompt, "2026-07-28", task))).toBe(true)
     expect(Result.isFailure(Codec.decodeAnswer(Method.CallTool, "2026-07-28", { resultType: "new", content: [] })))
@@ -258,7 +260,7 @@ describe("answers", () => {
     for (const result of [null, undefined, 7, "a", [1]]) {
       for (const revision of Revision.all) {
         expect(refusal(Codec.encodeResult(Method.Ping, revision, result as never)).message).toBe(
-          "a result is an object"
+          "a result must be an object"
         )
       }
     }
@@ -268,9 +270,9 @@ describe("answers", () => {
     const error = (resultType: unknown) =>
       refusal(Codec.decodeAnswer(Method.CallTool, "2026-07-28", { resultType, content: [] }))
     expect(error(JSON.parse("[".repeat(100_000) + "]".repeat(100_000)))).toBe(
-      "result.resultType: a value of type object is no answer to tools/call"
+      "result.resultType: a value of type object is not allowed for tools/call"
     )
-    expect(error(7)).toBe("result.resultType: a value of type number is no answer to tools/call")
+    expect(error(7)).toBe("result.resultType: a value of type number is not allowed for tools/call")
     expect(error("x".repeat(1_000_000)).length).toBeLessThan(200)
   })
 

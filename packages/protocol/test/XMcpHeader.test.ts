@@ -101,7 +101,7 @@ describe("the annotations of a schema", () => {
     for (const key of ["items", "contains", "additionalItems", "unevaluatedItems"]) {
       assert.include(
         refusal(object({ list: { type: "array", [key]: object({ a: marked("A") }) } })),
-        "\"properties\" alone",
+        "only \"properties\" keywords lead to",
         key
       )
     }

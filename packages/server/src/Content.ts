@@ -5,7 +5,8 @@
  * none throws. URIs, priorities and sizes are looked at when a handler answers with them: what clients that check would refuse is
  * not sent, but answered `-32603`, and the log says why.
  */
-import type * as Common from "@skein/protocol/Common"
+import type { Annotations } from "@skein/protocol/Content"
+import type { Meta } from "@skein/protocol/Message"
 import type * as Wire from "@skein/protocol/Content"
 import * as Base64 from "effect/encoding/Base64"
 import { omitUndefined } from "./internal/omitUndefined.ts"
@@ -13,8 +14,8 @@ import { omitUndefined } from "./internal/omitUndefined.ts"
 /** What every content block may carry besides its content. */
 export interface BlockOptions {
   /** Hints about who the block is for and how much it matters. */
-  readonly annotations?: Common.Annotations | undefined
-  readonly _meta?: Common.Meta | undefined
+  readonly annotations?: Annotations | undefined
+  readonly _meta?: Meta | undefined
 }
 
 /** One block of content. */

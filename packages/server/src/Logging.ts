@@ -24,7 +24,7 @@
  * @example
  * const work = Effect.logInfo("The table is empty").pipe(Logging.as("notice"), Logging.named("database"))
  */
-import type { LoggingLevel } from "@skein/protocol/Common"
+import type { LoggingLevel } from "@skein/protocol/Logging"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 

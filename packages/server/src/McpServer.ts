@@ -4,7 +4,8 @@
  * @example
  * const Server = McpServer.layer({ name: "hello", version: "1.0.0" }, Tool.layer(greet, greeting))
  */
-import type * as Common from "@skein/protocol/Common"
+import type { Icon } from "@skein/protocol/BaseMetadata"
+import type { Implementation } from "@skein/protocol/Implementation"
 import * as Revision from "@skein/protocol/Revision"
 import type { Connection } from "@skein/runtime/Connection"
 import * as Inspect from "@skein/runtime/Inspect"
@@ -38,7 +39,7 @@ export interface Options {
   readonly title?: string | undefined
   readonly description?: string | undefined
   readonly websiteUrl?: string | undefined
-  readonly icons?: ReadonlyArray<Common.Icon> | undefined
+  readonly icons?: ReadonlyArray<Icon> | undefined
   /** How to use the server, for a language model. */
   readonly instructions?: string | undefined
   /** The revisions that it speaks; all by default. */
@@ -195,7 +196,7 @@ const make = (
   })
 }
 
-const describe = ({ name, version, title, description, websiteUrl, icons }: Options): Common.Implementation => ({
+const describe = ({ name, version, title, description, websiteUrl, icons }: Options): Implementation => ({
   name,
   version,
   ...(title === undefined ? undefined : { title }),

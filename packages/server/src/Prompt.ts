@@ -19,7 +19,9 @@
  *   { complete: { language: ["python", "rust", "typescript"] } }
  * )
  */
-import type * as Common from "@skein/protocol/Common"
+import type { Icon } from "@skein/protocol/BaseMetadata"
+import type { Role } from "@skein/protocol/Content"
+import type { Meta } from "@skein/protocol/Message"
 import * as McpError from "@skein/protocol/McpError"
 import type * as Wire from "@skein/protocol/Prompt"
 import * as Effect from "effect/Effect"
@@ -55,8 +57,8 @@ export interface Options<A extends Arguments> {
   readonly arguments?: A | undefined
   /** Who may see it; everybody by default. To others there is no such prompt. It must be quick. */
   readonly visible?: Visible | undefined
-  readonly icons?: ReadonlyArray<Common.Icon> | undefined
-  readonly _meta?: Common.Meta | undefined
+  readonly icons?: ReadonlyArray<Icon> | undefined
+  readonly _meta?: Meta | undefined
 }
 
 /** A prompt's definition. `A` is what its handler gets. */
@@ -79,7 +81,7 @@ export const user = (content: string | Content.ContentBlock): Message => message
 /** A message that the assistant says. */
 export const assistant = (content: string | Content.ContentBlock): Message => message("assistant", content)
 
-const message = (role: Common.Role, content: string | Content.ContentBlock): Message => ({
+const message = (role: Role, content: string | Content.ContentBlock): Message => ({
   role,
   content: typeof content === "string" ? Content.text(content) : content
 })

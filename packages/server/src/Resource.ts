@@ -8,7 +8,9 @@
  * const logo = Resource.make("shop://logo", { title: "The logo", mimeType: "image/png", ttlMs: 3_600_000 })
  * const live = Resource.layer(logo, Effect.promise(() => readFile("logo.png")))
  */
-import type * as Common from "@skein/protocol/Common"
+import type { Icon } from "@skein/protocol/BaseMetadata"
+import type { Annotations } from "@skein/protocol/Content"
+import type { Meta } from "@skein/protocol/Message"
 import * as McpError from "@skein/protocol/McpError"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
@@ -35,11 +37,11 @@ export interface Options extends Hint {
   /** Bytes, before any encoding. */
   readonly size?: number | undefined
   /** Who it is for, how much it matters, and when it changed last (`lastModified`, in ISO 8601). */
-  readonly annotations?: Common.Annotations | undefined
+  readonly annotations?: Annotations | undefined
   /** Who may see it, and so read it and subscribe to it; everybody by default. To others there is none. It must be quick. */
   readonly visible?: Visible | undefined
-  readonly icons?: ReadonlyArray<Common.Icon> | undefined
-  readonly _meta?: Common.Meta | undefined
+  readonly icons?: ReadonlyArray<Icon> | undefined
+  readonly _meta?: Meta | undefined
 }
 
 /** A resource's definition. */

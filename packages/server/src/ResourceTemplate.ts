@@ -14,7 +14,9 @@
  *   complete: { id: (typed, { folder }) => Effect.flatMap(Notes, (notes) => notes.idsLike(typed, folder)) }
  * })
  */
-import type * as Common from "@skein/protocol/Common"
+import type { Icon } from "@skein/protocol/BaseMetadata"
+import type { Annotations } from "@skein/protocol/Content"
+import type { Meta } from "@skein/protocol/Message"
 import * as UriTemplate from "@skein/protocol/UriTemplate"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
@@ -51,11 +53,11 @@ export interface Options<V extends Variables> extends Hint {
    * Without them each variable is text, or a list of texts where it explodes.
    */
   readonly variables?: V | undefined
-  readonly annotations?: Common.Annotations | undefined
+  readonly annotations?: Annotations | undefined
   /** Who may see it, and so read its resources; everybody by default. To others there is none. It must be quick. */
   readonly visible?: Visible | undefined
-  readonly icons?: ReadonlyArray<Common.Icon> | undefined
-  readonly _meta?: Common.Meta | undefined
+  readonly icons?: ReadonlyArray<Icon> | undefined
+  readonly _meta?: Meta | undefined
 }
 
 /**

@@ -20,7 +20,8 @@
  * // Text, blocks of content, or a result that has all of it:
  * const plot = Tool.layer(Tool.make("plot"), () => Effect.succeed([Content.text("Sales"), Content.image(png, "image/png")]))
  */
-import type * as Common from "@skein/protocol/Common"
+import type { Icon } from "@skein/protocol/BaseMetadata"
+import type { Meta } from "@skein/protocol/Message"
 import type * as WireTool from "@skein/protocol/Tool"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -101,8 +102,8 @@ export interface Options<Input extends Shape, Output extends Shape> {
   readonly execution?: WireTool.ToolExecution | undefined
   /** Who may see it, and so call it; everybody by default. To others there is no such tool. It must be quick. */
   readonly visible?: Visible | undefined
-  readonly icons?: ReadonlyArray<Common.Icon> | undefined
-  readonly _meta?: Common.Meta | undefined
+  readonly icons?: ReadonlyArray<Icon> | undefined
+  readonly _meta?: Meta | undefined
   /** What extensions of this server have to know of it: never told to clients. */
   readonly extensions?: Context.Context<never> | undefined
 }

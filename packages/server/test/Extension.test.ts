@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { AnyObject } from "@skein/protocol/Common"
+import { AnyObject } from "@skein/protocol/Primitive"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"

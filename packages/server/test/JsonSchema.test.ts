@@ -145,9 +145,9 @@ describe("keywords", () => {
     ])
     expect(faults({ items: false }, Array.from({ length: 50 }))).toHaveLength(10)
     expect(faults({ anyOf: [{ type: "string" }, { type: "null" }] }, 1)).toEqual([
-      ": Expected one of several forms, and it fits none"
+      ": Expected a value that matches at least one schema in `anyOf`"
     ])
-    expect(faults({ oneOf: [true, {}] }, 1)).toEqual([": Expected exactly one of several forms, and it fits more"])
+    expect(faults({ oneOf: [true, {}] }, 1)).toEqual([": Expected a value that matches only one schema in `oneOf`"])
   })
 })
 
@@ -155,27 +155,27 @@ describe("schemas that cannot be used", () => {
   for (
     const [schema, problem] of [
       // "Implementations MUST NOT automatically dereference `$ref` values that resolve to a network URI."
-      [{ $ref: "https://example.com/schema.json" }, "A reference must lead to a place in the schema itself"],
+      [{ $ref: "https://example.com/schema.json" }, "A reference must lead to a place in the same schema"],
       [{ properties: { a: { $ref: "other.json#/a" } } }, "at #/properties/a/$ref"],
-      [{ $ref: "#/$defs/none" }, "The reference \"#/$defs/none\" leads nowhere at #/$ref"],
-      [{ $ref: "#none" }, "leads nowhere"],
+      [{ $ref: "#/$defs/none" }, "The target of the reference \"#/$defs/none\" does not exist at #/$ref"],
+      [{ $ref: "#none" }, "does not exist"],
       [{ $ref: "#/%" }, "is malformed"],
       [{ $ref: 1 }, "A reference must be a string"],
-      [{ $ref: "#" }, "A schema refers to itself without an end"],
+      [{ $ref: "#" }, "A cycle of references applies a schema to the same value"],
       [
         { anyOf: [{ type: "null" }, { $ref: "#/$defs/a" }], $defs: { a: { allOf: [{ $ref: "#/$defs/a" }] } } },
-        "without an end"
+        "A cycle of references"
       ],
-      [{ properties: { a: { $id: "https://example.com/a" } } }, "$id is supported at the root alone at #/properties/a"],
-      [{ $defs: { a: { $anchor: "x" }, b: { $anchor: "x" } } }, "There are two anchors \"x\""],
+      [{ properties: { a: { $id: "https://example.com/a" } } }, "$id is supported only at the root at #/properties/a"],
+      [{ $defs: { a: { $anchor: "x" }, b: { $anchor: "x" } } }, "The anchor \"x\" occurs twice"],
       // "Clients and servers MUST handle unsupported dialects gracefully by returning an appropriate error."
-      [{ $schema: "https://json-schema.org/draft/2019-09/schema" }, "2020-12 (the default) and draft-07 are"],
+      [{ $schema: "https://json-schema.org/draft/2019-09/schema" }, "use 2020-12 (the default) or draft-07"],
       [{ $schema: "https://example.com/mine" }, "is not supported"],
       [{ pattern: "(" }, "The pattern \"(\" cannot be used"],
       [{ pattern: "^(?=.*a)" }, "look-around is not supported"],
-      [{ pattern: "(a)\\1" }, "references to groups are not supported"],
+      [{ pattern: "(a)\\1" }, "back references are not supported"],
       [{ patternProperties: { "(?<!a)b": true } }, "look-around is not supported"],
-      [{ pattern: "(a{100}){100}" }, "it has more than 2000 steps"],
+      [{ pattern: "(a{100}){100}" }, "it has more than 2000 instructions"],
       // "Schemas MUST be valid according to their declared or default dialect."
       [{ type: "text" }, "type must be the name of a type"],
       [{ type: [] }, "type must be the name of a type"],
@@ -191,7 +191,7 @@ describe("schemas that cannot be used", () => {
       [{ items: [{}] }, "A schema must be an object or a boolean at #/items"],
       [{ not: null }, "A schema must be an object or a boolean at #/not"],
       [1, "A schema must be an object or a boolean"],
-      [undefined, "It cannot be written as JSON"]
+      [undefined, "The schema cannot be written as JSON"]
     ] as ReadonlyArray<readonly [Schema, string]>
   ) {
     it(`${JSON.stringify(schema)}: ${problem}`, () => expect(refusal(schema)).toContain(problem))
@@ -210,7 +210,7 @@ describe("schemas that cannot be used", () => {
   it("one that refers to itself as a value", () => {
     const schema: Record<string, unknown> = { type: "object" }
     schema["properties"] = { a: schema }
-    expect(refusal(schema as Schema)).toBe("It cannot be written as JSON")
+    expect(refusal(schema as Schema)).toBe("The schema cannot be written as JSON")
   })
 })
 
@@ -276,8 +276,8 @@ describe("as the schema of a tool", () => {
         const error = yield* kit.failure(kit.server(Tool.layer(Tool.make("good"), () => Effect.void), bad))
         expect(error).toMatchObject({ _tag: "DefinitionError", reason: "Schema", kind: "tool", definition: "bad" })
         expect((error as DefinitionError).message).toBe(
-          `The tool "bad" cannot be offered for its ${member} schema: A reference must lead to a place in the schema itself, ` +
-            "\"#…\", and not elsewhere at #/properties/a/$ref"
+          `The tool "bad" cannot be offered for its ${member} schema: A reference must lead to a place in the same schema ` +
+            "(\"#…\") at #/properties/a/$ref"
         )
       }
     }))

@@ -3,7 +3,9 @@
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { ServerCapabilities } from "@skein/protocol/Capabilities"
-import { EmptyResult, type Implementation, type LoggingLevel } from "@skein/protocol/Common"
+import type { Implementation } from "@skein/protocol/Implementation"
+import type { LoggingLevel } from "@skein/protocol/Logging"
+import { EmptyResult } from "@skein/protocol/Message"
 import type { PromptReference, ResourceTemplateReference } from "@skein/protocol/Completion"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"

@@ -1,7 +1,7 @@
 /**
  * The level of the log messages that the host wants, on whatever line there is.
  */
-import type { LoggingLevel } from "@skein/protocol/Common"
+import type { LoggingLevel } from "@skein/protocol/Logging"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import type { ClientError } from "../ClientError.ts"

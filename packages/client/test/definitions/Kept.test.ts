@@ -50,7 +50,7 @@ describe("the outputSchemas that are remembered", () => {
       assert.lengthOf(lines, 1)
       assert.include(
         lines[0],
-        "\"t1\" answers is not checked, its outputSchema cannot be used: It is longer than 262144"
+        "\"t1\" answers is not checked, its outputSchema cannot be used: The schema has more than 262144"
       )
     }))
 

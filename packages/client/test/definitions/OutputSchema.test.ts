@@ -114,7 +114,7 @@ describe("a result whose tool has an outputSchema", () => {
         validateOutput: { maxSteps: 50 }
       })
       const error = yield* Effect.flip(client.callTool("add"))
-      assert.strictEqual(error.problems?.[0]?.message, "This takes too many steps to validate")
+      assert.strictEqual(error.problems?.[0]?.message, "The validation takes more than 50 steps (maxSteps)")
     }))
 
   it.effect("list_changed: what was listed is forgotten, and what is listed then counts", () =>
@@ -211,8 +211,8 @@ describe("an outputSchema that is hostile", () => {
     })
   )
   const hostile: ReadonlyArray<readonly [string, JsonObject, string]> = [
-    ["a $ref to a network URI", { $ref: "https://192.0.2.1/schema.json" }, "must lead to a place in the schema itself"],
-    ["alternatives that multiply", { $ref: "#/$defs/a0", $defs }, "schemas would be applied to one value"],
+    ["a $ref to a network URI", { $ref: "https://192.0.2.1/schema.json" }, "must lead to a place in the same schema"],
+    ["alternatives that multiply", { $ref: "#/$defs/a0", $defs }, "subschemas apply to the same value"],
     ["a schema nested without measure", deep, "nested deeper than 64"],
     ["a pattern with look-around", { properties: { a: { pattern: "(?=a)*" } } }, "cannot be used"]
   ]
@@ -244,6 +244,6 @@ describe("an outputSchema that is hostile", () => {
       const structuredContent = JSON.parse("[".repeat(100) + "]".repeat(100)) as unknown
       const { client } = yield* answering("2026-07-28", schema, { structuredContent })
       const error = yield* Effect.flip(client.callTool("add"))
-      assert.strictEqual(error.problems?.[0]?.message, "This takes too many steps to validate")
+      assert.strictEqual(error.problems?.[0]?.message, "The validation takes more than 5000000 steps (maxSteps)")
     }))
 })

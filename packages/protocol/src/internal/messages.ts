@@ -1,15 +1,18 @@
-/** The requests, notifications and answers among the official definitions, built from the method table. */
+/** The official definitions that are requests, notifications and responses, built from the method table. */
 import * as Schema from "effect/Schema"
 import type * as AST from "effect/SchemaAST"
-import { EmptyResult, NotificationParams, PaginatedRequestParams, RequestId, RequestParams } from "../Common.ts"
-import { URLElicitationRequiredErrorData } from "../Elicitation.ts"
 import { ClientCapabilities } from "../Capabilities.ts"
+import { URLElicitationRequiredErrorData } from "../Elicitation.ts"
 import { InputRequiredResult } from "../InputRequired.ts"
+import { EmptyResult, NotificationParams, RequestId, RequestParams } from "../Message.ts"
 import * as Method from "../Method.ts"
+import { PaginatedRequestParams } from "../Pagination.ts"
 import { CancelledNotificationParams } from "../Progress.ts"
 import { RequestMetaObject } from "../RequestMeta.ts"
 import { latest, type Revision, within } from "../Revision.ts"
-import type { Source } from "./source.ts"
+
+/** A revision, or `tasks` for the extension `io.modelcontextprotocol/tasks`, which has its own official schema. */
+export type Source = Revision | "tasks"
 
 type AnySchema = Schema.Codec<unknown>
 type Entry = readonly [name: string, schema: AnySchema]
@@ -18,12 +21,15 @@ const jsonrpc = Schema.Literal("2.0")
 
 const hasFields = (schema: object): schema is { readonly fields: Schema.Struct.Fields } => "fields" in schema
 
-/** Params that the official schemas let be absent: those that hold nothing that is required (but of a cancellation). */
+/**
+ * Whether the official schemas allow the params to be absent: they have no required member. Of a cancellation they do
+ * not.
+ */
 const mayBeAbsent = (ast: AST.AST): boolean =>
   ast !== CancelledNotificationParams.ast && ast._tag === "Objects" &&
   ast.propertySignatures.every(({ type }) => type.context?.isOptional === true)
 
-/** The params of a request with the `_meta` that each request carries since 2026-07-28. */
+/** The params with the `_meta` that every request carries since 2026-07-28. */
 export const withRequestMeta = (params: object): AnySchema =>
   (hasFields(params) ? Schema.Struct({ ...params.fields, _meta: RequestMetaObject }) : params) as unknown as AnySchema
 
@@ -46,7 +52,7 @@ const envelope = (
 const isMethod = (value: unknown): value is Method.AnyRequest | Method.AnyNotification =>
   typeof value === "object" && value !== null && "kind" in value
 
-/** The methods by their official names, which are the names in the table without `Legacy`. */
+/** The methods by their official names: the names in the table without `Legacy`. */
 const named: ReadonlyArray<readonly [string, Method.AnyRequest | Method.AnyNotification]> = Object.entries(Method)
   .flatMap(
     ([name, value]) => isMethod(value) ? [[name.replace("Legacy", ""), value] as const] : []
@@ -59,10 +65,10 @@ const error = (fields: Schema.Struct.Fields): AnySchema =>
     error: Schema.Struct({ message: Schema.String, ...fields })
   }) as unknown as AnySchema
 
-/** The official shape says of `resultType` that it is a string; a reader gets there by `input_required` only. */
+/** The official shape, in which `resultType` is any string. `Codec` uses the schema only for `input_required`. */
 export const AnyInputRequiredResult = Schema.Struct({ ...InputRequiredResult.fields, resultType: Schema.String })
 
-/** The errors that are whole answers. */
+/** The official definitions of error responses. */
 const errors = (source: Source): ReadonlyArray<Entry> => {
   if (source === "2025-11-25") {
     const data = URLElicitationRequiredErrorData
@@ -80,8 +86,8 @@ const errors = (source: Source): ReadonlyArray<Entry> => {
 
 const union = (members: ReadonlyArray<AnySchema>): AnySchema => Schema.Union(members) as unknown as AnySchema
 
-/** The requests, notifications and answers of a source. */
-export const of = (source: Source): Iterable<Entry> => {
+/** Returns the requests, notifications and responses of a source, by their official names. */
+export const messages = (source: Source): Iterable<Entry> => {
   const revision: Revision = source === "tasks" ? latest : source
   const entries: Array<Entry> = []
   const requests = { client: new Array<AnySchema>(), server: new Array<AnySchema>() }
@@ -115,10 +121,10 @@ export const of = (source: Source): Iterable<Entry> => {
       if (hasResult) results[side === "client" ? "server" : "client"].push(result)
     }
     if (source === latest) {
-      const answer = method.inputRequired ? union([result, AnyInputRequiredResult as unknown as AnySchema]) : result
+      const response = method.inputRequired ? union([result, AnyInputRequiredResult as unknown as AnySchema]) : result
       entries.push([
         `${name}ResultResponse`,
-        Schema.Struct({ jsonrpc, id: RequestId, result: answer }) as unknown as AnySchema
+        Schema.Struct({ jsonrpc, id: RequestId, result: response }) as unknown as AnySchema
       ])
     }
   }

@@ -1,15 +1,20 @@
-/** The shapes among the official definitions that are no messages of their own, and when each has a name. */
+/** The official definitions that are parts of messages, and the revisions whose official schema names each. */
 import * as Schema from "effect/Schema"
+import * as BaseMetadata from "../BaseMetadata.ts"
+import * as Caching from "../Caching.ts"
 import * as CallTool from "../CallTool.ts"
 import * as Capabilities from "../Capabilities.ts"
-import * as Common from "../Common.ts"
 import * as Completion from "../Completion.ts"
 import * as Content from "../Content.ts"
 import * as Elicitation from "../Elicitation.ts"
+import * as Implementation from "../Implementation.ts"
 import * as Initialize from "../Initialize.ts"
 import * as InputRequired from "../InputRequired.ts"
 import * as LegacyTask from "../LegacyTask.ts"
 import * as Logging from "../Logging.ts"
+import * as Message from "../Message.ts"
+import * as Pagination from "../Pagination.ts"
+import * as Primitive from "../Primitive.ts"
 import * as Progress from "../Progress.ts"
 import * as Prompt from "../Prompt.ts"
 import * as RequestMeta from "../RequestMeta.ts"
@@ -19,23 +24,23 @@ import * as Roots from "../Roots.ts"
 import * as Sampling from "../Sampling.ts"
 import * as Subscription from "../Subscription.ts"
 import * as Task from "../Task.ts"
+import * as TaskAugmentation from "../TaskAugmentation.ts"
 import * as Tool from "../Tool.ts"
-import { AnyInputRequiredResult, withRequestMeta } from "./messages.ts"
-import type { Source } from "./source.ts"
+import { AnyInputRequiredResult, type Source, withRequestMeta } from "./messages.ts"
 
-/** Some names that come and go together. `tasks`: the extension's schema repeats them. */
+/** Definitions that the same revisions have. */
 interface Group {
   readonly since?: Revision
   readonly until?: Revision
+  /** The official schema of the tasks extension repeats them. */
   readonly tasks?: true
-  /** The params of requests: since 2026-07-28 their `_meta` holds the request's metadata. */
+  /** They are the params of requests, whose `_meta` has the request's metadata since 2026-07-28. */
   readonly requests?: true
   readonly schemas: { readonly [name: string]: object }
 }
 
-const TaskAugmentedRequestParams = Schema.Struct(Common.taskFields)
 const error = (code: number) =>
-  Schema.Struct({ code: Schema.Literal(code), message: Schema.String, data: Schema.optionalKey(Common.AnyValue) })
+  Schema.Struct({ code: Schema.Literal(code), message: Schema.String, data: Schema.optionalKey(Primitive.AnyValue) })
 
 const groups = (): ReadonlyArray<Group> => [
   {
@@ -44,12 +49,12 @@ const groups = (): ReadonlyArray<Group> => [
       BlobResourceContents: Content.BlobResourceContents,
       EmbeddedResource: Content.EmbeddedResource,
       ImageContent: Content.ImageContent,
-      Implementation: Common.Implementation,
+      Implementation: Implementation.Implementation,
       ModelHint: Sampling.ModelHint,
       ModelPreferences: Sampling.ModelPreferences,
-      RequestId: Common.RequestId,
-      Result: Common.EmptyResult,
-      Role: Common.Role,
+      RequestId: Message.RequestId,
+      Result: Message.EmptyResult,
+      Role: Content.Role,
       Root: Roots.Root,
       SamplingMessage: Sampling.SamplingMessage,
       TextContent: Content.TextContent,
@@ -60,11 +65,11 @@ const groups = (): ReadonlyArray<Group> => [
   {
     schemas: {
       ClientCapabilities: Capabilities.ClientCapabilities,
-      Cursor: Common.Cursor,
-      EmptyResult: Common.EmptyResult,
-      LoggingLevel: Common.LoggingLevel,
-      PaginatedResult: Common.PaginatedResult,
-      ProgressToken: Common.ProgressToken,
+      Cursor: Pagination.Cursor,
+      EmptyResult: Message.EmptyResult,
+      LoggingLevel: Logging.LoggingLevel,
+      PaginatedResult: Pagination.PaginatedResult,
+      ProgressToken: Progress.ProgressToken,
       Prompt: Prompt.Prompt,
       PromptArgument: Prompt.PromptArgument,
       PromptMessage: Prompt.PromptMessage,
@@ -77,14 +82,14 @@ const groups = (): ReadonlyArray<Group> => [
   },
   {
     until: "2025-03-26",
-    schemas: { Annotated: Schema.Struct({ annotations: Schema.optionalKey(Common.Annotations) }) }
+    schemas: { Annotated: Schema.Struct({ annotations: Schema.optionalKey(Content.Annotations) }) }
   },
   { until: "2025-06-18", schemas: { ResourceReference: Completion.ResourceTemplateReference } },
   {
     since: "2025-03-26",
     tasks: true,
     schemas: {
-      Annotations: Common.Annotations,
+      Annotations: Content.Annotations,
       AudioContent: Content.AudioContent,
       ToolAnnotations: Tool.ToolAnnotations
     }
@@ -92,7 +97,7 @@ const groups = (): ReadonlyArray<Group> => [
   {
     since: "2025-06-18",
     schemas: {
-      BaseMetadata: Common.BaseMetadata,
+      BaseMetadata: BaseMetadata.BaseMetadata,
       EnumSchema: Elicitation.EnumSchema,
       ResourceTemplateReference: Completion.ResourceTemplateReference
     }
@@ -118,9 +123,9 @@ const groups = (): ReadonlyArray<Group> => [
       ElicitRequestParams: Elicitation.ElicitRequestParams,
       ElicitRequestURLParams: Elicitation.ElicitRequestURLParams,
       Error: Task.ErrorObject,
-      Icon: Common.Icon,
+      Icon: BaseMetadata.Icon,
       LegacyTitledEnumSchema: Elicitation.LegacyTitledEnumSchema,
-      NotificationParams: Common.NotificationParams,
+      NotificationParams: Message.NotificationParams,
       SamplingMessageContentBlock: Sampling.SamplingMessageContentBlock,
       TitledMultiSelectEnumSchema: Elicitation.TitledMultiSelectEnumSchema,
       TitledSingleSelectEnumSchema: Elicitation.TitledSingleSelectEnumSchema,
@@ -138,9 +143,9 @@ const groups = (): ReadonlyArray<Group> => [
       CallToolRequestParams: CallTool.CallToolRequestParams,
       CompleteRequestParams: Completion.CompleteRequestParams,
       GetPromptRequestParams: Prompt.GetPromptRequestParams,
-      PaginatedRequestParams: Common.PaginatedRequestParams,
+      PaginatedRequestParams: Pagination.PaginatedRequestParams,
       ReadResourceRequestParams: Resource.ReadResourceRequestParams,
-      RequestParams: Common.RequestParams,
+      RequestParams: Message.RequestParams,
       ResourceRequestParams: Resource.ResourceRequestParams
     }
   },
@@ -148,7 +153,7 @@ const groups = (): ReadonlyArray<Group> => [
     since: "2025-11-25",
     schemas: {
       CancelledNotificationParams: Progress.CancelledNotificationParams,
-      Icons: Schema.Struct(Common.iconFields),
+      Icons: Schema.Struct(BaseMetadata.iconFields),
       LoggingMessageNotificationParams: Logging.LoggingMessageNotificationParams,
       MultiSelectEnumSchema: Elicitation.MultiSelectEnumSchema,
       ProgressNotificationParams: Progress.ProgressNotificationParams,
@@ -166,8 +171,8 @@ const groups = (): ReadonlyArray<Group> => [
       SetLevelRequestParams: Logging.SetLevelRequestParams,
       SubscribeRequestParams: Resource.SubscribeRequestParams,
       Task: Task.Task,
-      TaskAugmentedRequestParams,
-      TaskMetadata: Common.TaskMetadata,
+      TaskAugmentedRequestParams: TaskAugmentation.TaskAugmentedRequestParams,
+      TaskMetadata: TaskAugmentation.TaskMetadata,
       TaskStatus: Task.TaskStatus,
       TaskStatusNotificationParams: LegacyTask.TaskStatusNotificationParams,
       ToolExecution: Tool.ToolExecution,
@@ -182,9 +187,9 @@ const groups = (): ReadonlyArray<Group> => [
       InputRequests: InputRequired.InputRequests,
       InputResponse: InputRequired.InputResponse,
       InputResponses: InputRequired.InputResponses,
-      JSONObject: Common.AnyObject,
-      JSONValue: Common.AnyValue,
-      MetaObject: Common.Meta,
+      JSONObject: Primitive.AnyObject,
+      JSONValue: Primitive.AnyValue,
+      MetaObject: Message.Meta,
       NotificationMetaObject: Subscription.NotificationMetaObject,
       ResultMetaObject: Subscription.ResultMetaObject
     }
@@ -200,12 +205,12 @@ const groups = (): ReadonlyArray<Group> => [
   {
     since: "2026-07-28",
     schemas: {
-      CacheableResult: Common.CacheableResult,
+      CacheableResult: Caching.CacheableResult,
       InputRequiredResult: AnyInputRequiredResult,
       InternalError: error(-32603),
       InvalidParamsError: error(-32602),
       InvalidRequestError: error(-32600),
-      JSONArray: Schema.Array(Common.AnyValue),
+      JSONArray: Schema.Array(Primitive.AnyValue),
       MethodNotFoundError: error(-32601),
       ParseError: error(-32700),
       RequestMetaObject: RequestMeta.RequestMetaObject,
@@ -233,8 +238,8 @@ const extension = {
   WorkingTask: Task.WorkingTask
 }
 
-/** The shapes of a source. */
-export const of = (source: Source): Iterable<readonly [name: string, schema: Schema.Codec<unknown>]> => {
+/** Returns the shapes of a source, by their official names. */
+export const shapes = (source: Source): Iterable<readonly [name: string, schema: Schema.Codec<unknown>]> => {
   const revision = source === "tasks" ? latest : source
   const entries: Array<readonly [string, object]> = source === "tasks" ? Object.entries(extension) : []
   for (const group of groups()) {

@@ -1,4 +1,4 @@
-import { AnyNumber, AnyObject, AnyValue } from "@skein/protocol/Common"
+import { AnyNumber, AnyObject, AnyValue } from "@skein/protocol/Primitive"
 import { isDeepStrictEqual } from "node:util"
 import { expect, it } from "vitest"
 import * as Check from "./Check.ts"

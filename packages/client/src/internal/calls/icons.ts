@@ -4,7 +4,7 @@
  * "Ensure that the icon URI is either a HTTPS or `data:` URI. Clients MUST reject icon URIs that use unsafe schemes" (2025-11-25 and
  * 2026-07-28, basic, icons). So `http:` is left out too, though a server may name such an address; and `data:` that is no image.
  */
-import type { Icon } from "@skein/protocol/Common"
+import type { Icon } from "@skein/protocol/BaseMetadata"
 import * as Method from "@skein/protocol/Method"
 import { printable } from "../text.ts"
 

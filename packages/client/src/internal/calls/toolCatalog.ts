@@ -170,10 +170,13 @@ export class Definitions {
   }
 
   /** What is kept of a schema, and how large that is: nothing of one that is not applied anyway, or for which there is no room. */
-  #kept(schema: unknown, { limits: { maxSize = maxSchema } }: Compiling): readonly [schema: unknown, size: number] {
+  #kept(
+    schema: unknown,
+    { limits: { maxSchemaChars = maxSchema } }: Compiling
+  ): readonly [schema: unknown, size: number] {
     const room = this.#maxOutputSchemaChars - this.#size
-    const size = sizeUpTo(schema, Math.min(maxSize, room))
-    if (size > maxSize) return [new Unkept(`It is longer than ${maxSize} characters`), 0]
+    const size = sizeUpTo(schema, Math.min(maxSchemaChars, room))
+    if (size > maxSchemaChars) return [new Unkept(`It is longer than ${maxSchemaChars} characters`), 0]
     if (size <= room) return [schema, size]
     const most = this.#maxOutputSchemaChars
     return [new Unkept(`Those of all tools are longer than ${most} characters (maxOutputSchemaChars)`), 0]

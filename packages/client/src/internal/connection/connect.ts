@@ -2,7 +2,8 @@
  * Opens a connection to a server and negotiates; once more where the server did not outlive the probe.
  */
 import * as Codec from "@skein/protocol/Codec"
-import type { Implementation, LoggingLevel } from "@skein/protocol/Common"
+import type { Implementation } from "@skein/protocol/Implementation"
+import type { LoggingLevel } from "@skein/protocol/Logging"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"

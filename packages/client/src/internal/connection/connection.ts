@@ -1,7 +1,8 @@
 /**
  * One open connection to a server, and what was agreed on there. A client has one at a time.
  */
-import type { Implementation, LoggingLevel } from "@skein/protocol/Common"
+import type { Implementation } from "@skein/protocol/Implementation"
+import type { LoggingLevel } from "@skein/protocol/Logging"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
 import type { Connection, TransportError } from "@skein/runtime/Connection"

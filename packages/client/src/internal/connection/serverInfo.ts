@@ -3,7 +3,7 @@
  */
 import { ServerCapabilities } from "@skein/protocol/Capabilities"
 import * as Codec from "@skein/protocol/Codec"
-import { Implementation } from "@skein/protocol/Common"
+import { Implementation } from "@skein/protocol/Implementation"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Revision } from "@skein/protocol/Revision"
 import * as Result from "effect/Result"

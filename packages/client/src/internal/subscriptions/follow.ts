@@ -1,7 +1,7 @@
 /**
  * Subscribes, and subscribes again when that has ended, until it is given up.
  */
-import { EmptyResult } from "@skein/protocol/Common"
+import { EmptyResult } from "@skein/protocol/Message"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"

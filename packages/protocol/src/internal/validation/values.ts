@@ -1,58 +1,61 @@
 /**
- * JSON values, as JSON Schema sees them.
+ * JSON values in the data model of JSON Schema: types, equality, lengths and multiples.
  */
 import { isObject } from "../../JsonRpc.ts"
-import type { Work } from "./Work.ts"
+import type { ValidationState } from "./validationState.ts"
 
-/** What a value is. Integers are numbers here. */
+/** Returns the type of a value. Integers are numbers here. */
 export const kindOf = (value: unknown): string =>
   value === null ? "null" : Array.isArray(value) ? "array" : typeof value
 
-/** Whether two values are the same; members of objects have no order. It takes no more steps than the smaller one has parts. */
-export const isSame = (a: unknown, b: unknown, work: Work): boolean => {
+/**
+ * Whether two values are equal. The order of an object's members does not matter. It takes at most as many steps as the
+ * smaller value has parts.
+ */
+export const isSame = (a: unknown, b: unknown, state: ValidationState): boolean => {
   if (a === b) return true
   if (Array.isArray(a)) {
     if (!Array.isArray(b) || a.length !== b.length) return false
-    return within(work, () => a.every((item, index) => isSame(item, b[index], work)))
+    return within(state, () => a.every((item, index) => isSame(item, b[index], state)))
   }
   if (!isObject(a) || !isObject(b)) return false
   const keys = Object.keys(a)
   if (keys.length !== Object.keys(b).length) return false
-  return within(work, () => keys.every((key) => Object.hasOwn(b, key) && isSame(a[key], b[key], work)))
+  return within(state, () => keys.every((key) => Object.hasOwn(b, key) && isSame(a[key], b[key], state)))
 }
 
-const within = <A>(work: Work, f: () => A): A => {
-  work.enter()
+const within = <A>(state: ValidationState, f: () => A): A => {
+  state.enter()
   const result = f()
-  work.leave()
+  state.leave()
   return result
 }
 
-/** A text that two values share if, and only if, they are the same. */
-const textOf = (value: unknown, work: Work): string => {
-  work.spend(1)
-  if (Array.isArray(value)) return within(work, () => `[${value.map((item) => textOf(item, work)).join()}]`)
+/** Returns a text that is equal for two values exactly if the values are equal. */
+const textOf = (value: unknown, state: ValidationState): string => {
+  state.spend(1)
+  if (Array.isArray(value)) return within(state, () => `[${value.map((item) => textOf(item, state)).join()}]`)
   if (!isObject(value)) return JSON.stringify(value)
-  return within(work, () => {
-    const members = Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${textOf(value[key], work)}`)
+  return within(state, () => {
+    const members = Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${textOf(value[key], state)}`)
     return `{${members.join()}}`
   })
 }
 
-/** Whether no two items are the same, in time linear in their size. */
-export const areUnique = (items: ReadonlyArray<unknown>, work: Work): boolean => {
-  const seen = new Set<unknown>()
+/** Whether all items are different, in time linear in their size. */
+export const areUnique = (items: ReadonlyArray<unknown>, state: ValidationState): boolean => {
+  const evaluated = new Set<unknown>()
   for (const item of items) {
-    work.spend(1)
-    // A text in a list is told from the text of an object by its quotes.
-    const key = typeof item === "object" || typeof item === "string" ? textOf(item, work) : item
-    if (seen.has(key)) return false
-    seen.add(key)
+    state.spend(1)
+    // The quotes of a string keep it distinct from the text of an object.
+    const key = typeof item === "object" || typeof item === "string" ? textOf(item, state) : item
+    if (evaluated.has(key)) return false
+    evaluated.add(key)
   }
   return true
 }
 
-/** How many characters a text has, in code points; counted only where it matters. */
+/** Returns the length of a text in code points. */
 export const lengthOf = (text: string): number => {
   let length = text.length
   for (let at = 0; at < text.length; at++) {
@@ -64,17 +67,17 @@ export const lengthOf = (text: string): number => {
   return length
 }
 
-/** A number as its digits and the power of ten that they are multiplied with. */
+/** Splits a number into its decimal digits and the power of ten to multiply them by. */
 const scaled = (value: number): readonly [digits: bigint, exponent: number] => {
   const [digits, exponent = "0"] = String(Math.abs(value)).split("e") as [string, string?]
   const [whole, fraction = ""] = digits.split(".") as [string, string?]
   return [BigInt(whole + fraction), Number(exponent) - fraction.length]
 }
 
-/** Whether a number is a multiple of another, by their decimal digits: 0.3 is one of 0.1. */
-export const isMultipleOf = (value: number, divisor: number, work: Work): boolean => {
+/** Whether a number is a multiple of another one, by their decimal digits: 0.3 is a multiple of 0.1. */
+export const isMultipleOf = (value: number, divisor: number, state: ValidationState): boolean => {
   if (Number.isSafeInteger(value) && Number.isSafeInteger(divisor)) return value % divisor === 0
-  work.spend(16)
+  state.spend(16)
   const [a, m] = scaled(value)
   const [b, n] = scaled(divisor)
   return m >= n ? (a * 10n ** BigInt(m - n)) % b === 0n : a % (b * 10n ** BigInt(n - m)) === 0n

@@ -2,7 +2,7 @@
  * Listings: in pages, in the order of names, and written once per change and revision rather than once per call, where every
  * caller sees the same.
  */
-import type * as Common from "@skein/protocol/Common"
+import type { PaginatedRequestParams } from "@skein/protocol/Pagination"
 import * as Cursor from "@skein/protocol/Cursor"
 import { Encoded } from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
@@ -19,7 +19,7 @@ type Sorted = ReadonlyArray<readonly [string, Entry<unknown>]>
 /** Installs the method that lists a registry, under the member `key` of its result. */
 export const install = <R>(
   methods: Methods,
-  method: Method.RequestMethod<Common.PaginatedRequestParams, R>,
+  method: Method.RequestMethod<PaginatedRequestParams, R>,
   key: keyof R & string,
   registry: Registry<Entry<unknown>>
 ): void => {

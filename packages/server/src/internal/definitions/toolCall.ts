@@ -2,7 +2,7 @@
  * From the arguments of a call to a tool's result.
  */
 import type * as Wire from "@skein/protocol/CallTool"
-import type * as Common from "@skein/protocol/Common"
+import type { Meta } from "@skein/protocol/Message"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import type { McpRequest } from "@skein/runtime/RequestContext"
@@ -23,7 +23,7 @@ export interface Extras {
   readonly content?: Content.Input | undefined
   /** Whether the tool failed. */
   readonly isError?: boolean | undefined
-  readonly _meta?: Common.Meta | undefined
+  readonly _meta?: Meta | undefined
 }
 
 /** What `Tool.result` is given. */

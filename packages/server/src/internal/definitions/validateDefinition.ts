@@ -3,7 +3,9 @@
  * what these values have to be; the rest is looked at here, since clients that check refuse a whole listing, or a whole answer, for
  * one value that is wrong.
  */
-import type * as Common from "@skein/protocol/Common"
+import type { Icon } from "@skein/protocol/BaseMetadata"
+import type { Annotations } from "@skein/protocol/Content"
+import type { Meta } from "@skein/protocol/Message"
 import type * as Wire from "@skein/protocol/Content"
 import { isObject } from "@skein/protocol/JsonRpc"
 import * as MetaKey from "@skein/protocol/MetaKey"
@@ -12,11 +14,11 @@ import { isImageUri, isUri } from "./uri.ts"
 
 /** The values that are looked at, where a definition has them. */
 interface Details {
-  readonly icons?: ReadonlyArray<Common.Icon> | undefined
-  readonly annotations?: Common.Annotations | undefined
+  readonly icons?: ReadonlyArray<Icon> | undefined
+  readonly annotations?: Annotations | undefined
   readonly size?: number | undefined
   readonly websiteUrl?: string | undefined
-  readonly _meta?: Common.Meta | undefined
+  readonly _meta?: Meta | undefined
 }
 
 // A date, or a date and a time with its offset.
@@ -32,12 +34,12 @@ const hasJson = (value: unknown): boolean => {
 }
 
 /** "Ensure that the icon URI is either a HTTPS or `data:` URI" (2025-11-25, basic, icons); the schema allows `http:` too. */
-const ofIcons = (icons: ReadonlyArray<Common.Icon>): string | undefined => {
+const ofIcons = (icons: ReadonlyArray<Icon>): string | undefined => {
   const wrong = icons.find(({ src }) => !isImageUri(src))
   return wrong && `the src of an icon is a https:, http: or data: URI, and not ${quoted(wrong.src)}`
 }
 
-const ofAnnotations = ({ lastModified, priority }: Common.Annotations): string | undefined =>
+const ofAnnotations = ({ lastModified, priority }: Annotations): string | undefined =>
   priority !== undefined && !(priority >= 0 && priority <= 1)
     ? `a priority is a number from 0 to 1, and not ${priority}`
     : lastModified !== undefined && !(iso8601.test(lastModified) && Number.isFinite(Date.parse(lastModified)))
@@ -45,7 +47,7 @@ const ofAnnotations = ({ lastModified, priority }: Common.Annotations): string |
     : undefined
 
 /** "Unless empty, MUST begin and end with an alphanumeric character" and so on (2025-06-18, basic, `_meta`). */
-const ofMeta = (meta: Common.Meta): string | undefined => {
+const ofMeta = (meta: Meta): string | undefined => {
   const wrong = Object.keys(meta).find((key) => !MetaKey.isValid(key))
   if (wrong !== undefined) return `${quoted(wrong)} is no key of _meta`
   return hasJson(meta) ? undefined : "its _meta has no JSON form"

@@ -1,7 +1,7 @@
 /**
  * From a request to its result: one table of handlers for all revisions, with the server's middleware around it.
  */
-import type { Meta } from "@skein/protocol/Common"
+import type { Meta } from "@skein/protocol/Message"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"

@@ -2,7 +2,8 @@
  * What the methods of a server have in common: their params are read and their results written in the caller's revision.
  */
 import * as Codec from "@skein/protocol/Codec"
-import type * as Common from "@skein/protocol/Common"
+import type { Implementation } from "@skein/protocol/Implementation"
+import type { Meta } from "@skein/protocol/Message"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import type * as Method from "@skein/protocol/Method"
@@ -20,7 +21,7 @@ export type Handler = (exchange: RequestContext) => Handled<Answer>
 
 /** What a server says of itself. */
 export interface About {
-  readonly serverInfo: Common.Implementation
+  readonly serverInfo: Implementation
   readonly instructions: string | undefined
   readonly revisions: ReadonlyArray<Revision.Revision>
   readonly pageSize: number
@@ -92,7 +93,7 @@ export class Methods {
       resultType: "complete",
       ...result,
       _meta: {
-        ...(result as { readonly _meta?: Common.Meta | undefined })._meta,
+        ...(result as { readonly _meta?: Meta | undefined })._meta,
         [RequestMeta.serverInfo]: this.about.serverInfo
       }
     }

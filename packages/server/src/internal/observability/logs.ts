@@ -1,7 +1,7 @@
 /**
  * From Effect's logs to `notifications/message`. What it means for authors stands in `Logging.ts`.
  */
-import { LoggingLevel } from "@skein/protocol/Common"
+import { LoggingLevel } from "@skein/protocol/Logging"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { type Dispatcher, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Cause from "effect/Cause"

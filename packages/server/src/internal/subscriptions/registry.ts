@@ -1,7 +1,7 @@
 /**
  * Who hears of what changes: the sessions of a server, and the subscriptions to it.
  */
-import type { LoggingLevel } from "@skein/protocol/Common"
+import type { LoggingLevel } from "@skein/protocol/Logging"
 import type { Notification } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"

@@ -1,7 +1,8 @@
 /**
  * The extension `io.modelcontextprotocol/tasks` (2026-07-28): `tasks/get`, `tasks/update` and `tasks/cancel`.
  */
-import { AnyObject, requestFields } from "@skein/protocol/Common"
+import { requestFields } from "@skein/protocol/Message"
+import { AnyObject } from "@skein/protocol/Primitive"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"

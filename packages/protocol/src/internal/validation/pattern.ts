@@ -1,28 +1,30 @@
 /**
- * Regular expressions that take linear time. The engine of JavaScript tries alternatives one after the other, and a pattern as
- * short as `^(a+)+$` takes it years over 40 letters. Those that leave it no more than one choice are given to it; all others
- * are run here, in step with the text, with all alternatives at once. Look-around and references to groups cannot be run so,
- * and are refused.
+ * Regular expressions in linear time.
+ *
+ * `RegExp` backtracks: it tries alternatives one after the other, and needs years for a pattern as short as `^(a+)+$`
+ * and a text of 40 letters. So `RegExp` runs only patterns with at most one choice. All other patterns run here as a
+ * nondeterministic automaton (Thompson), which follows all alternatives at once. Look-around and back references have
+ * no such automaton and are refused.
  */
-import { GivenUp, type Work } from "./Work.ts"
+import { BudgetExceeded, type ValidationState } from "./validationState.ts"
 
-/** Whether a pattern is found in a text. */
-export type Test = (text: string, work: Work) => boolean
+/** Whether a text contains a match of a pattern. */
+export type Test = (text: string, state: ValidationState) => boolean
 
 type Matches = (character: string) => boolean
 type Assertion = (text: string, at: number) => boolean
 
-type Node =
+type PatternNode =
   | { readonly _tag: "Character"; readonly matches: Matches }
   | { readonly _tag: "Assertion"; readonly holds: Assertion; readonly isStart: boolean }
-  | { readonly _tag: "Sequence"; readonly nodes: ReadonlyArray<Node> }
-  | { readonly _tag: "Choice"; readonly nodes: ReadonlyArray<Node> }
-  | { readonly _tag: "Repeat"; readonly node: Node; readonly min: number; readonly max: number }
+  | { readonly _tag: "Sequence"; readonly nodes: ReadonlyArray<PatternNode> }
+  | { readonly _tag: "Choice"; readonly nodes: ReadonlyArray<PatternNode> }
+  | { readonly _tag: "Repeat"; readonly node: PatternNode; readonly min: number; readonly max: number }
 
 const isWord = (character: string | undefined): boolean => character !== undefined && /^\w$/.test(character)
 const atBoundary: Assertion = (text, at) => isWord(text[at - 1]) !== isWord(text[at])
 
-/** What one character of a class or an escape is, by the engine's own word, kept for ASCII. */
+/** Makes the test for one character of a class or an escape. `RegExp` decides; the results for ASCII are cached. */
 const classOf = (source: string): Matches => {
   const expression = new RegExp(`^(?:${source})$`, "u")
   const known = new Array<boolean | undefined>(128)
@@ -36,8 +38,8 @@ const quantifier = /([*+?]|\{(\d+)(,(\d*))?\})\??/uy
 const escape = /\\(?:u\{[0-9a-f]+\}|u[0-9a-f]{4}(?:\\u[0-9a-f]{4})?|x[0-9a-f]{2}|c[a-z]|[pP]\{[^}]*\}|.)/iuy
 const group = /\((?:\?:|\?<[^=!>][^>]*>)?/uy
 
-/** Reads a pattern whose syntax was checked. */
-class Reader {
+/** Parses a pattern whose syntax `RegExp` has checked. */
+class Parser {
   readonly #source: string
   #at = 0
 
@@ -45,7 +47,7 @@ class Reader {
     this.#source = source
   }
 
-  read(): Node {
+  parse(): PatternNode {
     const nodes = [this.#sequence()]
     while (this.#source[this.#at] === "|") {
       this.#at++
@@ -54,8 +56,8 @@ class Reader {
     return nodes.length === 1 ? nodes[0]! : { _tag: "Choice", nodes }
   }
 
-  #sequence(): Node {
-    const nodes: Array<Node> = []
+  #sequence(): PatternNode {
+    const nodes: Array<PatternNode> = []
     while (this.#at < this.#source.length && this.#source[this.#at] !== "|" && this.#source[this.#at] !== ")") {
       nodes.push(this.#quantified(this.#atom()))
     }
@@ -69,7 +71,7 @@ class Reader {
     return found
   }
 
-  #quantified(node: Node): Node {
+  #quantified(node: PatternNode): PatternNode {
     const found = this.#take(quantifier)
     if (found === null) return node
     const [, sign, from, range, to] = found
@@ -80,13 +82,13 @@ class Reader {
     return { _tag: "Repeat", node, min, max: range === undefined ? min : to === "" ? Infinity : Number(to) }
   }
 
-  #atom(): Node {
+  #atom(): PatternNode {
     const character = String.fromCodePoint(this.#source.codePointAt(this.#at)!)
     if (character === "(") {
       if (this.#take(group) === null || this.#source.startsWith("(?", this.#at - 1)) {
         throw new TypeError("look-around is not supported")
       }
-      const node = this.read()
+      const node = this.parse()
       this.#at++
       return node
     }
@@ -99,7 +101,7 @@ class Reader {
     return { _tag: "Character", matches: (other) => other === character }
   }
 
-  #characters(source: string): Node {
+  #characters(source: string): PatternNode {
     return { _tag: "Character", matches: classOf(source) }
   }
 
@@ -109,17 +111,17 @@ class Reader {
     return this.#source.slice(start, ++this.#at)
   }
 
-  #escaped(): Node {
+  #escaped(): PatternNode {
     const [source] = this.#take(escape)!
-    if (/^\\[1-9k]/.test(source)) throw new TypeError("references to groups are not supported")
+    if (/^\\[1-9k]/.test(source)) throw new TypeError("back references are not supported")
     if (source === "\\b") return { _tag: "Assertion", holds: atBoundary, isStart: false }
     if (source === "\\B") return { _tag: "Assertion", holds: (text, at) => !atBoundary(text, at), isStart: false }
     return this.#characters(source)
   }
 }
 
-/** How many choices the engine has in a pattern; a choice that is repeated counts as many. */
-const choices = (node: Node): number => {
+/** Counts the points at which backtracking has a choice. A repeated choice counts as infinitely many. */
+const choices = (node: PatternNode): number => {
   switch (node._tag) {
     case "Character":
     case "Assertion":
@@ -134,7 +136,7 @@ const choices = (node: Node): number => {
   }
 }
 
-const isAnchored = (node: Node): boolean =>
+const isAnchored = (node: PatternNode): boolean =>
   node._tag === "Sequence"
     ? node.nodes.length > 0 && isAnchored(node.nodes[0]!)
     : node._tag === "Assertion" && node.isStart
@@ -146,10 +148,11 @@ type Instruction =
   | { readonly _tag: "Found" }
 
 /**
- * How many characters the engine may look at for each character of the text, where the choices are few: it begins anew at each of them,
- * and `a{1000000000}` or a long word is looked at to its end every time.
+ * Returns how many characters `RegExp` may read for each character of the text, where the pattern has at most one
+ * choice. It starts again at each character, and reads up to the length of the pattern each time (`a{1000000000}`, or a
+ * long word).
  */
-const span = (node: Node): number => {
+const span = (node: PatternNode): number => {
   switch (node._tag) {
     case "Character":
     case "Assertion":
@@ -162,31 +165,32 @@ const span = (node: Node): number => {
   }
 }
 
-// Longer patterns are not given to the engine.
-const maxSource = 1000
+// `RegExp` does not run longer patterns.
+const maxSourceLength = 1000
 const maxSpan = 256
 
-/** Whether the engine takes linear time. Then it is the quicker one. */
-const isPlain = (source: string, root: Node, anchored: boolean): boolean => {
-  if (source.length > maxSource) return false
+/** Whether `RegExp` takes linear time. Then it is faster than the automaton. */
+const isLinear = (source: string, root: PatternNode, anchored: boolean): boolean => {
+  if (source.length > maxSourceLength) return false
   const many = choices(root)
   return (many === 0 && (anchored || span(root) <= maxSpan)) || (many === 1 && anchored && span(root) <= maxSpan)
 }
 
-/** The most instructions of a pattern: each of a counted repetition is one of its own. */
+/** The most instructions of an automaton. Each round of a counted repetition has its own. */
 const maxInstructions = 2000
 
-const assemble = (root: Node): ReadonlyArray<Instruction> => {
+/** Compiles a pattern to the instructions of its automaton. */
+const assemble = (root: PatternNode): ReadonlyArray<Instruction> => {
   const program: Array<Instruction> = []
   const put = <I extends Instruction>(instruction: I): I => {
-    if (program.length >= maxInstructions) throw new TypeError(`it has more than ${maxInstructions} steps`)
+    if (program.length >= maxInstructions) throw new TypeError(`it has more than ${maxInstructions} instructions`)
     program.push(instruction)
     return instruction
   }
   const jump = (...to: ReadonlyArray<number>) =>
     put<Extract<Instruction, { readonly _tag: "Jump" }>>({ _tag: "Jump", to })
 
-  const add = (node: Node): void => {
+  const add = (node: PatternNode): void => {
     switch (node._tag) {
       case "Character":
       case "Assertion":
@@ -202,10 +206,10 @@ const assemble = (root: Node): ReadonlyArray<Instruction> => {
           start.to = [from, program.length]
           return end
         })
-        // What follows the last alternative is no alternative.
-        const none = put<Instruction>({ _tag: "Assertion", holds: () => false })
+        // After the last alternative comes a dead end: there is no further alternative.
+        put<Instruction>({ _tag: "Assertion", holds: () => false })
         for (const end of ends) end.to = [program.length]
-        return void none
+        return
       }
       case "Repeat": {
         for (let count = 0; count < node.min; count++) add(node.node)
@@ -232,24 +236,24 @@ const assemble = (root: Node): ReadonlyArray<Instruction> => {
   return program
 }
 
-/** Runs all alternatives at once: each character of the text is looked at once for each instruction at most. */
-const run = (program: ReadonlyArray<Instruction>, anchored: boolean): Test => (text, work) => {
+/** Runs an automaton. Each character of the text is read at most once per instruction. */
+const run = (program: ReadonlyArray<Instruction>, anchored: boolean): Test => (text, state) => {
   const reached = new Int32Array(program.length).fill(-1)
   let current: Array<number> = []
   let next: Array<number> = []
   const stack: Array<number> = []
 
-  /** Follows all that takes no character; `true` when the end of the pattern is reached. */
+  /** Follows all instructions that read no character. Returns whether the end of the pattern is reached. */
   const follow = (threads: Array<number>, from: number, at: number): boolean => {
     stack.push(from)
-    for (let place = stack.pop(); place !== undefined; place = stack.pop()) {
-      if (reached[place] === at) continue
-      reached[place] = at
-      const instruction = program[place]!
+    for (let index = stack.pop(); index !== undefined; index = stack.pop()) {
+      if (reached[index] === at) continue
+      reached[index] = at
+      const instruction = program[index]!
       if (instruction._tag === "Found") return true
-      if (instruction._tag === "Character") threads.push(place)
+      if (instruction._tag === "Character") threads.push(index)
       else if (instruction._tag === "Jump") stack.push(...instruction.to)
-      else if (instruction.holds(text, at)) stack.push(place + 1)
+      else if (instruction.holds(text, at)) stack.push(index + 1)
     }
     return false
   }
@@ -257,41 +261,41 @@ const run = (program: ReadonlyArray<Instruction>, anchored: boolean): Test => (t
   for (let at = 0;;) {
     if ((!anchored || at === 0) && follow(current, 0, at)) return true
     if (at >= text.length || (anchored && current.length === 0)) return false
-    work.spend(2 + current.length)
+    state.spend(2 + current.length)
     const character = String.fromCodePoint(text.codePointAt(at)!)
     at += character.length
     next.length = 0
-    for (const place of current) {
-      const instruction = program[place] as Extract<Instruction, { readonly _tag: "Character" }>
-      if (instruction.matches(character) && follow(next, place + 1, at)) return true
+    for (const index of current) {
+      const instruction = program[index] as Extract<Instruction, { readonly _tag: "Character" }>
+      if (instruction.matches(character) && follow(next, index + 1, at)) return true
     }
     ;[current, next] = [next, current]
   }
 }
 
 /**
- * Compiles a pattern, in the dialect of `new RegExp(…, "u")`. Throws what is wrong with it. One that is `trusted` is given to the
- * engine where it cannot be run here.
+ * Compiles a pattern in the syntax of `new RegExp(…, "u")`. Throws where it is invalid. `RegExp` runs a pattern without
+ * an automaton where it is `trusted`; otherwise such a pattern throws too.
  */
-export const compile = (source: string, trusted: boolean): Test => {
-  const native = new RegExp(source, "u")
-  const engine = (steps: number): Test => (text, work) => {
-    work.spend((text.length * steps) >> 6)
+export const compilePattern = (source: string, trusted: boolean): Test => {
+  const regExp = new RegExp(source, "u")
+  const native = (steps: number): Test => (text, state) => {
+    state.spend((text.length * steps) >> 6)
     try {
-      return native.test(text)
+      return regExp.test(text)
     } catch (error) {
-      // It is compiled when it is first used, and may be too large only then.
-      throw new GivenUp(`A pattern cannot be run (${error instanceof Error ? error.message.slice(-64) : error})`)
+      // `RegExp` compiles a pattern at its first use, and can find it too large only then.
+      throw new BudgetExceeded(`A pattern cannot be run (${error instanceof Error ? error.message.slice(-64) : error})`)
     }
   }
   try {
-    const root = new Reader(source).read()
+    const root = new Parser(source).parse()
     const anchored = isAnchored(root)
-    return isPlain(source, root, anchored)
-      ? engine(anchored && choices(root) === 0 ? 1 : span(root))
+    return isLinear(source, root, anchored)
+      ? native(anchored && choices(root) === 0 ? 1 : span(root))
       : run(assemble(root), anchored)
   } catch (error) {
-    if (trusted) return engine(1)
+    if (trusted) return native(1)
     throw error
   }
 }

@@ -1,12 +1,13 @@
-/** The JSON-RPC envelopes among the official definitions: read and written by `JsonRpc`. */
+/** The official definitions that are JSON-RPC messages. `JsonRpc` reads and writes them. */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { AnyObject, RequestId } from "../Common.ts"
 import * as JsonRpc from "../JsonRpc.ts"
+import { RequestId } from "../Message.ts"
+import { AnyObject } from "../Primitive.ts"
 import { ErrorObject } from "../Task.ts"
-import type { Source } from "./source.ts"
+import type { Source } from "./messages.ts"
 
-/** An envelope: what generates it, and how it is read and written. */
+/** A schema to generate the envelope from, and the functions that read and write it. */
 export interface Envelope {
   readonly schema: Schema.Codec<unknown>
   readonly read: (raw: unknown) => Result.Result<unknown, string>
@@ -22,18 +23,20 @@ const notification = Schema.Struct({ jsonrpc, method: Schema.String, params })
 const success = Schema.Struct({
   jsonrpc,
   id: RequestId,
-  // A `resultType` is of no harm to older revisions, and required of any result in the newest.
+  // Required in the newest revision, and an unknown member in older ones.
   result: Schema.Struct({ resultType: Schema.String, value: Schema.optionalKey(Schema.String) })
 })
 const failure = Schema.Struct({ jsonrpc, id: RequestId, error: ErrorObject })
 
-/** One message, which must be of one of the kinds. The envelope members that JSON-RPC does not know are kept beside it. */
+/**
+ * Reads one message of one of the kinds. Returns the raw value, which has the members that JSON-RPC does not define.
+ */
 const readOne = (tags: ReadonlyArray<Tag>, raw: unknown): Result.Result<unknown, string> => {
   const message = JsonRpc.parse(raw)
   if (message._tag === "Invalid") return Result.fail(message.error.message)
   return tags.includes(message._tag)
     ? Result.succeed(raw)
-    : Result.fail(`a ${message._tag} where one of ${tags} was meant`)
+    : Result.fail(`Expected ${tags.join(" or ")}, got ${message._tag}`)
 }
 
 const known = ["jsonrpc", "id", "method", "params", "result", "error"]
@@ -42,7 +45,7 @@ const knownOfError = ["code", "message", "data"]
 const others = (value: JsonRpc.JsonObject, names: ReadonlyArray<string>): JsonRpc.JsonObject =>
   Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)))
 
-/** What `JsonRpc` writes of the message, with the members that it does not know put back. */
+/** Writes one message with `JsonRpc`, and adds the members that JSON-RPC does not define. */
 const writeOne = (value: unknown): unknown => {
   const message = JsonRpc.parse(value)
   if (message._tag === "Invalid" || !JsonRpc.isObject(value)) return value
@@ -64,9 +67,9 @@ const one = (schema: Schema.Codec<unknown>, ...tags: ReadonlyArray<Tag>): Envelo
 const batch = ({ schema, read, write }: Envelope): Envelope => ({
   schema: Schema.Array(schema),
   read: (raw) => {
-    if (!Array.isArray(raw)) return Result.fail("a batch is an array")
-    const bad = raw.map(read).find(Result.isFailure)
-    return bad ?? Result.succeed(raw)
+    if (!Array.isArray(raw)) return Result.fail("a batch must be an array")
+    const failure = raw.map(read).find(Result.isFailure)
+    return failure ?? Result.succeed(raw)
   },
   write: (value) => Array.isArray(value) ? value.map(write) : value
 })
@@ -77,15 +80,15 @@ const either = (first: Envelope, second: Envelope): Envelope => ({
   write: (value) => Result.isSuccess(first.read(value)) ? first.write(value) : second.write(value)
 })
 
-/** The envelopes of a source. */
-export const of = (source: Source): Iterable<readonly [name: string, envelope: Envelope]> => {
+/** Returns the envelopes of a source, by their official names. */
+export const envelopes = (source: Source): Iterable<readonly [name: string, envelope: Envelope]> => {
   const requests = one(request, "Request")
   const notifications = one(notification, "Notification")
   const shared = [["JSONRPCRequest", requests], ["JSONRPCNotification", notifications]] as const
   if (source === "tasks") return shared
   const successes = one(success, "Success")
   const failures = one(failure, "Failure")
-  const answers = one(Schema.Union([success, failure]), "Success", "Failure")
+  const responses = one(Schema.Union([success, failure]), "Success", "Failure")
   const message = one(
     Schema.Union([request, notification, success, failure]),
     "Request",
@@ -98,18 +101,18 @@ export const of = (source: Source): Iterable<readonly [name: string, envelope: E
       ...shared,
       ["JSONRPCResultResponse", successes],
       ["JSONRPCErrorResponse", failures],
-      ["JSONRPCResponse", answers],
+      ["JSONRPCResponse", responses],
       ["JSONRPCMessage", message]
     ]
   }
   const older = [...shared, ["JSONRPCResponse", successes], ["JSONRPCError", failures]] as const
   if (source !== "2025-03-26") return [...older, ["JSONRPCMessage", message]]
-  const asked = batch(one(Schema.Union([request, notification]), "Request", "Notification"))
-  const answered = batch(answers)
+  const batchRequest = batch(one(Schema.Union([request, notification]), "Request", "Notification"))
+  const batchResponse = batch(responses)
   return [
     ...older,
-    ["JSONRPCBatchRequest", asked],
-    ["JSONRPCBatchResponse", answered],
-    ["JSONRPCMessage", either(message, either(asked, answered))]
+    ["JSONRPCBatchRequest", batchRequest],
+    ["JSONRPCBatchResponse", batchResponse],
+    ["JSONRPCMessage", either(message, either(batchRequest, batchResponse))]
   ]
 }

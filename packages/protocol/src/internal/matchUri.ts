@@ -1,7 +1,8 @@
 /**
- * Matching of URI templates: no backtracking, and no character is looked at more than a few times. See `UriTemplate`.
+ * Matches a URI against the compiled plan of a template (see `UriTemplate`). There is no backtracking: each character
+ * is read a constant number of times.
  */
-import { decode } from "./percent.ts"
+import { decode } from "./percentEncoding.ts"
 
 export type Operator = "" | "+" | "#" | "/" | "?" | "&"
 
@@ -15,42 +16,45 @@ export interface Expression {
   readonly variables: ReadonlyArray<Variable>
 }
 
-/** A literal in the order in which it is read, and its border table (Knuth, Morris and Pratt) to search for it with. */
+/** A literal in reading order, with its failure table for the search by Knuth, Morris and Pratt. */
 export interface Literal {
   readonly text: string
   readonly borders: Uint32Array
 }
 
-/** Literals and simple expressions, in the order in which they are read: from the left, or from the right. */
+/** Literals and simple expressions in reading order: from the left, or from the right. */
 export interface Side {
   readonly tokens: ReadonlyArray<Literal | Simple>
 }
 
 export interface Simple {
   readonly expression: Expression
-  /** Whether `&` ends the value too. */
+  /** Whether the expression is in a query, so that `&` also ends its value. */
   readonly inQuery: boolean
 }
 
-/** A template, cut into what is read from the left, what crosses segments, and what is read from the right. */
+/** A template as three parts: read from the left, crossing segments, read from the right. */
 export interface Plan {
-  /** All of the path, but for a literal at its end, where nothing crosses segments. */
+  /** Where no expression crosses segments, this is the whole path except a literal at its end. */
   readonly left: Side
-  /** The expressions that cross segments, and the literal behind each but the last. */
-  readonly middle: ReadonlyArray<{ readonly expression: Expression; readonly behind: Literal | undefined }>
+  /** The expressions that cross segments, each with the literal after it. The last one has no literal. */
+  readonly middle: ReadonlyArray<{ readonly expression: Expression; readonly next: Literal | undefined }>
   readonly right: Side
-  /** The parameters and whether each is a list; whether it begins with `&`; and how many `&` the template has before it. */
   readonly query: Query | undefined
   readonly fragment: Expression | undefined
 }
 
 interface Query {
+  /** The parameters by name, and whether each is a list. */
   readonly variables: ReadonlyMap<string, boolean>
+  /** Whether the expression starts with `&`. */
   readonly continues: boolean
+  /** The number of `&` in the literals of the template, which are before the expression. */
   readonly skip: number
 }
 
-export const literal = (text: string): Literal => {
+/** Makes a literal with its failure table. */
+export const makeLiteral = (text: string): Literal => {
   const borders = new Uint32Array(text.length)
   for (let i = 1, border = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
@@ -65,7 +69,10 @@ const isLiteral = (token: Literal | Simple): token is Literal => "borders" in to
 
 export type Found = Record<string, string | Array<string>>
 
-/** The far edge of the first place, between `at` and `limit` in the direction of `step`, where the literal stands; or -1. */
+/**
+ * Searches for a literal from `at` to `limit` in the direction of `step`. Returns the far edge of the first occurrence,
+ * or -1.
+ */
 const seek = (uri: string, at: number, limit: number, { borders, text }: Literal, step: 1 | -1): number => {
   let matched = 0
   for (let i = at; i !== limit; i += step) {
@@ -76,7 +83,7 @@ const seek = (uri: string, at: number, limit: number, { borders, text }: Literal
   return -1
 }
 
-const standsAt = (uri: string, at: number, limit: number, { text }: Literal, step: 1 | -1): boolean => {
+const isAt = (uri: string, at: number, limit: number, { text }: Literal, step: 1 | -1): boolean => {
   if ((limit - at) * step < text.length) return false
   for (let i = 0; i < text.length; i++) {
     if (uri.charCodeAt(step === 1 ? at + i : at - 1 - i) !== text.charCodeAt(i)) return false
@@ -128,16 +135,19 @@ const assignSimple = ({ expression, inQuery }: Simple, raw: string, found: Found
   return assign(expression, raw, found)
 }
 
-/** Reads one side from `at` towards `limit`: where it ends, or -1. A variable at its very end is not read. */
+/**
+ * Reads one side from `at` towards `limit` and returns its end, or -1. A variable at the very end of the side is left
+ * unread.
+ */
 const walk = ({ tokens }: Side, uri: string, at: number, limit: number, step: 1 | -1, found: Found): number => {
   let pending: Simple | undefined
   for (const token of tokens) {
     if (!isLiteral(token)) pending = token
     else if (pending === undefined) {
-      if (!standsAt(uri, at, limit, token, step)) return -1
+      if (!isAt(uri, at, limit, token, step)) return -1
       at += step * token.text.length
     } else {
-      // The value holds at least one character.
+      // A value has at least one character.
       const edge = at === limit ? -1 : seek(uri, at + step, limit, token, step)
       const near = edge - step * token.text.length
       if (edge < 0 || !assignSimple(pending, step === 1 ? uri.slice(at, near) : uri.slice(near, at), found)) return -1
@@ -164,7 +174,7 @@ const readQuery = (query: string, variables: ReadonlyMap<string, boolean>, found
   return true
 }
 
-/** Where the query that the template describes begins: behind the mark at this index, or -1. */
+/** Returns the index of the `?` or `&` before the query of the template, or -1. */
 const queryAt = (uri: string, { continues, skip }: Query): number => {
   if (!continues) return uri.indexOf("?")
   let at = uri.indexOf("&", Math.max(uri.indexOf("?"), 0))
@@ -179,33 +189,33 @@ const matchPath = ({ left, middle, right }: Plan, uri: string, found: Found): bo
   if (end < 0) return false
   const open = left.tokens.at(-1)
   if (open !== undefined && !isLiteral(open)) {
-    // At the end of the template, or before a `{/a}`: as much as it can hold.
+    // At the end of the template, or before a `{/a}`: the variable takes all characters that it allows.
     let stop = at
     while (stop < end && isSimple(uri.charCodeAt(stop), open.inQuery)) stop++
     if (!assign(open.expression, uri.slice(at, stop), found)) return false
     at = stop
   }
-  for (const { behind, expression } of middle) {
+  for (const { expression, next } of middle) {
     let stop = end
-    let next = end
-    if (behind !== undefined) {
+    let resume = end
+    if (next !== undefined) {
       const from = expression.operator === "/" || at === end ? at : at + 1
-      next = seek(uri, from, end, behind, 1)
-      stop = next - behind.text.length
+      resume = seek(uri, from, end, next, 1)
+      stop = resume - next.text.length
     }
-    if (next < 0 || !assign(expression, uri.slice(at, stop), found)) return false
-    at = next
+    if (resume < 0 || !assign(expression, uri.slice(at, stop), found)) return false
+    at = resume
   }
   return at === end
 }
 
-/** Reads a canonical URI; `undefined` where it does not match. */
-export const run = (plan: Plan, uri: string): Found | undefined => {
+/** Matches a normalized URI. Returns the values of the variables, or `undefined` where it does not match. */
+export const matchUri = (plan: Plan, uri: string): Found | undefined => {
   const found = Object.create(null) as Found
   const hash = plan.fragment === undefined ? -1 : uri.indexOf("#")
   const text = hash < 0 ? uri : uri.slice(0, hash)
   const mark = plan.query === undefined ? -1 : queryAt(text, plan.query)
-  // The path first: mostly it says that the template is another one's.
+  // The path first: it refuses most URIs of other templates.
   if (!matchPath(plan, mark < 0 ? text : text.slice(0, mark), found)) return undefined
   if (mark >= 0) {
     const query = text.slice(mark + 1)

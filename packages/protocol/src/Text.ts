@@ -1,0 +1,81 @@
+/**
+ * Shortening and quoting untrusted text: what a peer sent, for an error message, a log line or a terminal.
+ *
+ * - {@link clip} shortens, for text that needs no protection.
+ * - {@link quote} shortens and quotes, for a name inside a sentence.
+ * - {@link logValue} quotes only where needed, for a field of a log line.
+ * - {@link printable} and {@link printableLines} escape control characters, for text that is shown as it is.
+ *
+ * Lengths are in UTF-16 units. Every function takes time linear in the length of its result.
+ */
+
+const isPairAt = (text: string, at: number): boolean =>
+  (text.charCodeAt(at) & 0xfc00) === 0xd800 && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00
+
+/**
+ * Shortens a text to `maxLength` units and appends "…" where it was longer. The default is 128. A surrogate pair is
+ * never cut in half: the result is one unit shorter instead.
+ *
+ * @example
+ * Text.clip("a long text", 6) // "a long…"
+ */
+export const clip = (text: string, maxLength = 128): string =>
+  text.length <= maxLength ? text : `${text.slice(0, isPairAt(text, maxLength - 1) ? maxLength - 1 : maxLength)}…`
+
+/**
+ * Shortens a text as {@link clip} does and writes it as a JSON string: in quotes, with quotes, line breaks and other
+ * control characters escaped.
+ *
+ * @example
+ * `unknown tool ${Text.quote(name)}` // unknown tool "add\nall"
+ */
+export const quote = (text: string, maxLength = 128): string => JSON.stringify(clip(text, maxLength))
+
+const word = /^[\x21-\x7e]+…?$/
+
+/**
+ * Shortens a text as {@link clip} does and makes it one field of a log line. A word of printable ASCII stays as it is.
+ * Any other text, the empty one included, is quoted, so that it cannot look like another field or another line.
+ *
+ * @example
+ * `method=${Text.logValue(method)}` // method=tools/call, or method="a\nb"
+ */
+export const logValue = (text: string, maxLength = 128): string => {
+  const clipped = clip(text, maxLength)
+  return word.test(clipped) ? clipped : JSON.stringify(clipped)
+}
+
+// Control characters; invisible characters and those that change the direction of writing; line and paragraph
+// separators; surrogates without a partner.
+const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
+
+const escape = (character: string): string => `\\u{${character.codePointAt(0)!.toString(16)}}`
+
+/**
+ * Shortens a text as {@link clip} does and escapes unprintable characters as `\u{…}`, so that the text is one line and
+ * cannot control a terminal. It is not quoted: its spaces, quotes and backslashes stay.
+ *
+ * @example
+ * Text.printable("red\u001b[31m\nalert", 4096) // red\u{1b}[31m\u{a}alert
+ */
+export const printable = (text: string, maxLength: number): string => clip(text, maxLength).replace(unprintable, escape)
+
+/**
+ * Escapes as {@link printable} does, but keeps tabs and line breaks. CRLF becomes LF; a CR alone is escaped.
+ *
+ * @example
+ * Text.printableLines("first\r\nsecond\u0007", 4096) // "first\nsecond\\u{7}"
+ */
+export const printableLines = (text: string, maxLength: number): string =>
+  clip(text, maxLength)
+    .replace(/\r?\n/g, "\n")
+    .replace(unprintable, (character) => character === "\n" || character === "\t" ? character : escape(character))
+
+/**
+ * Replaces each surrogate without a partner by U+FFFD, since it has no UTF-8 encoding. As
+ * `String.prototype.toWellFormed`, which some browsers lack.
+ */
+export const wellFormed = (text: string): string => {
+  const native = (text as { readonly toWellFormed?: () => string }).toWellFormed
+  return native === undefined ? text.replace(/\p{Surrogate}/gu, "\ufffd") : native.call(text)
+}

@@ -1,0 +1,101 @@
+/**
+ * Reads the keywords of one schema. A keyword with a value of the wrong type is an error: "Schemas MUST be valid
+ * according to their declared or default dialect" (2026-07-28).
+ */
+import { isObject, type JsonObject } from "../../JsonRpc.ts"
+import { clip } from "../../Text.ts"
+import type { Rule, SchemaDocument, SchemaNode, SchemaPath } from "./schemaNode.ts"
+import { compilePattern, type Test } from "./pattern.ts"
+
+/**
+ * Compiles one keyword, or several that depend on each other, to a rule. Returns `undefined` where the schema has none.
+ */
+export type Keyword = (keywords: KeywordReader) => Rule | undefined
+
+/** The keywords of one schema. */
+export class KeywordReader {
+  readonly schema: JsonObject
+  readonly node: SchemaNode
+  readonly document: SchemaDocument
+  readonly path: SchemaPath
+
+  constructor(schema: JsonObject, node: SchemaNode, document: SchemaDocument, path: SchemaPath) {
+    this.schema = schema
+    this.node = node
+    this.document = document
+    this.path = path
+  }
+
+  /** Returns the value of a keyword, or `undefined` where it is absent. Throws where it is of the wrong type. */
+  read<A>(keyword: string, is: (value: unknown) => value is A, kind: string): A | undefined {
+    const value = Object.hasOwn(this.schema, keyword) ? this.schema[keyword] : undefined
+    if (value === undefined || is(value)) return value
+    return this.document.refuse(`${keyword} must be ${kind}`, this.path)
+  }
+
+  number(keyword: string): number | undefined {
+    return this.read(keyword, (value): value is number => Number.isFinite(value), "a number")
+  }
+
+  count(keyword: string): number | undefined {
+    const isCount = (value: unknown): value is number => Number.isInteger(value) && value as number >= 0
+    return this.read(keyword, isCount, "an integer of at least 0")
+  }
+
+  texts(keyword: string): ReadonlyArray<string> | undefined {
+    return this.read(keyword, areTexts, "a list of strings")
+  }
+
+  schemaAt(keyword: string): SchemaNode | undefined {
+    if (!Object.hasOwn(this.schema, keyword)) return undefined
+    return this.document.node(this.schema[keyword], [...this.path, keyword])
+  }
+
+  /** Records that a schema applies to the same value as this one, and returns it. */
+  inPlace(node: SchemaNode): SchemaNode {
+    this.node.inPlace.push(node)
+    return node
+  }
+
+  list(keyword: string): ReadonlyArray<SchemaNode> | undefined {
+    const schemas = this.read(keyword, isFilled, "a list of schemas that is not empty")
+    return schemas?.map((schema, index) => this.document.node(schema, [...this.path, keyword, String(index)]))
+  }
+
+  map(keyword: string): ReadonlyMap<string, SchemaNode> | undefined {
+    const schemas = this.read(keyword, isObject, "an object of schemas")
+    if (schemas === undefined) return undefined
+    return new Map(
+      Object.entries(schemas).map(([key, schema]) => [key, this.document.node(schema, [...this.path, keyword, key])])
+    )
+  }
+
+  pattern(source: string): Test {
+    this.document.propertyEscapes += source.split(/\\p/i).length - 1
+    if (this.document.propertyEscapes > maxPropertyEscapes && !this.document.nativePatterns) {
+      return this.document.refuse(
+        `The patterns have more than ${maxPropertyEscapes} Unicode property escapes`,
+        this.path
+      )
+    }
+    try {
+      return compilePattern(source, this.document.nativePatterns)
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      return this.document.refuse(`The pattern ${quote(source)} cannot be used (${reason})`, this.path)
+    }
+  }
+}
+
+// For each, `RegExp` takes as long as for a hundred letters or more.
+const maxPropertyEscapes = 256
+
+export const areTexts = (value: unknown): value is ReadonlyArray<string> =>
+  Array.isArray(value) && value.every((item) => typeof item === "string")
+export const isFilled = (value: unknown): value is ReadonlyArray<unknown> => Array.isArray(value) && value.length > 0
+export const isList = (value: unknown): value is ReadonlyArray<unknown> => Array.isArray(value)
+export const isText = (value: unknown): value is string => typeof value === "string"
+export const isBoolean = (value: unknown): value is boolean => typeof value === "boolean"
+
+/** Writes a value of the schema for an error message, as JSON of at most 200 characters. */
+export const quote = (value: unknown): string => clip(JSON.stringify(value), 200)

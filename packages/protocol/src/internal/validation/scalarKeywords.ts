@@ -1,0 +1,118 @@
+/**
+ * The keywords for values of any type (`type`, `const`, `enum`), for numbers and for strings.
+ */
+import { isFilled, isList, isText, type Keyword, type KeywordReader, quote } from "./keywordReader.ts"
+import type { Rule } from "./schemaNode.ts"
+import { isMultipleOf, isSame, kindOf, lengthOf } from "./values.ts"
+import type { ValidationState } from "./validationState.ts"
+
+const kinds: ReadonlySet<unknown> = new Set(["null", "boolean", "object", "array", "number", "string", "integer"])
+
+const type: Keyword = (keywords) => {
+  const is = (value: unknown): value is string | ReadonlyArray<string> =>
+    kinds.has(value) || (isFilled(value) && value.every((kind) => kinds.has(kind)))
+  const given = keywords.read("type", is, "the name of a type, or a list of them")
+  if (given === undefined) return undefined
+  const allowed = new Set(isText(given) ? [given] : given)
+  const expected = [...allowed].join(" or ")
+  return (value, state) => {
+    const kind = kindOf(value)
+    return allowed.has(kind) || (kind === "number" && allowed.has("integer") && Number.isInteger(value)) ||
+      state.report(`Expected ${expected}, got ${kind}`)
+  }
+}
+
+const constant: Keyword = ({ schema }) => {
+  if (!Object.hasOwn(schema, "const")) return undefined
+  const only = schema["const"]
+  const expected = `Expected ${quote(only)}`
+  return (value, state) => isSame(only, value, state) || state.report(expected)
+}
+
+const enumeration: Keyword = (keywords) => {
+  const values = keywords.read("enum", isList, "a list")
+  if (values === undefined) return undefined
+  const plain = new Set(values.filter((value) => typeof value !== "object" || value === null))
+  const others = values.filter((value) => typeof value === "object" && value !== null)
+  const expected = `Expected one of ${quote(values)}`
+  const isOther = (value: unknown, state: ValidationState): boolean => {
+    state.spend(others.length)
+    return others.some((other) => isSame(other, value, state))
+  }
+  return (value, state) => plain.has(value) || isOther(value, state) || state.report(expected)
+}
+
+/** Makes a rule for numbers. Other values are valid. */
+const forNumbers =
+  (test: (value: number, state: ValidationState) => boolean, expected: string): Rule => (value, state) =>
+    typeof value !== "number" || test(value, state) || state.report(`Expected a number ${expected}`)
+
+const comparisons: ReadonlyArray<readonly [string, string, (value: number, limit: number) => boolean]> = [
+  ["minimum", "of at least", (value, limit) => value >= limit],
+  ["maximum", "of at most", (value, limit) => value <= limit],
+  ["exclusiveMinimum", "above", (value, limit) => value > limit],
+  ["exclusiveMaximum", "below", (value, limit) => value < limit]
+]
+
+const comparison = ([keyword, words, test]: typeof comparisons[number]): Keyword => (keywords) => {
+  const limit = keywords.number(keyword)
+  return limit === undefined ? undefined : forNumbers((value) => test(value, limit), `${words} ${limit}`)
+}
+
+const multipleOf: Keyword = (keywords) => {
+  const divisor = keywords.number("multipleOf")
+  if (divisor === undefined) return undefined
+  if (divisor <= 0) keywords.document.refuse("multipleOf must be above 0", keywords.path)
+  return forNumbers((value, state) => isMultipleOf(value, divisor, state), `that is a multiple of ${divisor}`)
+}
+
+const text: Keyword = (keywords) => {
+  const min = keywords.count("minLength")
+  const max = keywords.count("maxLength")
+  if (min === undefined && max === undefined) return undefined
+  return (value, state) => {
+    if (!isText(value)) return true
+    state.spend(value.length >> 6)
+    const length = lengthOf(value)
+    if (min !== undefined && length < min) return state.report(`Expected at least ${min} characters`)
+    return max === undefined || length <= max || state.report(`Expected at most ${max} characters`)
+  }
+}
+
+const pattern: Keyword = (keywords) => {
+  const source = keywords.read("pattern", isText, "a string")
+  if (source === undefined) return undefined
+  const test = keywords.pattern(source)
+  const expected = `Expected a string that matches the pattern ${quote(source)}`
+  return (value, state) => !isText(value) || test(value, state) || state.report(expected)
+}
+
+/** Makes a rule for the number of a value's items or members. `of` returns `undefined` for values that have none. */
+export const countRule = (
+  of: (value: unknown) => number | undefined,
+  keywords: KeywordReader,
+  min: string,
+  max: string,
+  what: string
+): Rule | undefined => {
+  const least = keywords.count(min)
+  const most = keywords.count(max)
+  if (least === undefined && most === undefined) return undefined
+  return (value, state) => {
+    const count = of(value)
+    if (count === undefined) return true
+    if (least !== undefined && count < least) return state.report(`Expected at least ${least} ${what}`)
+    return most === undefined || count <= most || state.report(`Expected at most ${most} ${what}`)
+  }
+}
+
+/** The keywords of this module. */
+export const scalarKeywords: ReadonlyArray<Keyword> = [
+  type,
+  constant,
+  enumeration,
+  ...comparisons.map(comparison),
+  multipleOf,
+  text,
+  pattern
+]
