@@ -15,7 +15,7 @@
  * our own); a failure of `fetch` says nothing, so that the message of the error, `Open` in the handshake, lists what it may be. Redirects
  * are not followed. Browsers open 6 connections to an origin over HTTP/1.1, for all of its tabs together, of which each session holds
  * one, and so does each call while it lasts, and `changes` in the request era: five sessions at most, and with the sixth nothing is
- * answered any more; or HTTP/2, or `listen: false`. Headers that a page may not set (`Cookie`, `Origin`, `Host`) are left out without a
+ * answered any more; or HTTP/2, or `standaloneStream: false`. Headers that a page may not set (`Cookie`, `Origin`, `Host`) are left out without a
  * word; for cookies give a `fetch` with `credentials: "include"`. A host closes its client on `pagehide`, and the DELETE of the session
  * gets out. Timers of a hidden tab are slow, those of a worker are not.
  *

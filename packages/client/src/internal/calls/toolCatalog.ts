@@ -176,7 +176,7 @@ export class Definitions {
   ): readonly [schema: unknown, size: number] {
     const room = this.#maxOutputSchemaChars - this.#size
     const size = sizeUpTo(schema, Math.min(maxSchemaChars, room))
-    if (size > maxSchemaChars) return [new Unkept(`It is longer than ${maxSchemaChars} characters`), 0]
+    if (size > maxSchemaChars) return [new Unkept(`The schema has more than ${maxSchemaChars} characters (maxSchemaChars)`), 0]
     if (size <= room) return [schema, size]
     const most = this.#maxOutputSchemaChars
     return [new Unkept(`Those of all tools are longer than ${most} characters (maxOutputSchemaChars)`), 0]

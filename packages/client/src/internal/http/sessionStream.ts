@@ -39,7 +39,7 @@ export const resuming = (
 /** Nothing is listened to, since the host wants it so. */
 export const unheard = new TransportError({
   reason: "Refused",
-  message: "its own stream is not asked for (listen: false)"
+  message: "its own stream is not asked for (standaloneStream: false)"
 })
 
 /** Listens to what the server has to say by itself, if it has a stream for that. */
