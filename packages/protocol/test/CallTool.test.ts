@@ -16,7 +16,7 @@ const members: ReadonlyArray<readonly [string, ReadonlyArray<unknown>]> = [
   ["else", [1]]
 ]
 
-/** Params with every choice of members, each with every one of its values or absent. */
+/** Params with every combination of members: each member has one of its values, or is absent. */
 const every = (at = 0): ReadonlyArray<JsonObject> => {
   const member = members[at]
   if (member === undefined) return [{}]

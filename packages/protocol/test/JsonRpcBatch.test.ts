@@ -71,7 +71,7 @@ describe("batches", () => {
   })
 
   it.prop(
-    "each bad member gets its own error, with the id that it has, and every good one is kept",
+    "returns an error with its id for each invalid member, and keeps every valid member",
     [Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: good.length + bad.length - 1 })))],
     ([choice]) => {
       if (choice.length === 0) return

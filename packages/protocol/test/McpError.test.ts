@@ -81,7 +81,7 @@ describe("the class", () => {
     assert.isBelow(McpError.missingRequiredClientCapability({ ["x".repeat(1_000_000)]: {} }).message.length, 200)
   })
 
-  it("tells the peer only a reference of an internal error", () => {
+  it("writes only a reference of an internal error", () => {
     assert.deepStrictEqual(McpError.toErrorObject(McpError.internal("ref-1"), newest), {
       code: -32603,
       message: "Internal error",
@@ -162,7 +162,7 @@ describe("writing", () => {
   })
 
   it.prop(
-    "2026-07-28 · MUST NOT emit -32002, -32042 or an undefined code of -32020 to -32099, and codes MUST be integers",
+    "2026-07-28 · never writes -32002, -32042, an undefined code from -32020 to -32099, or a code that is not an integer",
     [Schema.Int.check(Schema.isBetween({ minimum: -32110, maximum: -31990 }))],
     ([number]) => {
       for (const error of [McpError.other(number, "x"), ...errors]) {

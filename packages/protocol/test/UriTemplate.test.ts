@@ -17,7 +17,7 @@ const round = (text: string, values: { readonly [name: string]: UriTemplate.Valu
 }
 
 describe("expanding", () => {
-  // The variables and results of RFC 6570, section 3.2, for the operators that are supported.
+  // The variables and results of RFC 6570, section 3.2, for the supported operators.
   const values = {
     count: ["one", "two", "three"],
     dub: "me/too",
@@ -296,7 +296,7 @@ const without = (text: string, forbidden: RegExp) => text.replace(forbidden, "")
 
 describe("match(expand(values)) returns the values", () => {
   it.prop(
-    "simple expressions, whatever the texts are",
+    "for simple expressions, with any texts",
     [Text, Text, Schema.Array(Text).check(Schema.isMinLength(1))],
     ([a, b, c]) => {
       const values = { a: without(spaced(a), /\./g), b: spaced(b), c: c.map(spaced) }
@@ -308,7 +308,7 @@ describe("match(expand(values)) returns the values", () => {
   )
 
   it.prop(
-    "path segments and queries, whatever the texts are",
+    "for path segments and queries, with any texts",
     [Text, Schema.Array(Text), Text, Schema.Array(Text)],
     ([a, p, q, t]) => {
       const values = { a: spaced(a), p: p.map(spaced), q: spaced(q), t: t.map(spaced) }
@@ -342,7 +342,7 @@ describe("match(expand(values)) returns the values", () => {
     }$`)
 
   it.prop(
-    "without {/a}, a template matches whenever a pattern with backtracking would",
+    "where a regular expression with backtracking matches, for templates without {/a}",
     [
       Schema.Array(Schema.Literals(["a", "b", "ab", "/", "-", "{v}", "{w}", "{x}", "{+y}", "{+z}"])),
       Schema.Array(Schema.Literals(["a", "b", "ab", "/", "-"]))
@@ -381,7 +381,7 @@ describe("match(expand(values)) returns the values", () => {
     " "
   ]
   it.prop(
-    "any template and any URI: nothing throws, and what matches expands to a URI that matches again",
+    "does not throw for any template and URI, and a match expands to a URI that matches again",
     [Schema.Array(Schema.Literals(pieces)), Schema.Array(Schema.Literals([...pieces, "x", "y"])), Schema.String],
     ([template, uri, text]) => {
       assert.isTrue(Result.isResult(UriTemplate.make(text)))

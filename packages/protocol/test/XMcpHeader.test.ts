@@ -259,7 +259,7 @@ describe("the headers of a call", () => {
   })
 
   it.prop(
-    "what a client sends, the server accepts",
+    "written by a client match the body for a server",
     [Schema.String, Schema.Int, Schema.Boolean, Schema.Json],
     ([region, count, flag, er]) => {
       const args = { region, count, flag, deep: { er } }

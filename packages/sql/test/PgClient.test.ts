@@ -280,7 +280,7 @@ describePostgres("PgClient", (postgres) => {
         const lose = Effect.flatMap(
           sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`,
           ([row]) =>
-            // Another connection asks for it, which is none of the transaction's.
+            // On another connection, outside the transaction.
             Effect.provide(
               Effect.flatMap(PgClient.PgClient, (other) => other`SELECT pg_terminate_backend(${row!.pid})`),
               PgClient.layer({ url })
@@ -290,7 +290,7 @@ describePostgres("PgClient", (postgres) => {
         const within = [
           Effect.andThen(lose, insert),
           sql.withTransaction(Effect.andThen(lose, insert)),
-          // What has succeeded is not released any more; the transaction finds out when it is to commit.
+          // The savepoint of a succeeded part is not released; the transaction fails at its commit.
           sql.withTransaction(Effect.andThen(insert, lose))
         ]
         for (const effect of within) {

@@ -28,7 +28,7 @@ const inMemory = <A, E>(
 const reasonOf = <A, E>(effect: Effect.Effect<A, E | SqlError>) =>
   Effect.map(Effect.flip(effect), (error) => (error as SqlError).reason._tag)
 
-/** A file in a folder that goes away with the scope. */
+/** Returns the path of a file in a folder that is removed with the scope. */
 const temporary = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "skein-sqlite-"))),
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
@@ -69,7 +69,7 @@ describe("SqliteClient", () => {
         )
         expect(seen).toEqual(Array.from({ length: 1000 }, (_, index) => index + 1))
         expect(yield* Stream.runCollect(Stream.take(all.stream, 2))).toEqual([{ id: 1 }, { id: 2 }])
-        // One that was left in the middle holds nothing: a table in use cannot be dropped.
+        // A stream that was stopped midway is released: a table in use cannot be dropped.
         yield* sql`DROP TABLE t`
       })
     ))
@@ -280,7 +280,7 @@ describe("SqliteClient on a file", () => {
         ),
         (child) => Effect.sync(() => child.kill("SIGKILL"))
       )
-      // It prints a number after the commit that wrote it.
+      // The process prints a number after the commit that wrote it.
       let last = 0
       let rest = ""
       holder.stdout.setEncoding("utf8").on("data", (text: string) => {

@@ -123,7 +123,7 @@ export const makeNames = (capacity: number): Shared["nameOf"] => {
 /** Whether the statement ends a failed transaction or a savepoint. */
 const isCleanup = (sql: string): boolean => /^(ROLLBACK|RELEASE SAVEPOINT)\b/.test(sql)
 
-/** Whether a prepared statement is no longer valid: a table has changed, or another client has deallocated it. */
+/** Whether a prepared statement is outdated: a table has changed, or another client has deallocated the statement. */
 const isOutdated = (error: SqlError): boolean => {
   const state = sqlState(error.reason.cause)
   return state === "26000" || (state === "0A000" && error.message.includes("cached plan"))
