@@ -110,7 +110,7 @@ describe.concurrent("the long task of the tea house", { timeout: 120_000 }, () =
       expect(yield* Effect.promise(() => second.ended)).toBe(1)
       expect(second.out()).toBe("")
       expect(second.err()).toBe(
-        `SQLite: "${data}" is in use: another process or client holds it for itself, or would be shut out\n`
+        `SQLite: "${data}" is in use by another process or client, and one of the two is exclusive\n`
       )
     }))
 

@@ -1,5 +1,5 @@
 /**
- * Shortening and quoting untrusted text: what a peer sent, for an error message, a log line or a terminal.
+ * Shortens and quotes untrusted text, such as the message of a peer, for an error message, a log line or a terminal.
  *
  * - {@link clip} shortens, for text that needs no protection.
  * - {@link quote} shortens and quotes, for a name inside a sentence.

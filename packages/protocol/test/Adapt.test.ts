@@ -16,7 +16,7 @@ const lift = (schema: Schema.Top, revision: Revision.Revision) => run(schema, re
 
 const text = Schema.optionalKey(Schema.String)
 
-describe("windows of fields", () => {
+describe("the window of a field", () => {
   const Thing = Schema.Struct({
     name: Schema.String,
     young: since("2025-06-18", text),
@@ -25,20 +25,20 @@ describe("windows of fields", () => {
   })
   const all = { name: "n", young: "y", old: "o", once: "1", other: true }
 
-  it("writing leaves out what a revision does not know, and keeps what the model does not know", () => {
+  it("lowering leaves out fields outside their window, and keeps unknown members", () => {
     expect(lower(Thing, "2025-03-26")(all)).toEqual({ name: "n", old: "o", other: true })
     expect(lower(Thing, "2025-06-18")(all)).toEqual({ name: "n", young: "y", other: true })
     expect(lower(Thing, "2025-11-25")(all)).toEqual({ name: "n", young: "y", once: "1", other: true })
     expect(lower(Thing, "2026-07-28")(all)).toEqual({ name: "n", young: "y", other: true })
   })
 
-  it("reading ignores a member whose name means nothing in the revision, whatever it holds", () => {
+  it("lifting ignores a field outside its window, whatever its value is", () => {
     expect(lift(Thing, "2025-03-26")({ name: "n", young: 7, once: null })).toEqual({ name: "n" })
     expect(Codec.decode(Thing, "2025-03-26", { name: "n", young: 7 })).toEqual(Result.succeed({ name: "n" }))
     expect(Result.isFailure(Codec.decode(Thing, "2025-06-18", { name: "n", young: 7 }))).toBe(true)
   })
 
-  it("what is not affected is passed by reference, and what is, is not changed in place", () => {
+  it("returns an unaffected value by reference, and copies an affected one", () => {
     const plain = { name: "n", other: {} }
     expect(lower(Thing, "2024-11-05")(plain)).toBe(plain)
     expect(lift(Thing, "2024-11-05")(plain)).toBe(plain)
@@ -46,7 +46,7 @@ describe("windows of fields", () => {
     expect(all.young).toBe("y")
   })
 
-  it("rules that are hung on one field are merged, and survive optionalKey, annotate and check", () => {
+  it("merges the rules of a field, and keeps them through optionalKey, annotate and check", () => {
     const Merged = Schema.Struct({
       a: until("2025-11-25", since("2025-03-26", text)),
       b: Schema.optionalKey(since("2025-06-18", Schema.String)),
@@ -59,7 +59,7 @@ describe("windows of fields", () => {
     expect(lower(Merged, "2025-11-25")(value)).toEqual({ b: "b", c: "c", d: "d" })
   })
 
-  it("a field that must not be left out is refused", () => {
+  it("lowering refuses a field with `refuse` outside its window", () => {
     const Strict = Schema.Struct({ tools: since("2025-11-25", text, { refuse: "tools" }) })
     expect(() => lower(Strict, "2025-06-18")({ tools: "t" })).toThrow(Unrepresentable)
     expect(lower(Strict, "2025-06-18")({})).toEqual({})
@@ -67,14 +67,14 @@ describe("windows of fields", () => {
   })
 })
 
-describe("what fills a field", () => {
+describe("filling a field in", () => {
   const Filled = Schema.Struct({
     kind: since("2026-07-28", text, { default: "complete" }),
     ttl: since("2026-07-28", Schema.optionalKey(Schema.Int), { fill: () => 0 }),
     id: only("2025-11-25", text, { fill: (revision) => `of ${revision}` })
   })
 
-  it("a default is filled in when reading any revision, and when writing within the window", () => {
+  it("fills a default in when lifting any revision, and when lowering within the window", () => {
     expect(lift(Filled, "2024-11-05")({})).toEqual({ kind: "complete" })
     expect(lift(Filled, "2026-07-28")({})).toEqual({ kind: "complete" })
     expect(lift(Filled, "2024-11-05")({ kind: 7 })).toEqual({ kind: "complete" })
@@ -83,12 +83,12 @@ describe("what fills a field", () => {
     expect(lower(Filled, "2026-07-28")({ kind: "task", ttl: 5 })).toEqual({ kind: "task", ttl: 5 })
   })
 
-  it("a fill is for writing only, and only where the field exists", () => {
+  it("calls `fill` only when lowering, and only within the window", () => {
     expect(lower(Filled, "2025-11-25")({ kind: "complete" })).toEqual({ id: "of 2025-11-25" })
     expect(lift(Filled, "2025-11-25")({ kind: "x" })).toEqual({ kind: "complete" })
   })
 
-  it("a fill may leave the field absent, or refuse", () => {
+  it("a fill can leave the field absent, or refuse", () => {
     const Maybe = Schema.Struct({
       id: field(text, { fill: (revision) => revision === "2025-11-25" ? undefined : refuse("no id") })
     })
@@ -98,10 +98,10 @@ describe("what fills a field", () => {
   })
 })
 
-describe("what some revisions require", () => {
+describe("a field that some revisions require", () => {
   const Cancelled = Schema.Struct({ requestId: field(text, { required: (revision) => revision !== "2025-11-25" }) })
 
-  it("reading fails without it, at its path, and writing is refused", () => {
+  it("decoding fails with its path where it is missing, and lowering refuses", () => {
     expect(Codec.decode(Cancelled, "2025-06-18", {}, "params")).toEqual(
       Result.fail("params.requestId: Expected string")
     )
@@ -112,25 +112,25 @@ describe("what some revisions require", () => {
   })
 })
 
-describe("renames and changes of fields", () => {
+describe("renaming and changing a field", () => {
   const Task = Schema.Struct({
     ttlMs: field(Schema.optionalKey(Schema.Int), { rename: { to: "ttl", since: "2025-11-25", until: "2026-07-28" } })
   })
 
-  it("a field has another name on the wire in some revisions", () => {
+  it("renames a field on the wire in the revisions of its `rename`", () => {
     expect(lower(Task, "2025-11-25")({ ttlMs: 1, x: 2 })).toEqual({ ttl: 1, x: 2 })
     expect(lift(Task, "2025-11-25")({ ttl: 1, x: 2 })).toEqual({ ttlMs: 1, x: 2 })
     const value = { ttlMs: 1 }
     expect(lower(Task, "2026-07-28")(value)).toBe(value)
   })
 
-  it("an unknown member that goes by the field's other name is not taken for it", () => {
+  it("does not take an unknown member with the field's other name for the field", () => {
     expect(lift(Task, "2025-11-25")({ ttlMs: "junk", x: 2 })).toEqual({ x: 2 })
     expect(lift(Task, "2025-11-25")({ ttlMs: "junk", ttl: 1 })).toEqual({ ttlMs: 1 })
     expect(lower(Task, "2025-11-25")({ ttl: "junk", ttlMs: 1 })).toEqual({ ttl: 1 })
   })
 
-  it("`lower` changes what is written, and `undefined` leaves it out; `lift` the same when reading", () => {
+  it("`lower` and `lift` change the value, and `undefined` leaves the field out", () => {
     const Changed = Schema.Struct({
       size: field(Schema.optionalKey(Schema.Int), {
         lower: (size) => size < 0 ? undefined : size * 2,
@@ -144,7 +144,7 @@ describe("renames and changes of fields", () => {
   })
 })
 
-describe("members of unions", () => {
+describe("a member of a union", () => {
   const Text = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String, title: since("2025-06-18", text) })
   const Audio = member(Schema.Struct({ type: Schema.Literal("audio"), mimeType: Schema.String }), {
     since: "2025-03-26",
@@ -158,23 +158,23 @@ describe("members of unions", () => {
   const Block = Schema.Union([Text, Audio, Call, Many])
   const Message = Schema.Struct({ content: Schema.Array(Block) })
 
-  it("a member that a revision lacks is degraded, and what it was degraded into is lowered", () => {
+  it("degrades a member outside its window, and lowers the result", () => {
     const audio = { type: "audio", mimeType: "audio/wav" }
     expect(lower(Block, "2024-11-05")(audio)).toEqual({ type: "text", text: "[audio/wav]" })
     expect(lower(Block, "2025-03-26")(audio)).toBe(audio)
   })
 
-  it("without a way to degrade it is refused, by its name", () => {
+  it("refuses a member without `degrade`, with its name", () => {
     expect(() => lower(Block, "2025-06-18")({ type: "call", id: "1" })).toThrow("2025-06-18 does not support calls")
     expect(lower(Block, "2025-11-25")({ type: "call", id: "1" })).toEqual({ type: "call", id: "1" })
   })
 
-  it("what degrades into itself is refused rather than tried for ever", () => {
+  it("refuses a member that degrades into itself, and ends", () => {
     const Loop = Schema.Union([member(Schema.Struct({ a: Schema.String }), { since: "2025-11-25", degrade: (v) => v })])
     expect(() => lower(Loop, "2024-11-05")({ a: "a" })).toThrow(Unrepresentable)
   })
 
-  it("members are told apart by their kind, their literals and what they require", () => {
+  it("recognizes members by their type, their literals and their required fields", () => {
     expect(lower(Block, "2025-06-18")([{ type: "text", text: "a" }])).toEqual({ type: "text", text: "a" })
     const Shapes = Schema.Union([
       Schema.Struct({ uri: Schema.String, text: Schema.String, title: since("2026-07-28", text) }),
@@ -185,7 +185,7 @@ describe("members of unions", () => {
     expect(lower(Shapes, "2025-11-25")(blob)).toBe(blob)
   })
 
-  it("reading prefers a member that the revision has", () => {
+  it("lifting prefers a member within its window", () => {
     const Params = Schema.Union([
       member(Schema.Struct({ mode: Schema.Literal("url"), message: Schema.String }), { since: "2025-11-25" }),
       Schema.Struct({ mode: since("2025-11-25", Schema.optionalKey(Schema.Literal("form"))), message: Schema.String })
@@ -194,7 +194,7 @@ describe("members of unions", () => {
     expect(lift(Params, "2025-11-25")({ mode: "url", message: "m" })).toEqual({ mode: "url", message: "m" })
   })
 
-  it("an array is copied only when an element changes", () => {
+  it("copies an array only where an element changes", () => {
     const same = { content: [{ type: "text", text: "a" }] }
     expect(lower(Message, "2024-11-05")(same)).toBe(same)
     const first = { type: "text", text: "a" }
@@ -209,7 +209,7 @@ describe("members of unions", () => {
 describe("records and recursion", () => {
   const Leaf = Schema.Struct({ a: text, b: since("2025-06-18", text) })
 
-  it("the values of a record are adapted, under any key", () => {
+  it("adapts the values of a record under any key", () => {
     const value = JSON.parse("{\"__proto__\":{\"b\":\"1\"},\"k\":{\"a\":\"2\",\"b\":\"3\"}}")
     const out = lower(Schema.Record(Schema.String, Leaf), "2024-11-05")(value)
     expect(JSON.stringify(out)).toBe("{\"__proto__\":{},\"k\":{\"a\":\"2\"}}")
@@ -224,7 +224,7 @@ describe("records and recursion", () => {
     children: Schema.Array(Schema.suspend((): Schema.Codec<Tree> => Tree))
   })
 
-  it("a recursive schema is adapted all the way down", () => {
+  it("adapts a recursive schema at every level", () => {
     const value = { name: "a", children: [{ name: "b", children: [] }] }
     expect(lower(Tree, "2025-03-26")(value)).toEqual({ children: [{ children: [] }] })
     expect(lower(Tree, "2025-06-18")(value)).toBe(value)
@@ -238,7 +238,7 @@ describe("hostile input", () => {
     kind: since("2026-07-28", text, { default: "x" })
   })
 
-  it("an own __proto__ stays an own member, and no prototype is touched", () => {
+  it("keeps an own __proto__ as an own member, and changes no prototype", () => {
     const raw = JSON.parse("{\"__proto__\":{\"polluted\":true},\"a\":\"1\",\"gone\":\"2\"}")
     for (const direction of ["lift", "lower"] as const) {
       const out = run(Thing, "2024-11-05", direction)(raw) as object
@@ -250,7 +250,7 @@ describe("hostile input", () => {
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
   })
 
-  it("lifting is total: any kind of value is passed on to validation", () => {
+  it("lifting any value does not throw", () => {
     const Union = Schema.Union([Thing, Schema.Array(Thing), Schema.String])
     for (const value of [null, undefined, 7, "s", true, [], [null], {}, { a: null }, [[{}]], Symbol.iterator]) {
       expect(() => lift(Thing, "2024-11-05")(value)).not.toThrow()
@@ -261,7 +261,7 @@ describe("hostile input", () => {
 })
 
 describe("compilation", () => {
-  it("happens once per node and revision", () => {
+  it("compiles an adapter once per AST node and revision", () => {
     const Thing = Schema.Struct({ a: since("2025-06-18", text) })
     expect(compile(Thing.ast, "2024-11-05", "lower")).toBe(compile(Thing.ast, "2024-11-05", "lower"))
     expect(compile(Thing.ast, "2024-11-05", "lower")).not.toBe(compile(Thing.ast, "2024-11-05", "lift"))

@@ -16,7 +16,7 @@ const members: ReadonlyArray<readonly [string, ReadonlyArray<unknown>]> = [
   ["else", [1]]
 ]
 
-/** Params with every choice of members, each with every one of its values or absent. */
+/** Params with every combination of members: each member has one of its values, or is absent. */
 const every = (at = 0): ReadonlyArray<JsonObject> => {
   const member = members[at]
   if (member === undefined) return [{}]
@@ -25,7 +25,7 @@ const every = (at = 0): ReadonlyArray<JsonObject> => {
 }
 
 describe("the params of tools/call", () => {
-  it("that are plain are valid in every revision, and read as they are", () => {
+  it("isPlain accepts only params that are valid in every revision and decode to themselves", () => {
     const plain = every().filter(CallTool.isPlain)
     expect(plain).toHaveLength(2 * 4 * 3)
     for (const revision of Revision.all) {

@@ -9,13 +9,13 @@ const read = <A, E>(result: Result.Result<A, E>): A => Result.getOrThrow(result)
 const refusal = <A, E>(result: Result.Result<A, E>): E => Result.getOrThrow(Result.flip(result))
 
 describe("params", () => {
-  it("tools/list without params is read as a request for the first page", () => {
+  it("reads absent params of tools/list as {}", () => {
     for (const revision of Revision.all) {
       expect(read(Codec.decodeParams(Method.ListTools, revision, undefined))).toEqual({})
     }
   })
 
-  it("an error is one line that names the path", () => {
+  it("returns an error of one line that names the path", () => {
     expect(refusal(Codec.decodeParams(Method.CallTool, "2025-11-25", undefined))).toBe("params.name: Missing key")
     expect(refusal(Codec.decodeParams(Method.CallTool, "2025-11-25", { name: "a", arguments: [] }))).toBe(
       "params.arguments: Expected an object"
@@ -30,23 +30,23 @@ describe("params", () => {
     )
   })
 
-  it("what was read is what was sent, by reference, with the members that the model does not know", () => {
+  it("returns the received params by reference, unknown members included", () => {
     const raw = { name: "a", arguments: { x: 1 }, _meta: { progressToken: 1, "com.example/a": {} }, more: [1] }
     expect(read(Codec.decodeParams(Method.CallTool, "2026-07-28", raw))).toBe(raw)
   })
 
-  it("a `_meta` that is no object is ignored", () => {
+  it("ignores a `_meta` that is not an object", () => {
     expect(read(Codec.decodeParams(Method.CallTool, "2025-06-18", { name: "a", _meta: 7 }))).toEqual({ name: "a" })
   })
 
-  it("2025-11-25 · a task is asked for there, and is an unknown member elsewhere", () => {
+  it("2025-11-25 · reads `task`, which is an unknown member in other revisions", () => {
     const raw = { name: "a", task: { ttl: 1 } }
     expect(read(Codec.decodeParams(Method.CallTool, "2025-11-25", raw))).toBe(raw)
     expect(read(Codec.decodeParams(Method.CallTool, "2025-06-18", raw))).toEqual({ name: "a" })
     expect(read(Codec.decodeParams(Method.CallTool, "2026-07-28", raw))).toEqual({ name: "a" })
   })
 
-  it("2025-06-18 · a URL elicitation is refused when writing", () => {
+  it("2025-06-18 · refuses to write a URL elicitation", () => {
     const params = { mode: "url", message: "m", url: "https://example.com" } as const
     const refused = refusal(Codec.encodeParams(Method.Elicit, "2025-06-18", params))
     expect(refused._tag).toBe("Unrepresentable")
@@ -57,7 +57,7 @@ describe("params", () => {
     expect(read(Codec.encodeParams(Method.Elicit, "2026-07-28", { ...params, elicitationId: "1" }))).toEqual(params)
   })
 
-  it("2025-06-18 · a choice with titles is written in the older way, a choice of several is refused", () => {
+  it("2025-06-18 · writes a titled choice with enumNames, and refuses a multiple choice", () => {
     const form = (field: object) => ({
       mode: "form" as const,
       message: "m",
@@ -79,7 +79,7 @@ describe("params", () => {
     )
   })
 
-  it("2025-06-18 · sampling with tools is refused, and one block stands for an array of one", () => {
+  it("2025-06-18 · refuses tools in sampling, and writes an array of one block as that block", () => {
     const text = { type: "text", text: "a" } as const
     const params = (content: typeof text | ReadonlyArray<typeof text>) => ({
       messages: [{ role: "user" as const, content }],
@@ -96,7 +96,7 @@ describe("params", () => {
     )
   })
 
-  it("2025-06-18 · a client that elicits by URL alone does not say elicitation, which would mean forms", () => {
+  it("2025-06-18 · does not declare elicitation for a client that supports URLs only, since it would mean forms", () => {
     const params = (elicitation: { readonly form?: {}; readonly url?: {} }) => ({
       protocolVersion: "2025-06-18",
       clientInfo: { name: "a", version: "1" },
@@ -109,7 +109,7 @@ describe("params", () => {
     expect(written({})).toEqual({ elicitation: {} })
   })
 
-  it("a cancellation without a request is 2025-11-25's alone", () => {
+  it("2025-11-25 · writes a cancellation without requestId, which other revisions refuse", () => {
     expect(read(Codec.encodeParams(Method.Cancelled, "2025-11-25", { reason: "r" }))).toEqual({ reason: "r" })
     expect(refusal(Codec.encodeParams(Method.Cancelled, "2025-06-18", { reason: "r" }))._tag).toBe("Unrepresentable")
   })
@@ -126,7 +126,7 @@ describe("results", () => {
     _meta: { a: 1 }
   } as const
 
-  it("2024-11-05 · what it does not know is left out or becomes text", () => {
+  it("2024-11-05 · leaves newer fields out, and writes newer content as text", () => {
     expect(read(Codec.encodeResult(Method.CallTool, "2024-11-05", result))).toEqual({
       content: [
         { type: "text", text: "a" },
@@ -137,13 +137,13 @@ describe("results", () => {
     })
   })
 
-  it("2025-11-25 · structured content that is no object is left out", () => {
+  it("2025-11-25 · leaves out structuredContent that is not an object", () => {
     expect(read(Codec.encodeResult(Method.CallTool, "2025-11-25", result))).not.toHaveProperty("structuredContent")
     expect(read(Codec.encodeResult(Method.CallTool, "2025-11-25", { content: [], structuredContent: {} })))
       .toEqual({ content: [], structuredContent: {} })
   })
 
-  it("2026-07-28 · resultType is filled in when writing, and when an older peer did not send it", () => {
+  it("2026-07-28 · fills resultType in when writing, and when reading an older peer's result", () => {
     expect(read(Codec.encodeResult(Method.CallTool, "2026-07-28", { content: [] }))).toEqual({
       content: [],
       resultType: "complete"
@@ -161,7 +161,7 @@ describe("results", () => {
     expect(read(Codec.decodeResult(Method.ListTools, "2025-11-25", { tools: [] }))).not.toHaveProperty("ttlMs")
   })
 
-  it("2026-07-28 · a hint for caches that is malformed is ignored, and the rest is read; another is read by reference", () => {
+  it("2026-07-28 · ignores a malformed caching hint, and returns a result with valid ones by reference", () => {
     const list = (hints: object) => read(Codec.decodeResult(Method.ListTools, "2026-07-28", { tools: [], ...hints }))
     for (const ttlMs of ["60000", 1e308, Infinity, NaN, 0.5, null, {}, [1], true]) {
       expect(list({ ttlMs, cacheScope: "public" })).toEqual({ tools: [], cacheScope: "public", resultType: "complete" })
@@ -181,7 +181,7 @@ describe("results", () => {
     expect(ttl()).toBeUndefined()
   })
 
-  it("2026-07-28 · pagination · a nextCursor of null is none; an empty string is one", () => {
+  it("2026-07-28 · pagination · reads a nextCursor of null as absent, and keeps an empty string", () => {
     for (const revision of Revision.all) {
       const page = (nextCursor: unknown) => Codec.decodeResult(Method.ListTools, revision, { tools: [], nextCursor })
       expect(read(page(null))).not.toHaveProperty("nextCursor")
@@ -190,7 +190,7 @@ describe("results", () => {
     }
   })
 
-  it("2025-11-25 · a tool's schemas are of objects: what cannot be said is left out, boolean properties keep their meaning", () => {
+  it("2025-11-25 · writes boolean property schemas as objects, and leaves out an outputSchema that is not of an object", () => {
     const tools = [{
       name: "a",
       inputSchema: { type: "object" as const, properties: { any: true, none: false, s: { type: "string" } } },
@@ -205,18 +205,18 @@ describe("results", () => {
     expect(read(Codec.encodeResult(Method.ListTools, "2026-07-28", { tools }))).toMatchObject({ tools })
   })
 
-  it("what is JSON text already passes through", () => {
+  it("returns an Encoded result as it is", () => {
     const encoded = new Encoded("{\"tools\":[]}")
     expect(read(Codec.encodeResult(Method.ListTools, "2024-11-05", encoded))).toBe(encoded)
   })
 
-  it("completion: what is beyond 100 values is left out", () => {
+  it("leaves out completion values beyond 100", () => {
     const values = Array.from({ length: 120 }, (_, i) => String(i))
     const written = read(Codec.encodeResult(Method.Complete, "2025-11-25", { completion: { values, total: 120 } }))
     expect(written).toEqual({ completion: { values: values.slice(0, 100), total: 120 } })
   })
 
-  it("encode answers with a refusal, not an exception, to what is no value of the model", () => {
+  it("encode returns an error, and does not throw, for a value outside the model", () => {
     const broken = {
       content: [{
         get type() {
@@ -228,7 +228,7 @@ describe("results", () => {
   })
 })
 
-describe("answers", () => {
+describe("responses", () => {
   const inputRequired = { resultType: "input_required", requestState: "s" } as const
   const task = {
     resultType: "task",
@@ -239,14 +239,14 @@ describe("answers", () => {
     ttlMs: null
   } as const
 
-  it("2026-07-28 · an answer is a result, a question or a task", () => {
+  it("2026-07-28 · decodes a result, a request for input and a task", () => {
     const answer = (raw: object) => read(Codec.decodeAnswer(Method.CallTool, "2026-07-28", raw as never))._tag
     expect(answer({ content: [] })).toBe("Complete")
     expect(answer(inputRequired)).toBe("InputRequired")
     expect(answer(task)).toBe("Task")
   })
 
-  it("2026-07-28 · an answer that the method cannot have is an error", () => {
+  it("2026-07-28 · refuses a resultType that the method does not allow", () => {
     expect(refusal(Codec.decodeAnswer(Method.ListTools, "2026-07-28", inputRequired))).toBe(
       "result.resultType: \"input_required\" is not allowed for tools/list"
     )
@@ -256,7 +256,7 @@ describe("answers", () => {
     expect(Result.isFailure(Codec.decodeResult(Method.CallTool, "2026-07-28", inputRequired))).toBe(true)
   })
 
-  it("what an author without types gives for a result is refused, and does not throw", () => {
+  it("refuses a result that is not an object, and does not throw", () => {
     for (const result of [null, undefined, 7, "a", [1]]) {
       for (const revision of Revision.all) {
         expect(refusal(Codec.encodeResult(Method.Ping, revision, result as never)).message).toBe(
@@ -266,7 +266,7 @@ describe("answers", () => {
     }
   })
 
-  it("2026-07-28 · a resultType that is no text, or a long one, is an error that does not repeat it", () => {
+  it("2026-07-28 · refuses a resultType that is not a string or is long, without repeating it in full", () => {
     const error = (resultType: unknown) =>
       refusal(Codec.decodeAnswer(Method.CallTool, "2026-07-28", { resultType, content: [] }))
     expect(error(JSON.parse("[".repeat(100_000) + "]".repeat(100_000)))).toBe(
@@ -276,7 +276,7 @@ describe("answers", () => {
     expect(error("x".repeat(1_000_000)).length).toBeLessThan(200)
   })
 
-  it("an error names the path to a fault, and of a long name on it the first 128 characters", () => {
+  it("names the path of a problem, with at most 128 characters of each key", () => {
     const error = (name: string) =>
       refusal(Codec.decodeParams(Method.GetPrompt, "2025-11-25", { name: "a", arguments: { [name]: 7 } }))
     expect(error("b")).toBe("params.arguments.b: Expected string")
@@ -284,7 +284,7 @@ describe("answers", () => {
     expect(error("b".repeat(1_000_000))).toBe(`params.arguments["${"b".repeat(128)}…"]: Expected string`)
   })
 
-  it("session era · an answer of the request era is refused when writing, not mistaken for a result", () => {
+  it("session era · refuses to write a request for input or a task of the extension", () => {
     for (const revision of Revision.sessionEra) {
       expect(refusal(Codec.encodeResult(Method.CallTool, revision, inputRequired))._tag).toBe("Unrepresentable")
       expect(refusal(Codec.encodeResult(Method.CallTool, revision, task))._tag).toBe("Unrepresentable")
@@ -293,7 +293,7 @@ describe("answers", () => {
     expect(refusal(Codec.encodeResult(Method.ListTools, "2026-07-28", inputRequired))._tag).toBe("Unrepresentable")
   })
 
-  it("2025-11-25 · a task is answered inside a member, with ttl and pollInterval", () => {
+  it("2025-11-25 · writes a task in the member `task`, with ttl and pollInterval", () => {
     const { resultType: _, ...fields } = task
     const legacy = { task: { ...fields, pollIntervalMs: 5 } }
     const written = read(Codec.encodeResult(Method.CallTool, "2025-11-25", legacy))
@@ -303,7 +303,7 @@ describe("answers", () => {
     expect(answer).toEqual({ _tag: "LegacyTask", result: legacy })
   })
 
-  it("2025-11-25 · tasks/get speaks of ttl and pollInterval, the extension of ttlMs and pollIntervalMs", () => {
+  it("2025-11-25 · writes ttl and pollInterval in tasks/get; 2026-07-28 · ttlMs and pollIntervalMs", () => {
     const { resultType: _, ...fields } = task
     expect(read(Codec.encodeResult(Method.LegacyGetTask, "2025-11-25", { ...fields, ttlMs: 1 }))).toMatchObject({
       ttl: 1

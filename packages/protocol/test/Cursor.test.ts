@@ -14,7 +14,7 @@ const resume = (names: ReadonlyArray<string>, last: string) =>
   Cursor.resume(names, (name) => name, read(Cursor.encode(list, last)))
 
 describe("a cursor", () => {
-  it.prop("reads back, whatever the name is, and holds nothing but base64url", [Schema.String], ([name]) => {
+  it.prop("decodes to the name it was made from, and consists of base64url characters", [Schema.String], ([name]) => {
     for (const text of [name, `${name}\ud800`, `\udc00${name}`]) {
       const cursor = Cursor.encode(list, text)
       assert.match(cursor, /^[A-Za-z0-9_-]+$/)
@@ -59,11 +59,11 @@ describe("a cursor", () => {
     }
   })
 
-  it.prop("never throws, whatever the text is", [Schema.String, Schema.Boolean], ([text, wrapped]) => {
+  it.prop("decode does not throw for any text", [Schema.String, Schema.Boolean], ([text, wrapped]) => {
     assert.isTrue(Result.isResult(decode(wrapped ? Base64Url.encode(`["${list}",${text}`) : text)))
   })
 
-  it("is at most 100,000 characters long, however long the name is, and reads back", () => {
+  it("has at most 100,000 characters for any name, and decodes to the first 8,192 units of the name", () => {
     for (const part of ["日", "\u0001", "\ud800", "😀", "a"]) {
       const cursor = Cursor.encode(list, part.repeat(100_000))
       assert.isAtMost(cursor.length, 100_000)
@@ -71,7 +71,7 @@ describe("a cursor", () => {
     }
   })
 
-  it("is read only up to 100,000 characters", () => {
+  it("decode refuses more than 100,000 characters in linear time", () => {
     const padded = (length: number) => Base64Url.encode(`["${list}","a"${" ".repeat(length)}]`)
     assert.isTrue(Result.isSuccess(decode(padded(70_000))))
     assert.isTrue(Result.isFailure(decode(padded(80_000))))
@@ -82,24 +82,24 @@ describe("a cursor", () => {
 })
 
 describe("resuming", () => {
-  it("goes on behind the last entry, and ends", () => {
+  it("returns the index after the last entry", () => {
     const names = ["a", "b", "c", "d", "e", "f"]
     names.forEach((name, index) => assert.strictEqual(resume(names, name), index + 1))
   })
 
-  it("entries that came or went in front: behind the last entry all the same", () => {
+  it("returns the index after the last entry when entries before it were added or removed", () => {
     assert.strictEqual(resume(["a", "a2", "b", "c", "d"], "c"), 4)
     assert.strictEqual(resume(["c", "d"], "c"), 1)
   })
 
-  it("the last entry is gone: where it would stand", () => {
+  it("returns the position of the last entry when it was removed", () => {
     assert.strictEqual(resume(["a", "b", "d", "e"], "c"), 2)
     assert.strictEqual(resume(["d", "e"], "c"), 0)
     assert.strictEqual(resume(["a", "b"], "c"), 2)
     assert.strictEqual(resume([], "c"), 0)
   })
 
-  it("of names that share their first 8,192 units, those behind a page's end are left out, and it always goes on", () => {
+  it("skips entries that share the first 8,192 units of the last name", () => {
     const long = "x".repeat(8192)
     const names = ["a", long, `${long}a`, `${long}\uffff\uffff`, "y"]
     for (const name of names.slice(1, 4)) assert.strictEqual(resume(names, name), 4)
@@ -107,7 +107,7 @@ describe("resuming", () => {
   })
 
   it.prop(
-    "a list that changes between pages: whatever stays in it is given exactly once",
+    "returns entries that stay in a changing list exactly once",
     [Schema.Array(Schema.String), Schema.Array(Schema.String), Schema.Array(Schema.String), Schema.Int],
     ([stay, leave, come, number]) => {
       const size = Math.abs(number % 4) + 1

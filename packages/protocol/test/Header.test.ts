@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 import * as Timed from "./timed.ts"
 
 describe("encoding a value", () => {
-  it("2026-07-28 · the examples of the page and of SEP-2243", () => {
+  it("2026-07-28 · encodes the examples of the specification and of SEP-2243", () => {
     const examples: ReadonlyArray<readonly [string, string]> = [
       ["us-west1", "us-west1"],
       ["Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="],
@@ -30,20 +30,20 @@ describe("encoding a value", () => {
     }
   })
 
-  it("2026-07-28 · control characters MUST NOT reach a header", () => {
+  it("2026-07-28 · encodes control characters, which MUST NOT be in a header", () => {
     for (let code = 0; code < 0x20; code++) {
       assert.match(Header.encode(`a${String.fromCharCode(code)}b`), /^=\?base64\?/)
     }
     assert.match(Header.encode("a\x7fb"), /^=\?base64\?/)
   })
 
-  it("2026-07-28 · a value with one of the two markers stands as it is", () => {
+  it("2026-07-28 · keeps a value with only one of the two markers", () => {
     for (const value of ["=?base64?literal", "literal?=", "=?BASE64?x?="]) {
       assert.strictEqual(Header.encode(value), value)
     }
   })
 
-  it("2026-07-28 · a value that matches the sentinel pattern MUST be encoded, markers that overlap included", () => {
+  it("2026-07-28 · encodes a value that matches the sentinel pattern, overlapping markers included", () => {
     for (const value of ["=?base64??=", "=?base64?=", "=?base64?x?="]) {
       assert.notStrictEqual(Header.encode(value), value)
       assert.strictEqual(Header.decode(Header.encode(value)), value)
@@ -51,7 +51,7 @@ describe("encoding a value", () => {
   })
 
   it.prop(
-    "what is encoded is a legal header value, needs no trimming, and decodes to itself",
+    "returns a valid header value that decodes to the original",
     [Schema.String],
     ([text]) => {
       const value = text.replace(/\p{Surrogate}/gu, "?")
@@ -61,18 +61,18 @@ describe("encoding a value", () => {
     }
   )
 
-  it("a byte order mark at the start survives", () => {
+  it("keeps a byte order mark at the start", () => {
     assert.strictEqual(Header.decode(Header.encode("\ufeffname")), "\ufeffname")
   })
 })
 
 describe("decoding a value", () => {
-  it("SEP-2243 · valid base64 is decoded", () => {
+  it("SEP-2243 · decodes valid base64", () => {
     assert.strictEqual(Header.decode("=?base64?SGVsbG8=?="), "Hello")
     assert.strictEqual(Header.decode("=?base64??="), "")
   })
 
-  it("SEP-2243 · invalid padding, invalid characters and what is not UTF-8 are refused", () => {
+  it("SEP-2243 · refuses invalid padding, invalid characters and text that is not UTF-8", () => {
     for (
       const bad of [
         "=?base64?SGVsbG8?=",
@@ -86,28 +86,28 @@ describe("decoding a value", () => {
     ) assert.isUndefined(Header.decode(bad), bad)
   })
 
-  it("2026-07-28 · the markers are case-sensitive and MUST appear exactly as shown; without both a value is literal", () => {
+  it("2026-07-28 · takes a value literally unless both markers appear exactly as shown, in lower case", () => {
     for (const value of ["SGVsbG8=", "=?base64?SGVsbG8=", "=?BASE64?SGVsbG8=?=", "=?base64?=", "SGVsbG8=?="]) {
       assert.strictEqual(Header.decode(value), value)
     }
   })
 
-  it("2026-07-28 · servers MUST reject invalid characters", () => {
+  it("2026-07-28 · refuses invalid characters: servers MUST reject them", () => {
     for (const bad of ["a\nb", "a\rb", "a\0b", "a\x7fb", "caf\u00e9", "日"]) assert.isUndefined(Header.decode(bad), bad)
     assert.strictEqual(Header.decode("a\tb"), "a\tb")
   })
 
-  it("SEP-2243 · extra whitespace around a value is trimmed", () => {
+  it("SEP-2243 · trims whitespace around a value", () => {
     assert.strictEqual(Header.decode("  foo\t "), "foo")
     assert.strictEqual(Header.decode(" \t "), "")
   })
 
-  it.prop("never throws", [Schema.String, Schema.Boolean], ([text, wrapped]) => {
+  it.prop("does not throw for any text", [Schema.String, Schema.Boolean], ([text, wrapped]) => {
     const decoded = Header.decode(wrapped ? `=?base64?${text}?=` : text)
     assert.isTrue(decoded === undefined || typeof decoded === "string")
   })
 
-  it("takes linear time, also for a value of a megabyte", () => {
+  it("takes linear time for a value of a megabyte", () => {
     for (
       const value of [
         " ".repeat(1_000_000),
@@ -128,23 +128,23 @@ describe("comparing with the body", () => {
   const name = (header: string | undefined, body: string | number | boolean | undefined) =>
     Header.mismatch("Mcp-Name", header, body)
 
-  it("2026-07-28 · a value that differs MUST be refused, in the words of the page's example", () => {
+  it("2026-07-28 · refuses a different value, in the words of the specification's example", () => {
     assert.strictEqual(name("foo", "bar"), "Mcp-Name header value 'foo' does not match body value 'bar'")
     assert.isUndefined(name("foo", "foo"))
     assert.isString(name("Foo", "foo"))
   })
 
-  it("2026-07-28 · a required header that is missing or malformed MUST be refused", () => {
+  it("2026-07-28 · refuses a missing or malformed required header", () => {
     assert.strictEqual(name(undefined, "foo"), "Mcp-Name header is missing")
     assert.strictEqual(name("=?base64?x?=", "foo"), "Mcp-Name header is malformed")
   })
 
-  it("2026-07-28 · servers MUST decode an encoded value before comparing it", () => {
+  it("2026-07-28 · decodes an encoded value before comparing it: servers MUST", () => {
     assert.isUndefined(name("=?base64?Zm9v?=", "foo"))
     assert.isString(name("=?base64?Zm9v?=", "=?base64?Zm9v?="))
   })
 
-  it("2026-07-28 · servers SHOULD compare integers numerically", () => {
+  it("2026-07-28 · compares integers numerically: servers SHOULD", () => {
     for (const header of ["42", "42.0", "4.2e1", "042"]) assert.isUndefined(name(header, 42), header)
     assert.isUndefined(name("-7", -7))
     assert.isUndefined(name("-0", 0))
@@ -155,46 +155,46 @@ describe("comparing with the body", () => {
     for (const header of ["", "0x0", "null"]) assert.isString(name(header, 0), header)
   })
 
-  it("2026-07-28 · integer values MUST be within the safe range", () => {
+  it("2026-07-28 · refuses integers outside the safe range", () => {
     assert.isUndefined(name("9007199254740991", Number.MAX_SAFE_INTEGER))
     assert.isUndefined(name("-9007199254740991", Number.MIN_SAFE_INTEGER))
     assert.isString(name("9007199254740992", 2 ** 53))
     assert.isString(name("9007199254740993", 2 ** 53))
   })
 
-  it("2026-07-28 · a boolean is lowercase true or false", () => {
+  it("2026-07-28 · compares a boolean with lowercase true or false", () => {
     assert.isUndefined(name("true", true))
     assert.isUndefined(name("false", false))
     for (const header of ["True", "1", "", "yes"]) assert.isString(name(header, true))
   })
 
-  it("a string is compared as a string, whatever it looks like", () => {
+  it("compares a string as a string, also one that looks like a number or a boolean", () => {
     assert.isString(name("42.0", "42"))
     assert.isString(name("TRUE", "true"))
   })
 
-  it("a header without a body value is refused, and none without either is fine", () => {
+  it("refuses a header without a body value, and accepts neither", () => {
     assert.isString(name("foo", undefined))
     assert.isUndefined(name(undefined, undefined))
   })
 
-  it("the method and the version are literal: no sentinel, and case-sensitive", () => {
+  it("compares the method and the version literally and case-sensitively", () => {
     assert.isString(Header.mismatch("Mcp-Method", "=?base64?cGluZw==?=", "ping"))
     assert.isString(Header.mismatch("Mcp-Method", "TOOLS/CALL", "tools/call"))
     assert.isUndefined(Header.mismatch("Mcp-Method", " tools/call ", "tools/call"))
   })
 
-  it("a surrogate without its partner compares as the replacement character that its encoding is", () => {
+  it("compares a lone surrogate as the replacement character", () => {
     assert.isUndefined(name(Header.encode("a\ud800b"), "a\ud800b"))
     assert.isString(name(Header.encode("a\ud800b"), "ab"))
   })
 
-  it("a refusal quotes 64 characters at most", () => {
+  it("quotes at most 64 characters of each value", () => {
     assert.isBelow(name("x".repeat(1_000_000), "y".repeat(1_000_000))!.length, 250)
   })
 
   it.prop(
-    "what a client writes for a value, a server accepts, and not for another",
+    "accepts the encoded value and refuses it for another value",
     [Schema.String, Schema.String],
     ([a, b]) => {
       assert.isUndefined(name(Header.encode(a), a))
@@ -211,7 +211,7 @@ describe("the standard headers", () => {
     return (key) => lower.get(key)
   }
 
-  it("2026-07-28 · MCP-Protocol-Version, Mcp-Method and Mcp-Name mirror the body", () => {
+  it("2026-07-28 · mirror the body in MCP-Protocol-Version, Mcp-Method and Mcp-Name", () => {
     assert.deepStrictEqual(
       Header.standard({ protocolVersion: "2026-07-28", method: "tools/call", name: "get_weather" }),
       {
@@ -223,7 +223,7 @@ describe("the standard headers", () => {
     assert.notProperty(Header.standard({ protocolVersion: "2026-07-28", method: "tools/list" }), "Mcp-Name")
   })
 
-  it("2026-07-28 · header names are case-insensitive: each key is its name in lower case", () => {
+  it("2026-07-28 · have their names in lower case as keys: header names are case-insensitive", () => {
     for (const which of Object.keys(Header.names) as Array<keyof typeof Header.names>) {
       assert.strictEqual(Header.keys[which], Header.names[which].toLowerCase())
     }
@@ -231,7 +231,7 @@ describe("the standard headers", () => {
     assert.isUndefined(Header.standardMismatch(read(Header.standard(body)), body))
   })
 
-  it("2026-07-28 · a required standard header that is missing, or that differs, MUST be refused", () => {
+  it("2026-07-28 · are refused where one is missing or different", () => {
     const headers = Header.standard(body)
     for (const name of Object.keys(headers)) {
       const { [name]: _, ...rest } = headers
@@ -243,13 +243,13 @@ describe("the standard headers", () => {
     }
   })
 
-  it("a repeated header, joined by a comma, does not match", () => {
+  it("are refused where one is repeated, joined by a comma", () => {
     assert.isString(
       Header.standardMismatch(read({ ...Header.standard(body), "Mcp-Method": "tools/call, tools/list" }), body)
     )
   })
 
-  it("Mcp-Name is not looked at where nothing names it", () => {
+  it("do not include Mcp-Name for a method without a target, and it is not checked", () => {
     const lookup = read({
       ...Header.standard({ protocolVersion: "2026-07-28", method: "tools/list" }),
       "Mcp-Name": "x"

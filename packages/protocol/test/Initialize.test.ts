@@ -4,8 +4,8 @@ import * as Result from "effect/Result"
 
 const introduction = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "a", version: "1" } }
 
-describe("what a client says in initialize", () => {
-  it("2025-11-25 · version, capabilities and implementation information are read, and unknown members ignored", () => {
+describe("reading the params of initialize", () => {
+  it("2025-11-25 · returns the version, capabilities and implementation information, and ignores unknown members", () => {
     expect(Result.getOrThrow(Initialize.read({ ...introduction, _meta: {}, more: 1 }))).toEqual(introduction)
     const open = {
       ...introduction,
@@ -15,7 +15,7 @@ describe("what a client says in initialize", () => {
     expect(Result.getOrThrow(Initialize.read(open))).toEqual(open)
   })
 
-  it("2025-11-25 · the client MUST send them: what is missing is named", () => {
+  it("2025-11-25 · names the missing member, which the client MUST send", () => {
     const problem = (params: object | undefined) =>
       Result.getOrThrow(Result.flip(Initialize.read(params as Record<string, unknown> | undefined)))
     expect(problem(undefined)).toContain("params.protocolVersion")

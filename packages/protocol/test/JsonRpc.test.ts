@@ -15,23 +15,23 @@ const refused = (value: unknown): JsonRpc.Invalid => {
 const Id = Schema.Union([Schema.String, Schema.Int])
 const Code = Schema.Int.check(Schema.isBetween({ minimum: -40_000, maximum: 40_000 }))
 const JsonObject = Schema.Record(Schema.String, Schema.Json)
-/** What has been through JSON: -0 is 0, and a `__proto__` is a member like any other. */
+/** A value after a JSON round trip: -0 is 0, and `__proto__` is an ordinary member. */
 const plain = <A>(value: A): A => JSON.parse(JSON.stringify(value)) as A
 
 describe("reading", () => {
-  it("every revision · a request has a string or integer id, a method, and params that are an object", () => {
+  it("every revision · reads a request: a string or integer id, a method, and an object as params", () => {
     assert.deepStrictEqual(message({ id: "a", method: "ping" }), JsonRpc.request("a", "ping"))
     assert.deepStrictEqual(message({ id: 0, method: "m", params: { a: 1 } }), JsonRpc.request(0, "m", { a: 1 }))
     assert.deepStrictEqual(message({ id: "", method: "" }), JsonRpc.request("", ""))
     assert.deepStrictEqual(message({ id: -1, method: "m", params: {} }), JsonRpc.request(-1, "m", {}))
   })
 
-  it("every revision · a notification has no id", () => {
+  it("every revision · reads a message without an id as a notification", () => {
     assert.deepStrictEqual(message({ method: "m" }), JsonRpc.notification("m"))
     assert.deepStrictEqual(message({ method: "m", params: { a: [] } }), JsonRpc.notification("m", { a: [] }))
   })
 
-  it("every revision · a response has a result or an error, and the id of its request", () => {
+  it("every revision · reads a response: a result or an error, and an id", () => {
     assert.deepStrictEqual(message({ id: 1, result: {} }), JsonRpc.success(1, {}))
     assert.deepStrictEqual(
       message({ id: 1, error: { code: 1, message: "" } }),
@@ -43,13 +43,13 @@ describe("reading", () => {
     )
   })
 
-  it("2025-11-25 and later · an error response may have no id; JSON-RPC's null there is no id either", () => {
+  it("2025-11-25 and later · reads an error response without an id, or with an id of null", () => {
     const error = { code: -32700, message: "m" }
     assert.deepStrictEqual(message({ error }), JsonRpc.failure(undefined, error))
     assert.deepStrictEqual(message({ id: null, error }), JsonRpc.failure(undefined, error))
   })
 
-  it("every revision · the request id MUST NOT be null, and is a string or an integer", () => {
+  it("every revision · refuses an id of null, and one that is neither a string nor an integer", () => {
     for (const id of [null, 1.5, 2 ** 53, -(2 ** 53), 1e300, true, {}, [], ["a"]]) {
       const invalid = refused({ jsonrpc: "2.0", id, method: "m" })
       assert.strictEqual(invalid.error.code, -32600)
@@ -60,7 +60,7 @@ describe("reading", () => {
     assert.strictEqual(message({ id: Number.MIN_SAFE_INTEGER, method: "m" })._tag, "Request")
   })
 
-  it("an integer beyond 2^53 - 1 in the text is refused, whatever it was rounded to", () => {
+  it("refuses an integer beyond 2^53 - 1 in the text", () => {
     for (
       const id of [
         "9007199254740992",
@@ -76,7 +76,7 @@ describe("reading", () => {
     assert.deepStrictEqual(JsonRpc.parseText(`{"jsonrpc":"2.0","id":1.0,"method":"m"}`), JsonRpc.request(1, "m"))
   })
 
-  it("what is no message is refused, with the id that could be read", () => {
+  it("returns Invalid with the readable id for a value that is not a message", () => {
     for (const value of [null, undefined, 1, "x", true, [], [{}], {}]) assert.isUndefined(refused(value).id)
     for (
       const members of [
@@ -98,7 +98,7 @@ describe("reading", () => {
     }
   })
 
-  it("every revision · a notification that cannot be read is told apart, since the receiver MUST NOT send a response", () => {
+  it("every revision · marks an invalid notification, since the receiver MUST NOT send a response", () => {
     for (const params of [[], [1], "x", 5, true]) {
       assert.deepStrictEqual(refused({ jsonrpc: "2.0", method: "m", params }), {
         _tag: "Invalid",
@@ -107,7 +107,7 @@ describe("reading", () => {
         id: undefined,
         error: { code: -32600, message: "Invalid Request: \"params\" must be an object" }
       })
-      // With an id, even one that may not be, it is a request.
+      // With an id, even an invalid one, it is a request.
       for (const id of [7, null, 1.5]) {
         assert.isUndefined(refused({ jsonrpc: "2.0", id, method: "m", params }).notification)
       }
@@ -117,7 +117,7 @@ describe("reading", () => {
     }
   })
 
-  it("an answer that cannot be read is told apart, so that it is never answered itself", () => {
+  it("marks an invalid response, which must not be responded to", () => {
     for (
       const members of [
         { id: 7, result: {} },
@@ -147,7 +147,7 @@ describe("reading", () => {
     assert.isTrue(refused({ jsonrpc: "2.0", id: 1.5, error: { code: 1, message: "m" } }).answer)
   })
 
-  it("a peer that writes every member it knows, as null, is understood", () => {
+  it("reads members of null as absent", () => {
     assert.deepStrictEqual(message({ id: 1, result: {}, error: null }), JsonRpc.success(1, {}))
     assert.deepStrictEqual(message({ id: 1, method: null, result: {}, error: null }), JsonRpc.success(1, {}))
     assert.deepStrictEqual(
@@ -159,7 +159,7 @@ describe("reading", () => {
     assert.deepStrictEqual(message({ method: "m", params: null }), JsonRpc.notification("m"))
   })
 
-  it("unknown members are ignored, in the envelope and in an error", () => {
+  it("ignores unknown members, also in an error", () => {
     assert.deepStrictEqual(message({ id: 1, method: "m", extra: 1, _tag: "x" }), JsonRpc.request(1, "m"))
     assert.deepStrictEqual(message({ method: "m", extra: {} }), JsonRpc.notification("m"))
     assert.deepStrictEqual(message({ id: 1, result: { a: 1 }, extra: 1 }), JsonRpc.success(1, { a: 1 }))
@@ -169,7 +169,7 @@ describe("reading", () => {
     )
   })
 
-  it("names are matched exactly, and an own __proto__ lends nothing (CVE-2026-27896)", () => {
+  it("CVE-2026-27896 · matches names exactly, and reads no members through an own __proto__", () => {
     for (
       const text of [
         `{"jsonrpc":"2.0","id":1,"Method":"m"}`,
@@ -181,7 +181,7 @@ describe("reading", () => {
     ) assert.strictEqual(JsonRpc.parseText(text)._tag, "Invalid", text)
   })
 
-  it("every revision · text that is not JSON is a parse error without an id", () => {
+  it("every revision · returns a parse error without an id for text that is not JSON", () => {
     for (
       const text of ["", " ", "{", "{\"jsonrpc\":\"2.0\"", "undefined", "NaN", "'x'", "{}{}", "\u0000", "{\"a\":1,}"]
     ) {
@@ -194,7 +194,7 @@ describe("reading", () => {
     }
   })
 
-  it("text that nests a million deep is answered, not thrown", () => {
+  it("does not throw for text nested a million levels deep", () => {
     for (
       const text of ["[".repeat(1_000_000), "{\"a\":".repeat(1_000_000), "[".repeat(100_000) + "]".repeat(100_000)]
     ) {
@@ -211,13 +211,13 @@ describe("reading", () => {
     if (read._tag === "Invalid") assert.include([-32700, -32600], read.error.code)
   }
 
-  it.prop("fuzzed text never throws", [Schema.String], ([text]) => {
+  it.prop("does not throw for fuzzed text", [Schema.String], ([text]) => {
     check(JsonRpc.parseText(text))
     check(JsonRpc.parseText(`{"jsonrpc":"2.0",${text}}`))
     check(JsonRpc.parseText(`[${text}]`))
   })
 
-  it.prop("fuzzed JSON never throws", [Schema.Json], ([json]) => {
+  it.prop("does not throw for fuzzed JSON", [Schema.Json], ([json]) => {
     check(JsonRpc.parse(json))
     check(JsonRpc.parseText(JSON.stringify(json)))
   })
@@ -232,7 +232,7 @@ describe("reading", () => {
     error: Odd
   })
   it.prop(
-    "fuzzed envelopes never throw, and what is read is what was written",
+    "does not throw for fuzzed envelopes, and returns their members",
     [Envelope],
     ([envelope]) => {
       const value = plain(envelope)
@@ -249,7 +249,7 @@ describe("reading", () => {
 })
 
 describe("writing", () => {
-  it("members come in the usual order, and absent ones are left out", () => {
+  it("writes members in the usual order, and leaves out absent ones", () => {
     assert.strictEqual(JsonRpc.encode(JsonRpc.request(1, "m")), `{"jsonrpc":"2.0","id":1,"method":"m"}`)
     assert.strictEqual(
       JsonRpc.encode(JsonRpc.request("a", "m", {})),
@@ -263,7 +263,7 @@ describe("writing", () => {
     )
   })
 
-  it("a result that is encoded already is written as it is", () => {
+  it("writes an Encoded result as it is", () => {
     const text = `{"tools":[ ]}`
     assert.strictEqual(
       JsonRpc.encode(JsonRpc.success(1, new JsonRpc.Encoded(text))),
@@ -271,17 +271,17 @@ describe("writing", () => {
     )
   })
 
-  it.prop("every request parses back to itself", [Id, Schema.String, JsonObject], ([id, method, params]) => {
+  it.prop("writes a request that parses to itself", [Id, Schema.String, JsonObject], ([id, method, params]) => {
     const request = plain(JsonRpc.request(id, method, params))
     assert.deepStrictEqual(JsonRpc.parseText(JsonRpc.encode(request)), request)
   })
 
-  it.prop("every notification parses back to itself", [Schema.String, JsonObject], ([method, params]) => {
+  it.prop("writes a notification that parses to itself", [Schema.String, JsonObject], ([method, params]) => {
     const notification = plain(JsonRpc.notification(method, params))
     assert.deepStrictEqual(JsonRpc.parseText(JsonRpc.encode(notification)), notification)
   })
 
-  it.prop("every success parses back to itself", [Id, JsonObject], ([id, result]) => {
+  it.prop("writes a success that parses to itself", [Id, JsonObject], ([id, result]) => {
     const success = plain(JsonRpc.success(id, result))
     assert.deepStrictEqual(JsonRpc.parseText(JsonRpc.encode(success)), success)
     const encoded = JsonRpc.success(success.id, new JsonRpc.Encoded(JSON.stringify(result)))
@@ -289,7 +289,7 @@ describe("writing", () => {
   })
 
   it.prop(
-    "every failure parses back to itself",
+    "writes a failure that parses to itself",
     [Schema.Union([Id, Schema.Undefined]), Code, Schema.String, Schema.Json],
     ([id, code, message, data]) => {
       const error = plain({ code, message, data })
@@ -298,7 +298,7 @@ describe("writing", () => {
     }
   )
 
-  it.prop("what is written holds no line break", [Id, Schema.String, JsonObject], ([id, text, params]) => {
+  it.prop("writes no line break", [Id, Schema.String, JsonObject], ([id, text, params]) => {
     for (
       const line of [JsonRpc.request(id, text, params), JsonRpc.failure(id, { code: 1, message: text, data: params })]
     ) {
@@ -306,7 +306,7 @@ describe("writing", () => {
     }
   })
 
-  it("what has no JSON form throws, and nothing half-written is returned", () => {
+  it("throws for a value without a JSON form", () => {
     const cycle: Record<string, unknown> = {}
     cycle["self"] = cycle
     let deep: Record<string, unknown> = {}
@@ -328,14 +328,14 @@ Spec.describeSpec("the official schemas", () => {
 
   for (const revision of Revision.all) {
     it.prop(
-      `${revision} · what is written validates against the official schema`,
+      `${revision} · written messages validate against the official schema`,
       [Id, Schema.String, JsonObject, Code],
       ([id, text, params, code]) => {
         const document = Spec.load(revision)
         const { failure, success } = names(document)
         const refusal = (definition: string, message: JsonRpc.Message) =>
           Validate.refusal(document, definition, JSON.parse(JsonRpc.encode(message)))
-        // `_meta` and a token in it are the model's to check, not the envelope's.
+        // The model checks `_meta` and a token in it; the envelope does not.
         const { _meta: _, ...rest } = params
         assert.isUndefined(refusal("JSONRPCRequest", JsonRpc.request(id, text, rest)))
         assert.isUndefined(refusal("JSONRPCNotification", JsonRpc.notification(text, rest)))
@@ -345,18 +345,18 @@ Spec.describeSpec("the official schemas", () => {
     )
 
     it.prop(
-      `${revision} · the envelope that the schema refuses, and no other, is refused`,
+      `${revision} · refuses exactly the envelopes that the official schema refuses`,
       [
         Schema.Union([Id, Schema.Null, Schema.Undefined, Schema.Finite, Schema.Boolean]),
         Schema.Union([Schema.String, Schema.Undefined, Schema.Int]),
-        // `null` is read as absent, whatever the schemas say.
+        // `null` is read as absent, although the schemas refuse it.
         Schema.Union([JsonObject, Schema.Undefined, Schema.Array(Schema.Json)])
       ],
       ([id, method, params]) => {
         if (params !== undefined) delete (params as Record<string, unknown>)["_meta"]
         const value = plain({ jsonrpc: "2.0", id, method, params }) as { readonly id?: unknown }
         const document = Spec.load(revision)
-        // A notification's schema does not mind an id, which its text forbids.
+        // The schema of a notification allows an id, which the specification forbids.
         const accepted = Validate.refusal(document, "JSONRPCRequest", value) === undefined ||
           (value.id === undefined && Validate.refusal(document, "JSONRPCNotification", value) === undefined)
         const unsafe = typeof value.id === "number" && !Number.isSafeInteger(value.id)
@@ -365,7 +365,7 @@ Spec.describeSpec("the official schemas", () => {
     )
   }
 
-  it("2025-11-25 and later · a failure without an id validates", () => {
+  it("2025-11-25 and later · a written failure without an id validates", () => {
     for (const revision of ["2025-11-25", "2026-07-28"] as const) {
       const text = JsonRpc.encode(JsonRpc.failure(undefined, { code: -32700, message: "m" }))
       assert.isUndefined(Validate.refusal(Spec.load(revision), "JSONRPCErrorResponse", JSON.parse(text)))

@@ -32,11 +32,11 @@ const errors = Object.values(one)
 const code = (error: McpError.McpError, revision: Revision.Revision) => McpError.toErrorObject(error, revision).code
 
 describe("the class", () => {
-  it("each constructor gives its reason", () => {
+  it("each constructor sets its reason", () => {
     for (const [reason, error] of Object.entries(one)) assert.strictEqual(error.reason, reason)
   })
 
-  it("is an Error that an effect fails with, and that catchTag finds", () => {
+  it("is an Error that an effect can fail with and catchTag can catch", () => {
     const error = McpError.invalidParams("no", { at: "x" })
     assert.instanceOf(error, Error)
     assert.isTrue(McpError.isMcpError(error))
@@ -51,12 +51,12 @@ describe("the class", () => {
     assert.isTrue(Exit.isFailure(exit) && McpError.isMcpError(Cause.squash(exit.cause)))
   })
 
-  it("the constructors capture no stack trace, and `new` captures one", () => {
+  it("has a stack trace only if made with `new`", () => {
     assert.strictEqual(McpError.invalidParams("no").stack, "McpError: no")
     assert.include(new McpError.McpError({ reason: "InvalidParams", message: "no" }).stack, "McpError.test")
   })
 
-  it("logs as its message, whichever way it was made", () => {
+  it("is logged as its name and message, with and without a stack trace", () => {
     for (
       const error of [McpError.invalidParams("no"), new McpError.McpError({ reason: "InvalidParams", message: "no" })]
     ) {
@@ -66,7 +66,7 @@ describe("the class", () => {
     }
   })
 
-  it("serialises as its fields", () => {
+  it("is serialized as its fields", () => {
     assert.deepStrictEqual(JSON.parse(JSON.stringify(McpError.other(7, "seven", { a: 1 }))), {
       _tag: "McpError",
       reason: "Other",
@@ -76,12 +76,12 @@ describe("the class", () => {
     })
   })
 
-  it("a long name from the peer is quoted in part", () => {
+  it("quotes at most 128 characters of a method name", () => {
     assert.isBelow(McpError.methodNotFound("x".repeat(1_000_000)).message.length, 200)
     assert.isBelow(McpError.missingRequiredClientCapability({ ["x".repeat(1_000_000)]: {} }).message.length, 200)
   })
 
-  it("an internal error tells a reference and nothing else", () => {
+  it("writes only a reference of an internal error", () => {
     assert.deepStrictEqual(McpError.toErrorObject(McpError.internal("ref-1"), newest), {
       code: -32603,
       message: "Internal error",
@@ -95,7 +95,7 @@ describe("the class", () => {
 })
 
 describe("writing", () => {
-  it("every revision · the standard JSON-RPC codes", () => {
+  it("every revision · writes the standard JSON-RPC codes", () => {
     for (const revision of Revision.all) {
       assert.strictEqual(code(one.ParseError, revision), -32700)
       assert.strictEqual(code(one.InvalidRequest, revision), -32600)
@@ -105,7 +105,7 @@ describe("writing", () => {
     }
   })
 
-  it("up to 2025-11-25 · Resource not found: -32002", () => {
+  it("up to 2025-11-25 · writes ResourceNotFound as -32002", () => {
     for (const revision of session) {
       assert.deepStrictEqual(McpError.toErrorObject(one.ResourceNotFound, revision), {
         code: -32002,
@@ -115,7 +115,7 @@ describe("writing", () => {
     }
   })
 
-  it("2026-07-28 · a resource that does not exist MUST be answered with -32602", () => {
+  it("2026-07-28 · writes ResourceNotFound as -32602", () => {
     assert.deepStrictEqual(McpError.toErrorObject(one.ResourceNotFound, newest), {
       code: -32602,
       message: "Resource not found",
@@ -123,7 +123,7 @@ describe("writing", () => {
     })
   })
 
-  it("2026-07-28 · HeaderMismatch -32020, MissingRequiredClientCapability -32021, UnsupportedProtocolVersion -32022", () => {
+  it("2026-07-28 · writes HeaderMismatch -32020, MissingRequiredClientCapability -32021, UnsupportedProtocolVersion -32022", () => {
     assert.deepStrictEqual(McpError.toErrorObject(one.HeaderMismatch, newest), {
       code: -32020,
       message: "Header mismatch: Mcp-Name header value 'foo' does not match body value 'bar'"
@@ -138,7 +138,7 @@ describe("writing", () => {
     })
   })
 
-  it("up to 2025-11-25 · an unsupported version is -32602 with data.supported and data.requested", () => {
+  it("up to 2025-11-25 · writes UnsupportedProtocolVersion as -32602 with data.supported and data.requested", () => {
     for (const revision of session) {
       assert.deepStrictEqual(McpError.toErrorObject(one.UnsupportedProtocolVersion, revision), {
         code: -32602,
@@ -150,7 +150,7 @@ describe("writing", () => {
     }
   })
 
-  it("2025-11-25 only · URLElicitationRequired is -32042 and MUST include the elicitations", () => {
+  it("2025-11-25 · writes UrlElicitationRequired as -32042 with the elicitations, which it MUST include", () => {
     const written = McpError.toErrorObject(one.UrlElicitationRequired, "2025-11-25")
     assert.strictEqual(written.code, -32042)
     assert.deepStrictEqual(written.data, {
@@ -162,7 +162,7 @@ describe("writing", () => {
   })
 
   it.prop(
-    "2026-07-28 · MUST NOT emit -32002, -32042 or an undefined code of -32020 to -32099, and codes MUST be integers",
+    "2026-07-28 · never writes -32002, -32042, an undefined code from -32020 to -32099, or a code that is not an integer",
     [Schema.Int.check(Schema.isBetween({ minimum: -32110, maximum: -31990 }))],
     ([number]) => {
       for (const error of [McpError.other(number, "x"), ...errors]) {
@@ -174,7 +174,7 @@ describe("writing", () => {
     }
   )
 
-  it("2026-07-28 · what was given as -32002 is written as -32602", () => {
+  it("2026-07-28 · writes an application's -32002 as -32602", () => {
     assert.strictEqual(code(McpError.other(-32002, "x"), newest), -32602)
     assert.strictEqual(code(McpError.other(-32042, "x"), newest), -32603)
     assert.strictEqual(code(McpError.other(-32050, "x"), newest), -32603)
@@ -184,17 +184,17 @@ describe("writing", () => {
     }
   })
 
-  it("2026-07-28 · MUST use defined codes only with their specified meanings: not for an error of an application's own", () => {
+  it("2026-07-28 · replaces an application's -32020 to -32099: defined codes MUST have their specified meanings", () => {
     for (const defined of [-32020, -32021, -32022]) {
       assert.strictEqual(code(McpError.other(defined, "x", { a: 1 }), newest), -32603)
       assert.strictEqual(code(McpError.other(defined, "x"), "2025-11-25"), defined)
-      // One that was received keeps its meaning.
+      // A received error keeps its meaning.
       const read = McpError.fromErrorObject({ code: defined, message: "x" }, newest)
       assert.strictEqual(code(read, newest), defined)
     }
   })
 
-  it("every revision · an application's own code is kept, and what is not an integer becomes -32603", () => {
+  it("every revision · keeps an application's code, and writes one that is not an integer as -32603", () => {
     for (const revision of Revision.all) {
       assert.deepStrictEqual(McpError.toErrorObject(one.Other, revision), { code: 7, message: "seven", data: { a: 1 } })
       for (const bad of [Number.NaN, 1.5, Infinity, 2 ** 60]) {
@@ -211,7 +211,7 @@ describe("reading", () => {
   const at = (number: number, data?: unknown): JsonRpc.ErrorObject =>
     data === undefined ? { code: number, message: "m" } : { code: number, message: "m", data }
 
-  it("what is written for a revision reads back with its reason, message and data, where the revision has a code for it", () => {
+  it("reads a written error with its reason, message and data, where the revision has a code for it", () => {
     for (const revision of Revision.all) {
       for (const error of errors) {
         const back = McpError.fromErrorObject(McpError.toErrorObject(error, revision), revision)
@@ -225,11 +225,11 @@ describe("reading", () => {
     }
   })
 
-  it("2026-07-28 · clients SHOULD still accept -32002 as resource not found", () => {
+  it("2026-07-28 · reads -32002 as ResourceNotFound, as clients SHOULD", () => {
     for (const revision of Revision.all) assert.strictEqual(reason(at(-32002), revision), "ResourceNotFound")
   })
 
-  it("2026-07-28 · -32602 is resource not found where it names a URI, and invalid params elsewhere", () => {
+  it("2026-07-28 · reads -32602 as ResourceNotFound where data has a URI, else as InvalidParams", () => {
     assert.strictEqual(reason(at(-32602, { uri: "a:b" }), newest), "ResourceNotFound")
     for (const data of [undefined, null, 1, "uri", [], { uri: 1 }, Object.create({ uri: "a:b" })]) {
       assert.strictEqual(reason(at(-32602, data), newest), "InvalidParams")
@@ -237,7 +237,7 @@ describe("reading", () => {
     assert.strictEqual(reason(at(-32602, { uri: "a:b" }), "2025-11-25"), "InvalidParams")
   })
 
-  it("2026-07-28 · apart from -32002, receivers MUST NOT assume any specific meaning for -32000 to -32019", () => {
+  it("2026-07-28 · reads -32000 to -32019 except -32002 as Other: receivers MUST NOT assume any specific meaning", () => {
     for (let code = -32019; code <= -32000; code++) {
       if (code === -32002) continue
       for (const data of [undefined, { requiredCapabilities: {} }, { supported: [], requested: "x" }, { uri: "a:b" }]) {
@@ -247,7 +247,7 @@ describe("reading", () => {
     }
   })
 
-  it("SEP-2243 · a draft-era peer's -32001 is HeaderMismatch to a reader, and nothing else with that code is", () => {
+  it("SEP-2243 · reads -32001 as HeaderMismatch only where the message says so", () => {
     const draft = {
       code: -32001,
       message: "Header mismatch: Mcp-Name header value 'foo' does not match body value 'bar'"
@@ -259,20 +259,20 @@ describe("reading", () => {
     }
   })
 
-  it("an unknown code is kept, and written back as it was", () => {
+  it("keeps an unknown code, and writes it unchanged", () => {
     const object = at(4711, ["x"])
     const error = McpError.fromErrorObject(object, newest)
     assert.strictEqual(error.reason, "Other")
     for (const revision of Revision.all) assert.deepStrictEqual(McpError.toErrorObject(error, revision), object)
   })
 
-  it("an older server's -32002 is written to a 2026-07-28 client as -32602, and back", () => {
+  it("converts -32002 of an older server to -32602 for a 2026-07-28 client, and back", () => {
     const up = McpError.toErrorObject(McpError.fromErrorObject(at(-32002, { uri: "a:b" }), "2025-06-18"), newest)
     assert.strictEqual(up.code, -32602)
     assert.strictEqual(McpError.toErrorObject(McpError.fromErrorObject(up, newest), "2025-06-18").code, -32002)
   })
 
-  it.prop("never throws, whatever the data is", [Schema.Int, Schema.Unknown], ([number, data]) => {
+  it.prop("does not throw for any data", [Schema.Int, Schema.Unknown], ([number, data]) => {
     for (const revision of Revision.all) {
       const back = McpError.fromErrorObject({ code: number, message: "m", data }, revision)
       assert.strictEqual(back.message, "m")
@@ -280,7 +280,7 @@ describe("reading", () => {
     }
   })
 
-  it("2026-07-28 · a recognised modern error keeps a probing client from falling back to initialize", () => {
+  it("2026-07-28 · recognizes the errors after which a probing client must not fall back to initialize", () => {
     for (const reason of ["HeaderMismatch", "MissingRequiredClientCapability", "UnsupportedProtocolVersion"] as const) {
       assert.isTrue(McpError.isRequestEra(McpError.toErrorObject(one[reason], newest)))
     }

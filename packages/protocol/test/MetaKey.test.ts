@@ -7,7 +7,7 @@ const label = "[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 const rule = new RegExp(`^(?:${label}(?:\\.${label})*/)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?$`)
 
 describe("MetaKey", () => {
-  it("2026-07-28 · a key is an optional prefix and a name", () => {
+  it("2026-07-28 · parses a key into an optional prefix and a name", () => {
     assert.deepStrictEqual(MetaKey.parse("io.modelcontextprotocol/clientInfo"), {
       labels: ["io", "modelcontextprotocol"],
       name: "clientInfo"
@@ -33,7 +33,7 @@ describe("MetaKey", () => {
     }
   })
 
-  it("2026-07-28 · a prefix whose second label is modelcontextprotocol or mcp is reserved", () => {
+  it("2026-07-28 · reserves a prefix whose second label is modelcontextprotocol or mcp", () => {
     for (
       const key of [
         "io.modelcontextprotocol/x",
@@ -60,7 +60,7 @@ describe("MetaKey", () => {
     }
   })
 
-  it("2025-11-25 · a prefix with mcp as its second label is reserved; 2025-06-18 · as any label but the last", () => {
+  it("2025-11-25 · reserves mcp as the second label of a prefix; 2025-06-18 · as any label but the last", () => {
     for (const key of ["modelcontextprotocol.io/x", "mcp.dev/", "api.modelcontextprotocol.org/x", "tools.mcp.com.a/"]) {
       assert.isTrue(MetaKey.isReserved(key, "2025-06-18"), key)
     }
@@ -76,7 +76,7 @@ describe("MetaKey", () => {
     assert.isTrue(MetaKey.isReserved("progressToken", "2024-11-05"))
   })
 
-  it("2026-07-28 · progressToken, traceparent, tracestate and baggage are reserved without a prefix", () => {
+  it("2026-07-28 · reserves progressToken, traceparent, tracestate and baggage without a prefix", () => {
     for (const key of ["progressToken", "traceparent", "tracestate", "baggage"]) {
       assert.isTrue(MetaKey.isReserved(key))
       assert.isTrue(MetaKey.isValid(key))
@@ -93,7 +93,7 @@ describe("MetaKey", () => {
   })
 
   it.prop(
-    "agrees with the rule written as a pattern",
+    "agrees with the rule as a regular expression",
     [Schema.Array(Schema.Literals(["a", "Z", "0", "-", "_", ".", "/", "é", " ", "\n"]))],
     ([characters]) => {
       const key = characters.join("")
@@ -101,7 +101,7 @@ describe("MetaKey", () => {
     }
   )
 
-  it("takes linear time, also for a key of a megabyte", () => {
+  it("takes linear time for a key of a megabyte", () => {
     const keys = [
       "a.".repeat(500_000) + "/",
       "a-".repeat(500_000),

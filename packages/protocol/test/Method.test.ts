@@ -14,7 +14,7 @@ const requests = names(Method.request, Method.requests)
 const notifications = names(Method.notification, Method.notifications)
 
 describe("the table", () => {
-  it("types: a method knows its params and its result", () => {
+  it("has the types of a method's params and result", () => {
     expectTypeOf(Method.CallTool).toEqualTypeOf<Method.RequestMethod<CallToolRequestParams, CallToolResult>>()
     expectTypeOf<Method.Params<typeof Method.CallTool>>().toEqualTypeOf<CallToolRequestParams>()
     expectTypeOf<Method.Result<typeof Method.CallTool>>().toEqualTypeOf<CallToolResult>()
@@ -23,7 +23,7 @@ describe("the table", () => {
     expect(Method.CallTool.name).toBe("tools/call")
   })
 
-  it("2026-07-28 · initialize, ping, logging/setLevel, resources/subscribe and roots/list_changed are gone", () => {
+  it("2026-07-28 · lacks initialize, ping, logging/setLevel, resources/subscribe and roots/list_changed", () => {
     for (const revision of Revision.sessionEra) {
       for (const name of ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"]) {
         expect(Method.request(name, revision)?.name).toBe(name)
@@ -36,7 +36,7 @@ describe("the table", () => {
     expect(Method.notification("notifications/initialized", "2026-07-28")).toBeUndefined()
   })
 
-  it("2026-07-28 · server/discover and subscriptions/listen are new", () => {
+  it("2026-07-28 · adds server/discover and subscriptions/listen", () => {
     for (const name of ["server/discover", "subscriptions/listen"]) {
       expect(Method.request(name, "2026-07-28")?.name).toBe(name)
       expect(Method.request(name, "2025-11-25")).toBeUndefined()
@@ -44,7 +44,7 @@ describe("the table", () => {
     expect(Method.notification("notifications/subscriptions/acknowledged", "2025-11-25")).toBeUndefined()
   })
 
-  it("2026-07-28 · the server sends no requests: they are input requests inside of results", () => {
+  it("2026-07-28 · has requests of the server only as input requests inside results", () => {
     for (const name of ["sampling/createMessage", "roots/list", "elicitation/create"]) {
       expect(Method.request(name, "2026-07-28")).toBeUndefined()
       expect(Method.inputRequest(name, "2026-07-28")?.name).toBe(name)
@@ -60,12 +60,12 @@ describe("the table", () => {
       .toEqual([])
   })
 
-  it("2025-06-18 · elicitation/create is new", () => {
+  it("2025-06-18 · adds elicitation/create", () => {
     expect(Method.request("elicitation/create", "2025-03-26")).toBeUndefined()
     expect(Method.request("elicitation/create", "2025-06-18")).toBe(Method.Elicit)
   })
 
-  it("a name that meant two things is two methods in two windows", () => {
+  it("has two entries for a name with two meanings, in different revisions", () => {
     expect(Method.request("tasks/get", "2025-06-18")).toBeUndefined()
     expect(Method.request("tasks/get", "2025-11-25")).toBe(Method.LegacyGetTask)
     expect(Method.request("tasks/get", "2026-07-28")).toBe(Method.GetTask)
@@ -85,7 +85,7 @@ describe("the table", () => {
     }
   })
 
-  it("how many methods each revision has", () => {
+  it("counts the methods of each revision", () => {
     expect(Revision.all.map((revision) => [requests(revision).size, notifications(revision).size])).toEqual([
       [15, 9],
       [15, 9],
@@ -95,7 +95,7 @@ describe("the table", () => {
     ])
   })
 
-  it("what is not in the table is not a method", () => {
+  it("returns undefined for a name that is not in the table", () => {
     for (const name of ["", "tools", "constructor", "__proto__", "notifications/initialized"]) {
       expect(Method.request(name, "2025-11-25")).toBeUndefined()
     }
@@ -103,8 +103,8 @@ describe("the table", () => {
   })
 })
 
-describe("what a method needs", () => {
-  it("2026-07-28 · only tools/call, prompts/get and resources/read may be answered with input_required", () => {
+describe("the properties of a method", () => {
+  it("2026-07-28 · allow input_required only for tools/call, prompts/get and resources/read", () => {
     expect(Method.requests.filter((method) => method.inputRequired).map(({ name }) => name).sort()).toEqual([
       "prompts/get",
       "resources/read",
@@ -112,7 +112,7 @@ describe("what a method needs", () => {
     ])
   })
 
-  it("2026-07-28 · what can be cached: the four listings, resources/read and server/discover", () => {
+  it("2026-07-28 · make the four lists, resources/read and server/discover cacheable", () => {
     expect(Method.requests.filter((method) => method.cacheable).map(({ name }) => name).sort()).toEqual([
       "prompts/list",
       "resources/list",
@@ -123,7 +123,7 @@ describe("what a method needs", () => {
     ])
   })
 
-  it("2026-07-28 · Mcp-Name repeats the name, the uri or the task's id", () => {
+  it("2026-07-28 · mirror the name, the uri or the task's id in Mcp-Name", () => {
     const header = Object.fromEntries(
       Method.requests.flatMap(({ name, nameHeader }) => nameHeader === undefined ? [] : [[name, nameHeader]])
     )
@@ -137,7 +137,7 @@ describe("what a method needs", () => {
     })
   })
 
-  it("2026-07-28 · progress comes from the server only", () => {
+  it("2026-07-28 · allow progress notifications of the server only", () => {
     expect(Method.sender(Method.Progress, "2025-11-25")).toBe("both")
     expect(Method.sender(Method.Progress, "2026-07-28")).toBe("server")
     expect(Method.sentBy(Method.Progress, "client", "2026-07-28")).toBe(false)
@@ -145,7 +145,7 @@ describe("what a method needs", () => {
     expect(Method.sentBy(Method.CallTool, "server", "2025-11-25")).toBe(false)
   })
 
-  it("a capability is there when its path leads to something that is not false", () => {
+  it("has accepts a capability whose path leads to a value other than false", () => {
     const subscribe = Method.Subscribe.capability!
     expect(Method.has({ resources: { subscribe: true } }, subscribe, "2025-11-25")).toBe(true)
     expect(Method.has({ resources: { subscribe: false } }, subscribe, "2025-11-25")).toBe(false)
@@ -160,7 +160,7 @@ describe("what a method needs", () => {
     expect(Method.has({}, { side: "server", path: ["constructor"] }, "2025-11-25")).toBe(false)
   })
 
-  it("2025-11-25 · which request may be a task is a capability of its receiver", () => {
+  it("2025-11-25 · require a capability of the receiver for a request augmented with a task", () => {
     const needed = Method.taskCapability(Method.CallTool)
     expect(needed.side).toBe("receiver")
     expect(Method.has({ tasks: { requests: { tools: { call: {} } } } }, needed, "2025-11-25")).toBe(true)
@@ -172,7 +172,7 @@ describe("what a method needs", () => {
     ])
   })
 
-  it("a client that elicits without naming a mode means forms", () => {
+  it("elicits reads an elicitation capability without a mode as forms", () => {
     const modes = (elicitation: { readonly form?: {}; readonly url?: {} }) =>
       (["form", "url"] as const).filter((mode) => Capabilities.elicits({ elicitation }, mode))
     expect(modes({})).toEqual(["form"])
@@ -182,7 +182,7 @@ describe("what a method needs", () => {
     expect(Capabilities.elicits({}, "form")).toBe(false)
   })
 
-  it("2024-11-05 · completion needs no capability, since none could be said", () => {
+  it("2024-11-05 · require no capability for completion, which the revision cannot declare", () => {
     expect(Method.has({}, Method.Complete.capability!, "2024-11-05")).toBe(true)
     expect(Method.has({}, Method.Complete.capability!, "2025-03-26")).toBe(false)
   })

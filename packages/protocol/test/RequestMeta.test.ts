@@ -9,13 +9,13 @@ const stamp = {
 }
 
 describe("the metadata of a request", () => {
-  it("2026-07-28 · what is stamped is read", () => {
+  it("2026-07-28 · reads the metadata that a stamper wrote", () => {
     const params = RequestMeta.stamp({ name: "a" }, stamp)
     expect(RequestMeta.isModern(params)).toBe(true)
     expect(RequestMeta.versionOf(params)).toBe("2026-07-28")
     expect(Result.getOrThrow(RequestMeta.read(params))).toEqual({
       protocolVersion: "2026-07-28",
-      // What the revision does not know is not stamped.
+      // Capabilities of other revisions are not written.
       clientCapabilities: { elicitation: { form: {} }, roots: {} },
       clientInfo: stamp.clientInfo,
       logLevel: undefined
@@ -23,7 +23,7 @@ describe("the metadata of a request", () => {
     expect(params["name"]).toBe("a")
   })
 
-  it("stamping keeps what is there, and what was set by hand wins", () => {
+  it("a stamper keeps other members of _meta, and reserved keys that the caller has set", () => {
     const raw = JSON.parse("{\"__proto__\":{\"x\":1},\"_meta\":{\"progressToken\":7,\"__proto__\":{\"y\":1}}}")
     raw._meta[RequestMeta.logLevel] = "debug"
     const params = RequestMeta.stamp(raw, { ...stamp, logLevel: "error" })
@@ -35,7 +35,7 @@ describe("the metadata of a request", () => {
     expect(raw._meta).not.toHaveProperty([RequestMeta.protocolVersion])
   })
 
-  it("2026-07-28 · protocolVersion and clientCapabilities are required", () => {
+  it("2026-07-28 · requires protocolVersion and clientCapabilities", () => {
     const problem = (meta: object | undefined) =>
       Result.getOrThrow(Result.flip(RequestMeta.read(meta === undefined ? undefined : { _meta: meta })))
     expect(problem(undefined)).toMatchObject({ _tag: "Missing", key: RequestMeta.protocolVersion })
@@ -63,7 +63,7 @@ describe("the metadata of a request", () => {
     expect(Result.isSuccess(RequestMeta.read({ _meta: valid }))).toBe(true)
   })
 
-  it("a request without a version belongs to the session era", () => {
+  it("a request without a version in _meta belongs to the session era", () => {
     for (const params of [undefined, {}, { _meta: null }, { _meta: [] }, { _meta: { progressToken: 1 } }]) {
       expect(RequestMeta.isModern(params)).toBe(false)
       expect(RequestMeta.versionOf(params)).toBeUndefined()

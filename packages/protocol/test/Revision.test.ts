@@ -4,13 +4,13 @@ import * as Schema from "effect/Schema"
 import * as Spec from "./oracle/Spec.ts"
 
 describe("Revision", () => {
-  it("the five published revisions, oldest first", () => {
+  it("lists the five published revisions, oldest first", () => {
     assert.deepStrictEqual(Revision.all, ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"])
     assert.deepStrictEqual([...Revision.all].sort(), [...Revision.all])
     assert.deepStrictEqual(Revision.all.map(Revision.indexOf), [0, 1, 2, 3, 4])
   })
 
-  it("each falls into one era: up to 2025-11-25 sessions, from 2026-07-28 requests", () => {
+  it("assigns revisions up to 2025-11-25 to the session era, and 2026-07-28 to the request era", () => {
     assert.deepStrictEqual([...Revision.sessionEra, ...Revision.requestEra], [...Revision.all])
     for (const revision of Revision.all) {
       assert.strictEqual(Revision.era(revision), revision === "2026-07-28" ? "request" : "session")
@@ -18,12 +18,12 @@ describe("Revision", () => {
     }
   })
 
-  it("the newest of all, and the newest of the session era", () => {
+  it("names the newest revision, and the newest of the session era", () => {
     assert.strictEqual(Revision.latest, Revision.all.at(-1))
     assert.strictEqual(Revision.latestSession, Revision.sessionEra.at(-1))
   })
 
-  it("is tells a published revision from anything else", () => {
+  it("is accepts published revisions only", () => {
     for (const revision of Revision.all) assert.isTrue(Revision.is(revision))
     for (
       const other of [
@@ -42,7 +42,7 @@ describe("Revision", () => {
     ) assert.isFalse(Revision.is(other))
   })
 
-  it.prop("within agrees with the positions: since is included, until is not", [
+  it.prop("within includes since and excludes until", [
     Schema.Literals(Revision.all),
     Schema.Literals(Revision.all),
     Schema.Union([Schema.Literals(Revision.all), Schema.Undefined])
@@ -54,7 +54,7 @@ describe("Revision", () => {
 })
 
 Spec.describeSpec("the official schemas and the eras", () => {
-  it("initialize is defined in the session era alone, and server/discover in the request era alone", () => {
+  it("only the session era defines initialize, and only the request era server/discover", () => {
     for (const revision of Revision.all) {
       const { definitions } = Spec.load(revision)
       assert.strictEqual(definitions["InitializeRequest"] !== undefined, Revision.era(revision) === "session", revision)

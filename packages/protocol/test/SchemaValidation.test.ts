@@ -1,4 +1,6 @@
-/** What `SchemaValidation` gives of a schema. What each keyword means is proved in `validation/`, and by the schemas of tools. */
+/**
+ * The interface of `SchemaValidation`. Its bounds and its agreement with other validators have test files of their own.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import * as Result from "effect/Result"
@@ -11,7 +13,7 @@ const refusal = (schema: unknown): string => {
 }
 
 describe("SchemaValidation", () => {
-  it("tells where a fault is, and no more than ten", () => {
+  it("returns at most ten problems, each with its path", () => {
     const { problems } = Result.getOrThrow(SchemaValidation.compile({
       type: "object",
       properties: { list: { items: { type: "integer" } } }
@@ -24,7 +26,7 @@ describe("SchemaValidation", () => {
     assert.strictEqual(problems({ list: Array.from({ length: 99 }, () => "x") }).length, 10)
   })
 
-  it("2026-07-28 · Implementations MUST NOT automatically dereference $ref values that resolve to a network URI", () => {
+  it("2026-07-28 · refuses a $ref to a network URI: implementations MUST NOT automatically dereference it", () => {
     for (
       const $ref of ["https://example.com/schema.json", "http://127.0.0.1:1/#/x", "other.json", "file:///etc/passwd"]
     ) {
@@ -33,19 +35,19 @@ describe("SchemaValidation", () => {
     assert.strictEqual(refusal({ $ref: "#/$defs/a", $defs: { a: { type: "string" } } }), "none")
   })
 
-  it("2026-07-28 · MUST support 2020-12 for schemas without $schema; another dialect than that and draft-07 is unusable", () => {
+  it("2026-07-28 · supports 2020-12 for schemas without $schema, and draft-07; refuses other dialects", () => {
     assert.strictEqual(refusal({ prefixItems: [true] }), "none")
     assert.strictEqual(refusal({ $schema: "http://json-schema.org/draft-07/schema#" }), "none")
     assert.include(refusal({ $schema: "http://json-schema.org/draft-04/schema#" }), "is not supported")
   })
 
-  it("what is no schema is refused, and never throws", () => {
+  it("refuses a value that is not a schema, and does not throw", () => {
     const circle: Record<string, unknown> = {}
     circle["not"] = circle
     for (const given of [undefined, null, 1, "x", [], circle, () => {}]) assert.notStrictEqual(refusal(given), "none")
   })
 
-  it("a schema that is changed after it was compiled changes nothing", () => {
+  it("copies the schema, so that later changes have no effect", () => {
     const schema = { type: "string" }
     const { problems, schema: copy } = Result.getOrThrow(SchemaValidation.compile(schema))
     schema.type = "integer"

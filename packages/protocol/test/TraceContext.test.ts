@@ -7,7 +7,7 @@ const traceparent = `00-${traceId}-${spanId}-01`
 const read = (values: object) => TraceContext.fromParams({ _meta: { traceparent, ...values } })
 
 describe("W3C Trace Context", () => {
-  it("2026-07-28 · traceparent in _meta is the parent", () => {
+  it("2026-07-28 · reads traceparent in _meta as the parent", () => {
     expect(TraceContext.fromParams({ _meta: { traceparent } })).toEqual({
       parent: { traceId, spanId, sampled: true },
       tracestate: undefined,
@@ -18,7 +18,7 @@ describe("W3C Trace Context", () => {
     expect(TraceContext.formatParent({ traceId, spanId, sampled: true })).toBe(traceparent)
   })
 
-  it("a traceparent that is not one is ignored, and tracestate with it", () => {
+  it("ignores an invalid traceparent, and tracestate with it", () => {
     const bad: ReadonlyArray<unknown> = [
       undefined,
       null,
@@ -40,11 +40,11 @@ describe("W3C Trace Context", () => {
     expect(bad.filter((value) => read({ traceparent: value, tracestate: "a=1" }) !== undefined)).toEqual([])
   })
 
-  it("a later version is read as far as it is the same", () => {
+  it("reads a later version of traceparent, ignoring text after the flags", () => {
     expect(TraceContext.parseParent(`01-${traceId}-${spanId}-01-what-ever`)).toEqual({ traceId, spanId, sampled: true })
   })
 
-  it("tracestate: at most 512 characters and 32 members of the right form", () => {
+  it("reads a tracestate of at most 512 characters and 32 valid members", () => {
     const state = (value: unknown) => read({ tracestate: value })?.tracestate
     for (const good of ["rojo=00f067aa0ba902b7,congo=t61rcWkgMzE", "a=1, b=2", "tenant@vendor=x", "a=1,,b=2"]) {
       expect(state(good)).toBe(good)
@@ -59,7 +59,7 @@ describe("W3C Trace Context", () => {
     expect(state(`${long(TraceContext.maxTracestateLength)}z`)).toBeUndefined()
   })
 
-  it("baggage: at most 8,192 characters and 64 members of the right form, with or without a traceparent", () => {
+  it("reads a baggage of at most 8,192 bytes and 64 valid members, with or without a traceparent", () => {
     const baggage = (value: unknown) => TraceContext.fromParams({ _meta: { baggage: value } })?.baggage
     const good = "userId=alice,serverNode=DF%2028,isProduction=false;ttl=1"
     expect(baggage(good)).toBe(good)
@@ -73,7 +73,7 @@ describe("W3C Trace Context", () => {
     expect(baggage(`a=${"x".repeat(TraceContext.maxBaggageBytes - 1)}`)).toBeUndefined()
   })
 
-  it("headers have the same names; no _meta, or one that is no object, says nothing", () => {
+  it("reads headers of the same names, and returns undefined without a _meta object", () => {
     expect(TraceContext.fromHeaders((name) => name === "traceparent" ? traceparent : undefined)?.parent?.spanId).toBe(
       spanId
     )

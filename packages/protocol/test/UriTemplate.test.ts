@@ -17,7 +17,7 @@ const round = (text: string, values: { readonly [name: string]: UriTemplate.Valu
 }
 
 describe("expanding", () => {
-  // The variables and results of RFC 6570, section 3.2, for the operators that are supported.
+  // The variables and results of RFC 6570, section 3.2, for the supported operators.
   const values = {
     count: ["one", "two", "three"],
     dub: "me/too",
@@ -36,7 +36,7 @@ describe("expanding", () => {
     undef: undefined
   }
 
-  it("RFC 6570, 3.2.2 · simple strings", () => {
+  it("RFC 6570, 3.2.2 · expands simple strings", () => {
     for (
       const [template, uri] of [
         ["{var}", "value"],
@@ -54,7 +54,7 @@ describe("expanding", () => {
     ) assert.strictEqual(expand(template, values), uri, template)
   })
 
-  it("RFC 6570, 3.2.3 · reserved strings", () => {
+  it("RFC 6570, 3.2.3 · expands reserved strings", () => {
     for (
       const [template, uri] of [
         ["{+var}", "value"],
@@ -72,7 +72,7 @@ describe("expanding", () => {
     ) assert.strictEqual(expand(template, values), uri, template)
   })
 
-  it("RFC 6570, 3.2.4 · fragments", () => {
+  it("RFC 6570, 3.2.4 · expands fragments", () => {
     for (
       const [template, uri] of [
         ["{#var}", "#value"],
@@ -85,7 +85,7 @@ describe("expanding", () => {
     ) assert.strictEqual(expand(template, values), uri, template)
   })
 
-  it("RFC 6570, 3.2.6 · path segments", () => {
+  it("RFC 6570, 3.2.6 · expands path segments", () => {
     for (
       const [template, uri] of [
         ["{/who}", "/fred"],
@@ -100,7 +100,7 @@ describe("expanding", () => {
     ) assert.strictEqual(expand(template, values), uri, template)
   })
 
-  it("RFC 6570, 3.2.8 and 3.2.9 · queries and their continuation", () => {
+  it("RFC 6570, 3.2.8 and 3.2.9 · expands queries and their continuation", () => {
     for (
       const [template, uri] of [
         ["{?who}", "?who=fred"],
@@ -118,32 +118,32 @@ describe("expanding", () => {
     ) assert.strictEqual(expand(template, values), uri, template)
   })
 
-  it("RFC 6570, 3.1 · literals that a URI cannot hold are percent-encoded", () => {
+  it("RFC 6570, 3.1 · percent-encodes literals that a URI must not contain", () => {
     assert.strictEqual(expand("a://é b/%c3%a9/100%", {}), "a://%C3%A9%20b/%C3%A9/100%25")
   })
 
-  it("RFC 6570, 3.2.3 · what is percent-encoded already stays so with + and #", () => {
+  it("RFC 6570, 3.2.3 · keeps percent-encoded text with + and #", () => {
     assert.strictEqual(expand("{+a}{?a2}", { a: "x%2Fy%zz", a2: "%2F" }), "x%2Fy%25zz?a2=%252F")
   })
 
-  it("numbers and booleans are written as text, and inherited members are no values", () => {
+  it("writes numbers and booleans as text, and ignores inherited members", () => {
     assert.strictEqual(expand("{a}/{b}{?toString}", { a: 1, b: false }), "1/false")
   })
 
-  it("a surrogate without its partner is written as the replacement character", () => {
+  it("writes a lone surrogate as the replacement character", () => {
     assert.strictEqual(expand("{a}", { a: "x\ud800" }), "x%EF%BF%BD")
   })
 })
 
 describe("matching", () => {
-  it("a template without variables matches itself alone", () => {
+  it("matches a template without variables only with itself", () => {
     assert.deepStrictEqual(match("a://b", "a://b"), {})
     for (const uri of ["a://", "a://b/", "a://bb", "", "x"]) assert.isUndefined(match("a://b", uri), uri)
     assert.deepStrictEqual(match("", ""), {})
     assert.isUndefined(match("", "x"))
   })
 
-  it("{a} holds one character at least, and none of / ? #", () => {
+  it("{a} matches at least one character, none of / ? #", () => {
     assert.deepStrictEqual(match("users://{id}/profile", "users://42/profile"), { id: "42" })
     assert.deepStrictEqual(match("users://{id}", "users://a@b.com,c"), { id: "a@b.com,c" })
     for (const uri of ["users://", "users://a/b", "users://a?b", "users://a#b"]) {
@@ -151,19 +151,19 @@ describe("matching", () => {
     }
   })
 
-  it("{a} behind a literal ? does not hold & either", () => {
+  it("{a} after a literal ? does not match & either", () => {
     assert.deepStrictEqual(match("s://x?q={q}&n={n}", "s://x?q=a&n=1"), { q: "a", n: "1" })
     assert.isUndefined(match("s://x?q={q}&n={n}", "s://x?q=a&n=1&evil=2"))
   })
 
-  it("{a,b} and {a*} are lists with commas", () => {
+  it("{a,b} and {a*} match lists with commas", () => {
     assert.deepStrictEqual(match("geo://{lat,lon}", "geo://1.5,-2"), { lat: "1.5", lon: "-2" })
     for (const uri of ["geo://1", "geo://1,2,3", "geo://1,"]) assert.isUndefined(match("geo://{lat,lon}", uri), uri)
     assert.deepStrictEqual(match("t://{tags*}", "t://a,b,c"), { tags: ["a", "b", "c"] })
     assert.deepStrictEqual(match("t://{first,rest*}", "t://a,b,c"), { first: "a", rest: ["b", "c"] })
   })
 
-  it("a variable takes the shortest text, and the end of the template is tied to the end of the URI", () => {
+  it("a variable matches the shortest text, and the end of the template the end of the URI", () => {
     assert.deepStrictEqual(match("{a}-{b}", "x-y-z"), { a: "x", b: "y-z" })
     assert.deepStrictEqual(match("{name}.json", "a.json.json"), { name: "a.json" })
     assert.deepStrictEqual(match("{name}.json{?v}", "a.json.json?v=1"), { name: "a.json", v: "1" })
@@ -171,7 +171,7 @@ describe("matching", () => {
     assert.deepStrictEqual(match("{a}--", "----"), { a: "--" })
   })
 
-  it("{+a} crosses segments, and what stands behind it is read from the right", () => {
+  it("{+a} crosses segments, and the part after it is matched from the right", () => {
     assert.deepStrictEqual(match("file:///{+path}", "file:///a/b?c#d"), { path: "a/b?c#d" })
     assert.deepStrictEqual(match("repo://{+path}/{name}", "repo://a/b/c"), { path: "a/b", name: "c" })
     assert.deepStrictEqual(match("repo://{+path}/{dir}/x-{name}.md", "repo://a/b/c/x-d.md"), {
@@ -188,7 +188,7 @@ describe("matching", () => {
     }
   })
 
-  it("{/a} is a segment or nothing, {/a,b} up to two, {/a*} any number", () => {
+  it("{/a} matches a segment or nothing, {/a,b} up to two, {/a*} any number", () => {
     assert.deepStrictEqual(match("r://h{/a}", "r://h/x"), { a: "x" })
     assert.deepStrictEqual(match("r://h{/a}", "r://h/"), { a: "" })
     assert.deepStrictEqual(match("r://h{/a}", "r://h"), {})
@@ -203,7 +203,7 @@ describe("matching", () => {
     assert.isUndefined(match("r://h{/a*}", "r://h/x?y"))
   })
 
-  it("{?a,b} are parameters in any order, each of which may be missing; others are ignored", () => {
+  it("{?a,b} matches optional parameters in any order, and ignores others", () => {
     const template = "s://items{?q,limit}"
     assert.deepStrictEqual(match(template, "s://items?q=a&limit=5"), { q: "a", limit: "5" })
     assert.deepStrictEqual(match(template, "s://items?limit=5&x=1&q=a"), { q: "a", limit: "5" })
@@ -215,13 +215,13 @@ describe("matching", () => {
     assert.deepStrictEqual(match("s://{+url}{?q}", "s://a/b?q=1?2"), { url: "a/b", q: "1?2" })
   })
 
-  it("a parameter that is repeated is a list with *, and without it does not match", () => {
+  it("matches a repeated parameter as a list with *, and not without", () => {
     assert.deepStrictEqual(match("s://x{?t*}", "s://x?t=a&t=b"), { t: ["a", "b"] })
     assert.deepStrictEqual(match("s://x{?t*}", "s://x?t=a"), { t: ["a"] })
     assert.isUndefined(match("s://x{?t}", "s://x?t=a&t=b"))
   })
 
-  it("{&a} reads what follows the template's own query", () => {
+  it("{&a} matches parameters after the query of the template", () => {
     assert.deepStrictEqual(match("s://x?v=1&w=2{&a,b}", "s://x?v=1&w=2&b=4&a=3"), { a: "3", b: "4" })
     assert.deepStrictEqual(match("s://x?v=1{&a}", "s://x?v=1"), {})
     assert.isUndefined(match("s://x?v=1{&a}", "s://x?v=2&a=3"))
@@ -229,7 +229,7 @@ describe("matching", () => {
     assert.deepStrictEqual(match("s://x{?a}{&b}", "s://x?b=2&a=1"), { a: "1", b: "2" })
   })
 
-  it("{#a} is the fragment, or nothing; a fragment that the template does not have does not match", () => {
+  it("{#a} matches the fragment or nothing; without it a URI with a fragment does not match", () => {
     assert.deepStrictEqual(match("s://x{#f}", "s://x#a/b?c#d"), { f: "a/b?c#d" })
     assert.deepStrictEqual(match("s://x{#f}", "s://x#"), { f: "" })
     assert.deepStrictEqual(match("s://x{#f}", "s://x"), {})
@@ -239,7 +239,7 @@ describe("matching", () => {
     }
   })
 
-  it("values are percent-decoded, and other spellings of a URI are the same URI", () => {
+  it("decodes values, and matches a URI in any percent-encoding", () => {
     assert.deepStrictEqual(match("f:///{+p}", "f:///a%20b/%C3%A9"), { p: "a b/é" })
     assert.deepStrictEqual(match("f:///{+p}", "f:///a b/é"), { p: "a b/é" })
     assert.deepStrictEqual(match("f:///{n}", "f:///a%2fb"), { n: "a/b" })
@@ -248,7 +248,7 @@ describe("matching", () => {
     assert.deepStrictEqual(match("f://x{?q}", "f://x?q=a+b%2B"), { q: "a+b+" })
   })
 
-  it("malformed percent-encoding never throws: a stray % is literal, and what is not UTF-8 does not match", () => {
+  it("takes a % outside percent-encoding literally, and does not match invalid UTF-8", () => {
     assert.deepStrictEqual(match("f:///{n}", "f:///100%"), { n: "100%" })
     assert.deepStrictEqual(match("f:///{n}", "f:///%zz%4"), { n: "%zz%4" })
     for (const uri of ["f:///%ff", "f:///%C3", "f:///%C3%28", "f:///%ED%A0%80"]) {
@@ -258,7 +258,7 @@ describe("matching", () => {
     assert.deepStrictEqual(match("f:///{n}", "f:///\ud800"), { n: "\ufffd" })
   })
 
-  it("a result has no prototype, so that no name finds what is inherited", () => {
+  it("returns an object without a prototype", () => {
     const found = UriTemplate.match(make("x://{__proto__}{?constructor}"), "x://a")!
     assert.isNull(Object.getPrototypeOf(found))
     assert.strictEqual(found["__proto__"], "a")
@@ -294,13 +294,13 @@ const Text = Schema.Array(
 const spaced = (characters: ReadonlyArray<string>) => characters.join("")
 const without = (text: string, forbidden: RegExp) => text.replace(forbidden, "") || "x"
 
-describe("match(expand(values)) gives the values back", () => {
+describe("match(expand(values)) returns the values", () => {
   it.prop(
-    "simple expressions, whatever the texts are",
+    "for simple expressions, with any texts",
     [Text, Text, Schema.Array(Text).check(Schema.isMinLength(1))],
     ([a, b, c]) => {
       const values = { a: without(spaced(a), /\./g), b: spaced(b), c: c.map(spaced) }
-      // Literals of reserved characters stand in no value; a dot does, so `a` has none.
+      // Literals of reserved characters do not occur in a value. A dot does, so `a` has none.
       for (const template of ["x://{a}/{b}/{c*}", "{b}/{a}.x/{c*}", "x:{a,b,c*}"]) {
         assert.deepStrictEqual(round(template, values), values, template)
       }
@@ -308,7 +308,7 @@ describe("match(expand(values)) gives the values back", () => {
   )
 
   it.prop(
-    "path segments and queries, whatever the texts are",
+    "for path segments and queries, with any texts",
     [Text, Schema.Array(Text), Text, Schema.Array(Text)],
     ([a, p, q, t]) => {
       const values = { a: spaced(a), p: p.map(spaced), q: spaced(q), t: t.map(spaced) }
@@ -321,14 +321,18 @@ describe("match(expand(values)) gives the values back", () => {
     }
   )
 
-  it.prop("reserved expressions and fragments, for texts without a percent sign", [Text, Text, Text], ([a, b, f]) => {
-    const values = { a: without(spaced(a), /%/g), b: spaced(b), f: without(spaced(f), /%/g) }
-    assert.deepStrictEqual(round("x://{+a}/{b}", values), { a: values.a, b: values.b })
-    assert.deepStrictEqual(round("x://{b}/{+a}", values), { a: values.a, b: values.b })
-    assert.deepStrictEqual(round("x://{b}{#f}", values), { b: values.b, f: values.f })
-  })
+  it.prop(
+    "for reserved expressions and fragments, with texts without a percent sign",
+    [Text, Text, Text],
+    ([a, b, f]) => {
+      const values = { a: without(spaced(a), /%/g), b: spaced(b), f: without(spaced(f), /%/g) }
+      assert.deepStrictEqual(round("x://{+a}/{b}", values), { a: values.a, b: values.b })
+      assert.deepStrictEqual(round("x://{b}/{+a}", values), { a: values.a, b: values.b })
+      assert.deepStrictEqual(round("x://{b}{#f}", values), { b: values.b, f: values.f })
+    }
+  )
 
-  // What a pattern with backtracking would find. It is quick here, as the texts are short.
+  // The match of a regular expression with backtracking, which is fast for these short texts.
   const pattern = (template: string): RegExp =>
     new RegExp(`^${
       template.replace(
@@ -338,7 +342,7 @@ describe("match(expand(values)) gives the values back", () => {
     }$`)
 
   it.prop(
-    "without {/a}, a template matches whenever a pattern with backtracking would",
+    "where a regular expression with backtracking matches, for templates without {/a}",
     [
       Schema.Array(Schema.Literals(["a", "b", "ab", "/", "-", "{v}", "{w}", "{x}", "{+y}", "{+z}"])),
       Schema.Array(Schema.Literals(["a", "b", "ab", "/", "-"]))
@@ -377,7 +381,7 @@ describe("match(expand(values)) gives the values back", () => {
     " "
   ]
   it.prop(
-    "any template and any URI: nothing throws, and what matches expands to a URI that matches again",
+    "does not throw for any template and URI, and a match expands to a URI that matches again",
     [Schema.Array(Schema.Literals(pieces)), Schema.Array(Schema.Literals([...pieces, "x", "y"])), Schema.String],
     ([template, uri, text]) => {
       assert.isTrue(Result.isResult(UriTemplate.make(text)))

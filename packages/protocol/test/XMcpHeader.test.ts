@@ -17,7 +17,7 @@ const refusal = (schema: unknown, options?: Parameters<typeof XMcpHeader.fromSch
 }
 
 describe("the annotations of a schema", () => {
-  it("2026-07-28 · the page's example", () => {
+  it("2026-07-28 · reads the specification's example", () => {
     const schema = object({
       region: { type: "string", description: "The region to execute the query in", "x-mcp-header": "Region" },
       query: { type: "string" }
@@ -27,15 +27,16 @@ describe("the annotations of a schema", () => {
     ])
   })
 
-  it("a schema without annotations, or that is no object, mirrors nothing", () => {
+  it("returns nothing for a schema without annotations, and for a value that is not a schema", () => {
     for (const schema of [{}, object({ a: { type: "string" } }), true, undefined, null, [], "x", 1]) {
       assert.deepStrictEqual(params(schema), [])
     }
   })
 
-  it("2026-07-28 · MUST NOT be empty", () => assert.isString(refusal(object({ a: marked("") }))))
+  it("2026-07-28 · refuses an empty name, which MUST NOT be empty", () =>
+    assert.isString(refusal(object({ a: marked("") }))))
 
-  it("2026-07-28 · MUST match HTTP field-name token syntax", () => {
+  it("2026-07-28 · refuses a name that is not an HTTP token", () => {
     for (
       const bad of [
         "My Region",
@@ -59,27 +60,27 @@ describe("the annotations of a schema", () => {
     assert.lengthOf(params(object({ a: marked("!#$%&'*+-.^_`|~09azAZ") })), 1)
   })
 
-  it("2026-07-28 · MUST NOT contain control characters, CR or LF", () => {
+  it("2026-07-28 · refuses control characters, CR and LF in a name", () => {
     for (const bad of ["Region\t1", "Region\r", "Region\n", "a\r\nX-Evil: 1", "\u0000", "a\x7f"]) {
       assert.isString(refusal(object({ a: marked(bad) })), JSON.stringify(bad))
     }
   })
 
-  it("a value that is not a string is refused", () => {
+  it("refuses a name that is not a string", () => {
     for (const bad of [1, null, true, {}, ["A"]]) assert.isString(refusal(object({ a: marked(bad) })))
   })
 
-  it("2026-07-28 · MUST be case-insensitively unique among all in the inputSchema, nested ones included", () => {
+  it("2026-07-28 · refuses names that are not case-insensitively unique, nested ones included", () => {
     assert.include(refusal(object({ a: marked("Region"), b: marked("Region") })), "unique")
     assert.include(refusal(object({ a: marked("Region"), b: marked("REGION") })), "unique")
     assert.include(refusal(object({ a: marked("Region"), b: object({ c: marked("region") }) })), "unique")
   })
 
-  it("SEP-2243 · a name such as Method is allowed: it makes Mcp-Param-Method", () => {
+  it("SEP-2243 · allows the name Method, for Mcp-Param-Method", () => {
     assert.strictEqual(params(object({ a: marked("Method") }))[0]?.header, "Mcp-Param-Method")
   })
 
-  it("2026-07-28 · MUST only be applied to integer, string and boolean; number is not permitted", () => {
+  it("2026-07-28 · allows integer, string and boolean only; number is not permitted", () => {
     for (const type of ["string", "integer", "boolean"]) {
       assert.strictEqual(params(object({ a: marked("A", type) }))[0]?.type, type)
     }
@@ -89,7 +90,7 @@ describe("the annotations of a schema", () => {
     assert.isString(refusal(object({ a: { "x-mcp-header": "A", enum: ["x"] } })))
   })
 
-  it("2026-07-28 · nested object properties are permitted, every step a `properties` key", () => {
+  it("2026-07-28 · allows nested properties, where every step is a `properties` key", () => {
     const schema = object({ z: object({ y: object({ x: marked("X", "integer") }) }), a: marked("A") })
     assert.deepStrictEqual(params(schema).map(({ header, path }) => [path, header]), [
       [["z", "y", "x"], "Mcp-Param-X"],
@@ -97,7 +98,7 @@ describe("the annotations of a schema", () => {
     ])
   })
 
-  it("2026-07-28 · the chain MUST NOT pass through items or any other array keyword", () => {
+  it("2026-07-28 · refuses a chain through items or another array keyword", () => {
     for (const key of ["items", "contains", "additionalItems", "unevaluatedItems"]) {
       assert.include(
         refusal(object({ list: { type: "array", [key]: object({ a: marked("A") }) } })),
@@ -110,7 +111,7 @@ describe("the annotations of a schema", () => {
     }
   })
 
-  it("2026-07-28 · the chain MUST NOT pass through oneOf, anyOf, allOf or not", () => {
+  it("2026-07-28 · refuses a chain through oneOf, anyOf, allOf or not", () => {
     for (const key of ["oneOf", "anyOf", "allOf"]) {
       assert.isString(refusal({ type: "object", [key]: [object({ a: marked("A") })] }), key)
       assert.isString(refusal(object({ a: { [key]: [marked("A")] } })), key)
@@ -118,20 +119,20 @@ describe("the annotations of a schema", () => {
     assert.isString(refusal({ type: "object", not: object({ a: marked("A") }) }))
   })
 
-  it("2026-07-28 · the chain MUST NOT pass through if, then or else", () => {
+  it("2026-07-28 · refuses a chain through if, then or else", () => {
     for (const key of ["if", "then", "else"]) {
       assert.isString(refusal({ type: "object", [key]: object({ a: marked("A") }) }), key)
     }
   })
 
-  it("2026-07-28 · the chain MUST NOT pass through $ref: an annotation in $defs is not reachable", () => {
+  it("2026-07-28 · refuses a chain through $ref: an annotation in $defs is not reachable", () => {
     for (const key of ["$defs", "definitions"]) {
       const schema = object({ a: { $ref: `#/${key}/A` } }, { [key]: { A: marked("A") } })
       assert.isString(refusal(schema), key)
     }
   })
 
-  it("2026-07-28 · an annotation anywhere else makes the tool definition invalid", () => {
+  it("2026-07-28 · refuses an annotation anywhere else", () => {
     assert.isString(refusal({ ...object({}), "x-mcp-header": "Root" }))
     for (const key of ["additionalProperties", "unevaluatedProperties", "propertyNames", "contentSchema"]) {
       assert.isString(refusal({ type: "object", [key]: marked("A") }), key)
@@ -141,7 +142,7 @@ describe("the annotations of a schema", () => {
     }
   })
 
-  it("a property that is called x-mcp-header, or data that holds the word, is no annotation", () => {
+  it("ignores a property named x-mcp-header, and the keyword inside data", () => {
     assert.deepStrictEqual(params(object({ "x-mcp-header": { type: "string" } })), [])
     const data = { "x-mcp-header": "A" }
     assert.deepStrictEqual(
@@ -150,7 +151,7 @@ describe("the annotations of a schema", () => {
     )
   })
 
-  it("a property named like something inherited is read as any other", () => {
+  it("reads a property with the name of an inherited member", () => {
     const schema = JSON.parse(`{"type":"object","properties":{"__proto__":{"type":"string","x-mcp-header":"P"}}}`)
     assert.deepStrictEqual(params(schema)[0]?.path, ["__proto__"])
     const args = JSON.parse(`{"__proto__":"v"}`)
@@ -158,7 +159,7 @@ describe("the annotations of a schema", () => {
     assert.deepStrictEqual(Result.getOrThrow(XMcpHeader.encode(params(object({ toString: marked("T") })), {})), {})
   })
 
-  it("visits at most maxSchemas schemas, 100,000 by default, so that a cycle ends", () => {
+  it("refuses more than maxSchemas subschemas, 100,000 by default, so that a cycle ends", () => {
     const cycle: Record<string, unknown> = { type: "object" }
     cycle["properties"] = { self: cycle, again: cycle }
     assert.include(refusal(cycle), "100000")
@@ -166,21 +167,21 @@ describe("the annotations of a schema", () => {
     assert.isString(refusal(object({ a: {}, b: {}, c: {} }), { maxSchemas: 3 }))
   })
 
-  it("an annotation stands at most maxDepth deep, 64 by default", () => {
+  it("refuses an annotation deeper than maxDepth, 64 by default", () => {
     const nest = (depth: number): object => depth === 1 ? object({ p: marked("A") }) : object({ p: nest(depth - 1) })
     assert.lengthOf(params(nest(64))[0]!.path, 64)
     assert.include(refusal(nest(65)), "64")
     assert.isString(refusal(nest(3), { maxDepth: 2 }))
   })
 
-  it.prop("never throws, whatever the schema is", [Schema.Json], ([schema]) => {
+  it.prop("does not throw for any schema", [Schema.Json], ([schema]) => {
     assert.isTrue(Result.isResult(XMcpHeader.fromSchema(schema)))
     assert.isTrue(
       Result.isResult(XMcpHeader.fromSchema({ properties: schema, items: schema, $defs: schema, allOf: schema }))
     )
   })
 
-  it("a schema of 99,999 properties, each annotated, is read in linear time", () => {
+  it("reads 99,999 annotated properties in linear time", () => {
     const properties = Object.fromEntries(Array.from({ length: 99_999 }, (_, i) => [`p${i}`, marked(`H${i}`)]))
     Timed.linear(() => {
       assert.lengthOf(params(object(properties)), 99_999)
@@ -201,7 +202,7 @@ const mismatch = (sent: Record<string, string>, args: unknown) => {
 }
 
 describe("the headers of a call", () => {
-  it("2026-07-28 · string as it is, integer as decimal, boolean as true or false", () => {
+  it("2026-07-28 · write a string as it is, an integer in decimal, a boolean as true or false", () => {
     assert.deepStrictEqual(headers({ region: "us-west1", count: -7, flag: false, deep: { er: "日本語" } }), {
       "Mcp-Param-Region": "us-west1",
       "Mcp-Param-Count": "-7",
@@ -210,38 +211,38 @@ describe("the headers of a call", () => {
     })
   })
 
-  it("2026-07-28 · a value that is null or absent: the client MUST omit the header", () => {
+  it("2026-07-28 · omit a null or absent value, as the client MUST", () => {
     for (const args of [{}, { region: null }, { deep: null }, { deep: {} }, { deep: [] }, undefined, null, [], "x"]) {
       assert.deepStrictEqual(headers(args), {})
       assert.isUndefined(mismatch({}, args))
     }
   })
 
-  it("2026-07-28 · a value provided: the client MUST include the header, an empty string too", () => {
+  it("2026-07-28 · include every provided value, an empty string too, as the client MUST", () => {
     assert.deepStrictEqual(headers({ region: "" }), { "Mcp-Param-Region": "" })
   })
 
-  it("2026-07-28 · the value is read at the exact property path, and never through an array", () => {
+  it("2026-07-28 · read the value at the exact property path, not through an array", () => {
     assert.deepStrictEqual(headers({ er: "x", "deep.er": "y", deep: [{ er: "z" }] }), {})
   })
 
-  it("a value that is an object or an array has no header: the tool's schema refuses it", () => {
+  it("omit an object or an array, which the tool's schema refuses", () => {
     assert.deepStrictEqual(headers({ region: {}, count: [1] }), {})
     assert.isUndefined(mismatch({}, { region: {}, count: [1] }))
   })
 
-  it("2026-07-28 · integer values MUST be within the safe range", () => {
+  it("2026-07-28 · fail for an integer outside the safe range", () => {
     assert.isTrue(Result.isFailure(XMcpHeader.encode(four, { count: 2 ** 53 })))
     assert.isTrue(Result.isFailure(XMcpHeader.encode(four, { count: -(2 ** 53) })))
     assert.deepStrictEqual(headers({ count: Number.MAX_SAFE_INTEGER }), { "Mcp-Param-Count": "9007199254740991" })
     assert.isString(mismatch({ "Mcp-Param-Count": "9007199254740992" }, { count: 2 ** 53 }))
   })
 
-  it("2026-07-28 · the client omits the header but the value is in the body: the server MUST reject", () => {
+  it("2026-07-28 · mismatch where the header is missing and the body has a value: the server MUST reject", () => {
     assert.strictEqual(mismatch({}, { region: "us-west1" }), "Mcp-Param-Region header is missing")
   })
 
-  it("2026-07-28 · a header that differs, is malformed, or has no value in the body MUST be rejected", () => {
+  it("2026-07-28 · mismatch where the header is different, malformed, or without a value in the body", () => {
     assert.include(mismatch({ "Mcp-Param-Region": "eu" }, { region: "us" }), "'eu' does not match body value 'us'")
     assert.include(mismatch({ "Mcp-Param-Region": "=?base64?x?=" }, { region: "us" }), "malformed")
     for (const args of [{}, { region: null }, { region: {} }]) {
@@ -249,16 +250,16 @@ describe("the headers of a call", () => {
     }
   })
 
-  it("2026-07-28 · header names are compared without regard to case, and integers numerically", () => {
+  it("2026-07-28 · match regardless of the case of names, and compare integers numerically", () => {
     assert.isUndefined(mismatch({ "MCP-PARAM-REGION": "us", "mcp-param-count": "42.0" }, { region: "us", count: 42 }))
   })
 
-  it("a header that no parameter names is ignored", () => {
+  it("ignore a header that no parameter names", () => {
     assert.isUndefined(mismatch({ "Mcp-Param-Other": "x" }, {}))
   })
 
   it.prop(
-    "what a client sends, the server accepts",
+    "written by a client match the body for a server",
     [Schema.String, Schema.Int, Schema.Boolean, Schema.Json],
     ([region, count, flag, er]) => {
       const args = { region, count, flag, deep: { er } }

@@ -1,7 +1,10 @@
-/** Bounds on what is computed that hold on a busy machine too, and tell linear time from worse. */
+/** Limits on CPU time, which hold on a busy machine too and distinguish linear time from quadratic time. */
 import { assert } from "@effect/vitest"
 
-/** Runs it, and fails where this thread computed for more than so many seconds: waiting for a processor does not count. */
+/**
+ * Runs a function, and fails where it takes more CPU time of this thread than the limit. Waiting for a CPU does not
+ * count.
+ */
 export const within = <A>(seconds: number, f: () => A): A => {
   const before = process.threadCpuUsage()
   const value = f()
@@ -10,5 +13,7 @@ export const within = <A>(seconds: number, f: () => A): A => {
   return value
 }
 
-/** The same for inputs of 100,000 characters and more: linear time is some milliseconds then, and quadratic time ten seconds. */
+/**
+ * The limit for inputs of 100,000 characters or more: linear time takes some milliseconds, quadratic time ten seconds.
+ */
 export const linear = <A>(f: () => A): A => within(2, f)

@@ -1,21 +1,29 @@
 /**
- * An `SqlClient` on `pg`: a pool of connections to PostgreSQL, and one connection that listens.
+ * A client of PostgreSQL on `pg`: Effect's `SqlClient` with a pool of connections, and `LISTEN` on one more connection.
  *
  * **When to use**
  *
- * For any number of processes on one database. The driver is thin and goes away when the official one is published for
- * Effect 4.1. `pg` is a peer dependency, and loaded when the layer is built.
+ * For any number of processes on one database. `pg` is a peer dependency and is loaded when the layer is built. The
+ * driver is thin, and will be removed when the official one is published for Effect 4.1.
  *
  * **Gotchas**
  *
- * - The server's defaults decide about durability: with `synchronous_commit = on` what was committed survives a power
+ * - The settings of the server decide about durability: with `synchronous_commit = on` a commit survives a power
  *   failure.
- * - When the server goes away, statements on the connections that were open fail with `ConnectionError`; these
- *   connections are thrown away, and the next statement opens a new one. Nothing is repeated by itself: whether a
- *   statement that was under way has been executed is unknown.
- * - A statement that is interrupted is cancelled on the server, by a connection of its own; where that fails, its
+ * - When the server goes away, statements on open connections fail with `ConnectionError`. These connections are
+ *   discarded, and the next statement opens a new one. No statement is retried: whether a running one was executed is
+ *   unknown.
+ * - An interrupted statement is cancelled on the server, through another connection. If that fails, the statement's
  *   connection is closed.
  * - `stream` reads all rows first.
+ *
+ * @example
+ * const program = Effect.gen(function*() {
+ *   const sql = yield* PgClient.PgClient
+ *   yield* sql.listen("orders", (id) => Queue.offerUnsafe(changed, id), () => Queue.offerUnsafe(changed, "*"))
+ *   return yield* sql`SELECT * FROM orders WHERE done = ${false}`
+ * })
+ * Effect.provide(program, PgClient.layer({ url: "postgres://localhost/shop" }))
  */
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -29,14 +37,17 @@ import type { Connection } from "effect/sql/SqlConnection"
 import type { SqlError } from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import type { ConnectionOptions } from "node:tls"
-import type { Client, ClientBase, ClientConfig, CustomTypesConfig, PoolClient, QueryResult } from "pg"
+import type * as pg from "pg"
 import { makeConnection, makeNames, type Types } from "./internal/pgConnection.ts"
 import { pgError } from "./internal/pgError.ts"
 import { makeListen } from "./internal/pgListener.ts"
 
-/** Where the database is and how much is asked of it. What is given neither here nor in `url` comes from `PGHOST` and so on. */
+/**
+ * The connection to the database, and the bounds of its use. The environment variables of PostgreSQL (`PGHOST` and so
+ * on) fill in members that are neither given here nor in `url`.
+ */
 export interface Options {
-  /** `postgres://user:password@host:5432/database?sslmode=…`. What it says wins over the members below. */
+  /** `postgres://user:password@host:5432/database?sslmode=…`. Its parts win over the members below. */
   readonly url?: string | Redacted.Redacted<string> | undefined
   /** A host name, or the folder of a Unix socket. */
   readonly host?: string | undefined
@@ -45,50 +56,52 @@ export interface Options {
   readonly username?: string | undefined
   readonly password?: string | Redacted.Redacted<string> | undefined
   readonly ssl?: boolean | ConnectionOptions | undefined
-  /** What the server's own views call this process. Default `skein`. */
+  /** The name of this process in the views of the server; `skein` by default. */
   readonly applicationName?: string | undefined
   /**
-   * Connections of the pool at most: 10 by default. Who needs one more waits its turn, `connectTimeout` at most. The one
-   * that listens and those that cancel come on top.
+   * The most connections of the pool: 10 by default. A statement that needs one more waits for it, at most
+   * `connectTimeout`. The connection of `listen` and those that cancel statements are additional.
    */
   readonly maxConnections?: number | undefined
-  /** How long a connection may take to open, or to become free, until the statement fails: 10 seconds by default. */
+  /**
+   * The longest wait for a connection to open or to become free: 10 seconds by default. Then the statement fails with
+   * `ConnectionError`.
+   */
   readonly connectTimeout?: Duration.Input | undefined
-  /** After how long a connection that nobody uses is closed: 30 seconds by default. */
+  /** The time after which an unused connection is closed: 30 seconds by default. */
   readonly idleTimeout?: Duration.Input | undefined
   /**
-   * How long the server works on one statement, waiting for locks included, until it fails with
-   * `StatementTimeoutError`: 30 seconds by default; `Duration.infinity` for no bound.
+   * The longest execution of one statement on the server, waiting for locks included: 30 seconds by default;
+   * `Duration.infinity` for no bound. Then the statement fails with `StatementTimeoutError`.
    */
   readonly statementTimeout?: Duration.Input | undefined
   /**
-   * How long a transaction may pause between two statements until the server ends it together with its connection: a
-   * process that is stopped in the middle must not hold its locks for ever. 30 seconds by default; `Duration.infinity`
-   * for no bound.
+   * The longest pause between two statements of a transaction: 30 seconds by default; `Duration.infinity` for no bound.
+   * Then the server ends the transaction and its connection, so that a process that is stopped in the middle does not
+   * hold its locks forever.
    */
   readonly idleInTransactionTimeout?: Duration.Input | undefined
   /**
-   * Statements with values that the server keeps compiled on each connection, which halves its work for them: the first
-   * so many that come a second time, except `unprepared` ones. 200 by default; 0 for none, as some connection poolers
-   * need it.
+   * The most prepared statements per connection: 200 by default; 0 for none, as some connection poolers require. The
+   * server compiles a prepared statement once, which halves its work. The client prepares the first statements with
+   * values that occur a second time, except `unprepared` ones.
    */
-  readonly statements?: number | undefined
-  /** Renames identifiers in statements, `camelCase` to `snake_case` for example. Default: none. */
+  readonly maxPreparedStatements?: number | undefined
+  /** Renames identifiers in statements, for example from `camelCase` to `snake_case`. By default names stay. */
   readonly transformQueryNames?: ((name: string) => string) | undefined
-  /** Renames the columns of results. Default: none, which is the fastest. */
+  /** Renames the columns of results. By default names stay, which is the fastest. */
   readonly transformResultNames?: ((name: string) => string) | undefined
 }
 
-/** An `SqlClient` that can also listen. */
-export interface PgClient extends SqlClient.SqlClient {
+/** A client of PostgreSQL: an `SqlClient` that can also listen. */
+export interface Client extends SqlClient.SqlClient {
   /**
-   * Calls `onNotification` with the payload of each `NOTIFY` on the channel, for the life of the scope. Returns when the
-   * server listens, so that nothing that is notified afterwards is missed; fails when the first connection cannot be
-   * opened.
+   * Calls `onNotification` with the payload of each `NOTIFY` on the channel until the scope closes. It returns when the
+   * server listens, so no later notification is missed. It fails if the first connection cannot be opened.
    *
-   * All channels of a client share one connection. When it is lost it is opened again, after 100 ms, doubled up to 5
-   * seconds, as often as it takes; then `onReconnected` is called: notifications in between are lost. Both functions
-   * must not throw.
+   * All channels of a client share one connection. When it is lost, the client opens it again, without a limit on the
+   * number of attempts: after 100 ms, then after twice the time, at most 5 seconds. Then it calls `onReconnected`,
+   * because the notifications in between are lost. The two functions must not throw.
    */
   readonly listen: (
     channel: string,
@@ -97,90 +110,93 @@ export interface PgClient extends SqlClient.SqlClient {
   ) => Effect.Effect<void, SqlError, Scope.Scope>
 }
 
-/** The service key of a `PgClient`. */
-export const PgClient = Context.Service<PgClient>("@skein/sql/PgClient")
+/** The service of a {@link Client}. */
+export class PgClient extends Context.Service<PgClient, Client>()("@skein/sql/PgClient") {}
 
 /**
- * Opens the pool for the life of the scope, and one connection at once, to see that it can.
+ * Makes a client whose connections close with the scope. It opens one connection at once and fails where that fails.
  *
  * **Details**
  *
- * `int8` is read as a number where it fits, else as a `bigint`; always as a `bigint` where `SqlClient.SafeIntegers` is
- * provided. `raw` gives `pg`'s own result.
+ * An `int8` is read as a number where it is a safe integer, else as a `bigint`; where `SqlClient.SafeIntegers` is
+ * provided, always as a `bigint`. `raw` returns the result of `pg`.
+ *
+ * @example
+ * const client = yield* PgClient.make({ url: process.env.DATABASE_URL, maxConnections: 20 })
  */
-export const make = (options: Options): Effect.Effect<PgClient, SqlError, Scope.Scope | Reactivity.Reactivity> =>
+export const make = (options: Options): Effect.Effect<Client, SqlError, Scope.Scope | Reactivity.Reactivity> =>
   Effect.gen(function*() {
-    const { default: pg } = yield* Effect.promise(() => import("pg"))
+    const { default: { Client, Pool, types } } = yield* Effect.promise(() => import("pg"))
     const config = clientConfig(options)
 
-    const makeClient = (): Client => {
-      const client = new pg.Client(config)
-      // Without a listener an error of a connection that does nothing would end the process.
+    const connect = (): pg.Client => {
+      const client = new Client(config)
+      // Without a listener, an error on an idle connection would end the process.
       client.on("error", ignore)
       return client
     }
     const shared = {
-      types: makeTypes(pg.types.getTypeParser),
-      nameOf: makeNames(options.statements ?? 200),
-      cancel: (client: ClientBase) => Effect.promise(() => cancelStatement(makeClient(), client as Client))
+      types: makeTypes(types.getTypeParser),
+      nameOf: makeNames(options.maxPreparedStatements ?? 200),
+      cancel: (client: pg.ClientBase) => Effect.promise(() => cancelStatement(connect(), client as pg.Client))
     }
 
     const pool = yield* Effect.acquireRelease(
       Effect.sync(() => {
-        const pool = new pg.Pool({
+        const pool = new Pool({
           ...config,
           max: options.maxConnections ?? 10,
           idleTimeoutMillis: millis(options.idleTimeout ?? "30 seconds")
         })
         pool.on("error", ignore)
-        // For the whole life of a client: the pool itself listens only while it is idle.
+        // The pool listens for errors only while a client is idle; this listener stays for the life of the client.
         pool.on("connect", (client) => void client.on("error", ignore))
         return pool
       }),
       (pool) => Effect.ignoreCause(Effect.timeout(Effect.promise(() => pool.end()), "5 seconds"))
     )
-    const connections = new WeakMap<PoolClient, Connection>()
-    const connectionOf = (client: PoolClient): Connection => {
-      const known = connections.get(client)
-      if (known !== undefined) return known
+    const connections = new WeakMap<pg.PoolClient, Connection>()
+    const connectionOf = (client: pg.PoolClient): Connection => {
+      const existing = connections.get(client)
+      if (existing !== undefined) return existing
       const connection = makeConnection(client, shared)
       connections.set(client, connection)
       return connection
     }
 
-    /** A client of the pool and how to give it back, also when it comes after the one who asked has gone. */
+    /** Takes a client out of the pool. A client that arrives after `release` goes back to the pool at once. */
     const checkout = () => {
-      let client: PoolClient | undefined
-      let gone = false
+      let client: pg.PoolClient | undefined
+      let released = false
       return {
-        take: Effect.callback<Connection, SqlError>((resume) => {
-          pool.connect((error, taken) => {
-            if (taken === undefined) return resume(Effect.fail(pgError(error, "connect")))
-            if (gone) return taken.release()
-            client = taken
-            resume(Effect.succeed(connectionOf(taken)))
+        acquire: Effect.callback<Connection, SqlError>((resume) => {
+          pool.connect((error, acquired) => {
+            if (acquired === undefined) return resume(Effect.fail(pgError(error, "connect")))
+            if (released) return acquired.release()
+            client = acquired
+            resume(Effect.succeed(connectionOf(acquired)))
           })
         }),
-        giveBack: () => {
-          gone = true
-          // One that is still in a transaction is of no use to the next.
+        release: () => {
+          released = true
+          // A client that is still in a transaction cannot be reused: the pool discards it.
           client?.release(client.getTransactionStatus() !== "I")
         }
       }
     }
     const acquirer = Effect.suspend(() => {
-      const { giveBack, take } = checkout()
-      return Effect.andThen(Effect.addFinalizer(() => Effect.sync(giveBack)), take)
+      const { acquire, release } = checkout()
+      return Effect.andThen(Effect.addFinalizer(() => Effect.sync(release)), acquire)
     })
     const borrower: SqlClient.SqlClient.MakeOptions["borrower"] = (f) =>
       Effect.suspend(() => {
-        const { giveBack, take } = checkout()
-        return Effect.onExit(Effect.flatMap(take, f), () => Effect.sync(giveBack))
+        const { acquire, release } = checkout()
+        return Effect.onExit(Effect.flatMap(acquire, f), () => Effect.sync(release))
       })
 
     yield* borrower((connection) => connection.executeUnprepared("SELECT 1", [], undefined))
 
-    const { database, host, port } = makeClient()
+    const { database, host, port } = connect()
     const client = yield* SqlClient.make({
       acquirer,
       borrower,
@@ -196,10 +212,15 @@ export const make = (options: Options): Effect.Effect<PgClient, SqlError, Scope.
       releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
       transformRows: options.transformResultNames && Statement.defaultTransforms(options.transformResultNames).array
     })
-    return Object.assign(client, { listen: makeListen(makeClient, yield* Effect.scope) })
+    return Object.assign(client, { listen: makeListen(connect, yield* Effect.scope) })
   })
 
-/** The client as a layer, which closes all its connections. */
+/**
+ * Provides the client as `PgClient` and as `SqlClient`. The connections close with the layer.
+ *
+ * @example
+ * Effect.provide(program, PgClient.layer({ host: "localhost", database: "shop", username: "shop", password }))
+ */
 export const layer = (options: Options): Layer.Layer<PgClient | SqlClient.SqlClient, SqlError> =>
   Layer.provide(
     Layer.effectContext(
@@ -211,7 +232,7 @@ export const layer = (options: Options): Layer.Layer<PgClient | SqlClient.SqlCli
     Reactivity.layer
   )
 
-/** Statements for PostgreSQL, from templates. */
+/** Makes the compiler that turns templates into statements of PostgreSQL. {@link make} uses it. */
 export const makeCompiler = (transformNames?: (name: string) => string): Statement.Compiler =>
   Statement.makeCompiler({
     dialect: "pg",
@@ -225,20 +246,23 @@ export const makeCompiler = (transformNames?: (name: string) => string): Stateme
     onCustom: () => ["", []]
   })
 
-/** A transaction in which a statement has failed is answered with `ROLLBACK`, which is no error to the server. */
+/**
+ * Commits. The server reports the commit of a transaction with a failed statement as `ROLLBACK`, which is an error
+ * here.
+ */
 const commit = (connection: Connection): Effect.Effect<void, SqlError> =>
   Effect.flatMap(
     connection.executeRaw("COMMIT", []),
     (result) =>
-      (result as QueryResult).command === "COMMIT" ? Effect.void : Effect.fail(pgError(notCommitted(), "commit"))
+      (result as pg.QueryResult).command === "COMMIT" ? Effect.void : Effect.fail(pgError(notCommitted(), "commit"))
   )
 
 const notCommitted = () =>
-  Object.assign(new Error("the transaction was rolled back, since one of its statements had failed"), { code: "25P02" })
+  Object.assign(new Error("transaction rolled back because one of its statements failed"), { code: "25P02" })
 
 const escape = Statement.defaultEscape("\"")
 
-const clientConfig = (options: Options): ClientConfig => ({
+const clientConfig = (options: Options): pg.ClientConfig => ({
   connectionString: unredacted(options.url),
   host: options.host,
   port: options.port,
@@ -250,7 +274,7 @@ const clientConfig = (options: Options): ClientConfig => ({
   connectionTimeoutMillis: millis(options.connectTimeout ?? "10 seconds"),
   statement_timeout: millis(options.statementTimeout ?? "30 seconds"),
   idle_in_transaction_session_timeout: millis(options.idleInTransactionTimeout ?? "30 seconds"),
-  // A server that is gone without a word is noticed, also by a connection that only listens.
+  // Detects a server that is gone without closing the connection, also on a connection that only listens.
   keepAlive: true,
   keepAliveInitialDelayMillis: 10_000
 })
@@ -258,7 +282,7 @@ const clientConfig = (options: Options): ClientConfig => ({
 const unredacted = (value: string | Redacted.Redacted<string> | undefined): string | undefined =>
   value === undefined || typeof value === "string" ? value : Redacted.value(value)
 
-/** 0 is "no bound" for `pg` and for the server. */
+/** Converts a duration to milliseconds for `pg` and the server, for which 0 means no bound. */
 const millis = (input: Duration.Input): number => {
   const millis = Duration.toMillis(Duration.fromInputUnsafe(input))
   return Number.isFinite(millis) ? Math.max(1, Math.min(Math.ceil(millis), 2_147_483_647)) : 0
@@ -266,10 +290,10 @@ const millis = (input: Duration.Input): number => {
 
 const int8 = 20
 
-const makeTypes = (getTypeParser: CustomTypesConfig["getTypeParser"]): Types => {
-  const reading = (readInt8: (text: string) => unknown): CustomTypesConfig => ({
+const makeTypes = (getTypeParser: pg.CustomTypesConfig["getTypeParser"]): Types => {
+  const reading = (readInt8: (text: string) => unknown): pg.CustomTypesConfig => ({
     getTypeParser:
-      ((oid: number, format: "text") => oid === int8 ? readInt8 : getTypeParser(oid, format)) as CustomTypesConfig[
+      ((oid: number, format: "text") => oid === int8 ? readInt8 : getTypeParser(oid, format)) as pg.CustomTypesConfig[
         "getTypeParser"
       ]
   })
@@ -284,11 +308,13 @@ const makeTypes = (getTypeParser: CustomTypesConfig["getTypeParser"]): Types => 
 
 const ignore = () => {}
 
-/** Never fails: a statement that cannot be cancelled loses its connection, which ends it too. */
-const cancelStatement = async (helper: Client, client: Client): Promise<void> => {
+/**
+ * Cancels the running statement of a client. Never fails: if it cannot be cancelled, the client's connection is closed.
+ */
+const cancelStatement = async (helper: pg.Client, client: pg.Client): Promise<void> => {
   try {
     await helper.connect()
-    await helper.query(`SELECT pg_cancel_backend(${(client as Client & { readonly processID: number }).processID})`)
+    await helper.query(`SELECT pg_cancel_backend(${(client as pg.Client & { readonly processID: number }).processID})`)
   } catch {
     void client.end().catch(ignore)
   }

@@ -1,27 +1,34 @@
 /**
- * An `SqlClient` on `node:sqlite`: one connection, synchronous, with nothing to install.
+ * A client of SQLite on `node:sqlite`: Effect's `SqlClient` with one synchronous connection. There is nothing to
+ * install.
  *
  * **When to use**
  *
- * For one process that owns its file. The driver is thin and goes away when the official one is published for
- * Effect 4.1; it is used through `effect/sql/SqlClient` alone.
+ * For one process that owns its file. Programs use it through `effect/sql/SqlClient` only. The driver is thin, and will
+ * be removed when the official one is published for Effect 4.1.
  *
  * **Durability**
  *
- * The journal is a write-ahead log. What a transaction committed survives the end of the *process*, however rude
- * (`kill -9`, out of memory): it is in the file system's cache, which belongs to the operating system. With
- * `synchronous: "normal"`, the default, a *power failure* or a crash of the operating system may take back the last
- * commits (those since the last checkpoint or flush by the system, typically seconds); the file stays consistent.
- * `synchronous: "full"` flushes the log to the disk in each commit: nothing that was acknowledged is lost even then, at
- * the price of one `fsync` per commit.
+ * The journal is a write-ahead log. A commit survives the end of the *process*, `kill -9` and out of memory included,
+ * because it is in the file system's cache of the operating system. With `synchronous: "normal"`, the default, a *power
+ * failure* or a crash of the operating system can undo the last commits: those since the last checkpoint or flush,
+ * typically of some seconds. The file stays consistent. With `synchronous: "full"` each commit flushes the log to the
+ * disk, so that no acknowledged commit is lost even then. That costs one `fsync` per commit.
  *
  * **Gotchas**
  *
- * - A statement runs on the event loop's thread, and while it waits for another process's lock (`busyTimeout`) the whole
- *   process waits.
- * - Do not open the database's file by other means (`fs.readFile`, a copy) in the process that holds it: closing any
- *   descriptor of a file drops the process's POSIX locks on it. Copy with `VACUUM INTO`.
- * - Transactions begin with `BEGIN IMMEDIATE`, so that one that reads before it writes cannot fail in the middle.
+ * - A statement runs on the thread of the event loop. While it waits for the lock of another process (`busyTimeout`),
+ *   the whole process waits.
+ * - Do not open the file by other means (`fs.readFile`, a copy) in the process that holds it: closing any descriptor of
+ *   a file releases the POSIX locks of the process on it. Copy the database with `VACUUM INTO`.
+ * - Transactions begin with `BEGIN IMMEDIATE`: otherwise a transaction that reads before it writes could fail midway.
+ *
+ * @example
+ * const program = Effect.gen(function*() {
+ *   const sql = yield* SqlClient.SqlClient
+ *   return yield* sql`SELECT name FROM teas`
+ * })
+ * Effect.provide(program, SqliteClient.layer({ filename: "teas.db", exclusive: true }))
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -36,51 +43,61 @@ import type { DatabaseSync } from "node:sqlite"
 import { makeConnection } from "./internal/sqliteConnection.ts"
 import { isBusy } from "./internal/sqliteError.ts"
 
-/** How a database is opened. */
+/** The database and how to open it. */
 export interface Options {
-  /** The file, which is made when it does not exist (its folder is not); `:memory:` for one that lives in this client. */
+  /**
+   * The file. It is created where it does not exist; its folder is not. `:memory:` opens a database in memory that only
+   * this client has.
+   */
   readonly filename: string
   /**
-   * `"normal"` (default): commits survive the end of the process, not a power failure. `"full"`: both, with an `fsync`
-   * per commit.
+   * Whether commits survive a power failure: `"full"` yes, with one `fsync` per commit; `"normal"`, the default, no.
+   * With both they survive the end of the process.
    */
   readonly synchronous?: "normal" | "full" | undefined
   /**
-   * Holds the file for this client alone, from opening to closing. Another client, in this process or another one, that
-   * opens the file meanwhile is refused at once, as this one is when the file is in use: the layer fails with an
-   * `SqlError` whose reason is `LockTimeoutError` with the operation `open`. The lock is the operating system's and ends
-   * with the process, however that ends. Default `false`.
+   * Whether to lock the file for this client from opening to closing; `false` by default. Another client that opens the
+   * file meanwhile, in any process, fails at once; so does this client if the file is in use. The error is an
+   * `SqlError` with the reason `LockTimeoutError` and the operation `open`. The operating system releases the lock when
+   * the process ends.
    */
   readonly exclusive?: boolean | undefined
   /**
-   * How long a statement waits for another process's lock, blocking this process, until it fails with
-   * `LockTimeoutError`. Default 1 second. Nothing waits for the locks of `exclusive`.
+   * The longest wait of a statement for the lock of another process: 1 second by default. The process blocks while it
+   * waits. Then the statement fails with `LockTimeoutError`. There is no wait for a lock of `exclusive`.
    */
   readonly busyTimeout?: Duration.Input | undefined
-  /** Compiled statements that are kept at least; up to twice as many are. The longest unused go first. Default 200. */
-  readonly statements?: number | undefined
-  /** Renames identifiers in statements, `camelCase` to `snake_case` for example. Default: none. */
+  /**
+   * The number of compiled statements that the client caches at least: 200 by default. It caches at most twice as many,
+   * and drops the least recently used.
+   */
+  readonly maxCachedStatements?: number | undefined
+  /** Renames identifiers in statements, for example from `camelCase` to `snake_case`. By default names stay. */
   readonly transformQueryNames?: ((name: string) => string) | undefined
-  /** Renames the columns of results. Default: none, which is the fastest. */
+  /** Renames the columns of results. By default names stay, which is the fastest. */
   readonly transformResultNames?: ((name: string) => string) | undefined
 }
 
 /**
- * Opens the database for the life of the scope.
+ * Opens the database and returns its client. The database closes with the scope.
  *
  * **Details**
  *
- * Statements outside of a transaction take turns with transactions: there is one connection, behind a semaphore.
- * Integers are read as numbers; one beyond 2^53 fails, unless `SqlClient.SafeIntegers` is provided, which reads
- * `bigint`s. Booleans are bound as 0 and 1, `Date`s as ISO 8601 text, `undefined` as `NULL`. `raw` gives
- * `{ changes, lastInsertRowid }` for a statement without result columns, else its rows.
+ * - There is one connection, behind a semaphore: a statement outside a transaction waits for the running transaction.
+ * - Integers are read as numbers. An integer of 2^53 or more fails, unless `SqlClient.SafeIntegers` is provided, which
+ *   reads all integers as `bigint`.
+ * - Booleans are bound as 0 and 1, a `Date` as ISO 8601 text, `undefined` as `NULL`.
+ * - `raw` returns `{ changes, lastInsertRowid }` for a statement without result columns, else its rows.
+ *
+ * @example
+ * const sql = yield* SqliteClient.make({ filename: ":memory:" })
  */
 export const make = (
   options: Options
 ): Effect.Effect<SqlClient.SqlClient, SqlError.SqlError, Scope.Scope | Reactivity.Reactivity> =>
   Effect.gen(function*() {
     const database = yield* Effect.acquireRelease(open(options), (database) => Effect.sync(() => database.close()))
-    const connection = makeConnection(database, options.statements ?? 200)
+    const connection = makeConnection(database, options.maxCachedStatements ?? 200)
     const acquirers = SqlClient.makeSqliteAcquirers({
       connection: Effect.succeed(connection),
       semaphore: Semaphore.makeUnsafe(1),
@@ -98,13 +115,18 @@ export const make = (
     })
   })
 
-/** The database as a layer, which closes it. */
+/**
+ * Provides the client as `SqlClient`. The database closes with the layer.
+ *
+ * @example
+ * Effect.provide(program, SqliteClient.layer({ filename: "teas.db" }))
+ */
 export const layer = (options: Options): Layer.Layer<SqlClient.SqlClient, SqlError.SqlError> =>
   Layer.provide(Layer.effect(SqlClient.SqlClient, make(options)), Reactivity.layer)
 
 const open = (options: Options): Effect.Effect<DatabaseSync, SqlError.SqlError> =>
   Effect.flatMap(
-    // Loaded here, so that a program which only might use SQLite does not pay for it.
+    // Loaded on demand: a program that never opens a database does not pay for the import.
     Effect.promise(() => import("node:sqlite")),
     (sqlite) =>
       Effect.try({
@@ -125,7 +147,7 @@ const open = (options: Options): Effect.Effect<DatabaseSync, SqlError.SqlError> 
 const configure = (database: DatabaseSync, options: Options) => {
   const wait = Math.ceil(Duration.toMillis(Duration.fromInputUnsafe(options.busyTimeout ?? "1 second")))
   if (options.exclusive === true) {
-    // Before the log is touched for the first time: then its index is kept in memory, and no second file is shared.
+    // Before the first access to the log: then SQLite keeps the index of the log in memory instead of a shared file.
     database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; BEGIN EXCLUSIVE; COMMIT")
   } else {
     database.exec(`PRAGMA busy_timeout = ${wait}; PRAGMA journal_mode = WAL`)
@@ -133,7 +155,8 @@ const configure = (database: DatabaseSync, options: Options) => {
   database.exec(`
     PRAGMA busy_timeout = ${wait};
     PRAGMA synchronous = ${options.synchronous === "full" ? "FULL" : "NORMAL"};
-    -- 16 MiB instead of 4: written back less often, a page that was changed often once. It takes a fifth off small commits.
+    -- 4,000 pages (16 MiB) instead of 1,000: a page that changes often is written back less often. Small commits take
+    -- a fifth less time.
     PRAGMA wal_autocheckpoint = 4000;
     PRAGMA journal_size_limit = 67108864;
     PRAGMA temp_store = MEMORY`)
@@ -143,7 +166,7 @@ const inUse = (filename: string, cause: unknown) =>
   new SqlError.SqlError({
     reason: new SqlError.LockTimeoutError({
       cause,
-      message: `SQLite: "${filename}" is in use: another process or client holds it for itself, or would be shut out`,
+      message: `SQLite: "${filename}" is in use by another process or client, and one of the two is exclusive`,
       operation: "open"
     })
   })
@@ -152,7 +175,7 @@ const cannotOpen = (filename: string, cause: unknown) =>
   new SqlError.SqlError({
     reason: new SqlError.ConnectionError({
       cause,
-      message: `SQLite: "${filename}" cannot be opened: ${cause instanceof Error ? cause.message : String(cause)}`,
+      message: `SQLite: cannot open "${filename}": ${cause instanceof Error ? cause.message : String(cause)}`,
       operation: "open"
     })
   })

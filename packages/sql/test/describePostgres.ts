@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe } from "vitest"
 import { type Postgres, required, startPostgres, unavailable } from "./postgres.ts"
 
-/** Tests with a server of their own. Where there can be none they are skipped and say why; under CI they fail. */
+/**
+ * Describes tests with a PostgreSQL server of their own. Without a server they are skipped with the reason; under CI
+ * they fail.
+ */
 export const describePostgres = (name: string, tests: (postgres: () => Postgres) => void): void => {
   const skipped = unavailable !== undefined && !required
   describe.skipIf(skipped)(skipped ? `${name} (${unavailable})` : name, () => {

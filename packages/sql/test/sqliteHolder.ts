@@ -1,4 +1,4 @@
-/** Holds a file for itself and commits a row after the other, telling each, until it is killed. */
+/** Opens a file exclusively and commits rows, writing the id of each to stdout, until it is killed. */
 import * as SqliteClient from "@skein/sql/SqliteClient"
 import * as Effect from "effect/Effect"
 import * as SqlClient from "effect/sql/SqlClient"
@@ -10,7 +10,7 @@ await Effect.gen(function*() {
   for (let id = 1;; id++) {
     yield* sql.withTransaction(sql`INSERT INTO t VALUES (${id})`)
     writeSync(1, `${id}\n`)
-    // Lets the pipe be read, and a signal arrive, between any two.
+    // Lets a signal arrive between two commits.
     yield* Effect.yieldNow
   }
 }).pipe(

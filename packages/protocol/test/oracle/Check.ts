@@ -1,4 +1,6 @@
-/** The properties that the model is held to. Each answers with a complaint, or with `undefined` where there is none. */
+/**
+ * The properties of the model that the oracle checks. Each check returns a description of a problem, or `undefined`.
+ */
 import type * as Definitions from "@skein/protocol/Definitions"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Effect from "effect/Effect"
@@ -7,16 +9,16 @@ import * as Json from "./Json.ts"
 import type * as Spec from "./Spec.ts"
 import * as Validate from "./Validate.ts"
 
-/** What the checks need of a definition. */
+/** The part of a definition that the checks need. */
 export type Subject = Pick<Definitions.Definition, "name" | "read" | "write">
 
-/** What would be on the wire. */
+/** Returns the value after a JSON round trip. */
 const overTheWire = (value: unknown): unknown => {
   const text = JSON.stringify(value)
   return text === undefined ? undefined : JSON.parse(text)
 }
 
-/** Values of the canonical schema, the same ones in every run. */
+/** Generates values from the schema of the model, the same ones in every run. */
 export const canonical = (
   definition: Pick<Definitions.Definition, "schema">,
   seed: string,
@@ -25,8 +27,8 @@ export const canonical = (
   Effect.runSync(Arbitrary.sampleEffect(Arbitrary.schema(definition.schema), { count, seed, size: 4 }))
 
 /**
- * What is written is accepted: the value, written at this revision, is what the official schema allows. A writer may
- * say that the revision cannot carry the value; that is not a complaint.
+ * Checks that the official schema accepts the written value. Writing may fail because the revision cannot represent the
+ * value; that is not a problem.
  */
 export const write = (subject: Subject, document: Spec.Document, value: unknown): string | undefined => {
   const written = subject.write(value)
@@ -37,8 +39,8 @@ export const write = (subject: Subject, document: Spec.Document, value: unknown)
 }
 
 /**
- * What is allowed is read, and kept: the value is read, written again at the same revision, accepted by the official
- * schema and the same as before (or as `expected`). Nothing is changed in place.
+ * Checks that a value survives reading and writing in the same revision: the official schema accepts the written value,
+ * and it equals the received one (or `expected`). Nothing is changed in place.
  */
 export const roundTrip = (
   subject: Subject,
@@ -64,8 +66,8 @@ export const roundTrip = (
 }
 
 /**
- * What is allowed is read, whoever sent it: a value that the official schema accepts is read, and can be written again in
- * a way that the official schema accepts. It may have lost what this revision does not know.
+ * Checks that a value can be read, and written again in a form that the official schema accepts. The written value may
+ * lack members of other revisions.
  */
 export const read = (subject: Subject, document: Spec.Document, raw: unknown): string | undefined => {
   const result = subject.read(raw)

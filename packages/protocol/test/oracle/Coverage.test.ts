@@ -2,7 +2,7 @@ import * as Definitions from "@skein/protocol/Definitions"
 import { expect, it } from "vitest"
 import * as Spec from "./Spec.ts"
 
-Spec.describeSpec("coverage", () => {
+Spec.describeSpec("the registry of definitions", () => {
   const counts: Readonly<Record<Spec.DocumentName, number>> = {
     "2024-11-05": 79,
     "2025-03-26": 83,
@@ -13,21 +13,21 @@ Spec.describeSpec("coverage", () => {
   }
 
   for (const source of Spec.names) {
-    it(`${source} · the schema is the published one: ${counts[source]} definitions`, () => {
+    it(`${source} · the official schema has ${counts[source]} definitions`, () => {
       expect(Object.keys(Spec.load(source).definitions).length).toBe(counts[source])
     })
 
-    it(`${source} · the model has an answer for every official definition, and for no other`, () => {
+    it(`${source} · contains every official definition, and no other`, () => {
       const answers = Definitions.definitions(source)
       const official = Object.keys(Spec.load(source).definitions)
-      expect(official.filter((name) => !answers.has(name)), "without an answer").toEqual([])
+      expect(official.filter((name) => !answers.has(name)), "missing").toEqual([])
       expect([...answers.keys()].filter((name) => !official.includes(name)), "stale").toEqual([])
       expect([...answers].filter(([name, definition]) => definition.name !== name).map(([name]) => name), "misnamed")
         .toEqual([])
     })
   }
 
-  it("2026-07-28 · every folder of examples belongs to a definition that the model answers for", () => {
+  it("2026-07-28 · contains the definition of every folder of examples", () => {
     const answers = Definitions.definitions("2026-07-28")
     const examples = Spec.examples()
     expect(examples.length).toBeGreaterThanOrEqual(129)

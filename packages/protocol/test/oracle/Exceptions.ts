@@ -1,8 +1,8 @@
 /**
- * Where an official JSON Schema is narrower than the specification's own prose and TypeScript. The schemas are
- * generated from TypeScript, and their generator writes some of its unions with `integer` for `number` and without
- * `null`. Each exception replaces one node, and fails when the node is no longer what it was: a repaired schema makes
- * it stale.
+ * Corrections to the official JSON Schemas where they are narrower than the prose and the TypeScript of the
+ * specification. The schemas are generated from TypeScript, and the generator writes some unions with `integer` for
+ * `number` and without `null`. Each exception replaces one node, and fails when the node has changed, since a corrected
+ * schema makes it stale.
  */
 import { isDeepStrictEqual } from "node:util"
 import * as Spec from "./Spec.ts"
@@ -17,7 +17,7 @@ interface Exception {
 
 /**
  * `JSONValue` is "any JSON value": `string | number | boolean | null | JSONObject | JSONArray`. The generated schema
- * forgets `null` and fractions, so that `{ "experimental": { "x": { "ratio": 0.5 } } }` would be refused.
+ * lacks `null` and fractions, so that it refuses `{ "experimental": { "x": { "ratio": 0.5 } } }`.
  */
 const jsonValue: Exception = {
   documents: ["2026-07-28", "tasks"],
@@ -27,8 +27,8 @@ const jsonValue: Exception = {
 }
 
 /**
- * The answer to a form: a field may be asked for as `{ "type": "number" }` with fractional bounds, so the answer may be
- * a fraction. The schema is the generated form of `string | number | boolean`, and says `integer`.
+ * The content of a submitted form: a field can be a `{ "type": "number" }` with fractional bounds, so its value can be
+ * a fraction. The schema is generated from `string | number | boolean`, and has `integer`.
  */
 const elicited: Exception = {
   documents: ["2025-11-25", "2026-07-28", "tasks"],
@@ -37,19 +37,19 @@ const elicited: Exception = {
   meant: ["string", "number", "boolean"]
 }
 
-/** The same, where revision 2025-06-18 has no lists of strings yet. */
+/** The same in 2025-06-18, which does not have lists of strings. */
 const elicitedFirst: Exception = {
   ...elicited,
   documents: ["2025-06-18"],
   path: ["ElicitResult", "properties", "content", "additionalProperties", "type"]
 }
 
-/** Every exception. */
+/** All exceptions. */
 export const all: ReadonlyArray<Exception> = [jsonValue, elicited, elicitedFirst]
 
 const widened = new Map<Spec.DocumentName, Spec.Document>()
 
-/** An official document with its exceptions applied. */
+/** Returns an official document with its exceptions applied. */
 export const load = (name: Spec.DocumentName): Spec.Document => {
   const known = widened.get(name)
   if (known !== undefined) return known

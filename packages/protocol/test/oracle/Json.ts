@@ -1,8 +1,8 @@
-/** Any JSON value, with the strings and keys that trip up careless code. */
+/** Generates JSON values with strings and keys that often cause errors. */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as Random from "./Random.ts"
 
-/** Strings that are unusual, or that mean something somewhere else. */
+/** Unusual strings, and strings with a meaning elsewhere. */
 export const strings: ReadonlyArray<string> = [
   "",
   " ",
@@ -28,7 +28,7 @@ export const strings: ReadonlyArray<string> = [
   "-32600"
 ]
 
-/** Keys that are unusual, and are not the name of anything in the protocol. */
+/** Unusual keys that are not names of the protocol. */
 export const keys: ReadonlyArray<string> = [
   "x-extra",
   "",
@@ -44,17 +44,17 @@ export const keys: ReadonlyArray<string> = [
   "two words"
 ]
 
-/** Integers, the largest that are safe included. */
+/** Generates an integer, sometimes a large safe one. */
 export const integer = (random: Random.Random): number =>
   random.chance(0.5)
     ? random.below(2_000) - 1_000
     : random.pick([0, 1, -1, 2 ** 31, -(2 ** 31), Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER])
 
-/** Numbers, half of them integers. */
+/** Generates a number; half of them are integers. */
 export const number = (random: Random.Random): number =>
   random.chance(0.5) ? integer(random) : random.pick([0.5, -0.25, 1e-7, 1e21, 0.1 + 0.2, random.next()])
 
-/** Short text, half of it from the list of strings. */
+/** Generates a short text; half of them are from {@link strings}. */
 export const string = (random: Random.Random): string => {
   if (random.chance(0.5)) return random.pick(strings)
   let value = ""
@@ -65,9 +65,9 @@ export const string = (random: Random.Random): string => {
 }
 
 /**
- * A key that may be any text, but for one character that JSON must escape. V8 13.6 (Node 24) misreads such a key: after
- * `JSON.parse('{"a":1,"\\\\":2}')` the second key of `{"a":1,"\\ud800":2}` is read as a backslash, as long as the first
- * object's shape is remembered. That would be a failure that comes and goes.
+ * Generates a key: any text except a single character that JSON must escape. V8 13.6 (Node 24) misreads such a key:
+ * after `JSON.parse('{"a":1,"\\\\":2}')` it reads the second key of `{"a":1,"\\ud800":2}` as a backslash while the
+ * shape of the first object is cached. That would make tests fail intermittently.
  */
 export const key = (random: Random.Random): string => {
   const text = string(random)
@@ -83,7 +83,7 @@ export const put = (object: Record<string, unknown>, key: string, value: unknown
   }
 }
 
-/** Any JSON value, at most `depth` levels deep. */
+/** Generates a JSON value of at most `depth` levels. */
 export const value = (random: Random.Random, depth = 4): unknown => {
   switch (random.below(depth > 0 ? 7 : 5)) {
     case 0:
@@ -108,7 +108,7 @@ export const value = (random: Random.Random, depth = 4): unknown => {
   }
 }
 
-/** Where two JSON values differ, as a path that starts with a slash; `undefined` where they are the same. */
+/** Returns the path of the first difference of two JSON values, or `undefined` where they are equal. */
 export const difference = (left: unknown, right: unknown, path = "/"): string | undefined => {
   if (typeof left !== "object" || left === null || typeof right !== "object" || right === null) {
     return left === right ? undefined : path
@@ -126,7 +126,7 @@ export const difference = (left: unknown, right: unknown, path = "/"): string | 
   return undefined
 }
 
-/** A copy with one place changed: replaced by any JSON value, left out, or joined by another member. */
+/** Returns a copy with one change: a replaced, removed or added value. */
 export const mutate = (random: Random.Random, before: unknown): unknown => {
   if (typeof before !== "object" || before === null || random.chance(0.15)) return value(random, 2)
   if (Array.isArray(before)) {

@@ -1,10 +1,9 @@
 /**
- * Generates values from an official definition: every shape that the schema allows, with unknown members (the schemas
- * are open), unusual strings and keys, and each optional member both present and absent. The same seed gives the same
- * value.
+ * Generates values from an official definition: every shape that the schema allows, with unknown members, unusual
+ * strings and keys, and each optional member both present and absent. The same seed gives the same value.
  *
- * It knows the keywords that the official schemas use and throws on any other, so that a keyword of a later schema
- * cannot go unnoticed.
+ * It supports the keywords that the official schemas use and throws for any other, so that a new keyword of a later
+ * schema is noticed.
  */
 import * as Json from "./Json.ts"
 import * as Random from "./Random.ts"
@@ -39,7 +38,7 @@ const keywords = new Set([
   "format"
 ])
 
-/** Below this depth only what is required is generated. */
+/** Below this depth only required members are generated. */
 const maxDepth = 7
 
 const formats: Readonly<Record<string, ReadonlyArray<string>>> = {
@@ -92,13 +91,13 @@ const merge = (left: Node, right: Node): Node => {
 const closed = (node: boolean | Node | undefined): boolean =>
   node === false || (typeof node === "object" && node.not !== undefined && Object.keys(node.not).length === 0)
 
-/** Values of one document's definitions. */
+/** A generator of values for the definitions of one document. */
 export interface JsonSchemaArbitrary {
-  /** The value of a seed. Seeds 0 and 1 have no optional member and every optional member. */
+  /** Returns the value of a seed. Seed 0 has no optional member, seed 1 every optional member. */
   readonly value: (definition: string, seed: number) => unknown
 }
 
-/** Values of the definitions of one document; `unknown` are the names that unknown members get. */
+/** Makes the generator of a document. `unknown` has the names of unknown members. */
 export const make = (document: Document, unknown: ReadonlyArray<string> = Json.keys): JsonSchemaArbitrary => {
   const { definitions, prefix } = document
 
@@ -110,7 +109,7 @@ export const make = (document: Document, unknown: ReadonlyArray<string> = Json.k
     return node
   }
 
-  /** A node without `$ref`, `allOf` and `anyOf`: references are followed, branches chosen, conjunctions joined. */
+  /** Resolves `$ref`, `allOf` and `anyOf` of a node: follows references, chooses a branch, merges conjunctions. */
   const flatten = (state: State, node: Node): Node => {
     for (const keyword of Object.keys(node)) {
       if (!keywords.has(keyword) && !annotations.has(keyword)) {
@@ -156,7 +155,7 @@ export const make = (document: Document, unknown: ReadonlyArray<string> = Json.k
   const generate = (state: State, unresolved: Node, depth: number): unknown => {
     const { random } = state
     const node = flatten(state, unresolved)
-    if (node.not !== undefined) throw new Error(`${document.name}: "not" is understood in additionalProperties only`)
+    if (node.not !== undefined) throw new Error(`${document.name}: "not" is supported only in additionalProperties`)
     if ("const" in node) return node.const
     if (node.enum !== undefined) return random.pick(node.enum)
     const shaped = node.properties !== undefined || node.required !== undefined

@@ -1,6 +1,7 @@
 /**
- * The names of members, side by side. An optional member under a wrong name, or in a wrong revision, is an unknown member to
- * the official schemas, which let it pass; so that no generated value gives it away.
+ * Compares the names of members in the model with those in the official schemas. Generated values cannot show a
+ * difference: an optional member with a wrong name, or in a wrong revision, is an unknown member, which the official
+ * schemas allow.
  */
 import * as Annotate from "@skein/protocol/Annotate"
 import * as Definitions from "@skein/protocol/Definitions"
@@ -10,7 +11,7 @@ import * as AST from "effect/SchemaAST"
 import { expect, it } from "vitest"
 import * as Spec from "./Spec.ts"
 
-/** What may stand at one place: the members by name, the items, and whether members of any name are meant to be there. */
+/** The members by name and the items that are allowed at one path, and whether members of any name are. */
 interface Place<N> {
   readonly members: Map<string, Array<N>>
   readonly items: Array<N>
@@ -61,7 +62,7 @@ const model = (revision: Revision.Revision) => {
   return look
 }
 
-/** The paths of the members that one side has and the other does not. */
+/** Returns the paths of the members that only one of the two has: `+` the model, `-` the official schema. */
 const differences = (source: Spec.DocumentName, definition: Definitions.Definition): ReadonlyArray<string> => {
   const document = Spec.load(source)
   const [lookTheirs, lookOurs] = [official(document), model(Spec.carrier(source))]
@@ -82,15 +83,15 @@ const differences = (source: Spec.DocumentName, definition: Definitions.Definiti
   return [...found]
 }
 
-/** What the model has beyond an official schema, or leaves to somebody else. */
+/** The intended differences. */
 const exceptions: ReadonlyArray<RegExp> = [
-  // `_meta` is reserved everywhere, also where an official schema does not repeat it.
+  // `_meta` is allowed everywhere, also where an official schema does not list it.
   /^. .*\._meta$/,
-  // Extensions are negotiated in older revisions too.
+  // Peers negotiate extensions in older revisions too.
   /^\+ .*[cC]apabilities\.extensions$/,
-  // Of the tasks extension, whose own schema has it.
+  // The schema of the tasks extension has this member.
   /^\+ .*(notifications|SubscriptionFilter)\.taskIds$/,
-  // Any error may have data; this one is generated without.
+  // Any error may have data; this definition is generated without it.
   /^- HeaderMismatchError\.error\.data$/
 ]
 
@@ -101,17 +102,17 @@ const all = (source: Spec.DocumentName): ReadonlyArray<string> =>
 
 Spec.describeSpec("the names of members", () => {
   for (const source of Spec.names) {
-    it(`${source} · every member of every official definition is a field of the model, and no other is`, () => {
+    it(`${source} · are the same in the model and in every official definition`, () => {
       expect(all(source).filter((line) => !exceptions.some((pattern) => pattern.test(line)))).toEqual([])
     })
   }
 
-  it("no exception is stale", () => {
+  it("include every intended difference", () => {
     const lines = Spec.names.flatMap(all)
     expect(exceptions.filter((pattern) => !lines.some((line) => pattern.test(line)))).toEqual([])
   })
 
-  it("a field under another name, and one outside of its window, are found", () => {
+  it("differ for a field with another name, and for one outside its window", () => {
     const subject = (schema: object): Definitions.Definition => ({
       ...Definitions.definitions("2025-06-18").get("ResourceTemplateReference")!,
       schema: schema as Definitions.Definition["schema"]

@@ -1,23 +1,23 @@
-/** A small seeded source of random numbers (mulberry32): the same seed gives the same values on every machine. */
+/** A seeded generator of random numbers (mulberry32). The same seed gives the same values on every machine. */
 export interface Random {
-  /** The next number, at least 0 and below 1. */
+  /** Returns a number of at least 0 and below 1. */
   readonly next: () => number
-  /** An integer, at least 0 and below `bound`. */
+  /** Returns an integer of at least 0 and below `bound`. */
   readonly below: (bound: number) => number
-  /** Whether something of this probability happens. */
+  /** Returns `true` with this probability. */
   readonly chance: (probability: number) => boolean
-  /** One of the items. */
+  /** Returns one of the items. */
   readonly pick: <A>(items: ReadonlyArray<A>) => A
 }
 
-/** A number that stands for a text, to seed with. */
+/** Converts a text to a seed. */
 export const hash = (text: string): number => {
   let value = 0x811c9dc5
   for (let index = 0; index < text.length; index++) value = Math.imul(value ^ text.charCodeAt(index), 0x01000193)
   return value >>> 0
 }
 
-/** Starts a sequence. */
+/** Makes a generator. */
 export const make = (seed: number): Random => {
   let state = seed >>> 0
   const next = (): number => {

@@ -9,10 +9,10 @@ import * as Validate from "./Validate.ts"
 
 const count = 200
 
-Spec.describeSpec("what is read", () => {
+Spec.describeSpec("reading", () => {
   for (const source of Spec.names) {
     for (const [name, definition] of Definitions.definitions(source)) {
-      it(`${source} · ${name} · what the official schema allows is read, and written back unchanged`, () => {
+      it(`${source} · ${name} · reads generated values, and writes them back unchanged`, () => {
         const document = Exceptions.load(source)
         const arbitrary = JsonSchemaArbitrary.make(document)
         for (let seed = 0; seed < count; seed++) {
@@ -24,10 +24,10 @@ Spec.describeSpec("what is read", () => {
   }
 })
 
-Spec.describeSpec("what peers of a newer revision send", () => {
+Spec.describeSpec("reading messages of newer revisions", () => {
   for (const [index, source] of Revision.all.entries()) {
     for (const newer of Revision.all.slice(index + 1)) {
-      it(`${source} · members of ${newer} that the official schema ignores are no obstacle`, () => {
+      it(`${source} · ignores members of ${newer} that the official schema allows`, () => {
         const document = Exceptions.load(source)
         const arbitrary = JsonSchemaArbitrary.make(Exceptions.load(newer))
         let tried = 0
@@ -47,9 +47,9 @@ Spec.describeSpec("what peers of a newer revision send", () => {
   }
 })
 
-Spec.describeSpec("unknown members with familiar names", () => {
+Spec.describeSpec("reading unknown members with the names of known ones", () => {
   for (const source of Spec.names) {
-    it(`${source} · a name that means something elsewhere, and anything under it, is no obstacle`, () => {
+    it(`${source} · ignores a name that another definition has, whatever its value is`, () => {
       const document = Exceptions.load(source)
       const arbitrary = JsonSchemaArbitrary.make(document, Spec.memberNames())
       for (const [name, definition] of Definitions.definitions(source)) {
@@ -63,8 +63,8 @@ Spec.describeSpec("unknown members with familiar names", () => {
 })
 
 /**
- * The one example that lacks what 2026-07-28 requires: its result has no `ttlMs` and no `cacheScope`. (The official schema
- * takes it for an `InputRequiredResult`, which requires nothing but `resultType`.) What is written has the safe values.
+ * The only example without required members of 2026-07-28: its result has no `ttlMs` and no `cacheScope`. (The official
+ * schema accepts it as an `InputRequiredResult`, which requires only `resultType`.) Writing fills the safe values in.
  */
 const withoutHints = "ReadResourceResultResponse/read-resource-result-response.json"
 const hinted = (value: unknown): unknown => {
@@ -72,12 +72,12 @@ const hinted = (value: unknown): unknown => {
   return { ...answer, result: { ...answer.result, ttlMs: 0, cacheScope: "private" } }
 }
 
-Spec.describeSpec("the official examples", () => {
+Spec.describeSpec("reading the official examples", () => {
   const definitions = Definitions.definitions("2026-07-28")
   for (const example of Spec.present ? Spec.examples() : []) {
-    it(`2026-07-28 · ${example.file} · the example is read, and written back unchanged`, () => {
+    it(`2026-07-28 · ${example.file} · reads the example, and writes it back unchanged`, () => {
       const definition = definitions.get(example.definition)
-      if (definition === undefined) return expect.fail(`the model has no answer for ${example.definition}`)
+      if (definition === undefined) return expect.fail(`the model has no definition ${example.definition}`)
       const expected = example.file === withoutHints ? hinted(example.value) : example.value
       const complaint = Check.roundTrip(definition, Exceptions.load("2026-07-28"), example.value, expected)
       if (complaint !== undefined) expect.fail(complaint)

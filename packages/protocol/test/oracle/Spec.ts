@@ -1,7 +1,7 @@
 /**
  * The official JSON Schemas, read from the folder that `SKEIN_SPEC_DIR` names (relative to the repository; by default
- * `../shared/spec`). They are not part of this repository: where they are absent the oracle's tests say so and skip,
- * and under `CI=true` they fail.
+ * `../shared/spec`). They are not part of this repository. Without them the oracle's tests are skipped with a message;
+ * under `CI=true` they fail.
  */
 import * as Revision from "@skein/protocol/Revision"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
@@ -9,7 +9,7 @@ import { dirname, join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, it } from "vitest"
 
-/** A JSON Schema node, as far as the official schemas use the language. */
+/** A JSON Schema node with the keywords that the official schemas use. */
 export interface Node {
   readonly $ref?: string
   readonly type?: string | ReadonlyArray<string>
@@ -30,38 +30,38 @@ export interface Node {
   readonly format?: string
 }
 
-/** A revision's schema, or the one of the tasks extension. */
+/** The name of an official schema: a revision, or the tasks extension. */
 export type DocumentName = Revision.Revision | "tasks"
 
 /** One official schema file. */
 export interface Document {
   readonly name: DocumentName
   readonly dialect: "draft-07" | "2020-12"
-  /** What a reference to a definition begins with: `#/definitions/` or `#/$defs/`. */
+  /** The start of a reference to a definition: `#/definitions/` or `#/$defs/`. */
   readonly prefix: string
   readonly definitions: Readonly<Record<string, Node>>
 }
 
 const root = fileURLToPath(new URL("../../../../", import.meta.url))
 
-/** Where the schemas are looked for. */
+/** The folder of the official schemas. */
 export const directory = resolve(root, process.env["SKEIN_SPEC_DIR"] ?? "../shared/spec")
 
-/** The revision that an extension's messages travel in. */
+/** Returns the revision of a document's messages. For the extension that is the newest. */
 export const carrier = (name: DocumentName): Revision.Revision => name === "tasks" ? "2026-07-28" : name
 
 const fileOf = (name: DocumentName): string =>
   name === "tasks" ? join(directory, "extensions", "tasks.schema.json") : join(directory, name, "schema.json")
 
-/** Every official schema: the five revisions, oldest first, and the tasks extension. */
+/** The names of all official schemas: the five revisions, oldest first, and the tasks extension. */
 export const names: ReadonlyArray<DocumentName> = [...Revision.all, "tasks"]
 
-/** Whether all of them are there. */
+/** Whether all official schemas exist. */
 export const present = names.every((name) => existsSync(fileOf(name)))
 
 const loaded = new Map<DocumentName, Document>()
 
-/** Reads a schema, once. */
+/** Returns a schema. Each file is read once. */
 export const load = (name: DocumentName): Document => {
   const known = loaded.get(name)
   if (known !== undefined) return known
@@ -71,7 +71,7 @@ export const load = (name: DocumentName): Document => {
     readonly $defs?: Document["definitions"]
   } = JSON.parse(readFileSync(fileOf(name), "utf8"))
   const definitions = file.definitions ?? file.$defs
-  if (definitions === undefined) throw new Error(`${fileOf(name)} holds no definitions`)
+  if (definitions === undefined) throw new Error(`${fileOf(name)} has no definitions`)
   const document: Document = {
     name,
     dialect: file.$schema.includes("draft-07") ? "draft-07" : "2020-12",
@@ -83,7 +83,7 @@ export const load = (name: DocumentName): Document => {
 }
 
 /**
- * Every name that a member has in any revision, but for those of the JSON-RPC envelope and for `_meta`, which is reserved
+ * Returns every name of a member in any revision, except those of the JSON-RPC envelope and `_meta`, which is reserved
  * everywhere.
  */
 export const memberNames = (): ReadonlyArray<string> => {
@@ -98,14 +98,14 @@ export const memberNames = (): ReadonlyArray<string> => {
   return [...found].sort()
 }
 
-/** One official example of 2026-07-28. */
+/** An official example of 2026-07-28. */
 export interface Example {
   readonly definition: string
   readonly file: string
   readonly value: unknown
 }
 
-/** Every file under `2026-07-28/examples/<definition>/`. */
+/** Returns all examples: the files in `2026-07-28/examples/<definition>/`. */
 export const examples = (): ReadonlyArray<Example> => {
   const folder = join(directory, "2026-07-28", "examples")
   return readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -1,4 +1,4 @@
-/** The official schemas as validators: one Ajv per document, each definition compiled once, on first use. */
+/** Validates values by the official schemas, with one Ajv per document. Each definition is compiled on first use. */
 import { Ajv, type ValidateFunction } from "ajv"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import * as Formats from "ajv-formats"
@@ -20,7 +20,7 @@ const instance = (document: Spec.Document): Ajv | Ajv2020 => {
   return ajv
 }
 
-/** What the official schema says against a value of this definition; `undefined` where it accepts it. */
+/** Returns the first problem of a value by an official definition, or `undefined` where the definition accepts it. */
 export const refusal = (document: Spec.Document, definition: string, value: unknown): string | undefined => {
   let known = compiled.get(document)
   if (known === undefined) {

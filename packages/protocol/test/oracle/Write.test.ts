@@ -7,7 +7,7 @@ import * as Spec from "./Spec.ts"
 
 const count = 200
 
-/** What a revision may refuse to say, because leaving a part out would change its meaning. All else is always written. */
+/** The definitions whose values a revision may refuse, because leaving a part out would change the meaning. */
 const refuses = (source: Spec.DocumentName, name: string): boolean => {
   const cancellation = /^(CancelledNotification(Params)?|(Client|Server)Notification)$/.test(name)
   if (source === "2026-07-28") return cancellation
@@ -17,10 +17,10 @@ const refuses = (source: Spec.DocumentName, name: string): boolean => {
   return cancellation || sampling || form
 }
 
-Spec.describeSpec("what is written", () => {
+Spec.describeSpec("writing", () => {
   for (const source of Spec.names) {
     for (const [name, definition] of Definitions.definitions(source)) {
-      it(`${source} · ${name} · what is written is accepted by the official schema`, () => {
+      it(`${source} · ${name} · writes values that the official schema accepts`, () => {
         const document = Exceptions.load(source)
         const values = Check.canonical(definition, `${source} ${name}`, count)
         expect(values.length).toBe(count)
@@ -28,7 +28,7 @@ Spec.describeSpec("what is written", () => {
           const complaint = Check.write(definition, document, value)
           if (complaint !== undefined) expect.fail(complaint)
         }
-        // A writer that refuses everything would pass otherwise, so only what is listed may refuse at all.
+        // Only listed definitions may refuse: otherwise a writer that refuses everything would pass.
         const written = values.filter((value) => Result.isSuccess(definition.write(value))).length
         if (refuses(source, name)) {
           expect(written).toBeGreaterThanOrEqual(count / 10)

@@ -5,49 +5,49 @@ import type { Connection } from "effect/sql/SqlConnection"
 import type { SqlError } from "effect/sql/SqlError"
 import * as Stream from "effect/Stream"
 import type { ClientBase, CustomTypesConfig, QueryArrayResult, QueryConfig, QueryResult } from "pg"
-import { isOfConnection, pgError, sqlState } from "./pgError.ts"
+import { isConnectionError, pgError, sqlState } from "./pgError.ts"
 
-/** How results are read: as numbers where they fit, or each `int8` as a `bigint`. */
+/** The parsers of results: an `int8` as a number where it is a safe integer, or always as a `bigint`. */
 export interface Types {
   readonly numbers: CustomTypesConfig
   readonly bigints: CustomTypesConfig
 }
 
-type One = QueryResult<Record<string, unknown>> | QueryArrayResult<Array<unknown>>
-type Result = One | ReadonlyArray<One>
+type StatementResult = QueryResult<Record<string, unknown>> | QueryArrayResult<Array<unknown>>
+type Result = StatementResult | ReadonlyArray<StatementResult>
 
-/** What the connections of a pool have in common. */
+/** The parts that the connections of a pool share. */
 export interface Shared {
   readonly types: Types
-  /** Under which name the server keeps a statement compiled, for one that is worth it. */
+  /** Returns the name under which to prepare a statement, or `undefined` where it should not be prepared. */
   readonly nameOf: (sql: string) => string | undefined
-  /** Asks the server to end the statement that a client waits for. */
+  /** Asks the server to cancel the running statement of a client. */
   readonly cancel: (client: ClientBase) => Effect.Effect<void>
 }
 
 /**
- * One client of `pg` as a connection. Statements take turns: a client has one conversation with the server, and who
- * runs several at once in a transaction has only one client.
+ * Makes a connection of one client of `pg`. A semaphore runs one statement at a time: in a transaction, concurrent
+ * statements share one client.
  */
 export const makeConnection = (client: ClientBase, shared: Shared): Connection => {
   const turn = Semaphore.makeUnsafe(1)
-  let namesHold = true
+  let namesAreValid = true
 
   const send = (config: QueryConfig): Effect.Effect<Result, SqlError> =>
     Effect.callback((resume) => {
-      let over = false
-      let whenOver: (() => void) | undefined
+      let isDone = false
+      let onDone: (() => void) | undefined
       client.query(config, (error: unknown, result: Result) => {
-        over = true
-        whenOver?.()
+        isDone = true
+        onDone?.()
         resume(error == null ? Effect.succeed(result) : Effect.fail(pgError(error, "execute")))
       })
-      // The connection is free again when the statement is over, and not before.
-      const ended = Effect.callback<void>((resume) => {
-        if (over) resume(Effect.void)
-        else whenOver = () => resume(Effect.void)
+      // After a cancellation the connection is free only when the server has ended the statement.
+      const done = Effect.callback<void>((resume) => {
+        if (isDone) resume(Effect.void)
+        else onDone = () => resume(Effect.void)
       })
-      return Effect.suspend(() => over ? Effect.void : Effect.andThen(shared.cancel(client), ended))
+      return Effect.suspend(() => isDone ? Effect.void : Effect.andThen(shared.cancel(client), done))
     })
 
   const run = <A>(
@@ -61,18 +61,18 @@ export const makeConnection = (client: ClientBase, shared: Shared): Connection =
       const config = {
         text: sql,
         types,
-        // Without values it is sent as a simple query, which may hold several statements.
+        // Without values `pg` sends a simple query, which may contain several statements.
         ...(params.length > 0 && { values: params as Array<unknown> }),
         ...(options.rowMode && { rowMode: options.rowMode })
       }
-      const name = options.named && namesHold && params.length > 0 ? shared.nameOf(sql) : undefined
+      const name = options.named && namesAreValid && params.length > 0 ? shared.nameOf(sql) : undefined
       if (name === undefined) return Effect.map(send(config), read)
       const inTransaction = client.getTransactionStatus() !== "I"
       return Effect.map(
         Effect.catch(send({ ...config, name }), (error) => {
           if (!isOutdated(error)) return Effect.fail(error)
-          // It was refused before it did anything; but a transaction does not go on after that.
-          namesHold = false
+          // The server refused the statement before executing it. A transaction cannot continue after the refusal.
+          namesAreValid = false
           return inTransaction ? Effect.fail(error) : send(config)
         }),
         read
@@ -88,10 +88,10 @@ export const makeConnection = (client: ClientBase, shared: Shared): Connection =
   const unprepared = executeWith(false)
   return {
     execute,
-    // Whose connection is gone has nothing left to take back: the server has done so.
+    // A rollback on a lost connection succeeds: the server rolls back when it notices the loss.
     executeUnprepared: (sql, params, transform) => {
       const executed = unprepared(sql, params, transform)
-      return isCleanup(sql) ? Effect.catchIf(executed, isOfConnection, () => Effect.succeed([])) : executed
+      return isCleanup(sql) ? Effect.catchIf(executed, isConnectionError, () => Effect.succeed([])) : executed
     },
     executeValues: executeValuesWith(true),
     executeValuesUnprepared: executeValuesWith(false),
@@ -101,8 +101,8 @@ export const makeConnection = (client: ClientBase, shared: Shared): Connection =
 }
 
 /**
- * Names for statements that come again, the first `capacity` of them. With this many connections each, the server keeps
- * no more plans.
+ * Makes the function that names prepared statements: the first `capacity` statements that occur a second time get a
+ * name. So the server stores at most `capacity` plans per connection.
  */
 export const makeNames = (capacity: number): Shared["nameOf"] => {
   const names = new Map<string, string>()
@@ -120,17 +120,17 @@ export const makeNames = (capacity: number): Shared["nameOf"] => {
   }
 }
 
-/** What a transaction, or a part of one, ends with that has failed, and a part that has not. */
+/** Whether the statement ends a failed transaction or a savepoint. */
 const isCleanup = (sql: string): boolean => /^(ROLLBACK|RELEASE SAVEPOINT)\b/.test(sql)
 
-/** The result of a kept statement would change since a table did, or somebody else made the server forget it. */
+/** Whether a prepared statement is outdated: a table has changed, or another client has deallocated the statement. */
 const isOutdated = (error: SqlError): boolean => {
   const state = sqlState(error.reason.cause)
   return state === "26000" || (state === "0A000" && error.message.includes("cached plan"))
 }
 
-// Of several statements that were sent as one, the last one's.
-const last = (result: Result): One | undefined => "rows" in result ? result : result.at(-1)
+/** The result of the last statement, where several were sent as one query. */
+const last = (result: Result): StatementResult | undefined => "rows" in result ? result : result.at(-1)
 
 const rows = (result: Result) => (last(result)?.rows ?? []) as ReadonlyArray<object>
 

@@ -1,15 +1,18 @@
 import * as SqlError from "effect/sql/SqlError"
 
-/** What `pg` or the server said, as an `SqlError` with a reason (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+/**
+ * Converts an error of `pg` or of the server to an `SqlError` with a reason, by its SQLSTATE
+ * (https://www.postgresql.org/docs/current/errcodes-appendix.html).
+ */
 export const pgError = (cause: unknown, operation: string): SqlError.SqlError =>
   new SqlError.SqlError({ reason: reason(cause, operation) })
 
 const reason = (cause: unknown, operation: string): SqlError.SqlErrorReason => {
   const props = { cause, operation, message: `PostgreSQL: ${cause instanceof Error ? cause.message : String(cause)}` }
   const code = sqlState(cause)
-  // Without a state it did not come from the server: the network, or `pg` about a connection that is gone.
+  // An error without a state is not from the server: it is from the network, or from `pg` about a lost connection.
   if (code === undefined) {
-    return isOfTheQuery(cause) ? new SqlError.UnknownError(props) : new SqlError.ConnectionError(props)
+    return isInvalidValue(cause) ? new SqlError.UnknownError(props) : new SqlError.ConnectionError(props)
   }
   switch (code) {
     case "23505":
@@ -21,8 +24,8 @@ const reason = (cause: unknown, operation: string): SqlError.SqlErrorReason => {
     case "42501":
       return new SqlError.AuthorizationError(props)
     case "53300": // too many connections
-    case "25P03": // the transaction was idle for too long, and its connection was closed
-    case "25P04": // the transaction took too long, and its connection was closed
+    case "25P03": // the transaction was idle for too long, and the server closed its connection
+    case "25P04": // the transaction took too long, and the server closed its connection
       return new SqlError.ConnectionError(props)
     case "55P03":
       return new SqlError.LockTimeoutError(props)
@@ -30,8 +33,8 @@ const reason = (cause: unknown, operation: string): SqlError.SqlErrorReason => {
       return new SqlError.StatementTimeoutError(props)
   }
   switch (code.slice(0, 2)) {
-    case "08": // the connection
-    case "57": // the operator: shutting down, starting up, idle for too long
+    case "08": // connection exception
+    case "57": // operator intervention: shutting down, starting up, idle for too long
       return new SqlError.ConnectionError(props)
     case "23":
       return new SqlError.ConstraintError(props)
@@ -44,17 +47,17 @@ const reason = (cause: unknown, operation: string): SqlError.SqlErrorReason => {
   }
 }
 
-/** Whether the connection is gone, or was never there. */
-export const isOfConnection = ({ reason }: SqlError.SqlError): boolean => reason._tag === "ConnectionError"
+/** Whether the connection is lost or could not be opened. */
+export const isConnectionError = ({ reason }: SqlError.SqlError): boolean => reason._tag === "ConnectionError"
 
-/** The five characters with which the server says what went wrong. */
+/** Returns the SQLSTATE of an error of the server: five characters. */
 export const sqlState = (cause: unknown): string | undefined =>
   cause instanceof Error && "code" in cause && typeof cause.code === "string" && /^[0-9A-Z]{5}$/.test(cause.code)
     ? cause.code
     : undefined
 
-/** A value that cannot be written, which `pg` throws before it sends anything. */
-const isOfTheQuery = (cause: unknown): boolean => cause instanceof TypeError || cause instanceof RangeError
+/** Whether `pg` could not write a value. It throws such an error before it sends anything. */
+const isInvalidValue = (cause: unknown): boolean => cause instanceof TypeError || cause instanceof RangeError
 
 const constraint = (cause: unknown): string =>
   cause instanceof Error && "constraint" in cause && typeof cause.constraint === "string" ? cause.constraint : "unknown"

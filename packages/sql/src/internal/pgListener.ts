@@ -7,19 +7,20 @@ import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Client } from "pg"
-import { isOfConnection, pgError } from "./pgError.ts"
+import { isConnectionError, pgError } from "./pgError.ts"
 
 interface Listener {
   readonly onNotification: (payload: string) => void
   readonly onReconnected: () => void
 }
 
-/** From 100 ms, doubled each time, to 5 s at most, and not all processes at the same moment. */
+/** 100 ms, doubled each time, at most 5 s. Jitter keeps processes from reconnecting at the same moment. */
 const backoff = Schedule.jittered(Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("5 seconds")]))
 
 /**
- * One connection that listens to all channels. It is opened by the first listener, and again whenever it was lost, until
- * `scope` ends. What was notified in between is lost, so that each listener is told that there was a gap.
+ * Makes the function `listen`, which shares one connection for all channels. The first listener opens it. When it is
+ * lost, it is opened again until `scope` closes. Notifications in between are lost, so `onReconnected` of each listener
+ * is called.
  */
 export const makeListen = (makeClient: () => Client, scope: Scope.Scope) => {
   const channels = new Map<string, Set<Listener>>()
@@ -46,7 +47,7 @@ export const makeListen = (makeClient: () => Client, scope: Scope.Scope) => {
     return Effect.onError(
       Effect.gen(function*() {
         yield* attempt("connect", () => client.connect())
-        // A channel that is added meanwhile is visited too.
+        // The iteration also visits a channel that is added meanwhile.
         for (const channel of channels.keys()) yield* run(client, `LISTEN ${client.escapeIdentifier(channel)}`)
         current = client
         listening.openUnsafe()
@@ -82,11 +83,11 @@ export const makeListen = (makeClient: () => Client, scope: Scope.Scope) => {
       if (!started) return start
       return current === undefined || listeners.size > 1
         ? Effect.void
-        // One that fails because the connection is lost is made up for when there is a new one.
+        // If the connection is lost, the next one listens to the channel.
         : Effect.catchTag(
           run(current, `LISTEN ${current.escapeIdentifier(channel)}`),
           "SqlError",
-          (error) => isOfConnection(error) ? Effect.void : Effect.fail(error)
+          (error) => isConnectionError(error) ? Effect.void : Effect.fail(error)
         )
     }))
 
@@ -118,6 +119,6 @@ const attempt = <A>(operation: string, run: () => Promise<A>) =>
 
 const run = (client: Client, sql: string) => attempt("listen", () => client.query(sql))
 
-/** Ends the connection, and does not wait for a server that does not answer. */
+/** Closes a connection. Waits at most 2 seconds for the server. */
 const close = (client: Client) =>
   Effect.ignoreCause(Effect.timeout(attempt("close", () => client.end()), Duration.seconds(2)))

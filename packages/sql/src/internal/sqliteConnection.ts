@@ -10,25 +10,28 @@ import * as Stream from "effect/Stream"
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"
 import { sqliteError } from "./sqliteError.ts"
 
-/** A compiled statement and the modes that it was last set to: setting one is a call into the engine. */
+/** A compiled statement and its current modes. Setting a mode is a call into SQLite, so it is done only on a change. */
 interface Compiled {
   readonly statement: StatementSync
   bigints: boolean
   arrays: boolean
 }
 
-/** Rows that a stream reads at a time. */
-const chunk = 256
+/** The number of rows in a chunk of a stream. */
+const chunkSize = 256
 
-/** `node:sqlite` reads as many columns as a statement had when it was last run, so that none is kept past a change. */
+/**
+ * Statements that change the schema. `node:sqlite` reads the number of columns that a statement had at its last run, so
+ * no compiled statement may be reused after a change.
+ */
 const changesSchema = /^\s*(?:ALTER|CREATE|DROP)\b/i
 
 /**
- * A connection on an open database, which runs everything at once, on the calling fiber. It keeps at least the last
- * `capacity` statements compiled, and at most twice as many.
+ * Makes the connection of an open database. Statements run synchronously, on the calling fiber. The connection caches
+ * at least the last `capacity` compiled statements, and at most twice as many.
  */
 export const makeConnection = (database: DatabaseSync, capacity: number): Connection => {
-  // Two generations instead of an order of use: a hit costs one lookup and moves nothing.
+  // Two generations instead of a list in order of use: a hit costs one lookup and moves nothing.
   let recent = new Map<string, Compiled>()
   let older = new Map<string, Compiled>()
   let schemaChanged = false
@@ -50,7 +53,7 @@ export const makeConnection = (database: DatabaseSync, capacity: number): Connec
     const hit = recent.get(sql)
     if (hit !== undefined) return hit
     if (schemaChanged) {
-      // It may be taken back, until the transaction ends.
+      // The change can be rolled back until the transaction ends.
       if (database.isTransaction) return compile(sql)
       schemaChanged = false
     }
@@ -85,13 +88,14 @@ export const makeConnection = (database: DatabaseSync, capacity: number): Connec
   return {
     execute,
     executeValues,
-    // Compiling takes twice as long as running. What is said to be used once often is not, and else is soon forgotten.
+    // Compiling takes twice as long as running. "Unprepared" statements are often run again, so they are cached as
+    // well.
     executeUnprepared: execute,
     executeValuesUnprepared: executeValues,
     executeRaw: (sql, params) => run(compiled, sql, params, false, raw),
     executeStream: (sql, params, transformRows) =>
       Stream.unwrap(Effect.map(
-        // A statement of its own, since it is in use until the stream ends, and others may run in between.
+        // A separate compiled statement: it is in use until the stream ends, and the same SQL may run meanwhile.
         Effect.acquireRelease(
           run(compile, sql, params, false, (statement, params) => statement.iterate(...params)),
           (rows) => Effect.sync(() => rows.return?.())
@@ -104,7 +108,7 @@ export const makeConnection = (database: DatabaseSync, capacity: number): Connec
 const all = (statement: StatementSync, params: ReadonlyArray<SQLInputValue>): Array<object> => statement.all(...params)
 
 const values = (statement: StatementSync, params: ReadonlyArray<SQLInputValue>) =>
-  // In the mode that is set, a row is an array, which the types of Node do not know.
+  // In this mode a row is an array. The types of Node do not reflect that.
   statement.all(...params) as unknown as ReadonlyArray<ReadonlyArray<unknown>>
 
 const raw = (statement: StatementSync, params: ReadonlyArray<SQLInputValue>): unknown =>
@@ -121,25 +125,27 @@ const pull = (
   rows: NodeJS.Iterator<unknown>,
   transformRows: (<A extends object>(rows: ReadonlyArray<A>) => ReadonlyArray<A>) | undefined
 ): Pull.Pull<Arr.NonEmptyReadonlyArray<object>, SqlError> => {
-  // Asked again after its end, the iterator would run the statement again.
+  // After its end, the iterator would run the statement again.
   let ended = false
   return Effect.suspend((): Pull.Pull<Arr.NonEmptyReadonlyArray<object>, SqlError> => {
-    const some: Array<object> = []
+    const chunk: Array<object> = []
     try {
-      while (!ended && some.length < chunk) {
+      while (!ended && chunk.length < chunkSize) {
         const next = rows.next()
         if (next.done === true) ended = true
-        else some.push(next.value as object)
+        else chunk.push(next.value as object)
       }
     } catch (cause) {
       return Effect.fail(sqliteError(cause, "execute"))
     }
-    const read = transformRows ? transformRows(some) : some
-    return Arr.isReadonlyArrayNonEmpty(read) ? Effect.succeed(read) : Cause.done()
+    const transformed = transformRows ? transformRows(chunk) : chunk
+    return Arr.isReadonlyArrayNonEmpty(transformed) ? Effect.succeed(transformed) : Cause.done()
   })
 }
 
-/** The values as the engine takes them. The array itself where it can be: most are only text and numbers. */
+/**
+ * Converts values to those that SQLite accepts. Returns the same array where none needs it, which is the usual case.
+ */
 const bindings = (params: ReadonlyArray<unknown>): ReadonlyArray<SQLInputValue> => {
   for (const value of params) {
     if (!isBindable(value)) return params.map(binding)
@@ -163,9 +169,9 @@ const binding = (value: unknown): SQLInputValue => {
   if (typeof value === "boolean") return value ? 1 : 0
   if (value instanceof Date) return value.toISOString()
   if (value instanceof ArrayBuffer) return new Uint8Array(value)
-  // As the first value, an object would be taken for named parameters.
+  // `node:sqlite` takes an object as the first value for named parameters.
   if (typeof value === "object" && value !== null && !ArrayBuffer.isView(value)) {
-    throw new TypeError("an object cannot be bound as a value: write it as text first")
+    throw new TypeError("cannot bind an object as a value; convert it to text first")
   }
   return value as SQLInputValue
 }

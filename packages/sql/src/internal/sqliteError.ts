@@ -8,17 +8,17 @@ const unique = 2067
 const primaryKey = 1555
 const rowId = 2579
 
-/** The result code of SQLite that an error of `node:sqlite` carries, if it does. */
+/** Returns the result code of SQLite in an error of `node:sqlite`, if it has one. */
 export const resultCode = (cause: unknown): number | undefined =>
   cause instanceof Error && "errcode" in cause && typeof cause.errcode === "number" ? cause.errcode : undefined
 
-/** True for "somebody else holds a lock that is needed". */
+/** Whether another connection holds a lock that the statement needs. */
 export const isBusy = (cause: unknown): boolean => {
   const code = resultCode(cause)
   return code !== undefined && ((code & 0xff) === busy || (code & 0xff) === locked)
 }
 
-/** What `node:sqlite` threw, as an `SqlError` with a reason. */
+/** Converts an error of `node:sqlite` to an `SqlError` with a reason. */
 export const sqliteError = (cause: unknown, operation: string): SqlError.SqlError =>
   new SqlError.SqlError({ reason: reason(cause, operation) })
 
@@ -26,15 +26,15 @@ const reason = (cause: unknown, operation: string): SqlError.SqlErrorReason => {
   const message = `SQLite: ${cause instanceof Error ? cause.message : String(cause)}`
   const code = resultCode(cause)
   if (code === undefined) {
-    // Thrown by Node itself: a value that cannot be bound, or a database that has been closed.
+    // An error of Node itself: a value that cannot be bound, or a closed database.
     return cause instanceof Error && "code" in cause && cause.code === "ERR_INVALID_STATE"
       ? new SqlError.ConnectionError({ cause, message, operation })
       : new SqlError.UnknownError({ cause, message, operation })
   }
-  // The generic code while a statement is compiled is a statement that cannot be compiled.
+  // While a statement is compiled, the generic code means that its syntax is wrong.
   if (code === generic && operation === "prepare") return new SqlError.SqlSyntaxError({ cause, message, operation })
-  // A primary key that exists is as much a violation of uniqueness as any other, and is called one by PostgreSQL.
-  // Effect's classification reads `errno`, which `node:sqlite` does not set.
+  // A duplicate primary key is a unique violation, as in PostgreSQL. Effect's classification reads `errno`, which
+  // `node:sqlite` does not set.
   const errno = code === primaryKey || code === rowId ? unique : code
   const classified = Object.assign(cause as Error, { errno })
   return SqlError.classifySqliteError(classified, { message, operation })

@@ -93,7 +93,7 @@ export const countRule = (
   keywords: KeywordReader,
   min: string,
   max: string,
-  what: string
+  unit: string
 ): Rule | undefined => {
   const least = keywords.count(min)
   const most = keywords.count(max)
@@ -101,8 +101,8 @@ export const countRule = (
   return (value, state) => {
     const count = of(value)
     if (count === undefined) return true
-    if (least !== undefined && count < least) return state.report(`Expected at least ${least} ${what}`)
-    return most === undefined || count <= most || state.report(`Expected at most ${most} ${what}`)
+    if (least !== undefined && count < least) return state.report(`Expected at least ${least} ${unit}`)
+    return most === undefined || count <= most || state.report(`Expected at most ${most} ${unit}`)
   }
 }
 

@@ -28,14 +28,14 @@ const inMemory = <A, E>(
 const reasonOf = <A, E>(effect: Effect.Effect<A, E | SqlError>) =>
   Effect.map(Effect.flip(effect), (error) => (error as SqlError).reason._tag)
 
-/** A file in a folder that goes away with the scope. */
+/** Returns the path of a file in a folder that is removed with the scope. */
 const temporary = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "skein-sqlite-"))),
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
 ).pipe(Effect.map((folder) => join(folder, "test.db")))
 
 describe("SqliteClient", () => {
-  it.effect("templates, helpers, values, raw results and streams", () =>
+  it.effect("runs templates, helpers, values, raw statements and streams", () =>
     inMemory((sql) =>
       Effect.gen(function*() {
         yield* sql`CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, done INTEGER, bytes BLOB, at TEXT)`
@@ -56,7 +56,7 @@ describe("SqliteClient", () => {
       })
     ))
 
-  it.effect("a stream reads as it goes and does not disturb the same statement elsewhere", () =>
+  it.effect("reads a stream chunk by chunk, while the same statement runs elsewhere", () =>
     inMemory((sql) =>
       Effect.gen(function*() {
         yield* sql`CREATE TABLE t (id INTEGER PRIMARY KEY)`
@@ -69,12 +69,12 @@ describe("SqliteClient", () => {
         )
         expect(seen).toEqual(Array.from({ length: 1000 }, (_, index) => index + 1))
         expect(yield* Stream.runCollect(Stream.take(all.stream, 2))).toEqual([{ id: 1 }, { id: 2 }])
-        // One that was left in the middle holds nothing: a table in use cannot be dropped.
+        // A stream that was stopped midway is released: a table in use cannot be dropped.
         yield* sql`DROP TABLE t`
       })
     ))
 
-  it.effect("integers are numbers where they fit; SafeIntegers reads bigints, in the same statement too", () =>
+  it.effect("reads integers as numbers, and as bigints with SafeIntegers, also for the same statement", () =>
     inMemory((sql) =>
       Effect.gen(function*() {
         const one = sql`SELECT 9007199254740991 AS n`
@@ -87,7 +87,7 @@ describe("SqliteClient", () => {
       })
     ))
 
-  it.effect("names are renamed both ways when asked", () =>
+  it.effect("renames identifiers and columns with the transform options", () =>
     inMemory((sql) =>
       Effect.gen(function*() {
         yield* sql`CREATE TABLE t (task_id TEXT)`
@@ -100,7 +100,7 @@ describe("SqliteClient", () => {
       transformResultNames: (name) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
     }))
 
-  it.effect("a transaction is all or nothing, and so is one inside it", () =>
+  it.effect("rolls a failed transaction back, and a nested one alone", () =>
     inMemory((sql) =>
       Effect.gen(function*() {
         yield* sql`CREATE TABLE t (id INTEGER PRIMARY KEY)`
@@ -113,7 +113,7 @@ describe("SqliteClient", () => {
       })
     ))
 
-  it.effect("a transaction that fails at its commit is taken back, and the next one works", () =>
+  it.effect("rolls back a transaction that fails at its commit, and runs the next one", () =>
     inMemory((sql) =>
       Effect.gen(function*() {
         yield* sql`CREATE TABLE a (id INTEGER PRIMARY KEY)`
@@ -127,7 +127,7 @@ describe("SqliteClient", () => {
       })
     ))
 
-  it.effect("while a transaction is open others wait for it, and see nothing of one that was interrupted", () =>
+  it.effect("runs other statements after a transaction, and shows nothing of an interrupted one", () =>
     inMemory((sql) =>
       Effect.gen(function*() {
         yield* sql`CREATE TABLE t (id INTEGER PRIMARY KEY)`
@@ -147,7 +147,7 @@ describe("SqliteClient", () => {
       })
     ))
 
-  it.effect("errors have reasons", () =>
+  it.effect("sets the reasons of errors", () =>
     inMemory((sql) =>
       Effect.gen(function*() {
         yield* sql`CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT UNIQUE, n INTEGER NOT NULL CHECK (n > 0))`
@@ -164,15 +164,15 @@ describe("SqliteClient", () => {
       })
     ))
 
-  it.effect("more statements than are kept still work, those that were forgotten too", () =>
+  it.effect("runs more statements than maxCachedStatements, and those it dropped again", () =>
     inMemory((sql) =>
       Effect.gen(function*() {
         for (let round = 0; round < 2; round++) {
           for (let n = 0; n < 20; n++) expect(yield* sql.unsafe(`SELECT ${n} AS n`)).toEqual([{ n }])
         }
-      }), { statements: 3 }))
+      }), { maxCachedStatements: 3 }))
 
-  it.effect("a statement that was compiled before a table changed reads it as it is now", () =>
+  it.effect("recompiles a cached statement after a table changed", () =>
     inMemory((sql) =>
       Effect.gen(function*() {
         yield* sql`CREATE TABLE t (a TEXT)`
@@ -184,7 +184,7 @@ describe("SqliteClient", () => {
       })
     ))
 
-  it.effect("each client of :memory: has a database of its own, also an exclusive one", () =>
+  it.effect("opens a separate database for each client of :memory:, also for an exclusive one", () =>
     inMemory((one) =>
       inMemory((two) =>
         Effect.gen(function*() {
@@ -192,7 +192,7 @@ describe("SqliteClient", () => {
           expect(yield* reasonOf(two`SELECT * FROM t`)).toBe("SqlSyntaxError")
         }), { exclusive: true }), { exclusive: true }))
 
-  it.effect("a database that has been closed is an error, not a defect", () =>
+  it.effect("fails with an error, not a defect, after the database was closed", () =>
     Effect.gen(function*() {
       const sql = yield* inMemory(Effect.succeed)
       expect(yield* reasonOf(sql`SELECT 1`)).toBe("ConnectionError")
@@ -200,7 +200,7 @@ describe("SqliteClient", () => {
 })
 
 describe("SqliteClient on a file", () => {
-  it.effect("it is a write-ahead log, flushed at checkpoints or in each commit, and what is in it is there again", () =>
+  it.effect("uses a write-ahead log, sets synchronous, and reads committed rows after a reopen", () =>
     Effect.scoped(Effect.gen(function*() {
       const filename = yield* temporary
       const read = (sql: SqlClient.SqlClient) =>
@@ -212,7 +212,7 @@ describe("SqliteClient on a file", () => {
       expect(() => statSync(`${filename}-wal`)).toThrow("ENOENT")
     })))
 
-  it.effect("a file that cannot be opened, or is none, is an error of the layer that names it", () =>
+  it.effect("fails the layer with the file name where the file cannot be opened or is not a database", () =>
     Effect.scoped(Effect.gen(function*() {
       const filename = yield* temporary
       const error = yield* Effect.flip(on(join(filename, "below"), Effect.succeed))
@@ -220,7 +220,7 @@ describe("SqliteClient on a file", () => {
       expect(error.message).toContain(filename)
     })))
 
-  it.effect("two clients that share a file see each other's commits; who waits too long for a lock is told", () =>
+  it.effect("shows commits to other clients of the file, and fails with LockTimeoutError after busyTimeout", () =>
     Effect.scoped(Effect.gen(function*() {
       const filename = yield* temporary
       yield* on(filename, (one) =>
@@ -242,7 +242,7 @@ describe("SqliteClient on a file", () => {
       ({ reason }) => ({ tag: reason._tag, operation: reason.operation, message: reason.message })
     )
 
-  it.effect("exclusive · another layer in the same process is refused at once, and let in afterwards", () =>
+  it.effect("exclusive · refuses another client in the same process until it is closed", () =>
     Effect.scoped(Effect.gen(function*() {
       const filename = yield* temporary
       yield* on(filename, (sql) =>
@@ -257,7 +257,7 @@ describe("SqliteClient on a file", () => {
       expect(yield* on(filename, (sql) => sql`SELECT * FROM t`, { exclusive: true })).toEqual([{ a: 1 }])
     })))
 
-  it.effect("exclusive · a file that somebody uses without holding it is refused too", () =>
+  it.effect("exclusive · fails for a file that another client uses", () =>
     Effect.scoped(Effect.gen(function*() {
       const filename = yield* temporary
       yield* on(filename, (sql) =>
@@ -267,7 +267,7 @@ describe("SqliteClient on a file", () => {
         }))
     })))
 
-  it.live("exclusive · another process is refused; after kill -9 the file opens at once, with all that was committed", () =>
+  it.live("exclusive · refuses another process; after kill -9 the file opens at once, with every commit", () =>
     Effect.scoped(Effect.gen(function*() {
       const filename = yield* temporary
       const holder = yield* Effect.acquireRelease(
@@ -280,7 +280,7 @@ describe("SqliteClient on a file", () => {
         ),
         (child) => Effect.sync(() => child.kill("SIGKILL"))
       )
-      // It prints a number after the commit that wrote it.
+      // The process prints a number after the commit that wrote it.
       let last = 0
       let rest = ""
       holder.stdout.setEncoding("utf8").on("data", (text: string) => {

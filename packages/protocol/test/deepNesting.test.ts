@@ -1,4 +1,4 @@
-/** JSON that nests 100,000 deep, which is deeper than the stack: it is read, or refused, and nothing throws. */
+/** JSON that is nested 100,000 levels deep, deeper than the stack: it is read or refused, and nothing throws. */
 import * as Codec from "@skein/protocol/Codec"
 import * as Definitions from "@skein/protocol/Definitions"
 import * as Initialize from "@skein/protocol/Initialize"
@@ -27,7 +27,7 @@ const shapes: ReadonlyArray<JsonObject> = [
   nest((inner) => ({ role: "user", content: inner }))
 ]
 
-/** Params, or a result, that hold the shape under every name that is a field somewhere. */
+/** Params or results that contain the shape under the name of every field. */
 const everywhere = (shape: JsonObject): ReadonlyArray<JsonObject> => {
   const names =
     "_meta arguments argument capabilities clientInfo content contents context cursor inputResponses level " +
@@ -36,8 +36,8 @@ const everywhere = (shape: JsonObject): ReadonlyArray<JsonObject> => {
   return [shape, ...fields.map(([name]) => ({ [name]: [shape] })), Object.fromEntries(fields)]
 }
 
-describe("what nests deeper than the stack", () => {
-  it("text is read as a message, a batch or an error", () => {
+describe("values nested deeper than the stack", () => {
+  it("parseText returns a message, a batch or an error", () => {
     const arrays = "[".repeat(depth) + "]".repeat(depth)
     const text = (params: string) => `{"jsonrpc":"2.0","id":1,"method":"a","params":${params}}`
     expect(JsonRpc.parseText(text(`{"a":${arrays}}`))._tag).toBe("Request")
@@ -46,12 +46,12 @@ describe("what nests deeper than the stack", () => {
     expect(JsonRpc.parseText("[".repeat(depth))).toMatchObject({ _tag: "Invalid", error: { code: -32700 } })
   })
 
-  it("what cannot be written throws a RangeError, as is said, and nothing else", () => {
+  it("encode throws a RangeError", () => {
     for (const shape of shapes) expect(() => JsonRpc.encode(JsonRpc.success(1, { shape }))).toThrow(RangeError)
   })
 
   for (const revision of Revision.all) {
-    it(`${revision} · the params and the answer of every method are read and written, or refused`, () => {
+    it(`${revision} · the params and the result of every method are decoded and encoded, or refused`, () => {
       const seen = { Success: 0, Failure: 0 }
       for (const value of shapes.flatMap(everywhere)) {
         for (const method of Method.requests) {
@@ -68,7 +68,7 @@ describe("what nests deeper than the stack", () => {
   }
 
   for (const source of [...Revision.all, "tasks"] as const) {
-    it(`${source} · so is every official definition`, () => {
+    it(`${source} · every official definition is read and written, or refused`, () => {
       for (const definition of Definitions.definitions(source).values()) {
         if (definition.kind === "envelope") continue
         for (const shape of shapes) {
@@ -79,7 +79,7 @@ describe("what nests deeper than the stack", () => {
     })
   }
 
-  it("what is read by hand: the handshake, a request's metadata, and x-mcp-header", () => {
+  it("the handshake, the metadata of a request and x-mcp-header are read or refused", () => {
     for (const shape of shapes) {
       expect(Result.isFailure(Initialize.read({ protocolVersion: shape, capabilities: shape }))).toBe(true)
       expect(Result.isFailure(RequestMeta.read({ _meta: shape }))).toBe(true)

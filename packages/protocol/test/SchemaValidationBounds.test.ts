@@ -1,12 +1,13 @@
 /**
- * "Implementations SHOULD apply reasonable bounds, such as a maximum schema depth, a cap on the total number of subschemas, or a
- * per-validation time budget" (2026-07-28, composition-keyword resource use). What is counted here are steps, so that a slow
- * machine proves the same; the times are far above what is measured, and far below what goes on without a bound.
+ * "Implementations SHOULD apply reasonable bounds, such as a maximum schema depth, a cap on the total number of
+ * subschemas, or a per-validation time budget" (2026-07-28, composition-keyword resource use). Most bounds count steps,
+ * so that the results are the same on a slow machine. The time limits are far above the measured times, and far below
+ * the times without a bound.
  */
 import { describe, expect, it } from "@effect/vitest"
 import * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import * as Result from "effect/Result"
-import * as Timed from "../timed.ts"
+import * as Timed from "./timed.ts"
 
 type Schema = object | boolean
 
@@ -25,8 +26,8 @@ const many = <A>(length: number, make: (index: number) => A): Array<A> =>
 const nested = (open: string, inner: string, close: string, depth: number) =>
   JSON.parse(open.repeat(depth) + inner + close.repeat(depth))
 
-describe("of a schema", () => {
-  it("alternatives that refer to alternatives multiply: refused at the definition", () => {
+describe("the bounds of a schema", () => {
+  it("refuse alternatives that multiply through references", () => {
     const $defs: Record<string, Schema> = { a30: {} }
     for (let i = 0; i < 30; i++) {
       const $ref = `#/$defs/a${i + 1}`
@@ -37,7 +38,7 @@ describe("of a schema", () => {
     )
   })
 
-  it("maxSchemas: 10,000 by default, and an option", () => {
+  it("refuse more than maxSchemas subschemas, 10,000 by default", () => {
     expect(refusal({ anyOf: many(9_999, () => ({})) })).toBe("none")
     expect(refusal({ anyOf: many(10_000, () => ({})) })).toContain(
       "The schema has more than 10000 subschemas (maxSchemas)"
@@ -47,7 +48,7 @@ describe("of a schema", () => {
     )
   })
 
-  it("maxDepth: 64 by default, and an option", () => {
+  it("refuse subschemas nested deeper than maxDepth, 64 by default", () => {
     expect(refusal(nested("{\"properties\":{\"a\":", "{}", "}}", 64))).toBe("none")
     expect(refusal(nested("{\"properties\":{\"a\":", "{}", "}}", 65))).toContain(
       "The schema is nested deeper than 64 levels (maxDepth)"
@@ -58,7 +59,7 @@ describe("of a schema", () => {
     expect(refusal(nested("{\"not\":", "{}", "}", 5), { maxDepth: 2 })).toContain("deeper than 2")
   })
 
-  it("maxSize: 262,144 characters by default, and an option", () => {
+  it("refuse more than maxSchemaChars characters, 262,144 by default", () => {
     expect(refusal({ description: "x".repeat(262_144) })).toBe(
       "The schema has more than 262144 characters (maxSchemaChars)"
     )
@@ -67,23 +68,23 @@ describe("of a schema", () => {
     )
   })
 
-  it("a chain of references that is too long to follow", () => {
+  it("refuse a chain of more than 200 references", () => {
     const $defs = Object.fromEntries(many(300, (i) => [`a${i}`, i === 299 ? {} : { $ref: `#/$defs/a${i + 1}` }]))
     expect(refusal({ $ref: "#/$defs/a0", $defs })).toBe("A chain has more than 200 references")
   })
 })
 
-describe("of a validation", () => {
+describe("the bounds of a validation", () => {
   const tooMany = "The validation takes more than 5000000 steps (maxSteps)"
   const tooDeep = "The value is nested too deep: more than 500 subschemas apply within each other"
 
-  it("alternatives that multiply with the depth of the value", () => {
+  it("stop where alternatives multiply with the depth of the value", () => {
     const schema = { items: { allOf: [{ $ref: "#" }, { $ref: "#" }] } }
     expect(check(schema, nested("[", "", "]", 3))).toBe("valid")
     expect(check(schema, nested("[", "", "]", 100))).toBe(tooMany)
   })
 
-  it("values that are nested without measure", () => {
+  it("stop for a value nested deeper than the stack", () => {
     const deep = nested("[", "", "]", 100_000)
     expect(check({ items: { $ref: "#" } }, deep)).toBe(tooDeep)
     expect(check({ items: { uniqueItems: true } }, [deep])).toBe(tooDeep)
@@ -91,7 +92,7 @@ describe("of a validation", () => {
     expect(check({ items: { $ref: "#" } }, nested("[", "", "]", 200))).toBe("valid")
   })
 
-  it("maxSteps: an option", () => {
+  it("stop after maxSteps", () => {
     const schema = { items: { type: "integer" } }
     expect(check(schema, many(50, () => 1), { maxSteps: 100 })).toBe("valid")
     expect(check(schema, many(200, () => 1), { maxSteps: 100 })).toBe(
@@ -99,7 +100,7 @@ describe("of a validation", () => {
     )
   })
 
-  it("a million members, right ones and wrong ones", () => {
+  it("allow a million valid or invalid items", () => {
     const list = { items: { anyOf: [{ type: "integer" }, { type: "null" }] } }
     expect(check(list, many(1_000_000, () => 1))).toBe("valid")
     expect(check(list, many(1_000_000, () => "x"))).toBe("Expected a value that matches at least one schema in `anyOf`")
@@ -109,13 +110,13 @@ describe("of a validation", () => {
     expect(check({ contains: { type: "integer" } }, many(1_000_000, () => "x"))).toContain("`contains`")
   })
 
-  it("what is said of a fault costs nothing where nobody hears it", () => {
+  it("do not include the messages of problems that are not reported", () => {
     const long = many(2_500, (i) => `a long name of its own, number ${i}`)
     const schema = { items: { anyOf: [{ enum: long }, { const: long }, { type: "null" }] } }
     expect(check(schema, many(300_000, () => null))).toBe("valid")
   })
 
-  it("what is seen is counted, each time that it is handed on", () => {
+  it("count evaluated members each time they are merged", () => {
     const chain = (depth: number): Schema =>
       depth === 0 ? { additionalProperties: true } : { allOf: [chain(depth - 1)] }
     const value = Object.fromEntries(many(100_000, (i) => [`k${i}`, 1]))
@@ -123,12 +124,12 @@ describe("of a validation", () => {
     expect(check({ ...chain(60) as object, unevaluatedProperties: false }, value)).toBe(tooMany)
   })
 
-  it("uniqueItems is linear", () => {
+  it("check uniqueItems in linear time", () => {
     expect(check({ uniqueItems: true }, many(300_000, (i) => i))).toBe("valid")
     expect(check({ uniqueItems: true }, many(50_000, (i) => ({ a: [i] })))).toBe("valid")
   })
 
-  it("keywords that are long themselves, times a long list", () => {
+  it("count the length of long keywords for every item", () => {
     const names = many(9_000, (i) => `a${i}`)
     const list = many(100_000, () => ({ a0: 1 }))
     expect(check({ items: { not: { required: ["a0", ...names.slice(1)] } } }, list)).toBe(tooMany)
@@ -151,7 +152,7 @@ describe("of a validation", () => {
       ["^(a+)+$", `${"a".repeat(4_000_000)}!`, tooMany]
     ] as const
   ) {
-    it(`the pattern ${pattern} over ${text.length} characters`, () => {
+    it(`run the pattern ${pattern} on ${text.length} characters`, () => {
       expect(check({ pattern }, text)).toContain(outcome)
       expect(check({ patternProperties: { [pattern]: false } }, { [text]: 1 })).toContain(
         outcome === "valid" ? "Unexpected value" : outcome === tooMany ? tooMany : "valid"

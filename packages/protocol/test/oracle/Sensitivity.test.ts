@@ -1,4 +1,4 @@
-/** The oracle is proved able to fail: each check is given something broken, and complains. */
+/** Checks the oracle itself: each of its checks fails for an invalid model. */
 import * as Definitions from "@skein/protocol/Definitions"
 import type * as Revision from "@skein/protocol/Revision"
 import * as Result from "effect/Result"
@@ -25,8 +25,8 @@ const newest = {
   structuredContent: [1]
 }
 
-Spec.describeSpec("the oracle bites", () => {
-  it("2024-11-05 · a result of 2026-07-28 is refused as it is, and accepted once it is lowered", () => {
+Spec.describeSpec("the oracle", () => {
+  it("2024-11-05 · refuses a result of 2026-07-28 that is not lowered, and accepts the lowered one", () => {
     const old = Spec.load("2024-11-05")
     expect(Validate.refusal(Spec.load("2026-07-28"), "CallToolResult", newest)).toBeUndefined()
     expect(Validate.refusal(old, "CallToolResult", newest)).toBeDefined()
@@ -37,7 +37,7 @@ Spec.describeSpec("the oracle bites", () => {
 
   const sessionEra: ReadonlyArray<Revision.Revision> = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
   for (const source of sessionEra) {
-    it(`${source} · without lowering, canonical values are refused by the official schema`, () => {
+    it(`${source} · refuses values of the model that are not lowered`, () => {
       const document = Exceptions.load(source)
       const refused = [...Definitions.definitions(source).values()].flatMap((subject) =>
         Check.canonical(subject, "bite", 20).filter((value) =>
@@ -48,7 +48,7 @@ Spec.describeSpec("the oracle bites", () => {
     })
   }
 
-  it("a reader that drops, renames, invents or edits in place is found out", () => {
+  it("reports a reader that drops, renames, adds or changes members in place", () => {
     const document = Spec.load("2025-11-25")
     const tool = { name: "a", title: "A", inputSchema: { type: "object" } }
     const check = (read: Check.Subject["read"], write: Check.Subject["write"] = Result.succeed) =>
@@ -64,22 +64,23 @@ Spec.describeSpec("the oracle bites", () => {
     expect(check((raw) => Result.succeed(Object.assign(raw as object, { title: "B" })))).toContain("changed in place")
   })
 
-  // What a reader accepts although the schema refuses it, because the specification's text says so or a peer does it.
+  // Values that reading accepts although the schema refuses them, because the text of the specification allows them or
+  // peers send them.
   const lenient: ReadonlyArray<RegExp> = [
-    // "The client MUST treat the absent field as `complete`"; hints that are absent are "stale at once", and so are malformed ones.
+    // "The client MUST treat the absent field as `complete`"; an absent or malformed hint means stale at once.
     /^2026-07-28 · \w*Result\.resultType: undefined$/,
     /^2026-07-28 · \w*Result\.(ttlMs|cacheScope): /,
     /^tasks · Result\.resultType: undefined$/,
-    // JSON-RPC answers with no id, or with null, where the request's id could not be read; 2025-11-25 came to allow it.
+    // JSON-RPC responds without an id, or with null, where the request's id could not be read; 2025-11-25 allows it.
     /^(2024-11-05|2025-03-26|2025-06-18) · JSONRPCError\.id: (undefined|null)$/,
-    // A list of blocks is what 2025-11-25 made of it; its peers may send one to anybody.
+    // A list of blocks is allowed since 2025-11-25, and its peers may send one in older revisions.
     /^(2024-11-05|2025-03-26|2025-06-18) · (SamplingMessage|CreateMessageResult)\.content: \[\]$/,
-    // 2025-11-25 alone lets a cancellation be without a request. There is nothing to cancel, and nothing to answer.
+    // Only 2025-11-25 allows a cancellation without a request. Reading it has no effect.
     / · CancelledNotificationParams\.requestId: undefined$/,
     / · (Cancelled|Client)Notification\.params: \{\}$/,
-    // 2026-07-28 knows no elicitation id; a form of the newest shape is read anywhere.
+    // 2026-07-28 has no elicitation id, and params without one are read in every revision.
     /^2025-11-25 · ElicitRequestURLParams\.elicitationId: undefined$/,
-    // What answers a message is an envelope's business, and any object answers some message.
+    // The envelope accepts any object as a result.
     /^2026-07-28 · JSONRPCResultResponse\.result: \{\}$/
   ]
 
@@ -97,7 +98,7 @@ Spec.describeSpec("the oracle bites", () => {
           const { [name]: _, ...missing } = value
           for (const broken of [missing, ...kinds.map((kind) => ({ ...value, [name]: kind }))]) {
             const message = Validate.refusal(document, subject.name, broken)
-            // Formats are for the writer: a reader is lenient about them.
+            // Reading does not check formats.
             if (message === undefined || message.includes("must match format")) continue
             tried++
             if (Result.isFailure(subject.read(broken))) continue
@@ -112,8 +113,8 @@ Spec.describeSpec("the oracle bites", () => {
   }
 })
 
-Spec.describeSpec("the exceptions from the official schemas", () => {
-  it("each is needed: the official schema refuses what the prose allows, and the widened one accepts it", () => {
+Spec.describeSpec("the exceptions to the official schemas", () => {
+  it("are necessary: the official schema refuses a value that the prose allows, and the widened one accepts it", () => {
     const needed: ReadonlyArray<readonly [Spec.DocumentName, string, unknown]> = [
       ["2026-07-28", "JSONValue", null],
       ["2026-07-28", "JSONValue", 0.5],
@@ -133,7 +134,7 @@ Spec.describeSpec("the exceptions from the official schemas", () => {
     expect(new Set(Exceptions.all.flatMap((exception) => exception.documents))).toEqual(covered)
   })
 
-  it("and narrow: an answer to a form is still no null and no object", () => {
+  it("are narrow: a form's content still must not contain null or objects", () => {
     for (const content of [{ a: null }, { a: {} }]) {
       expect(Validate.refusal(Exceptions.load("2026-07-28"), "ElicitResult", { action: "accept", content }))
         .toBeDefined()

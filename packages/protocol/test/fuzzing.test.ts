@@ -1,4 +1,6 @@
-/** Whatever is read, reading answers: it never throws. The sequences are seeded, so a failure can be run again. */
+/**
+ * Reading any input returns a value or an error and does not throw. The input is seeded, so a failure can be run again.
+ */
 import * as Codec from "@skein/protocol/Codec"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
@@ -39,7 +41,7 @@ const tokens = [
   " "
 ]
 
-/** A sound text with a few edits, or a text made of tokens. */
+/** A valid text with a few edits, or a text of random tokens. */
 const text = (random: Random.Random): string => {
   if (random.chance(0.2)) return Array.from({ length: random.below(20) }, () => random.pick(tokens)).join("")
   let value = random.pick(sound)
@@ -51,7 +53,7 @@ const text = (random: Random.Random): string => {
   return value
 }
 
-/** A value with the members of a message, each one sound, odd or absent. */
+/** An object with the members of a message, each one valid, unusual or absent. */
 const message = (random: Random.Random): unknown => {
   const value: Record<string, unknown> = {}
   const member = (name: string, plain: ReadonlyArray<unknown>): void => {
@@ -81,13 +83,13 @@ const check = (inbound: JsonRpc.Inbound): void => {
     if (inbound.id !== undefined) expect(JsonRpc.isId(inbound.id)).toBe(true)
     return
   }
-  // What was a message is the same message when it is written and read again. (`JSON.parse` reads 1e999 as Infinity and
-  // keeps -0, which have no JSON form.)
+  // A message is the same after it is written and read again. (`JSON.parse` reads 1e999 as Infinity and keeps -0, which
+  // have no JSON form.)
   expect(JsonRpc.parseText(JsonRpc.encode(inbound))).toEqual(JSON.parse(JSON.stringify(inbound)))
 }
 
 describe("JsonRpc", () => {
-  it("text: whatever it is, it is a message, a batch or an error that can be sent", () => {
+  it("parseText returns a message, a batch or an error that can be sent for any text", () => {
     const random = Random.make(1)
     const seen = new Set<string>()
     for (let run = 0; run < 5_000; run++) {
@@ -98,7 +100,7 @@ describe("JsonRpc", () => {
     expect([...seen].sort()).toEqual(["Batch", ...tags].sort())
   })
 
-  it("JSON: whatever it is, it is a message or an error that can be sent", () => {
+  it("parse returns a message or an error that can be sent for any JSON", () => {
     const random = Random.make(2)
     const seen = new Set<string>()
     for (let run = 0; run < 5_000; run++) {
@@ -109,7 +111,7 @@ describe("JsonRpc", () => {
     expect([...seen].sort()).toEqual([...tags].sort())
   })
 
-  it("depth: a text of 100,000 brackets is answered like any other", () => {
+  it("parseText reads 100,000 nested brackets", () => {
     const depth = 100_000
     expect(JsonRpc.parseText("[".repeat(depth))._tag).toBe("Invalid")
     expect(JsonRpc.parseText("[".repeat(depth) + "]".repeat(depth))._tag).toBe("Batch")
@@ -118,7 +120,7 @@ describe("JsonRpc", () => {
   })
 })
 
-/** A finished answer of the codec: a value, or a line about what is wrong. */
+/** The outcome of a codec: a value, or an error of one line. */
 const answered = (result: Result.Result<unknown, string | Codec.Unrepresentable>): "success" | "failure" => {
   if (Result.isSuccess(result)) return "success"
   const line = typeof result.failure === "string" ? result.failure : result.failure.message
@@ -126,7 +128,7 @@ const answered = (result: Result.Result<unknown, string | Codec.Unrepresentable>
   return "failure"
 }
 
-/** Values of a schema, most of them damaged in one to three places, and values that have nothing to do with it. */
+/** Values of a schema, most of them changed in one to three places, and arbitrary values. */
 const damaged = (
   random: Random.Random,
   schema: Schema.Codec<unknown, unknown>,
@@ -147,7 +149,7 @@ const damaged = (
 
 describe("Codec", () => {
   for (const revision of Revision.all) {
-    it(`${revision} · the params of every message: whatever they are, they are read or refused in one line`, () => {
+    it(`${revision} · the params of every message are decoded, or refused in one line`, () => {
       const random = Random.make(Random.hash(`params ${revision}`))
       const seen = { success: 0, failure: 0 }
       for (const method of [...Method.requests, ...Method.notifications]) {
@@ -161,12 +163,12 @@ describe("Codec", () => {
       expect(seen.failure).toBeGreaterThan(100)
     })
 
-    it(`${revision} · the result of every request: whatever it is, it is read or refused in one line`, () => {
+    it(`${revision} · the result of every request is decoded, or refused in one line`, () => {
       const random = Random.make(Random.hash(`result ${revision}`))
       const seen = { success: 0, failure: 0 }
       for (const method of Method.requests) {
         for (const raw of damaged(random, method.result, method.name)) {
-          // A result that is no object never gets this far: `JsonRpc` refuses it.
+          // `JsonRpc` refuses a result that is not an object.
           if (typeof raw !== "object" || raw === null || Array.isArray(raw)) continue
           const result = raw as JsonRpc.JsonObject
           seen[answered(Codec.decodeResult(method, revision, result))]++

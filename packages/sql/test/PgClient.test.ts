@@ -15,7 +15,7 @@ import type { Postgres } from "./postgres.ts"
 
 const on = <A, E>(
   postgres: Postgres,
-  program: (sql: PgClient.PgClient, url: string) => Effect.Effect<A, E, PgClient.PgClient | SqlClient.SqlClient>,
+  program: (sql: PgClient.Client, url: string) => Effect.Effect<A, E, PgClient.PgClient | SqlClient.SqlClient>,
   options: Omit<PgClient.Options, "url"> = {}
 ) =>
   Effect.promise(() => postgres.createDatabase()).pipe(Effect.flatMap((url) =>
@@ -28,15 +28,15 @@ const on = <A, E>(
 const reasonOf = <A, E>(effect: Effect.Effect<A, E | SqlError>) =>
   Effect.map(Effect.flip(effect), (error) => (error as SqlError).reason._tag)
 
-/** Polls the server's own view, since nothing else tells that a statement waits there. */
-const until = (sql: PgClient.PgClient, condition: string): Effect.Effect<void, SqlError> =>
+/** Polls the views of the server: nothing else shows that a statement waits there. */
+const until = (sql: PgClient.Client, condition: string): Effect.Effect<void, SqlError> =>
   Effect.flatMap(
     sql.unsafe<{ readonly yes: boolean }>(`SELECT ${condition} AS yes`),
     ([row]) => row?.yes === true ? Effect.void : until(sql, condition)
   )
 
 describePostgres("PgClient", (postgres) => {
-  it.live("templates, helpers, values and streams", () =>
+  it.live("runs templates, helpers, values and streams", () =>
     on(postgres(), (sql) =>
       Effect.gen(function*() {
         yield* sql`CREATE TABLE t (id int8 PRIMARY KEY, name text, done boolean, data jsonb, bytes bytea)`
@@ -61,7 +61,7 @@ describePostgres("PgClient", (postgres) => {
         expect(yield* sql`DELETE FROM t`.raw).toMatchObject({ rowCount: 2 })
       })))
 
-  it.live("int8 is a number where it fits, a bigint beyond and where SafeIntegers asks for it", () =>
+  it.live("reads int8 as a number where it is safe, as a bigint beyond and with SafeIntegers", () =>
     on(postgres(), (sql) =>
       Effect.gen(function*() {
         const values =
@@ -72,7 +72,7 @@ describePostgres("PgClient", (postgres) => {
         expect(yield* sql`SELECT ${2n ** 60n}::int8 AS id`).toEqual([{ id: 2n ** 60n }])
       })))
 
-  it.live("names are renamed both ways when asked", () =>
+  it.live("renames identifiers and columns with the transform options", () =>
     on(postgres(), (sql) =>
       Effect.gen(function*() {
         yield* sql`CREATE TABLE t (task_id text)`
@@ -84,7 +84,7 @@ describePostgres("PgClient", (postgres) => {
       transformResultNames: (name) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
     }))
 
-  it.live("a transaction is all or nothing, and so is one inside it", () =>
+  it.live("rolls a failed transaction back, and a nested one alone", () =>
     on(postgres(), (sql) =>
       Effect.gen(function*() {
         yield* sql`CREATE TABLE t (id int PRIMARY KEY)`
@@ -96,7 +96,7 @@ describePostgres("PgClient", (postgres) => {
         expect(yield* sql`SELECT id FROM t ORDER BY id`.values).toEqual([[1], [4], [5], [6]])
       })))
 
-  it.live("a transaction whose failed statement was passed over fails, since the server took all of it back", () =>
+  it.live("fails the commit of a transaction in which a statement failed, since the server rolls it back", () =>
     on(postgres(), (sql) =>
       Effect.gen(function*() {
         yield* sql`CREATE TABLE t (id int PRIMARY KEY)`
@@ -107,7 +107,7 @@ describePostgres("PgClient", (postgres) => {
         expect(yield* sql`SELECT id FROM t`).toEqual([])
       })))
 
-  it.live("statements that come again are kept compiled on the server, up to a number, unprepared ones never", () =>
+  it.live("prepares repeated statements up to maxPreparedStatements, and unprepared ones never", () =>
     on(postgres(), (sql) =>
       Effect.gen(function*() {
         const kept = sql`SELECT statement FROM pg_prepared_statements`.values
@@ -118,9 +118,9 @@ describePostgres("PgClient", (postgres) => {
         }
         for (let n = 0; n < 3; n++) yield* sql`SELECT 4 + ${n}::int`.unprepared
         expect(yield* kept).toEqual([["SELECT 1 + $1::int"], ["SELECT 2 + $1::int"]])
-      }), { maxConnections: 1, statements: 2 }))
+      }), { maxConnections: 1, maxPreparedStatements: 2 }))
 
-  it.live("a statement that was compiled before a table changed, or was forgotten, works outside of a transaction", () =>
+  it.live("runs an outdated or deallocated prepared statement again, outside of a transaction", () =>
     on(postgres(), (sql) =>
       Effect.gen(function*() {
         yield* sql`CREATE TABLE t AS SELECT 1 AS a`
@@ -138,7 +138,7 @@ describePostgres("PgClient", (postgres) => {
         }))
       })))
 
-  it.live("errors have reasons", () =>
+  it.live("sets the reasons of errors", () =>
     on(postgres(), (sql) =>
       Effect.gen(function*() {
         yield* sql`CREATE TABLE t (id int PRIMARY KEY, n int NOT NULL CONSTRAINT positive CHECK (n > 0))`
@@ -155,7 +155,7 @@ describePostgres("PgClient", (postgres) => {
         expect(yield* sql`SELECT 1 AS fine`).toEqual([{ fine: 1 }])
       })))
 
-  it.live("who cannot be reached or does not let us in is an error of the layer", () =>
+  it.live("fails the layer where the server cannot be reached or refuses the login", () =>
     Effect.gen(function*() {
       const build = (options: PgClient.Options) => reasonOf(Effect.provide(PgClient.PgClient, PgClient.layer(options)))
       const { port } = postgres()
@@ -164,14 +164,14 @@ describePostgres("PgClient", (postgres) => {
         .toBe("AuthenticationError")
     }))
 
-  it.live("a statement is bounded by statementTimeout", () =>
+  it.live("fails a statement after statementTimeout", () =>
     on(postgres(), (sql) =>
       Effect.gen(function*() {
         expect(yield* reasonOf(sql`SELECT pg_sleep(60)`)).toBe("StatementTimeoutError")
         expect(yield* sql`SELECT 1 AS fine`).toEqual([{ fine: 1 }])
       }), { statementTimeout: "50 millis" }))
 
-  it.live("a transaction that pauses too long loses its connection, and the next statement has another", () =>
+  it.live("ends the connection of a transaction after idleInTransactionTimeout, and uses another one next", () =>
     on(postgres(), (sql, url) =>
       Effect.gen(function*() {
         const pid = sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`
@@ -190,13 +190,13 @@ describePostgres("PgClient", (postgres) => {
         expect(yield* sql`SELECT 1 AS fine`).toEqual([{ fine: 1 }])
       }), { idleInTransactionTimeout: "50 millis", maxConnections: 1 }))
 
-  it.live("who asks for more connections than there are waits for connectTimeout and fails", () =>
+  it.live("fails after connectTimeout where all connections are in use", () =>
     on(postgres(), (sql) =>
       sql.withTransaction(Effect.gen(function*() {
         expect(yield* reasonOf(Effect.scoped(sql.reserve))).toBe("ConnectionError")
       })), { maxConnections: 1, connectTimeout: "100 millis" }))
 
-  it.live("an interrupted statement is cancelled on the server, and its connection is used again", () =>
+  it.live("cancels an interrupted statement on the server, and reuses its connection", () =>
     on(postgres(), (sql, url) =>
       Effect.gen(function*() {
         const pid = sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`
@@ -213,7 +213,7 @@ describePostgres("PgClient", (postgres) => {
         expect(yield* pid).toEqual([before])
       }), { maxConnections: 1 }))
 
-  it.live("an interrupted transaction leaves nothing behind, nor a lock", () =>
+  it.live("rolls an interrupted transaction back, and releases its locks", () =>
     on(postgres(), (sql) =>
       Effect.gen(function*() {
         yield* sql`CREATE TABLE t (id int PRIMARY KEY)`
@@ -230,7 +230,7 @@ describePostgres("PgClient", (postgres) => {
         expect(yield* sql`SELECT pg_try_advisory_lock(1) AS free`).toEqual([{ free: true }])
       })))
 
-  it.live("a connection that the server ends while it is reserved does not end the process", () =>
+  it.live("survives the end of a reserved connection", () =>
     on(postgres(), (sql) =>
       Effect.scoped(Effect.gen(function*() {
         const connection = yield* sql.reserve
@@ -240,7 +240,7 @@ describePostgres("PgClient", (postgres) => {
         expect(yield* sql`SELECT 1 AS fine`).toEqual([{ fine: 1 }])
       }))))
 
-  it.live("all connections are closed with the layer", () =>
+  it.live("closes all connections with the layer", () =>
     on(postgres(), (other, url) =>
       Effect.gen(function*() {
         const count = other<
@@ -259,7 +259,7 @@ describePostgres("PgClient", (postgres) => {
         expect(yield* count).toEqual([{ n: 0 }])
       })))
 
-  it.live("after an immediate restart of the server the next query works, and a transaction that was open failed", () =>
+  it.live("fails open transactions after an immediate restart of the server, and runs the next query", () =>
     on(postgres(), (sql) =>
       Effect.gen(function*() {
         yield* sql`CREATE TABLE t (id int PRIMARY KEY)`
@@ -273,14 +273,14 @@ describePostgres("PgClient", (postgres) => {
         expect(yield* sql`SELECT id FROM t`).toEqual([])
       })))
 
-  it.live("a transaction whose connection is lost fails with that, and with nothing besides", () =>
+  it.live("fails a transaction whose connection is lost with that error only", () =>
     on(postgres(), (sql, url) =>
       Effect.gen(function*() {
         yield* sql`CREATE TABLE t (id int PRIMARY KEY)`
         const lose = Effect.flatMap(
           sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`,
           ([row]) =>
-            // Another connection asks for it, which is none of the transaction's.
+            // On another connection, outside the transaction.
             Effect.provide(
               Effect.flatMap(PgClient.PgClient, (other) => other`SELECT pg_terminate_backend(${row!.pid})`),
               PgClient.layer({ url })
@@ -290,7 +290,7 @@ describePostgres("PgClient", (postgres) => {
         const within = [
           Effect.andThen(lose, insert),
           sql.withTransaction(Effect.andThen(lose, insert)),
-          // What has succeeded is not released any more; the transaction finds out when it is to commit.
+          // The savepoint of a succeeded part is not released; the transaction fails at its commit.
           sql.withTransaction(Effect.andThen(insert, lose))
         ]
         for (const effect of within) {
@@ -305,7 +305,7 @@ describePostgres("PgClient", (postgres) => {
 })
 
 describePostgres("PgClient.listen", (postgres) => {
-  const listen = (sql: PgClient.PgClient, channel: string) =>
+  const listen = (sql: PgClient.Client, channel: string) =>
     Effect.gen(function*() {
       const heard = yield* Queue.unbounded<string>()
       yield* sql.listen(channel, (payload) => void Queue.offerUnsafe(heard, payload), () => {
@@ -313,10 +313,10 @@ describePostgres("PgClient.listen", (postgres) => {
       })
       return heard
     })
-  const notify = (sql: PgClient.PgClient, channel: string, payload: string) =>
+  const notify = (sql: PgClient.Client, channel: string, payload: string) =>
     sql`SELECT pg_notify(${channel}, ${payload})`
 
-  it.live("what is notified once it returned is heard, in order, after the commit, and nothing else", () =>
+  it.live("receives notifications in order after their commit, from the moment that it returned", () =>
     on(postgres(), (sql) =>
       Effect.scoped(Effect.gen(function*() {
         const heard = yield* listen(sql, "one \"quoted\" Channel")
@@ -330,7 +330,7 @@ describePostgres("PgClient.listen", (postgres) => {
         expect(yield* Queue.size(heard)).toBe(0)
       }))))
 
-  it.live("all channels share one connection, and a channel that nobody listens to any more is given up", () =>
+  it.live("shares one connection for all channels, and stops listening to a channel without listeners", () =>
     on(postgres(), (sql) =>
       Effect.scoped(Effect.gen(function*() {
         const count =
@@ -344,7 +344,7 @@ describePostgres("PgClient.listen", (postgres) => {
         expect([yield* Queue.take(a), yield* Queue.take(twice)]).toEqual(["all", "all"])
       }))))
 
-  it.live("after a loss it listens again by itself and tells everybody of the gap", () =>
+  it.live("listens again after a loss, and calls onReconnected of every listener", () =>
     on(postgres(), (sql) =>
       Effect.scoped(Effect.gen(function*() {
         const a = yield* listen(sql, "a")
@@ -356,7 +356,7 @@ describePostgres("PgClient.listen", (postgres) => {
         expect(yield* Effect.all([Queue.take(a), Queue.take(b), Queue.take(c)])).toEqual(["again", "again", "again"])
       }))))
 
-  it.live("who begins to listen while the server is away listens when it is back", () =>
+  it.live("listens to a channel added while the server is away, when it is back", () =>
     on(postgres(), (sql) =>
       Effect.scoped(Effect.gen(function*() {
         const a = yield* listen(sql, "a")
@@ -370,7 +370,7 @@ describePostgres("PgClient.listen", (postgres) => {
           .toMatchObject({ value: "here" })
       }))))
 
-  it.live("a server that cannot be reached is an error of the first who listens", () =>
+  it.live("fails for the first listener where the server cannot be reached", () =>
     on(postgres(), (sql) =>
       Effect.scoped(Effect.gen(function*() {
         yield* Effect.promise(() => postgres().kill())

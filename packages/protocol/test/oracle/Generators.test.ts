@@ -6,9 +6,9 @@ import * as JsonSchemaArbitrary from "./JsonSchemaArbitrary.ts"
 import * as Spec from "./Spec.ts"
 import * as Validate from "./Validate.ts"
 
-Spec.describeSpec("the oracle's own parts", () => {
+Spec.describeSpec("the generators of values", () => {
   for (const name of Spec.names) {
-    it(`${name} · every generated value is accepted by the definition that it was generated from`, () => {
+    it(`${name} · generate values that their definition accepts`, () => {
       const document = Spec.load(name)
       const arbitrary = JsonSchemaArbitrary.make(document)
       const refused: Array<string> = []
@@ -23,7 +23,7 @@ Spec.describeSpec("the oracle's own parts", () => {
     })
   }
 
-  it("the same seed gives the same value, another seed another", () => {
+  it("generate the same value for the same seed, and another one for another seed", () => {
     const document = Spec.load("2026-07-28")
     const values = (offset: number) =>
       Array.from({ length: 20 }, (_, seed) => JsonSchemaArbitrary.make(document).value("CallToolResult", seed + offset))
@@ -31,7 +31,7 @@ Spec.describeSpec("the oracle's own parts", () => {
     expect(isDeepStrictEqual(values(0), values(100))).toBe(false)
   })
 
-  it("optional members are present and absent, unknown members and unusual keys occur", () => {
+  it("generate optional members present and absent, unknown members and unusual keys", () => {
     const arbitrary = JsonSchemaArbitrary.make(Spec.load("2025-11-25"))
     const values = Array.from({ length: 300 }, (_, seed) => arbitrary.value("Tool", seed) as Record<string, unknown>)
     expect(Object.keys(values[0]!).sort()).toEqual(["inputSchema", "name"])
@@ -42,7 +42,7 @@ Spec.describeSpec("the oracle's own parts", () => {
     expect(new Set(values.map((value) => value["name"])).has("")).toBe(true)
   })
 
-  it("an open value of the model is generated as anything that JSON can say, and a number as a fraction too", () => {
+  it("generate any JSON for an open value of the model, and fractions for a number", () => {
     const kinds = (values: ReadonlyArray<unknown>) =>
       new Set(values.map((value) =>
         value === null
@@ -63,7 +63,7 @@ Spec.describeSpec("the oracle's own parts", () => {
     expect(numbers.every(Number.isFinite)).toBe(true)
   })
 
-  it("a broken value is refused, and the refusal says where", () => {
+  it("Validate.refusal names the position of an invalid value", () => {
     const document = Spec.load("2025-06-18")
     const sound = { content: [{ type: "text", text: "a" }] }
     expect(Validate.refusal(document, "CallToolResult", sound)).toBeUndefined()
@@ -78,7 +78,7 @@ Spec.describeSpec("the oracle's own parts", () => {
     )
   })
 
-  it("every example of 2026-07-28 is accepted by the official schema", () => {
+  it("2026-07-28 · the official schema accepts every example", () => {
     const document = Spec.load("2026-07-28")
     const all = Spec.examples()
     expect(all.length).toBeGreaterThanOrEqual(129)

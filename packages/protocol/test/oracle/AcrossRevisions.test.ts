@@ -1,4 +1,7 @@
-/** What is read at one revision can be passed on at another: written as that revision's schema allows, or refused. */
+/**
+ * A message that was read in one revision can be written in another one: its official schema accepts it, or writing
+ * refuses.
+ */
 import * as Definitions from "@skein/protocol/Definitions"
 import * as Revision from "@skein/protocol/Revision"
 import * as Result from "effect/Result"
@@ -23,9 +26,9 @@ const bridge = (
   for (const [name, reader] of Definitions.definitions(from)) {
     const writer = Definitions.definitions(to).get(name)
     if (writer === undefined || writer.kind === "envelope") continue
-    // Which methods there are is the method table's to say: a union of them passes on what the other does not have.
+    // The unions of all methods differ between revisions; the method table decides which ones exist.
     if (/^(Client|Server)(Request|Notification)$/.test(name)) continue
-    // The metadata of a request in the request era is the sender's own: it is no part of what is passed on.
+    // The sender of a request of the request era writes its own metadata.
     if (to === "2026-07-28" && /Request(Params)?$/.test(name) && !/^(CreateMessage|Elicit|ListRoots)/.test(name)) {
       continue
     }
@@ -33,7 +36,7 @@ const bridge = (
       const raw = arbitrary.value(name, seed)
       const read = reader.read(raw)
       if (Result.isFailure(read)) continue
-      // So is the envelope: until 2025-11-25 the schemas define messages without it.
+      // The sender also writes the envelope, which the schemas include since 2025-11-25.
       const value = writer.kind === "message" && isMessage(read.success)
         ? { jsonrpc: "2.0", id: 1, ...read.success }
         : read.success
@@ -47,11 +50,11 @@ const bridge = (
   return { complaints, written }
 }
 
-Spec.describeSpec("what is passed on", () => {
+Spec.describeSpec("writing in another revision", () => {
   for (const from of Revision.all) {
     for (const to of Revision.all) {
       if (from === to) continue
-      it(`${from} to ${to} · what was read at the one is accepted when it is written at the other`, () => {
+      it(`${from} to ${to} · writes every value that it read in the form of the other revision, or refuses`, () => {
         const { complaints, written } = bridge(from, to)
         expect(complaints).toEqual([])
         expect(written).toBeGreaterThan(1_000)

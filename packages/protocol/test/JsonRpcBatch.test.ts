@@ -32,11 +32,11 @@ const bad: ReadonlyArray<unknown> = [
 ]
 
 describe("batches", () => {
-  it("2025-03-26 · MUST support receiving JSON-RPC batches: every member is read, in order", () => {
+  it("2025-03-26 · MUST support receiving JSON-RPC batches: reads every member in order", () => {
     assert.deepStrictEqual(batch(JsonRpc.encode({ _tag: "Batch", members: good })).members, good)
   })
 
-  it("one of more than 10,000 members, or of more than is asked for, is refused before they are read", () => {
+  it("refuses a batch of more than maxBatch members, 10,000 by default, without reading them", () => {
     const of = (count: number) => `[${Array(count).fill("{}").join(",")}]`
     assert.lengthOf(batch(of(10_000)).members, 10_000)
     for (const [read, most] of [[JsonRpc.parseText(of(10_001)), 10_000], [JsonRpc.parseText(of(3), 2), 2]] as const) {
@@ -49,11 +49,11 @@ describe("batches", () => {
     }
   })
 
-  it("a batch of one is a batch", () => {
+  it("reads a batch of one member as a batch", () => {
     assert.lengthOf(batch(`[{"jsonrpc":"2.0","id":1,"method":"m"}]`).members, 1)
   })
 
-  it("JSON-RPC, batch · an empty array is an invalid request, answered once", () => {
+  it("JSON-RPC, batch · returns one Invalid for an empty array", () => {
     for (const text of ["[]", " [ ] "]) {
       const read = JsonRpc.parseText(text)
       assert.strictEqual(read._tag, "Invalid")
@@ -65,13 +65,13 @@ describe("batches", () => {
     }
   })
 
-  it("JSON-RPC, batch · an array that is not valid JSON is one parse error", () => {
+  it("JSON-RPC, batch · returns one parse error for an array that is not valid JSON", () => {
     const read = JsonRpc.parseText(`[{"jsonrpc":"2.0","id":1,"method":"m"},{"jsonrpc"]`)
     assert.isTrue(read._tag === "Invalid" && read.error.code === -32700)
   })
 
   it.prop(
-    "each bad member gets its own error, with the id that it has, and every good one is kept",
+    "returns an error with its id for each invalid member, and keeps every valid member",
     [Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: good.length + bad.length - 1 })))],
     ([choice]) => {
       if (choice.length === 0) return
@@ -91,12 +91,12 @@ describe("batches", () => {
     }
   )
 
-  it("members share nothing: a duplicate id is kept twice, for the receiver to judge", () => {
+  it("reads members with the same id independently", () => {
     const text = JsonRpc.encode({ _tag: "Batch", members: [good[0]!, good[0]!] })
     assert.deepStrictEqual(batch(text).members, [good[0]!, good[0]!])
   })
 
-  it("a batch of 100,000 members is read in linear time, where that is allowed", () => {
+  it("reads a batch of 100,000 members in linear time, where maxBatch allows it", () => {
     const text = `[${Array.from({ length: 100_000 }, (_, i) => `{"jsonrpc":"2.0","id":${i},"method":"m"}`).join(",")}]`
     Timed.linear(() => {
       assert.strictEqual(JsonRpc.parseText(text, 100_000)._tag, "Batch")
@@ -105,7 +105,7 @@ describe("batches", () => {
 })
 
 Spec.describeSpec("the official schema of batches", () => {
-  it("2025-03-26 · what is written validates: requests and notifications together, and responses together", () => {
+  it("2025-03-26 · written batches validate: requests with notifications, and responses", () => {
     const document = Spec.load("2025-03-26")
     const written = (members: ReadonlyArray<JsonRpc.Message>) =>
       JSON.parse(JsonRpc.encode({ _tag: "Batch", members })) as unknown
