@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
-import { TransportError } from "@skein/runtime/Connection"
+import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -10,6 +10,7 @@ import * as Client from "../src/Client.ts"
 import type { ClientError } from "../src/ClientError.ts"
 import manifest from "../package.json" with { type: "json" }
 import { ok, refuse, type Script, scripted, speaks, unknown } from "./support/scripted.ts"
+import { fieldsOf } from "./support/fields.ts"
 
 const protocolVersion = "io.modelcontextprotocol/protocolVersion"
 
@@ -112,7 +113,7 @@ describe("the handshake", () => {
       Effect.gen(function*() {
         const server = scripted(answer(["2027-01-01"]))
         const error = yield* failureOf(Client.make(server.transport))
-        assert.strictEqual(error.reason, "Negotiation")
+        assert.strictEqual(error.reason._tag, "NegotiationFailed")
         assert.include(error.message, "2027-01-01")
         assert.deepStrictEqual(server.methods, ["server/discover"])
       }))
@@ -133,7 +134,7 @@ describe("the handshake", () => {
       Effect.gen(function*() {
         const server = scripted(answer(["2026-07-28"]))
         const error = yield* failureOf(Client.make(server.transport))
-        assert.strictEqual(error.reason, "Negotiation")
+        assert.strictEqual(error.reason._tag, "NegotiationFailed")
         assert.strictEqual(error.message, "The server refuses \"2026-07-28\", which it says that it speaks")
         assert.deepStrictEqual(server.methods, ["server/discover", "server/discover"])
       }))
@@ -159,8 +160,8 @@ describe("the handshake", () => {
     Effect.gen(function*() {
       const server = scripted(() => refuse(-32021, "Missing", { requiredCapabilities: { sampling: {} } }))
       const error = yield* failureOf(Client.make(server.transport))
-      assert.strictEqual(error.reason, "Protocol")
-      assert.strictEqual(error.error?.reason, "MissingRequiredClientCapability")
+      assert.strictEqual(error.reason._tag, "ProtocolError")
+      assert.strictEqual(fieldsOf(error).error?.reason, "MissingRequiredClientCapability")
       assert.deepStrictEqual(server.methods, ["server/discover"])
     }))
 
@@ -259,7 +260,7 @@ describe("the handshake", () => {
           : unknown(request.method)
       )
       const error = yield* failureOf(Client.make(server.transport))
-      assert.strictEqual(error.reason, "Negotiation")
+      assert.strictEqual(error.reason._tag, "NegotiationFailed")
       assert.include(error.message, "1999-01-01")
       assert.notInclude(server.methods, "notifications/initialized")
     }))
@@ -272,14 +273,14 @@ describe("the handshake", () => {
           : unknown(request.method)
       )
       const error = yield* failureOf(Client.make(server.transport))
-      assert.strictEqual(error.reason, "Negotiation")
-      assert.strictEqual(error.error?.reason, "UnsupportedProtocolVersion")
+      assert.strictEqual(error.reason._tag, "NegotiationFailed")
+      assert.strictEqual(fieldsOf(error).error?.reason, "UnsupportedProtocolVersion")
     }))
 
   it.effect("an answer to initialize without a protocolVersion is an InvalidAnswer", () =>
     Effect.gen(function*() {
       const server = scripted((request) => request.method === "initialize" ? ok({}) : unknown(request.method))
-      assert.strictEqual((yield* failureOf(Client.make(server.transport))).reason, "InvalidAnswer")
+      assert.strictEqual((yield* failureOf(Client.make(server.transport))).reason._tag, "InvalidResponse")
     }))
 
   it.effect("a server that never answers initialize is a TimedOut error", () =>
@@ -287,7 +288,7 @@ describe("the handshake", () => {
       const server = scripted(() => "silence")
       const fiber = yield* Effect.forkChild(failureOf(Client.make(server.transport)), { startImmediately: true })
       yield* TestClock.adjust("63 seconds")
-      assert.strictEqual((yield* Fiber.join(fiber)).reason, "TimedOut")
+      assert.strictEqual((yield* Fiber.join(fiber)).reason._tag, "Timeout")
     }))
 })
 
@@ -306,14 +307,14 @@ describe("the option revisions", () => {
     Effect.gen(function*() {
       const server = scripted(speaks("2025-03-26"))
       const error = yield* failureOf(Client.make(server.transport, { revisions: ["2025-11-25"] }))
-      assert.strictEqual(error.reason, "Negotiation")
+      assert.strictEqual(error.reason._tag, "NegotiationFailed")
     }))
 
   it.effect("2026-07-28 · only the request era: a legacy server is a deterministic failure, and never gets initialize", () =>
     Effect.gen(function*() {
       const server = scripted(speaks("2025-11-25"))
       const error = yield* failureOf(Client.make(server.transport, { revisions: ["2026-07-28"] }))
-      assert.strictEqual(error.reason, "Negotiation")
+      assert.strictEqual(error.reason._tag, "NegotiationFailed")
       assert.deepStrictEqual(server.methods, ["server/discover"])
     }))
 
@@ -321,7 +322,7 @@ describe("the option revisions", () => {
     Effect.gen(function*() {
       const server = scripted(speaks("2025-11-25"))
       const error = yield* failureOf(Client.make(server.transport, { revisions: [] }))
-      assert.strictEqual(error.reason, "Negotiation")
+      assert.strictEqual(error.reason._tag, "NegotiationFailed")
       assert.strictEqual(server.connections, 0)
     }))
 })
@@ -344,8 +345,8 @@ describe("a server that ends during the handshake", () => {
     Effect.gen(function*() {
       const server = scripted(() => "hang up")
       const error = yield* failureOf(Client.make(server.transport))
-      assert.strictEqual(error.reason, "Closed")
-      assert.strictEqual(error.end?._tag, "Ended")
+      assert.strictEqual(error.reason._tag, "Closed")
+      assert.strictEqual(fieldsOf(error).end?._tag, "Ended")
       assert.strictEqual(error.method, "initialize")
       assert.strictEqual(server.connections, 2)
     }))
@@ -354,7 +355,7 @@ describe("a server that ends during the handshake", () => {
     Effect.gen(function*() {
       const server = scripted(fragile)
       const error = yield* failureOf(Client.make(server.transport, { revisions: ["2026-07-28"] }))
-      assert.strictEqual(error.reason, "Closed")
+      assert.strictEqual(error.reason._tag, "Closed")
       assert.strictEqual(server.connections, 1)
     }))
 
@@ -375,9 +376,9 @@ describe("a server that ends during the handshake", () => {
 
   it.effect("a transport that cannot be opened is an Open error with its cause", () =>
     Effect.gen(function*() {
-      const cause = new TransportError({ reason: "Open", message: "no such file: server" })
+      const cause = new TransportError({ reason: new OpenFailed({ message: "no such file: server" }) })
       const error = yield* failureOf(Client.make({ connect: Effect.fail(cause) }))
-      assert.strictEqual(error.reason, "Open")
+      assert.strictEqual(error.reason._tag, "ConnectionFailed")
       assert.strictEqual(error.message, "no such file: server")
       assert.strictEqual(error.cause, cause)
     }))

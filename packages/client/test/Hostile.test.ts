@@ -16,7 +16,7 @@ describe("what a hostile server answers is a typed error", () => {
       const versions = "[{\"toString\":1},{\"valueOf\":{},\"toString\":[]},null,7,\"1900-01-01\"]"
       const server = scripted(() => ok(json(`{"supportedVersions":${versions},"capabilities":{}}`)))
       const error = yield* Effect.flip(Client.make(server.transport))
-      assert.strictEqual(error.reason, "Negotiation")
+      assert.strictEqual(error.reason._tag, "NegotiationFailed")
       assert.include(error.message, "speaks null, null, null, null, \"1900-01-01\"")
     }))
 
@@ -26,7 +26,7 @@ describe("what a hostile server answers is a typed error", () => {
       const content = [{ type: "text", text: `{"list":${"[".repeat(depth)}${"]".repeat(depth)}}` }]
       const client = yield* Client.make(scripted(speaks("2025-11-25", () => ok({ content }))).transport)
       const error = yield* Effect.flip(client.callTool("deep", {}, { output: Schema.Struct({ list: Nested }) }))
-      assert.strictEqual(error.reason, "InvalidAnswer")
+      assert.strictEqual(error.reason._tag, "InvalidResponse")
       assert.instanceOf(error.cause, RangeError)
     }))
 

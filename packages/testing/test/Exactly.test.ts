@@ -31,7 +31,7 @@ const quiet = Effect.provide(Logger.layer([]))
 
 const called = (client: Client.Client, tool: string, args: object) =>
   Effect.match(client.callTool(tool, args), {
-    onFailure: (error) => error.reason as string,
+    onFailure: (error) => error.reason._tag as string,
     onSuccess: ({ content }) => (content[0] as { readonly text: string }).text
   })
 
@@ -139,18 +139,18 @@ describe.each(eras)("%s", (revision) => {
       const status = (status: 400 | 500 | 502 | 503 | 504, body: "empty" | "html" | "error" | "garbage") =>
         ({ _tag: "Status", status, body, done: true }) as const
       const faults: ReadonlyArray<readonly [Script.Fault, string]> = [
-        [status(400, "html"), "Refused"],
-        [status(500, "garbage"), "Refused"],
-        [status(502, "html"), "Refused"],
-        [status(503, "empty"), "Refused"],
-        [status(504, "html"), "Refused"],
-        [status(400, "error"), "Protocol"],
-        [{ _tag: "ContentType", type: "text/html" }, "Refused"],
-        [{ _tag: "ContentType", type: "" }, "Refused"],
-        [{ _tag: "Redirect", status: 302, to: "same" }, "Refused"],
-        [{ _tag: "Redirect", status: 307, to: "loop" }, "Refused"],
-        [{ _tag: "Redirect", status: 308, to: "nobody" }, "Refused"],
-        [{ _tag: "Refuse", code: 42 }, "Protocol"],
+        [status(400, "html"), "HttpError"],
+        [status(500, "garbage"), "HttpError"],
+        [status(502, "html"), "HttpError"],
+        [status(503, "empty"), "HttpError"],
+        [status(504, "html"), "HttpError"],
+        [status(400, "error"), "ProtocolError"],
+        [{ _tag: "ContentType", type: "text/html" }, "HttpError"],
+        [{ _tag: "ContentType", type: "" }, "HttpError"],
+        [{ _tag: "Redirect", status: 302, to: "same" }, "HttpError"],
+        [{ _tag: "Redirect", status: 307, to: "loop" }, "HttpError"],
+        [{ _tag: "Redirect", status: 308, to: "nobody" }, "HttpError"],
+        [{ _tag: "Refuse", code: 42 }, "ProtocolError"],
         [{ _tag: "Answer", is: "without result" }, "Closed"]
       ]
       for (const [fault, reason] of faults) {

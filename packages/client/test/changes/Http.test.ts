@@ -16,6 +16,7 @@ import * as Client from "../../src/Client.ts"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
 import { served, session, until } from "../http/support/script.ts"
+import { TransportError } from "@skein/runtime/TransportError"
 
 const server = McpServer.layer(
   { name: "changing", version: "1.0.0", listChangedDebounce: 0 },
@@ -55,8 +56,8 @@ describe("2025-11-25 · the server MAY have no SSE stream at its endpoint (HTTP 
       })
       for (let n = 0; n < 2; n++) {
         const error = yield* Effect.flip(Stream.runDrain(client.changes({ tools: true })))
-        assert.strictEqual(error.reason, "Unsupported")
-        assert.strictEqual(error.status, 405)
+        assert.strictEqual(error.reason._tag, "Unsupported")
+        assert.strictEqual(error.cause instanceof TransportError && error.cause.status, 405)
       }
     }))
 })

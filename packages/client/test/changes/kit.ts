@@ -1,7 +1,8 @@
 /** What the tests of changes share: a scripted server that listens, or is subscribed to, and a run that remembers what it saw. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
-import type { Connection, Receiver, TransportError } from "@skein/runtime/Connection"
+import type { Connection, Receiver } from "@skein/runtime/Connection"
+import type { TransportError } from "@skein/runtime/TransportError"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"

@@ -1,13 +1,14 @@
 /** One request and what answers it, over `fetch`, in both eras. */
 import { describe, expect, it } from "@effect/vitest"
-import type { TransportError } from "@skein/runtime/Connection"
+import type { TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import { gzipSync } from "node:zlib"
 import { answer, connected, entered, event, modern, note, served, session, settle, until } from "./support/script.ts"
 
 /** Lost, and not known to have reached nobody. */
-const maybeDelivered = (error: TransportError): boolean => error.reason === "Lost" && error.undelivered === undefined
+const maybeDelivered = (error: TransportError): boolean =>
+  error.reason._tag === "ConnectionLost" && error.undelivered === undefined
 
 const call = modern({ name: "añadir", arguments: { a: 1 } })
 
@@ -165,7 +166,11 @@ describe("an answer that is none", () => {
         const { request, told } = yield* connected({ url: server.url })
         request(1, "tools/list", modern())
         yield* until(() => told.refusals.length === 1)
-        expect(told.error(1)).toMatchObject({ _tag: "TransportError", reason: "Refused", ...expected })
+        expect(told.error(1)).toMatchObject({
+          _tag: "TransportError",
+          reason: { _tag: "MessageRejected" },
+          ...expected
+        })
         expect(told.ends).toEqual([])
       }))
   }
@@ -203,7 +208,10 @@ describe("an answer that is none", () => {
         const { request, told } = yield* connected({ url: server.url, maxMessageBytes })
         request(1, "tools/list", modern())
         yield* until(() => told.refusals.length === 1)
-        expect(told.error(1)).toMatchObject({ reason: "Lost", message: expect.stringContaining("maxMessageBytes") })
+        expect(told.error(1)).toMatchObject({
+          reason: { _tag: "ConnectionLost" },
+          message: expect.stringContaining("maxMessageBytes")
+        })
       }))
   }
 
@@ -215,7 +223,10 @@ describe("an answer that is none", () => {
       const { request, told } = yield* entered({ url: server.url, maxMessageBytes: 1_000 })
       request(1, "tools/list")
       yield* until(() => told.refusals.length === 1)
-      expect(told.error(1)).toMatchObject({ reason: "Lost", message: expect.stringContaining("maxMessageBytes") })
+      expect(told.error(1)).toMatchObject({
+        reason: { _tag: "ConnectionLost" },
+        message: expect.stringContaining("maxMessageBytes")
+      })
       yield* until(() => server.hits.at(-1)!.left)
     }))
 
@@ -226,7 +237,7 @@ describe("an answer that is none", () => {
       const { request, told } = yield* connected({ url: server.url })
       request(1, "tools/list", modern())
       yield* until(() => told.refusals.length === 1)
-      expect(told.error(1)).toMatchObject({ reason: "Open", undelivered: true })
+      expect(told.error(1)).toMatchObject({ reason: { _tag: "OpenFailed" }, undelivered: true })
     }))
 
   it.effect("a connection that breaks before the response is `Lost`, and may have been delivered", () =>
@@ -245,7 +256,7 @@ describe("the transport", () => {
     it.effect(`a URL such as ${url} is refused with Open`, () =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(connected({ url }))
-        expect(error).toMatchObject({ _tag: "TransportError", reason: "Open" })
+        expect(error).toMatchObject({ _tag: "TransportError", reason: { _tag: "OpenFailed" } })
         expect(error.message).not.toContain("secret")
       }))
   }
@@ -304,7 +315,10 @@ describe("what `fetch` gives", () => {
       const small = yield* connected({ url: server.url, maxMessageBytes: 50_000 })
       small.request(1, "tools/list", modern())
       yield* until(() => small.told.refusals.length === 1)
-      expect(small.told.error(1)).toMatchObject({ reason: "Lost", message: expect.stringContaining("maxMessageBytes") })
+      expect(small.told.error(1)).toMatchObject({
+        reason: { _tag: "ConnectionLost" },
+        message: expect.stringContaining("maxMessageBytes")
+      })
       const large = yield* connected({ url: server.url, maxMessageBytes: 200_000 })
       large.request(1, "tools/list", modern())
       yield* until(() => large.told.answer(1) !== undefined)
@@ -340,7 +354,7 @@ describe("what `fetch` gives", () => {
         request(1, "tools/call", modern())
         yield* until(() => told.refusals.length === 1)
         expect(told.error(1)).toMatchObject({
-          reason: "Open",
+          reason: { _tag: "OpenFailed" },
           undelivered: true,
           message: expect.stringContaining(says)
         })
@@ -386,7 +400,7 @@ describe("what `fetch` gives", () => {
         const { request, told } = yield* connected({ url: server.url, headers })
         request(1, "tools/list", modern())
         yield* until(() => told.refusals.length === 1)
-        expect(told.error(1)).toMatchObject({ reason: "Refused", undelivered: true })
+        expect(told.error(1)).toMatchObject({ reason: { _tag: "MessageRejected" }, undelivered: true })
         expect(told.error(1)!.message).not.toContain("secret")
       }
       expect(server.hits).toEqual([])

@@ -1,6 +1,7 @@
 /** A scripted server whose connections a test may refuse, lose, and interfere with. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
-import { type Connection, type Receiver, type Transport, TransportError } from "@skein/runtime/Connection"
+import type { Connection, Receiver, Transport } from "@skein/runtime/Connection"
+import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -33,7 +34,7 @@ export interface Unsteady {
 }
 
 export const lostBy = (message = "The wire was cut", retryAfter?: number): TransportError =>
-  new TransportError({ reason: "Lost", message, retryAfter })
+  new TransportError({ reason: new ConnectionLost({ message }), retryAfter })
 
 export const unsteady = (script: Script, more?: Partial<Transport>): Unsteady => {
   const server = scripted(script)

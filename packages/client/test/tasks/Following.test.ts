@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import type { Options } from "../../src/Client.ts"
 import { ok, refuse } from "../support/scripted.ts"
 import { deaf, type Json, open, pass, result, run, settle, shapes, started, watch } from "./kit.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 const reconnect: Options = { reconnect: { initialDelay: 1000, jitter: "none" } }
 
@@ -121,7 +122,7 @@ for (const shape of shapes) {
         server.server.hangUp()
         yield* pass("10 seconds")
         const error = yield* call.error
-        assert.strictEqual(error.reason, "Closed")
+        assert.strictEqual(error.reason._tag, "Closed")
         assert.deepInclude(error.task, { taskId: "t1", tool: "t" })
       }))
 
@@ -142,7 +143,7 @@ for (const shape of shapes) {
         yield* pass("5 minutes")
         const error = yield* call.error
         assert.strictEqual(server.count("tasks/get"), 10)
-        assert.strictEqual(error.error?.reason, "InternalError")
+        assert.strictEqual(fieldsOf(error).error?.reason, "InternalError")
         assert.strictEqual(error.task?.taskId, "t1")
         assert.strictEqual(server.count("tasks/cancel"), 1)
       }))
@@ -159,7 +160,7 @@ for (const shape of shapes) {
         assert.isFalse(call.done)
         server.instead["tasks/get"] = () => refuse(-32603, "Internal error")
         yield* pass("3 seconds")
-        assert.strictEqual((yield* call.error).error?.reason, "InternalError")
+        assert.strictEqual(fieldsOf(yield* call.error).error?.reason, "InternalError")
       }))
 
     it.effect("a look that is not answered is made again", () =>
@@ -185,7 +186,7 @@ for (const shape of shapes) {
         assert.isFalse(call.done)
         yield* pass("2 seconds")
         const error = yield* call.error
-        assert.strictEqual(error.reason, "Gone")
+        assert.strictEqual(error.reason._tag, "TaskNotFound")
         assert.include(error.message, "time to live")
         assert.strictEqual(server.count("tasks/cancel"), 1)
       }))

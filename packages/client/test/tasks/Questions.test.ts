@@ -9,6 +9,7 @@ import * as Elicitation from "../../src/Elicitation.ts"
 import * as Sampling from "../../src/Sampling.ts"
 import { ok, refuse } from "../support/scripted.ts"
 import { deaf, type Json, pass, result, run, settle, type Shape, started, TaskServer, watch } from "./kit.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 const form = (message: string): Json => ({
   method: "elicitation/create",
@@ -164,7 +165,7 @@ describe(modern, () => {
       })
       yield* pass("1 second")
       const error = yield* call.error
-      assert.strictEqual(error.reason, "Unsupported")
+      assert.strictEqual(error.reason._tag, "Unsupported")
       assert.include(error.message, "without the service Sampling")
       assert.deepStrictEqual(user.asked, [])
     }))
@@ -207,7 +208,7 @@ describe(modern, () => {
       assert.deepStrictEqual(Object.keys(server.answers), ["a", "c"])
       server.become(asking("b"))
       yield* pass("2 seconds")
-      assert.strictEqual((yield* call.error).error?.message, "b does not fit")
+      assert.strictEqual(fieldsOf(yield* call.error).error?.message, "b does not fit")
       assert.strictEqual(server.count("tasks/update"), 4)
     }))
 
@@ -282,7 +283,7 @@ describe(modern, () => {
         user.answer("who", "Luca")
         yield* pass("2 seconds")
         assert.strictEqual(call.done, wanted)
-        if (wanted) assert.strictEqual((yield* call.error).error?.message, "No")
+        if (wanted) assert.strictEqual(fieldsOf(yield* call.error).error?.message, "No")
         else yield* call.stop
       }
     }))
@@ -294,7 +295,7 @@ describe(modern, () => {
       server.become(asking("who"))
       yield* pass("1 second")
       const error = yield* call.error
-      assert.strictEqual(error.reason, "Unsupported")
+      assert.strictEqual(error.reason._tag, "Unsupported")
       assert.include(error.message, "without the service Elicitation")
       assert.strictEqual(server.count("tasks/cancel"), 1)
     }))
@@ -307,7 +308,7 @@ describe(modern, () => {
       server.become(asking("who"))
       yield* pass("1 second")
       const error = yield* seen.error
-      assert.strictEqual(error.reason, "Unsupported")
+      assert.strictEqual(error.reason._tag, "Unsupported")
       assert.deepStrictEqual(error.task, task.handle)
       assert.deepStrictEqual(seen.statuses, ["working", "input_required"])
       assert.strictEqual(server.count("tasks/cancel"), 0)
@@ -329,7 +330,7 @@ describe(modern, () => {
       const call = yield* run(client.callTool("t"))
       server.become(asking("who"))
       yield* pass("1 second")
-      assert.strictEqual((yield* call.error).reason, "Unanswered")
+      assert.strictEqual((yield* call.error).reason._tag, "InputRefused")
     }))
 
   it.effect("sampling is asked as well, and the server is told what it gave", () =>
@@ -358,7 +359,7 @@ describe(modern, () => {
       server.become({ status: "input_required", inputRequests: { who: form("what") } })
       yield* pass("1 second")
       const error = yield* call.error
-      assert.strictEqual(error.reason, "InvalidAnswer")
+      assert.strictEqual(error.reason._tag, "InvalidResponse")
       assert.include(error.message, "two different questions")
       assert.deepStrictEqual(user.asked, ["who"])
       assert.strictEqual(server.count("tasks/cancel"), 1)
@@ -394,7 +395,7 @@ describe(modern, () => {
       const call = yield* run(client.callTool("t"))
       for (let seconds = 0; seconds < 30; seconds++) yield* pass("1 second")
       const error = yield* call.error
-      assert.strictEqual(error.reason, "Limit")
+      assert.strictEqual(error.reason._tag, "LimitExceeded")
       assert.include(error.message, "maxTaskInputRequests")
       assert.strictEqual(Object.keys(server.answers).length, 20)
       assert.strictEqual(server.count("tasks/cancel"), 1)
@@ -407,7 +408,7 @@ describe(modern, () => {
       const call = yield* run(client.callTool("t"))
       server.become(asking("a", "b", "c"))
       yield* pass("1 second")
-      assert.strictEqual((yield* call.error).reason, "Limit")
+      assert.strictEqual((yield* call.error).reason._tag, "LimitExceeded")
       assert.deepStrictEqual(user.asked, [])
     }))
 
@@ -419,7 +420,7 @@ describe(modern, () => {
       server.become({ status: "input_required", inputRequests: { a: { method: "tools/call", params: {} } } })
       yield* pass("1 second")
       const error = yield* call.error
-      assert.strictEqual(error.reason, "InvalidAnswer")
+      assert.strictEqual(error.reason._tag, "InvalidResponse")
       assert.strictEqual(server.count("tasks/cancel"), 1)
     }))
 

@@ -10,7 +10,7 @@ import * as XMcpHeader from "@skein/protocol/XMcpHeader"
 import type { Headers } from "@skein/runtime/Connection"
 import type * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, Unsupported } from "../../ClientError.ts"
 import type { Line } from "../connection/connection.ts"
 import { type Compiling, OutputCheck, Unkept } from "./outputSchema.ts"
 import { sizeUpTo } from "./schemaSize.ts"
@@ -97,9 +97,8 @@ export class Definitions {
       XMcpHeader.encode(mirrored, params["arguments"]),
       (problem) =>
         new ClientError({
-          reason: "Unsupported",
-          method: "tools/call",
-          message: `tools/call cannot be sent: ${problem}`
+          reason: new Unsupported({ message: `tools/call cannot be sent: ${problem}` }),
+          method: "tools/call"
         })
     )
   }

@@ -9,7 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import * as Client from "../../Client.ts"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, InvalidResponse, Timeout } from "../../ClientError.ts"
 import * as Logs from "../../Logs.ts"
 import type { RemoteTask, State } from "../../RemoteTask.ts"
 import type { Invocation } from "./invocation.ts"
@@ -24,13 +24,13 @@ export interface Out {
 
 /** What the exit code says of a failure: nobody was reached in time, or the server would not. */
 export const exitCode = ({ reason }: ClientError): number => {
-  switch (reason) {
-    case "Open":
+  switch (reason._tag) {
+    case "ConnectionFailed":
     case "Closed":
-    case "Refused":
+    case "HttpError":
     case "Unauthorized":
-    case "TimedOut":
-    case "Negotiation":
+    case "Timeout":
+    case "NegotiationFailed":
       return 3
     default:
       return 4
@@ -43,7 +43,7 @@ const open = (transport: Transport, { timeout }: Invocation) => {
   return Effect.timeoutOrElse(opening, {
     duration: timeout,
     orElse: () =>
-      Effect.fail(new ClientError({ reason: "TimedOut", message: `There was no connection within ${timeout} ms` }))
+      Effect.fail(new ClientError({ reason: new Timeout({ message: `There was no connection within ${timeout} ms` }) }))
   })
 }
 
@@ -53,7 +53,7 @@ const written = (name: string, text: () => string): Effect.Effect<string, Client
     try: text,
     catch: (cause) => {
       const message = `What ${name} answered cannot be written: ${cause instanceof Error ? cause.message : cause}`
-      return new ClientError({ reason: "InvalidAnswer", message, cause })
+      return new ClientError({ reason: new InvalidResponse({ message, cause }) })
     }
   })
 

@@ -1,6 +1,7 @@
 /** A server that says over HTTP what a test has it say, and a client's side of a connection to it, bare. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
-import type { Connection, End, Receiver, TransportError } from "@skein/runtime/Connection"
+import type { Connection, End, Receiver } from "@skein/runtime/Connection"
+import type { TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { IncomingHttpHeaders, ServerResponse } from "node:http"
