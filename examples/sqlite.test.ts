@@ -66,7 +66,7 @@ describe("the SQLite explorer", () => {
       expect(table).toMatchObject({ text: JSON.stringify({ rows: [{ a: 1 }, { a: 2 }], more: false }, null, 2) })
       for (const missing of ["nobody", "sqlite_schema", encodeURIComponent("kinds\"; --")]) {
         const error = yield* Effect.flip(client.readResource(`sqlite://tables/${missing}`))
-        expect(error).toMatchObject({ reason: "Protocol", error: { reason: "ResourceNotFound" } })
+        expect(error).toMatchObject({ reason: { _tag: "ProtocolError", error: { reason: "ResourceNotFound" } } })
       }
     }))
 

@@ -105,7 +105,7 @@ describe.concurrent("the long task of the tea house", { timeout: 120_000 }, () =
       yield* said(served, /took leaves for 1 pots/)
       yield* task.cancel
       yield* said(served, /put the leaves back, for the order was cancelled/)
-      expect(yield* Effect.flip(task.result)).toMatchObject({ reason: "Cancelled" })
+      expect(yield* Effect.flip(task.result)).toMatchObject({ reason: { _tag: "TaskCancelled" } })
 
       expect(yield* Effect.promise(() => second.ended)).toBe(1)
       expect(second.out()).toBe("")

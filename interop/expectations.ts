@@ -148,7 +148,7 @@ export const expectations = (
 
   it("a protocol error arrives as one, with its code", async () => {
     const absent = connected().read("test://absent")
-    if (meeting.client === "skein") await expect(absent).rejects.toMatchObject({ reason: "Protocol" })
+    if (meeting.client === "skein") await expect(absent).rejects.toMatchObject({ reason: { _tag: "ProtocolError" } })
     else if (meeting.server === "skein") {
       // The v2 client tells the codes of all revisions apart by itself, and gives the newest one.
       if (meeting.client === "sdk-v2") await expect(absent).rejects.toBeInstanceOf(ResourceNotFoundError)

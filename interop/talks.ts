@@ -56,7 +56,7 @@ export const talks = ({ agreed, board, connected, lacks }: Talk): void => {
     it("a server that does not hear our answer is not waited for longer than the call may take", async () => {
       const { client, run } = connected()
       await expect(run(client.callTool("model", {}, { timeout: "50 millis" }))).rejects.toMatchObject({
-        reason: "TimedOut"
+        reason: { _tag: "Timeout" }
       })
       expect(asked()).toEqual(["model"])
     })
@@ -143,7 +143,7 @@ export const talks = ({ agreed, board, connected, lacks }: Talk): void => {
     const watching = connected().watch({ uris: ["test://watched"] })
     const told = () => watching.changes.map((change) => change._tag === "ResourceUpdated" ? change.uri : change._tag)
     if (lacks.has("updates")) {
-      await eventually(() => expect(watching.failure).toMatchObject({ reason: "Unsupported" }))
+      await eventually(() => expect(watching.failure).toMatchObject({ reason: { _tag: "Unsupported" } }))
       expect(told()).toEqual([])
       return watching.end()
     }
@@ -166,7 +166,7 @@ export const talks = ({ agreed, board, connected, lacks }: Talk): void => {
     const watching = connected().watch({ tools: true })
     const told = () => watching.changes.map(({ _tag }) => _tag)
     if (lacks.has("lists")) {
-      await eventually(() => expect(watching.failure).toMatchObject({ reason: "Unsupported" }))
+      await eventually(() => expect(watching.failure).toMatchObject({ reason: { _tag: "Unsupported" } }))
       return watching.end()
     }
     await eventually(() => expect(told()).toEqual(["Subscribed"]))
@@ -217,7 +217,7 @@ export const talks = ({ agreed, board, connected, lacks }: Talk): void => {
       await eventually(async () => expect((await board()).interrupted).toBe(interrupted + 1))
     }
     await expect(run(client.callTool("stuck", {}, { timeout: "50 millis" }))).rejects.toMatchObject({
-      reason: "TimedOut"
+      reason: { _tag: "Timeout" }
     })
     if (!lacks.has("cancelling")) {
       await eventually(async () => expect((await board()).interrupted).toBe(interrupted + 2))

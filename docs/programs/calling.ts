@@ -1,5 +1,5 @@
 import type * as Client from "@skein/client/Client"
-import * as ClientError from "@skein/client/ClientError"
+import type * as ClientError from "@skein/client/ClientError"
 import * as Progress from "@skein/client/Progress"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -19,7 +19,7 @@ const Bill = Schema.Struct({ total: Schema.Finite })
 export const total = (client: Client.Client, cups: number) =>
   client.callTool("bill", { tea: "oolong", cups }, { output: Bill, timeout: "10 seconds" }).pipe(
     Effect.map(({ total }) => `That is ${total}`),
-    Effect.catchIf(ClientError.is("Tool"), ({ message }) => Effect.succeed(`No bill: ${message}`))
+    Effect.catchReason("ClientError", "ToolFailed", ({ message }) => Effect.succeed(`No bill: ${message}`))
   )
 // #endregion
 
@@ -54,45 +54,44 @@ export const unlessStopped = (client: Client.Client, stop: Effect.Effect<void>) 
   )
 // #endregion
 
-// #region is
+// #region reason
 export const find = (client: Client.Client, uri: string) =>
   Effect.map(client.readResource(uri), ({ contents }) => contents).pipe(
-    Effect.catchIf(
-      ClientError.is("Protocol"),
-      (refused) => refused.error.reason === "ResourceNotFound" ? Effect.succeed([]) : Effect.fail(refused)
+    Effect.catchReason(
+      "ClientError",
+      "ProtocolError",
+      ({ error }, failure) => error.reason === "ResourceNotFound" ? Effect.succeed([]) : Effect.fail(failure)
     )
   )
 // #endregion
 
 // #region errors
-export const advice = (error: ClientError.ClientError): string => {
-  switch (error.reason) {
-    case "Open":
+export const advice = ({ message, reason, undelivered }: ClientError.ClientError): string => {
+  switch (reason._tag) {
+    case "ConnectionFailed":
       return "Nobody was reached: try again later"
     case "Closed":
-    case "TimedOut":
-    case "Refused":
-      return error.undelivered === true ? "It was not begun: try again later" : "Nobody knows whether it was done"
+    case "Timeout":
+    case "HttpError":
+      return undelivered === true ? "It was not begun: try again later" : "Nobody knows whether it was done"
     case "Unauthorized":
-      return `Log in (${error.status})`
-    case "Negotiation":
+      return `Log in (${reason.status})`
+    case "NegotiationFailed":
       return "This is no server for us"
-    case "Tool":
-    case "Protocol":
-      return `Tell the model: ${error.message}`
-    case "Unanswered":
+    case "ToolFailed":
+    case "ProtocolError":
+      return `Tell the model: ${message}`
+    case "InputRefused":
       return "You said no"
-    case "Cancelled":
+    case "TaskCancelled":
       return "Somebody has cancelled it"
-    case "Gone":
+    case "TaskNotFound":
       return "It took too long: what came of it is not known any more"
-    case "InvalidAnswer":
+    case "InvalidResponse":
       return "Tell the author of the server"
     case "Unsupported":
       return "This server cannot do that"
-    case "Limit":
-    case "Unknown":
-    case "Taken":
+    case "LimitExceeded":
       return "Look at our own code or configuration"
   }
 }

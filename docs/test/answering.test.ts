@@ -95,7 +95,7 @@ describe.each(eras)("programs/answering.ts, %s", (revision) => {
       const no = Answering.models(screen({ yes: false }).shown, () => Effect.succeed(answer))
       const refused = yield* Effect.result(visit(no, "summarize", { text: "long" }))
       expect(refused).toMatchObject(
-        revision === "2026-07-28" ? { failure: { reason: "Unanswered" } } : { _tag: "Success" }
+        revision === "2026-07-28" ? { failure: { reason: { _tag: "InputRefused" } } } : { _tag: "Success" }
       )
     }))
 

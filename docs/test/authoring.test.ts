@@ -109,11 +109,11 @@ describe("programs/errors.ts", () => {
         content: [{ text: "There is no oolong left today" }]
       })
       const fault = yield* Effect.flip(client.callTool("order", { tea: "" }))
-      expect(fault).toMatchObject({ reason: "Protocol", error: { message: "A tea has a name" } })
+      expect(fault).toMatchObject({ reason: { _tag: "ProtocolError", error: { message: "A tea has a name" } } })
       const defect = yield* Effect.flip(client.callTool("order", { tea: "coffee" }))
       expect(JSON.stringify(defect)).not.toContain("hunter2")
       const [, reference = "?"] = /reference ([\w-]+)/.exec(logged.join("\n")) ?? []
-      expect(JSON.stringify(defect.error)).toContain(reference)
+      expect(JSON.stringify(defect.reason)).toContain(reference)
     }).pipe(Effect.provide(Logger.layer([logger])))
   })
 })
@@ -141,7 +141,8 @@ describe("programs/resources.ts", () => {
       })
       expect((yield* client.readResource("notes://home/1")).contents).toMatchObject([{ text: "water the plants" }])
       for (const uri of ["notes://home/7", "notes://attic/0", "notes://home/one"]) {
-        expect([uri, (yield* Effect.flip(client.readResource(uri))).error?.reason]).toEqual([uri, "ResourceNotFound"])
+        const { reason } = yield* Effect.flip(client.readResource(uri))
+        expect({ uri, reason }).toMatchObject({ uri, reason: { error: { reason: "ResourceNotFound" } } })
       }
       const ref = { type: "ref/resource", uri: "notes://{folder}/{index}" } as const
       const folders = yield* client.complete(ref, { name: "folder", value: "w" })
@@ -177,7 +178,7 @@ describe("programs/prompts.ts", () => {
       expect(yield* suggest("tone", "str")).toEqual(["strict"])
       expect(yield* suggest("framework", "axu", { language: "rust" })).toEqual(["axum"])
       const missing = yield* Effect.flip(client.getPrompt("review", { code: "" }))
-      expect(missing.error).toMatchObject({ reason: "InvalidParams" })
+      expect(missing.reason).toMatchObject({ error: { reason: "InvalidParams" } })
     }))
 })
 
@@ -196,7 +197,9 @@ describe("programs/changing.ts", () => {
       const work = yield* Effect.forkChild(client.callTool("maintenance"))
       yield* TestClock.adjust("1 millis")
       expect(yield* names).toEqual(["close", "maintenance", "secret"])
-      expect((yield* Effect.flip(client.callTool("unlock"))).error).toMatchObject({ reason: "InvalidParams" })
+      expect((yield* Effect.flip(client.callTool("unlock"))).reason).toMatchObject({
+        error: { reason: "InvalidParams" }
+      })
       yield* TestClock.adjust("1 minute")
       yield* Fiber.join(work)
       expect(yield* names).toEqual(["close", "maintenance", "secret", "unlock"])
@@ -223,7 +226,9 @@ describe("programs/middleware.ts", () => {
     Effect.gen(function*() {
       const client = yield* connect(Careful, { principal: { id: "ada" } })
       for (let n = 0; n < 10; n++) expect(yield* call(client, "ping")).toBe("pong")
-      expect((yield* Effect.flip(client.callTool("ping"))).error).toMatchObject({ reason: "Other", code: 429 })
+      expect((yield* Effect.flip(client.callTool("ping"))).reason).toMatchObject({
+        error: { reason: "Other", code: 429 }
+      })
       expect(textOf(yield* client.callTool("large"))).toContain("at most 4096 are sent")
       const slow = yield* Effect.forkChild(client.callTool("slow"))
       yield* TestClock.adjust("10 seconds")

@@ -1,8 +1,9 @@
 /** The programs of `embedding.md`, run against servers of ours. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
-import { ClientError, type Reason } from "@skein/client/ClientError"
+import * as ClientErrors from "@skein/client/ClientError"
 import type * as RemoteTask from "@skein/client/RemoteTask"
+import * as McpError from "@skein/protocol/McpError"
 import type { Transport } from "@skein/runtime/Connection"
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
@@ -74,7 +75,7 @@ describe("programs/first.ts and programs/connecting.ts", () => {
       const ada = yield* whoami(Connecting.asAda(url, Redacted.make("ada")))
       expect(ada.content).toMatchObject([{ text: "ada" }])
       const stranger = yield* Effect.flip(whoami(Connecting.asAda(url, Redacted.make("eve"))))
-      expect(stranger).toMatchObject({ reason: "Unauthorized", status: 401 })
+      expect(stranger).toMatchObject({ reason: { _tag: "Unauthorized", status: 401 } })
       expect(JSON.stringify(stranger)).not.toContain("eve")
       const token = yield* Ref.make("expired")
       const bob = yield* whoami(Connecting.renewing(url, token, Effect.succeed("bob")))
@@ -108,7 +109,7 @@ describe.each(eras)("programs/calling.ts, %s", (revision) => {
       expect(yield* Calling.find(client, "notes://folders")).toMatchObject([{ text: "work\nhome" }])
       expect(yield* Calling.find(client, "notes://work/999999")).toEqual([])
       const other = yield* connect(Orders, { revisions })
-      expect((yield* Effect.flip(Calling.find(other, "notes://folders"))).reason).toBe("Unsupported")
+      expect((yield* Effect.flip(Calling.find(other, "notes://folders"))).reason._tag).toBe("Unsupported")
     }))
 
   it.effect("progress as it comes, by a callback and as a stream", () =>
@@ -174,12 +175,18 @@ describe.each(["2025-11-25", "2026-07-28"] as const)("programs/lasting.ts, %s", 
 describe("programs/calling.ts", () => {
   it("has advice for every reason, and the page a row", () => {
     const source = readFileSync(join(import.meta.dirname, "../../packages/client/src/ClientError.ts"), "utf8")
-    const reasons = Array.from(source.matchAll(/^ {2}\| "(\w+)"$/gm), ([, reason]) => reason as Reason)
+    const { ClientError, ...reasonsByTag } = ClientErrors
+    const reasons = Object.values(reasonsByTag)
+    const tags = Array.from(source.matchAll(/^ {2}\| (\w+)$/gm), ([, tag]) => tag)
+    expect(Object.keys(reasonsByTag).sort()).toEqual(tags.sort())
     expect(reasons.length).toBeGreaterThan(10)
     const page = read("embedding.md")
-    for (const reason of reasons) {
-      expect(Calling.advice(new ClientError({ reason, message: "" }))).toMatch(/\w/)
-      expect(page).toMatch(new RegExp(`^\\| .*\`${reason}\``, "m"))
+    const error = McpError.internal()
+    const result = { content: [] }
+    for (const Reason of reasons) {
+      const reason = new Reason({ message: "", error, result })
+      expect(Calling.advice(new ClientError({ reason }))).toMatch(/\w/)
+      expect(page).toMatch(new RegExp(`^\\| .*\`${reason._tag}\``, "m"))
     }
   })
 })

@@ -2,7 +2,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import * as ClientPool from "@skein/client/ClientPool"
-import { type Transport, TransportError } from "@skein/runtime/Connection"
+import type { Transport } from "@skein/runtime/Connection"
+import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import * as McpServer from "@skein/server/McpServer"
 import * as Tool from "@skein/server/Tool"
 import * as LanguageModel from "effect/ai/LanguageModel"
@@ -73,7 +74,9 @@ describe("programs/staying.ts", () => {
       expect(yield* lostOnce((client) => Staying.pay(client, "7"))).toMatchObject({ _tag: "Success" })
       expect(paid).toBe(2)
       const args = { invoice: "8", idempotencyKey: "8" }
-      expect(yield* lostOnce((client) => client.callTool("pay", args))).toMatchObject({ failure: { reason: "Closed" } })
+      expect(yield* lostOnce((client) => client.callTool("pay", args))).toMatchObject({
+        failure: { reason: { _tag: "Closed" } }
+      })
       expect(paid).toBe(1)
     }))
 
@@ -103,7 +106,7 @@ describe("programs/staying.ts", () => {
 
 describe("programs/many.ts", () => {
   const broken: Transport = {
-    connect: Effect.fail(new TransportError({ reason: "Open", message: "The command was not found" }))
+    connect: Effect.fail(new TransportError({ reason: new OpenFailed({ message: "The command was not found" }) }))
   }
 
   it.effect("one that is broken is a line in the list, and takes nobody with it", () =>

@@ -200,7 +200,7 @@ describe("programs/tasksTerms.ts", () => {
       expect((yield* (yield* as("bob", "north")).listTasksPage()).tasks).toMatchObject([{ taskId: handle.taskId }])
       const eve = yield* as("eve", "south")
       expect((yield* eve.listTasksPage()).tasks).toEqual([])
-      expect((yield* Effect.flip(eve.resumeTask(handle))).reason).toBe("Gone")
+      expect((yield* Effect.flip(eve.resumeTask(handle))).reason._tag).toBe("TaskNotFound")
     }))
 
   it.effect("what the request itself says is looked at in the call", () =>

@@ -104,7 +104,7 @@ const cases: ReadonlyArray<Case> = [
     before: giving(number, { a: 1 }),
     after: giving(Schema.Struct({ a: Schema.String }), { a: "2" }),
     done: ["undone"],
-    result: /^Protocol: .*Internal error/
+    result: /^ProtocolError: .*Internal error/
   },
   {
     row: "`retry` is shortened or removed",
@@ -154,7 +154,7 @@ const deployed = (before: Offered, after: Offered, args?: object) =>
     const client = yield* answering(Client.make(second.transport(), speaking()))
     const task = yield* client.resumeTask((begun as RemoteTask).handle)
     const result = Effect.match(task.result, {
-      onFailure: ({ message, reason }) => `${reason}: ${message}`,
+      onFailure: ({ message, reason }) => `${reason._tag}: ${message}`,
       onSuccess: ({ content: [first] }) => first?.type === "text" ? first.text : ""
     })
     return yield* until(yield* Effect.forkChild(result))

@@ -59,7 +59,7 @@ describe("programs/tasksServed.ts", () => {
       expect(Option.getOrThrow(yield* Stream.runHead(again.states)))
         .toMatchObject({ status: "working", statusMessage: "The dough rests" })
       yield* again.cancel
-      expect((yield* Effect.flip(again.result)).reason).toBe("Cancelled")
+      expect((yield* Effect.flip(again.result)).reason._tag).toBe("TaskCancelled")
     }).pipe(Effect.scoped))
 })
 

@@ -16,7 +16,7 @@ export class VisitFailed extends Data.TaggedError("VisitFailed")<{ readonly mess
 
 /** What a server does not have is nothing to complain of. */
 const orNone = <A>(list: Effect.Effect<ReadonlyArray<A>, ClientError>): Effect.Effect<ReadonlyArray<A>, ClientError> =>
-  Effect.catchIf(list, ({ reason }) => reason === "Unsupported", () => Effect.succeed([]))
+  Effect.catchReason(list, "ClientError", "Unsupported", () => Effect.succeed([]))
 
 const tell = (what: string, items: ReadonlyArray<{ readonly name: string; readonly description?: string }>) => {
   const lines = items.map(({ description = "", name }) => `  ${name}  ${description}`.trimEnd())

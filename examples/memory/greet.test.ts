@@ -51,15 +51,15 @@ describe("a server in memory", () => {
       const Total = Schema.Struct({ total: Schema.Finite })
       const total = client.callTool("bill", { cups: 2 }, { output: Total, onProgress: console.log }).pipe(
         Effect.map(({ total }) => `That is ${total}.`),
-        Effect.catch((error) =>
-          error.reason === "Tool"
-            ? Effect.succeed(`The tool says: ${error.message}`) // the result is in `error.result`
-            : Effect.fail(error) // "TimedOut", "Closed", "Protocol", …
+        Effect.catchReason(
+          "ClientError",
+          "ToolFailed", // or "Timeout", "Closed", "ProtocolError", …
+          ({ message }) => Effect.succeed(`The tool says: ${message}`) // and the result is in `result`
         )
       )
       expect(yield* total).toBe("That is 10.")
       const error = yield* Effect.flip(client.callTool("bill", { cups: 13 }, { output: Total }))
-      expect(error).toMatchObject({ reason: "Tool", message: "The tool bill failed: No more than 12" })
+      expect(error).toMatchObject({ reason: { _tag: "ToolFailed" }, message: "The tool bill failed: No more than 12" })
     }).pipe(Effect.provide(Server)))
 
   it.effect("is called with a timeout, and its handler is interrupted", () =>
@@ -68,7 +68,7 @@ describe("a server in memory", () => {
       const client = yield* Client.make(InMemoryTransport.transport(server.serve))
       const napping = yield* Effect.forkChild(Effect.flip(client.callTool("nap", {}, { timeout: "5 minutes" })))
       yield* TestClock.adjust("5 minutes")
-      expect((yield* Fiber.join(napping)).reason).toBe("TimedOut")
+      expect((yield* Fiber.join(napping)).reason._tag).toBe("Timeout")
       yield* TestClock.adjust("1 millis")
       expect((yield* server.inspect).sessions.flatMap(({ requests }) => requests)).toEqual([])
     }).pipe(Effect.provide(Server)))

@@ -90,7 +90,7 @@ for (const door of ["sessions", "stateless", "stdio"] as const satisfies Readonl
     })
 
     it("a task that failed without a result fails the call, and its state says why", async () => {
-      expect(await failed("lost")).toMatchObject({ reason: "Protocol", error: { code: -32603 } })
+      expect(await failed("lost")).toMatchObject({ reason: { _tag: "ProtocolError", error: { code: -32603 } } })
       const end = (await states(await begin("lost"))).at(-1)
       expect(end).toMatchObject({ status: "failed", statusMessage: Sdk.loss })
     })
@@ -103,13 +103,13 @@ for (const door of ["sessions", "stateless", "stdio"] as const satisfies Readonl
       await one.run(Fiber.interrupt(fiber))
       const known = await one.run(one.client.resumeTask(tasks[0]!.handle))
       expect((await states(known)).at(-1)).toMatchObject({ status: "cancelled" })
-      expect(await one.run(Effect.flip(known.result))).toMatchObject({ reason: "Cancelled" })
+      expect(await one.run(Effect.flip(known.result))).toMatchObject({ reason: { _tag: "TaskCancelled" } })
     })
 
     it("a task is cancelled by hand; one that is over stays as it is", async () => {
       const task = await begin("stuck")
       await one.run(task.cancel)
-      expect(await one.run(Effect.flip(task.result))).toMatchObject({ reason: "Cancelled" })
+      expect(await one.run(Effect.flip(task.result))).toMatchObject({ reason: { _tag: "TaskCancelled" } })
       const over = await begin("must")
       await one.run(over.result)
       await one.run(over.cancel)
@@ -129,7 +129,7 @@ for (const door of ["sessions", "stateless", "stdio"] as const satisfies Readonl
     it("it is asked how long the task is to be kept, and one that is not any more is gone", async () => {
       const started = await one.run(one.client.startTask("stuck", {}, { task: { ttl: "100 millis" } }))
       if (started._tag !== "RemoteTask") throw new Error("It is no task")
-      expect(await one.run(Effect.flip(started.result))).toMatchObject({ reason: "Gone" })
+      expect(await one.run(Effect.flip(started.result))).toMatchObject({ reason: { _tag: "TaskNotFound" } })
     })
 
     if (door !== "stdio") {
@@ -138,7 +138,7 @@ for (const door of ["sessions", "stateless", "stdio"] as const satisfies Readonl
         const other = await Skein.talk(server(), options)
         const resumed = other.client.resumeTask(JSON.parse(JSON.stringify(handle)))
         if (door === "sessions") {
-          expect(await other.run(Effect.flip(resumed))).toMatchObject({ reason: "Gone" })
+          expect(await other.run(Effect.flip(resumed))).toMatchObject({ reason: { _tag: "TaskNotFound" } })
         } else {
           expect(textOf(await other.run(Effect.flatMap(resumed, ({ result }) => result)) as never)).toBe("As a task")
         }

@@ -81,7 +81,7 @@ for (const shape of shapes) {
           const server = new TaskServer(shape)
           const { fiber, out } = yield* run(server, { leave, timeout: 5_000 })
           yield* pass("5 seconds")
-          assert.strictEqual((yield* Effect.flip(Fiber.join(fiber))).reason, "TimedOut")
+          assert.strictEqual((yield* Effect.flip(Fiber.join(fiber))).reason._tag, "Timeout")
           assert.strictEqual(server.task.status, leave ? "working" : "cancelled")
           assert.deepStrictEqual(out.map((line) => JSON.parse(line)), leave ? [handle] : [])
         }
@@ -94,7 +94,7 @@ for (const shape of shapes) {
         server.update({ status: "cancelled" })
         server.notify()
         yield* pass("1 second")
-        assert.strictEqual((yield* Effect.flip(Fiber.join(fiber))).reason, "Cancelled")
+        assert.strictEqual((yield* Effect.flip(Fiber.join(fiber))).reason._tag, "TaskCancelled")
         assert.deepStrictEqual([out, err], [[], []])
       }))
   })

@@ -1,95 +1,175 @@
 /**
- * Why a client could not do what it was asked for.
+ * The failure of a client: of opening a connection, of a call, or of a task that a call has become.
  */
-import type * as McpError from "@skein/protocol/McpError"
 import type { CallToolResult } from "@skein/protocol/CallTool"
+import type * as McpError from "@skein/protocol/McpError"
 import type { Problem } from "@skein/protocol/SchemaValidation"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Data from "effect/Data"
 import type { Handle } from "./internal/tasks/handle.ts"
 
-/**
- * What a host decides on.
- *
- * - `Open`: the transport could not be opened; `cause` is its `TransportError`.
- * - `Closed`: the connection ended before the answer came, or was over already, and `end` says how; or, without `end`, the answer
- *   was lost on its way and could not be fetched again. What a server that was spawned wrote to its standard error last is in the
- *   message, where the transport kept it.
- *   When it was opened anew in vain the `cause` is a `Reconnect.ReconnectExhausted`.
- * - `Refused`: what answers over HTTP is no answer of the protocol; `status` is the HTTP status, the `cause` a `TransportError`.
- * - `Unauthorized`: the server wants to know who asks (`status` 401), or does not let them (403).
- * - `TimedOut`: no answer within the timeout of the call. The server was told that it is cancelled.
- * - `Limit`: a bound of this side was met: too many requests wait for an answer, or a listing has too many pages.
- * - `Unsupported`: the negotiated revision or the server does not have it, or it cannot be said in the revision. Nothing was
- *   sent, with one exception: an answer that asks for input (`input_required`) that this client does not provide.
- * - `Unanswered`: the server asked this host something before it answers, and got no answer: it was refused, or what answers it
- *   failed, as `cause` says. The message names the question.
- * - `Protocol`: the server answered with an error; `error` is it, as it came. Of its message the first 4,096 characters are in ours,
- *   with what is not printable escaped.
- * - `InvalidAnswer`: the server answered with something that is not what the method promises. Where a tool's result is not what
- *   its `outputSchema` promises, `result` is it, and `problems` say why.
- * - `Tool`: a typed call of a tool ended with `isError`; `result` is what it said.
- * - `Cancelled`: the task that the call had become was cancelled.
- * - `Gone`: the server does not know the task, or does not know it any more.
- * - `Negotiation`: the two sides share no revision, or the server refused the handshake (`error` is its error, if it gave one).
- * - `Unknown`: a pool has no server of that name.
- * - `Taken`: a pool has a server of that name already.
- */
-export type Reason =
-  | "Open"
-  | "Closed"
-  | "Refused"
-  | "Unauthorized"
-  | "TimedOut"
-  | "Limit"
-  | "Unsupported"
-  | "Unanswered"
-  | "Protocol"
-  | "InvalidAnswer"
-  | "Tool"
-  | "Cancelled"
-  | "Gone"
-  | "Negotiation"
-  | "Unknown"
-  | "Taken"
-
-/** A failure of a client. Which members are there depends on the `reason`; see {@link Reason}. */
-export class ClientError extends Data.TaggedError("ClientError")<{
-  readonly reason: Reason
-  /** The method that was called, or was to be called. */
-  readonly method?: string | undefined
+/** The connection could not be opened. The `cause` is the `TransportError`. */
+export class ConnectionFailed extends Data.TaggedError("ConnectionFailed")<{
   readonly message: string
-  readonly error?: McpError.McpError | undefined
-  readonly result?: CallToolResult | undefined
-  /** What is wrong with the structured content of the `result`, by the tool's `outputSchema`; at most ten faults. */
-  readonly problems?: ReadonlyArray<Problem> | undefined
-  readonly end?: SessionEnd | undefined
-  /** The HTTP status of a refusal. */
-  readonly status?: number | undefined
-  /** True where the server surely has not begun to handle the request, so that it may be made again whatever it does. */
-  readonly undelivered?: boolean | undefined
-  /** The task that the call had become, where it may go on without this client: for `resumeTask`. */
-  readonly task?: Handle | undefined
   readonly cause?: unknown
 }> {}
 
-/** What is surely there, by the reason. */
-interface Told {
-  readonly Protocol: { readonly error: McpError.McpError }
-  readonly Tool: { readonly result: CallToolResult }
-}
+/**
+ * The connection ended before the response came, or had ended before the call. Without `end`, the connection goes on: only this response
+ * was lost and could not be fetched again.
+ *
+ * The message contains the last lines that a spawned server wrote to its standard error, where the transport has them. The `cause` is a
+ * `Reconnect.ReconnectExhausted` after the last attempt to reconnect.
+ */
+export class Closed extends Data.TaggedError("Closed")<{
+  readonly message: string
+  /** How the connection ended. */
+  readonly end?: SessionEnd | undefined
+  readonly cause?: unknown
+}> {}
 
-/** A failure of one reason, with what is surely there then: `error` for `Protocol`, `result` for `Tool`. */
-export type Of<R extends Reason> = ClientError & { readonly reason: R } & (R extends keyof Told ? Told[R] : unknown)
+/** The server answered over HTTP with something that is not a JSON-RPC response. The `cause` is the `TransportError`. */
+export class HttpError extends Data.TaggedError("HttpError")<{
+  readonly message: string
+  /** The HTTP status. */
+  readonly status?: number | undefined
+  readonly cause?: unknown
+}> {}
+
+/** The server requires authorization (status 401), or denies access (403). */
+export class Unauthorized extends Data.TaggedError("Unauthorized")<{
+  readonly message: string
+  /** The HTTP status: 401 or 403. */
+  readonly status?: number | undefined
+  readonly cause?: unknown
+}> {}
+
+/** No response came within the timeout of the call. The server was notified that the request is cancelled. */
+export class Timeout extends Data.TaggedError("Timeout")<{
+  readonly message: string
+  readonly cause?: unknown
+}> {}
+
+/** A limit of this client was reached: too many requests are waiting for a response, or a list has too many pages. */
+export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{
+  readonly message: string
+  readonly cause?: unknown
+}> {}
 
 /**
- * Tells failures of one reason from all others, for `Effect.catchIf` and its like.
+ * The negotiated revision or the server does not support the call, or the arguments have no form in the revision. Nothing was sent, with
+ * one exception: the server requested input (`input_required`) that this client does not provide.
+ */
+export class Unsupported extends Data.TaggedError("Unsupported")<{
+  readonly message: string
+  readonly cause?: unknown
+}> {}
+
+/**
+ * The server requested input before it answers, and this client declined to give it, or its handler failed. The message names the input
+ * request, and the `cause` is the failure of the handler.
+ */
+export class InputRefused extends Data.TaggedError("InputRefused")<{
+  readonly message: string
+  readonly cause?: unknown
+}> {}
+
+/**
+ * The server answered with a JSON-RPC error. The message contains the first 4,096 characters of the server's message, with unprintable
+ * characters escaped.
+ */
+export class ProtocolError extends Data.TaggedError("ProtocolError")<{
+  readonly message: string
+  /** The error as it was received. */
+  readonly error: McpError.McpError
+  readonly cause?: unknown
+}> {}
+
+/** The response is not valid for the method, or the structured content of a tool's result does not match its `outputSchema`. */
+export class InvalidResponse extends Data.TaggedError("InvalidResponse")<{
+  readonly message: string
+  /** The result that does not match. */
+  readonly result?: CallToolResult | undefined
+  /** Where the structured content of the `result` does not match the tool's `outputSchema`: at most ten places. */
+  readonly problems?: ReadonlyArray<Problem> | undefined
+  readonly cause?: unknown
+}> {}
+
+/** A typed call of a tool ended with `isError`. */
+export class ToolFailed extends Data.TaggedError("ToolFailed")<{
+  readonly message: string
+  /** The result with `isError`. */
+  readonly result: CallToolResult
+}> {}
+
+/** The task that the call had become was cancelled. */
+export class TaskCancelled extends Data.TaggedError("TaskCancelled")<{ readonly message: string }> {}
+
+/** The server has no task with that id, or has deleted it. */
+export class TaskNotFound extends Data.TaggedError("TaskNotFound")<{
+  readonly message: string
+  readonly cause?: unknown
+}> {}
+
+/** The two sides share no revision, or the server refused the handshake. */
+export class NegotiationFailed extends Data.TaggedError("NegotiationFailed")<{
+  readonly message: string
+  /** The error of the server, if it sent one. */
+  readonly error?: McpError.McpError | undefined
+  readonly cause?: unknown
+}> {}
+
+/** Why a client failed. */
+export type Reason =
+  | ConnectionFailed
+  | Closed
+  | HttpError
+  | Unauthorized
+  | Timeout
+  | LimitExceeded
+  | Unsupported
+  | InputRefused
+  | ProtocolError
+  | InvalidResponse
+  | ToolFailed
+  | TaskCancelled
+  | TaskNotFound
+  | NegotiationFailed
+
+/**
+ * The failure of a client.
  *
+ * The `reason` is a tagged error with the details, for `Effect.catchReason` and `Effect.catchReasons`; `message` and `cause` are those of
+ * the reason.
+ *
+ * @example
  * ```ts
  * client.callTool("order", { tea }, { output: Order }).pipe(
- *   Effect.catchIf(ClientError.is("Tool"), ({ result }) => show(result.content)),
- *   Effect.catchIf(ClientError.is("Protocol"), ({ error }) => Effect.logError(error.code))
+ *   Effect.catchReasons("ClientError", {
+ *     ToolFailed: ({ result }) => show(result.content),
+ *     ProtocolError: ({ error }) => Effect.logError(error.code)
+ *   })
  * )
  * ```
  */
-export const is = <R extends Reason>(reason: R) => (error: ClientError): error is Of<R> => error.reason === reason
+export class ClientError extends Data.TaggedError("ClientError")<{
+  readonly reason: Reason
+  readonly message: string
+  /** The method that was called, or was about to be called. */
+  readonly method?: string | undefined
+  /** True if the server has certainly not begun to handle the request, so that it may be sent again whatever it does. */
+  readonly undelivered?: boolean | undefined
+  /** The task that the call had become and that may go on without this client. Pass it to `resumeTask`. */
+  readonly task?: Handle | undefined
+  readonly cause?: unknown
+}> {
+  constructor(fields: {
+    readonly reason: Reason
+    readonly method?: string | undefined
+    readonly undelivered?: boolean | undefined
+    readonly task?: Handle | undefined
+  }) {
+    const { method, reason, task, undelivered } = fields
+    super({ reason, method, undelivered, task, message: reason.message, cause: reason.cause })
+  }
+}

@@ -35,7 +35,8 @@ import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import type { Client } from "./Client.ts"
-import { ClientError } from "./ClientError.ts"
+import { ClientError, Timeout } from "./ClientError.ts"
+import { DuplicateName, LimitExceeded, PoolError, ServerNotFound } from "./PoolError.ts"
 import { Credentials } from "./Credentials.ts"
 import { type Broken, Member, type Open, type Opening, type Server, type State } from "./internal/pool/member.ts"
 import * as Reconnect from "./Reconnect.ts"
@@ -84,22 +85,22 @@ export type Listings<A> = Effect.Effect<ReadonlyArray<Listing<A>>>
 export interface ClientPool {
   /**
    * The client of a server. Waits while it is opened. One that is broken fails with what broke it, at once; one that the pool
-   * does not have fails with `Unknown`.
+   * does not have fails with the `PoolError` `ServerNotFound`.
    */
-  readonly client: (name: string) => Effect.Effect<Client, ClientError>
+  readonly client: (name: string) => Effect.Effect<Client, ClientError | PoolError>
   /** How each server does at this moment, in the order in which they were added. */
   readonly entries: ReadonlyArray<Entry>
   /** The entries, now and after each change. Whoever is slow gets the latest, not each one. Ends with the pool. */
   readonly states: Stream.Stream<ReadonlyArray<Entry>>
-  /** Adds a server and begins to open it; does not wait. Fails with `Taken` when there is one of that name, or with `Limit`. */
-  readonly add: (name: string, server: Server) => Effect.Effect<void, ClientError>
+  /** Adds a server and begins to open it; does not wait. Fails with `DuplicateName` or `LimitExceeded`. */
+  readonly add: (name: string, server: Server) => Effect.Effect<void, PoolError>
   /**
    * Closes a server and forgets it: true if there was one. Its name is free at once; the effect succeeds when its process or
    * its connections have ended, within the graces of the transport.
    */
   readonly remove: (name: string) => Effect.Effect<boolean>
-  /** Closes a server and opens it anew, also one that was given up. Fails with `Unknown`. Does not wait for the opening. */
-  readonly restart: (name: string) => Effect.Effect<void, ClientError>
+  /** Closes a server and opens it anew, also one that was given up. Fails with `ServerNotFound`. Does not wait for the opening. */
+  readonly restart: (name: string) => Effect.Effect<void, PoolError>
   readonly tools: Listings<Tool>
   readonly resources: Listings<Resource>
   readonly resourceTemplates: Listings<ResourceTemplate>
@@ -149,11 +150,13 @@ const listing = <A>(
   Effect.suspend(() =>
     Effect.forEach(members(), ({ client, name }) =>
       Effect.flatMap(client, list).pipe(
-        Effect.catchIf(({ reason }) => reason === "Unsupported", () => Effect.succeed<ReadonlyArray<A>>([])),
+        Effect.catchReason("ClientError", "Unsupported", () => Effect.succeed<ReadonlyArray<A>>([])),
         Effect.timeoutOrElse({
           duration: timeout,
           orElse: () =>
-            Effect.fail(new ClientError({ reason: "TimedOut", message: `${name} did not list in time (listTimeout)` }))
+            Effect.fail(
+              new ClientError({ reason: new Timeout({ message: `${name} did not list in time (listTimeout)` }) })
+            )
         }),
         Effect.result,
         Effect.map((result): Listing<A> => ({ server: name, result }))
@@ -162,12 +165,12 @@ const listing = <A>(
 
 /**
  * Holds servers for as long as the scope, which ends them all in parallel. Waits for none of them: how each one does is in its
- * entry. Fails only with `Limit`, when there are more than `maxServers`.
+ * entry. Fails only with `LimitExceeded`, when there are more than `maxServers`.
  */
 export const make = (
   servers: Readonly<Record<string, Server>>,
   options: Options = {}
-): Effect.Effect<ClientPool, ClientError, Scope.Scope> =>
+): Effect.Effect<ClientPool, PoolError, Scope.Scope> =>
   Effect.gen(function*() {
     const { listTimeout = "30 seconds", maxServers = 100 } = options
     const context = yield* Effect.context<never>()
@@ -189,21 +192,25 @@ export const make = (
     }
     yield* Scope.addFinalizer(scope, Effect.sync(() => watchers.end()))
 
-    const find = (name: string): Effect.Effect<Member, ClientError> =>
+    const find = (name: string): Effect.Effect<Member, PoolError> =>
       Effect.suspend(() => {
         const member = members.get(name)
         if (member !== undefined) return Effect.succeed(member)
         const message = `There is no server called ${name} in the pool`
-        return Effect.fail(new ClientError({ reason: "Unknown", message }))
+        return Effect.fail(new PoolError({ reason: new ServerNotFound({ message, server: name }) }))
       })
     const add: ClientPool["add"] = (name, server) =>
       Effect.suspend(() => {
         if (members.has(name)) {
-          return Effect.fail(new ClientError({ reason: "Taken", message: `The pool has a server called ${name}` }))
+          return Effect.fail(
+            new PoolError({
+              reason: new DuplicateName({ message: `The pool has a server called ${name}`, server: name })
+            })
+          )
         }
         if (members.size >= maxServers) {
           const message = `The pool holds ${maxServers} servers already (maxServers)`
-          return Effect.fail(new ClientError({ reason: "Limit", message }))
+          return Effect.fail(new PoolError({ reason: new LimitExceeded({ message, maxServers }) }))
         }
         const member = new Member(name, server, shared, Scope.forkUnsafe(scope, "parallel"))
         members.set(name, member)
@@ -239,4 +246,4 @@ export const make = (
 export const layer = (
   servers: Readonly<Record<string, Server>>,
   options: Options = {}
-): Layer.Layer<ClientPool, ClientError> => Layer.effect(ClientPool, make(servers, options))
+): Layer.Layer<ClientPool, PoolError> => Layer.effect(ClientPool, make(servers, options))

@@ -8,7 +8,7 @@
  * 2026-07-28, stdio: "If the server process exits unexpectedly, the client SHOULD restart it." 2025-11-25, transports: a client
  * whose session is gone "MUST start a new session".
  */
-import { TransportError } from "@skein/runtime/Connection"
+import { TransportError } from "@skein/runtime/TransportError"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 

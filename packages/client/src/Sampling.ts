@@ -17,6 +17,7 @@
  *
  * A language model of `effect/ai` answers with `LanguageModelSampling`.
  */
+import { InputRefused } from "./ClientError.ts"
 import * as Codec from "@skein/protocol/Codec"
 import * as McpError from "@skein/protocol/McpError"
 import { CreateMessage } from "@skein/protocol/Method"
@@ -68,7 +69,7 @@ export type Handler<R = never> = (request: Request) => Effect.Effect<Answer, Sam
 export { Sampling }
 
 const refusal = (cause: SamplingRefused): Refusal => ({
-  reason: "Unanswered",
+  reason: InputRefused,
   // 2025-11-25, sampling, error handling: "User rejected sampling request: -1". Older revisions show the same.
   error: McpError.other(-1, cause.message === "" ? "User rejected sampling request" : cause.message),
   cause

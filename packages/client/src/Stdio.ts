@@ -5,7 +5,8 @@
  * **Gotchas.** On Windows a `.cmd` or `.bat` file (`npx`, for one) is a script: give `cmd.exe` as the command and `/c` as its
  * first argument. There are no process groups there: only the process itself is ended.
  */
-import { type Connection, type End, type Receiver, type Transport, TransportError } from "@skein/runtime/Connection"
+import type { Connection, End, Receiver, Transport } from "@skein/runtime/Connection"
+import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import * as NodeStreams from "@skein/runtime/NodeStreams"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
@@ -244,7 +245,7 @@ class ChildConnection implements StdioConnection {
   }
 
   #lost(message: string, cause?: unknown): void {
-    this.#finish({ _tag: "Lost", cause: new TransportError({ reason: "Lost", message, cause }) })
+    this.#finish({ _tag: "Lost", cause: new TransportError({ reason: new ConnectionLost({ message, cause }) }) })
   }
 
   #finish(end: End): void {

@@ -14,6 +14,7 @@
  * @example
  * const client = Client.make(transport, { telemetry: Telemetry.make({ attributes: { "server.address": "mcp.example.com" } }) })
  */
+import { serverErrorOf } from "./internal/errors.ts"
 import * as Conventions from "@skein/protocol/Conventions"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
@@ -52,8 +53,10 @@ export interface Telemetry {
 const maxName = 128
 const maxUri = 1024
 
-const codeOf = ({ error }: ClientError, revision: Revision): string | undefined =>
-  error === undefined ? undefined : String(McpError.codeOf(error, revision))
+const codeOf = (failure: ClientError, revision: Revision): string | undefined => {
+  const error = serverErrorOf(failure)
+  return error === undefined ? undefined : String(McpError.codeOf(error, revision))
+}
 
 /** The attributes of a failure; none where the caller did not wait for the end. */
 const failureOf = (exit: Exit.Exit<JsonObject, ClientError>, revision: Revision): Record<string, string> => {
@@ -62,7 +65,7 @@ const failureOf = (exit: Exit.Exit<JsonObject, ClientError>, revision: Revision)
     if (reason._tag !== "Fail") continue
     const code = codeOf(reason.error, revision)
     return code === undefined
-      ? { "error.type": reason.error.reason }
+      ? { "error.type": reason.error.reason._tag }
       : { "error.type": code, "rpc.response.status_code": code }
   }
   return {}

@@ -10,7 +10,7 @@
  *   object: the server validates them.
  * - **Results.** A tool's result is the `CallToolResult`, with all that is in it. The model is shown its content block by block:
  *   text as text; images, audio and binary resources as files; and where there is no content, the structured content as text.
- * - **Failures** are {@link ToolFailure}s: what the tool says by `isError` has the reason `Tool`, everything else that of the
+ * - **Failures** are {@link ToolFailure}s: what the tool says by `isError` has the reason `ToolFailed`, everything else that of the
  *   `ClientError`, which the failure holds for the host. By default the model sees both (`failureMode`).
  * - **Progress** comes as preliminary results, where the model's answer is a stream: their text is the message, and their
  *   structured content is the notice itself. So does what a server says of the task that a call has become, as text alone.

@@ -10,8 +10,9 @@ import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../src/Client.ts"
-import { type ClientError, is } from "../src/ClientError.ts"
+import { type ClientError } from "../src/ClientError.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import { fieldsOf } from "./support/fields.ts"
 
 const Sum = Schema.Struct({ sum: Schema.NumberFromString })
 const json = { type: "text", text: "{\"sum\":\"3\"}" }
@@ -61,27 +62,27 @@ describe("a typed call of a tool", () => {
       assert.deepStrictEqual(visit, new Visit({ at: new Date(at), by: new Set(["Ada"]) }))
     }))
 
-  it.effect("a result with isError fails with Tool, and the error carries the result", () =>
+  it.effect("a result with isError fails with ToolFailed, and the error carries the result", () =>
     Effect.gen(function*() {
       const result = { content: [{ type: "text", text: "no such city" }], isError: true }
       const client = yield* answering("2025-11-25", result)
       const error = yield* Effect.flip(client.callTool("weather", {}, { output: Sum }))
-      assert.strictEqual(error.reason, "Tool")
+      assert.strictEqual(error.reason._tag, "ToolFailed")
       assert.strictEqual(error.message, "The tool weather failed: no such city")
-      assert.deepStrictEqual(error.result as JsonObject, { resultType: "complete", ...result })
+      assert.deepStrictEqual(fieldsOf(error).result as JsonObject, { resultType: "complete", ...result })
     }))
 
-  it.effect("what the tool says and what the protocol says are told apart by `is`, with what is surely there", () =>
+  it.effect("Effect.catchReason handles ToolFailed with its result and ProtocolError with its error", () =>
     Effect.gen(function*() {
       const said = (result: ScriptedServer.Reply) =>
         Effect.gen(function*() {
           const { client } = yield* open("2025-11-25", () => result)
           return yield* client.callTool("weather", {}, { output: Sum }).pipe(
-            Effect.catchIf(is("Tool"), ({ result }) => {
+            Effect.catchReason("ClientError", "ToolFailed", ({ result }) => {
               expectTypeOf(result).toEqualTypeOf<CallToolResult>()
               return Effect.succeed(result.content[0])
             }),
-            Effect.catchIf(is("Protocol"), ({ error }) => {
+            Effect.catchReason("ClientError", "ProtocolError", ({ error }) => {
               expectTypeOf(error).toEqualTypeOf<McpError>()
               return Effect.succeed(error.code)
             })
@@ -91,7 +92,10 @@ describe("a typed call of a tool", () => {
       const told: unknown = yield* said(ScriptedServer.success({ content: [text], isError: true }))
       assert.deepStrictEqual(told, text)
       assert.strictEqual(yield* said(ScriptedServer.failure(-32602, "Unknown tool: weather")), -32602)
-      assert.strictEqual((yield* Effect.flip(said(ScriptedServer.success({ content: [] })))).reason, "InvalidAnswer")
+      assert.strictEqual(
+        (yield* Effect.flip(said(ScriptedServer.success({ content: [] })))).reason._tag,
+        "InvalidResponse"
+      )
     }))
 
   it.effect("without a schema a result with isError is a result", () =>
@@ -104,14 +108,17 @@ describe("a typed call of a tool", () => {
     Effect.gen(function*() {
       const client = yield* answering("2025-11-25", { content: [], structuredContent: { sum: [] } })
       const error = yield* Effect.flip(client.callTool("add", {}, { output: Sum }))
-      assert.strictEqual(error.reason, "InvalidAnswer")
-      assert.deepStrictEqual(error.result?.structuredContent, { sum: [] })
+      assert.strictEqual(error.reason._tag, "InvalidResponse")
+      assert.deepStrictEqual(fieldsOf(error).result?.structuredContent, { sum: [] })
     }))
 
   it.effect("a result with neither structured content nor JSON is an InvalidAnswer", () =>
     Effect.gen(function*() {
       const client = yield* answering("2025-11-25", { content: [{ type: "text", text: "three" }] })
-      assert.strictEqual((yield* Effect.flip(client.callTool("add", {}, { output: Sum }))).reason, "InvalidAnswer")
+      assert.strictEqual(
+        (yield* Effect.flip(client.callTool("add", {}, { output: Sum }))).reason._tag,
+        "InvalidResponse"
+      )
     }))
 
   it("has tidy types", () => {
@@ -157,7 +164,7 @@ describe("the time that a call takes", () => {
       assert.strictEqual(fiber.pollUnsafe(), undefined)
       yield* TestClock.adjust(1)
       const error = yield* Fiber.join(fiber)
-      assert.strictEqual(error.reason, "TimedOut")
+      assert.strictEqual(error.reason._tag, "Timeout")
       assert.strictEqual(error.method, "tools/call")
       assert.strictEqual(server.methods.at(-1), "notifications/cancelled")
     }))
@@ -168,7 +175,7 @@ describe("the time that a call takes", () => {
       const call = client.callTool("slow", {}, { timeout: "1 second" })
       const fiber = yield* Effect.forkChild(Effect.flip(call), { startImmediately: true })
       yield* TestClock.adjust("1 second")
-      assert.strictEqual((yield* Fiber.join(fiber)).reason, "TimedOut")
+      assert.strictEqual((yield* Fiber.join(fiber)).reason._tag, "Timeout")
     }))
 
   it.effect("progress is reported, and starts the timeout anew, up to maxTimeout", () =>
@@ -187,7 +194,7 @@ describe("the time that a call takes", () => {
       assert.deepStrictEqual(seen, [1])
       assert.strictEqual(fiber.pollUnsafe(), undefined)
       yield* TestClock.adjust("1 second")
-      assert.strictEqual((yield* Fiber.join(fiber)).reason, "TimedOut")
+      assert.strictEqual((yield* Fiber.join(fiber)).reason._tag, "Timeout")
     }))
 
   it.effect("an onProgress that throws hurts nobody", () =>
@@ -231,7 +238,7 @@ describe("the time that a call takes", () => {
         yield* TestClock.adjust(2_999)
         assert.isUndefined(pinged.pollUnsafe())
         yield* TestClock.adjust(1)
-        assert.strictEqual((yield* Fiber.join(pinged)).reason, "TimedOut")
+        assert.strictEqual((yield* Fiber.join(pinged)).reason._tag, "Timeout")
       }))
   }
 
@@ -239,16 +246,16 @@ describe("the time that a call takes", () => {
     Effect.gen(function*() {
       const { client } = yield* open("2025-11-25", () => "no response", { limits: { maxPendingRequests: 1 } })
       yield* Effect.forkChild(client.callTool("slow"), { startImmediately: true })
-      assert.strictEqual((yield* Effect.flip(client.callTool("slow"))).reason, "Limit")
+      assert.strictEqual((yield* Effect.flip(client.callTool("slow"))).reason._tag, "LimitExceeded")
     }))
 
   it.effect("a connection that ends fails what waits, and whatever comes after, with Closed", () =>
     Effect.gen(function*() {
       const { client } = yield* open("2025-11-25", () => "disconnect")
       const error = yield* Effect.flip(client.callTool("last"))
-      assert.strictEqual(error.reason, "Closed")
-      assert.strictEqual(error.end?._tag, "Ended")
+      assert.strictEqual(error.reason._tag, "Closed")
+      assert.strictEqual(fieldsOf(error).end?._tag, "Ended")
       assert.strictEqual((yield* client.ended)._tag, "Ended")
-      assert.strictEqual((yield* Effect.flip(client.ping())).reason, "Closed")
+      assert.strictEqual((yield* Effect.flip(client.ping())).reason._tag, "Closed")
     }))
 })

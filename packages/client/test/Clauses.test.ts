@@ -8,6 +8,7 @@ import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../src/Client.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import { fieldsOf } from "./support/fields.ts"
 
 const open = (revision: Revision.Revision, script: ScriptedServer.Script) =>
   Effect.gen(function*() {
@@ -82,7 +83,7 @@ for (const revision of Revision.all) {
         yield* TestClock.adjust(1)
         yield* Fiber.interrupt(interrupted)
         yield* TestClock.adjust("1 second")
-        assert.strictEqual((yield* Fiber.join(late)).reason, "TimedOut")
+        assert.strictEqual((yield* Fiber.join(late)).reason._tag, "Timeout")
         yield* TestClock.adjust(1)
         const calls = server.requests("tools/call").map(({ id }) => id)
         const cancelled = server.received.flatMap((message) =>
@@ -106,8 +107,8 @@ for (const revision of Revision.all) {
             () => ScriptedServer.failure(code, "Resource not found", { uri: "a:b" })
           )
           const error = yield* Effect.flip(client.readResource("a:b"))
-          assert.strictEqual(error.reason, "Protocol")
-          assert.strictEqual(error.error?.reason, "ResourceNotFound")
+          assert.strictEqual(error.reason._tag, "ProtocolError")
+          assert.strictEqual(fieldsOf(error).error?.reason, "ResourceNotFound")
         }
       }))
   })
@@ -136,9 +137,9 @@ it.effect("2026-07-28 · a resultType of any value unrecognized by the client MU
           client.callTool("t"),
           client.readResource("a:b"),
           client.getPrompt("p")
-        ] as ReadonlyArray<Effect.Effect<unknown, { readonly reason: string }>>
+        ] as ReadonlyArray<Effect.Effect<unknown, { readonly reason: { readonly _tag: string } }>>
       ) {
-        assert.strictEqual((yield* Effect.flip(effect)).reason, "InvalidAnswer")
+        assert.strictEqual((yield* Effect.flip(effect)).reason._tag, "InvalidResponse")
       }
     }
   }))

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
-import { TransportError } from "@skein/runtime/Connection"
+import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -10,6 +10,7 @@ import * as Client from "../src/Client.ts"
 import type { ClientError } from "../src/ClientError.ts"
 import manifest from "../package.json" with { type: "json" }
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import { fieldsOf } from "./support/fields.ts"
 
 const protocolVersion = "io.modelcontextprotocol/protocolVersion"
 
@@ -118,7 +119,7 @@ describe("the handshake", () => {
       Effect.gen(function*() {
         const server = ScriptedServer.make(answer(["2027-01-01"]))
         const error = yield* failureOf(Client.make(server.transport))
-        assert.strictEqual(error.reason, "Negotiation")
+        assert.strictEqual(error.reason._tag, "NegotiationFailed")
         assert.include(error.message, "2027-01-01")
         assert.deepStrictEqual(server.methods, ["server/discover"])
       }))
@@ -142,7 +143,7 @@ describe("the handshake", () => {
       Effect.gen(function*() {
         const server = ScriptedServer.make(answer(["2026-07-28"]))
         const error = yield* failureOf(Client.make(server.transport))
-        assert.strictEqual(error.reason, "Negotiation")
+        assert.strictEqual(error.reason._tag, "NegotiationFailed")
         assert.strictEqual(error.message, "The server refuses \"2026-07-28\", which it says that it speaks")
         assert.deepStrictEqual(server.methods, ["server/discover", "server/discover"])
       }))
@@ -170,8 +171,8 @@ describe("the handshake", () => {
         ScriptedServer.failure(-32021, "Missing", { requiredCapabilities: { sampling: {} } })
       )
       const error = yield* failureOf(Client.make(server.transport))
-      assert.strictEqual(error.reason, "Protocol")
-      assert.strictEqual(error.error?.reason, "MissingRequiredClientCapability")
+      assert.strictEqual(error.reason._tag, "ProtocolError")
+      assert.strictEqual(fieldsOf(error).error?.reason, "MissingRequiredClientCapability")
       assert.deepStrictEqual(server.methods, ["server/discover"])
     }))
 
@@ -274,7 +275,7 @@ describe("the handshake", () => {
           : ScriptedServer.methodNotFound(request.method)
       )
       const error = yield* failureOf(Client.make(server.transport))
-      assert.strictEqual(error.reason, "Negotiation")
+      assert.strictEqual(error.reason._tag, "NegotiationFailed")
       assert.include(error.message, "1999-01-01")
       assert.notInclude(server.methods, "notifications/initialized")
     }))
@@ -290,8 +291,8 @@ describe("the handshake", () => {
           : ScriptedServer.methodNotFound(request.method)
       )
       const error = yield* failureOf(Client.make(server.transport))
-      assert.strictEqual(error.reason, "Negotiation")
-      assert.strictEqual(error.error?.reason, "UnsupportedProtocolVersion")
+      assert.strictEqual(error.reason._tag, "NegotiationFailed")
+      assert.strictEqual(fieldsOf(error).error?.reason, "UnsupportedProtocolVersion")
     }))
 
   it.effect("an answer to initialize without a protocolVersion is an InvalidAnswer", () =>
@@ -299,7 +300,7 @@ describe("the handshake", () => {
       const server = ScriptedServer.make((request) =>
         request.method === "initialize" ? ScriptedServer.success({}) : ScriptedServer.methodNotFound(request.method)
       )
-      assert.strictEqual((yield* failureOf(Client.make(server.transport))).reason, "InvalidAnswer")
+      assert.strictEqual((yield* failureOf(Client.make(server.transport))).reason._tag, "InvalidResponse")
     }))
 
   it.effect("a server that never answers initialize is a TimedOut error", () =>
@@ -307,7 +308,7 @@ describe("the handshake", () => {
       const server = ScriptedServer.make(() => "no response")
       const fiber = yield* Effect.forkChild(failureOf(Client.make(server.transport)), { startImmediately: true })
       yield* TestClock.adjust("63 seconds")
-      assert.strictEqual((yield* Fiber.join(fiber)).reason, "TimedOut")
+      assert.strictEqual((yield* Fiber.join(fiber)).reason._tag, "Timeout")
     }))
 })
 
@@ -326,14 +327,14 @@ describe("the option revisions", () => {
     Effect.gen(function*() {
       const server = ScriptedServer.make(ScriptedServer.handshake("2025-03-26"))
       const error = yield* failureOf(Client.make(server.transport, { revisions: ["2025-11-25"] }))
-      assert.strictEqual(error.reason, "Negotiation")
+      assert.strictEqual(error.reason._tag, "NegotiationFailed")
     }))
 
   it.effect("2026-07-28 · only the request era: a legacy server is a deterministic failure, and never gets initialize", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25"))
       const error = yield* failureOf(Client.make(server.transport, { revisions: ["2026-07-28"] }))
-      assert.strictEqual(error.reason, "Negotiation")
+      assert.strictEqual(error.reason._tag, "NegotiationFailed")
       assert.deepStrictEqual(server.methods, ["server/discover"])
     }))
 
@@ -341,7 +342,7 @@ describe("the option revisions", () => {
     Effect.gen(function*() {
       const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25"))
       const error = yield* failureOf(Client.make(server.transport, { revisions: [] }))
-      assert.strictEqual(error.reason, "Negotiation")
+      assert.strictEqual(error.reason._tag, "NegotiationFailed")
       assert.strictEqual(server.connections, 0)
     }))
 })
@@ -364,8 +365,8 @@ describe("a server that ends during the handshake", () => {
     Effect.gen(function*() {
       const server = ScriptedServer.make(() => "disconnect")
       const error = yield* failureOf(Client.make(server.transport))
-      assert.strictEqual(error.reason, "Closed")
-      assert.strictEqual(error.end?._tag, "Ended")
+      assert.strictEqual(error.reason._tag, "Closed")
+      assert.strictEqual(fieldsOf(error).end?._tag, "Ended")
       assert.strictEqual(error.method, "initialize")
       assert.strictEqual(server.connections, 2)
     }))
@@ -374,7 +375,7 @@ describe("a server that ends during the handshake", () => {
     Effect.gen(function*() {
       const server = ScriptedServer.make(fragile)
       const error = yield* failureOf(Client.make(server.transport, { revisions: ["2026-07-28"] }))
-      assert.strictEqual(error.reason, "Closed")
+      assert.strictEqual(error.reason._tag, "Closed")
       assert.strictEqual(server.connections, 1)
     }))
 
@@ -395,9 +396,9 @@ describe("a server that ends during the handshake", () => {
 
   it.effect("a transport that cannot be opened is an Open error with its cause", () =>
     Effect.gen(function*() {
-      const cause = new TransportError({ reason: "Open", message: "no such file: server" })
+      const cause = new TransportError({ reason: new OpenFailed({ message: "no such file: server" }) })
       const error = yield* failureOf(Client.make({ connect: Effect.fail(cause) }))
-      assert.strictEqual(error.reason, "Open")
+      assert.strictEqual(error.reason._tag, "ConnectionFailed")
       assert.strictEqual(error.message, "no such file: server")
       assert.strictEqual(error.cause, cause)
     }))

@@ -18,7 +18,7 @@ describe("what a hostile server answers is a typed error", () => {
         ScriptedServer.success(json(`{"supportedVersions":${versions},"capabilities":{}}`))
       )
       const error = yield* Effect.flip(Client.make(server.transport))
-      assert.strictEqual(error.reason, "Negotiation")
+      assert.strictEqual(error.reason._tag, "NegotiationFailed")
       assert.include(error.message, "speaks null, null, null, null, \"1900-01-01\"")
     }))
 
@@ -30,7 +30,7 @@ describe("what a hostile server answers is a typed error", () => {
         ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => ScriptedServer.success({ content }))).transport
       )
       const error = yield* Effect.flip(client.callTool("deep", {}, { output: Schema.Struct({ list: Nested }) }))
-      assert.strictEqual(error.reason, "InvalidAnswer")
+      assert.strictEqual(error.reason._tag, "InvalidResponse")
       assert.instanceOf(error.cause, RangeError)
     }))
 

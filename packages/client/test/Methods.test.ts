@@ -8,6 +8,7 @@ import * as Result from "effect/Result"
 import * as Client from "../src/Client.ts"
 import type { ClientError } from "../src/ClientError.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import { fieldsOf } from "./support/fields.ts"
 
 /** A method's result as a server of the revision writes it. */
 const written = <R>(method: Method.RequestMethod<unknown, R>, revision: Revision.Revision, result: R) =>
@@ -142,7 +143,7 @@ for (const revision of Revision.all) {
         const missing = revision === "2026-07-28" ? Method.Ping : Method.Discover
         const before = server.methods.length
         const error = yield* Effect.flip(client.request<{}, unknown>(missing, {}))
-        assert.strictEqual(error.reason, "Unsupported")
+        assert.strictEqual(error.reason._tag, "Unsupported")
         assert.strictEqual(error.method, missing.name)
         assert.strictEqual(server.methods.length, before)
       }))
@@ -166,9 +167,9 @@ for (const revision of Revision.all) {
           ScriptedServer.failure(code, "Resource not found", { uri: "file:///x" })))
         const client = yield* Client.make(server.transport)
         const error = yield* Effect.flip(client.readResource("file:///x"))
-        assert.strictEqual(error.reason, "Protocol")
+        assert.strictEqual(error.reason._tag, "ProtocolError")
         assert.strictEqual(error.method, "resources/read")
-        assert.strictEqual(error.error?.reason, "ResourceNotFound")
+        assert.strictEqual(fieldsOf(error).error?.reason, "ResourceNotFound")
       }))
   })
 }
@@ -198,7 +199,7 @@ describe("what may be called", () => {
         ]
       ) {
         const error = yield* Effect.flip<unknown, ClientError, never>(effect)
-        assert.strictEqual(error.reason, "Unsupported")
+        assert.strictEqual(error.reason._tag, "Unsupported")
       }
       assert.strictEqual(server.methods.length, before)
     }))
@@ -208,7 +209,7 @@ describe("what may be called", () => {
       const client = yield* Client.make(
         ScriptedServer.make(ScriptedServer.handshake("2026-07-28", undefined, {})).transport
       )
-      assert.strictEqual((yield* Effect.flip(client.setLoggingLevel("info"))).reason, "Unsupported")
+      assert.strictEqual((yield* Effect.flip(client.setLoggingLevel("info"))).reason._tag, "Unsupported")
     }))
 
   it.effect("2024-11-05 · completion needs no capability, for there was none to declare", () =>
@@ -241,7 +242,7 @@ describe("what may be called", () => {
       const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", full("2025-11-25")))
       const client = yield* Client.make(server.transport)
       const error = yield* Effect.flip(client.callTool("greet", { big: 1n }))
-      assert.strictEqual(error.reason, "Unsupported")
+      assert.strictEqual(error.reason._tag, "Unsupported")
       assert.notInclude(server.methods, "tools/call")
     }))
 })
@@ -258,7 +259,7 @@ describe("what an answer may be", () => {
   it.effect("2026-07-28 · a resultType unrecognized by the client MUST be considered invalid", () =>
     Effect.gen(function*() {
       const result = yield* answers("2026-07-28", { resultType: "later", content: [] })
-      assert.strictEqual(Result.getOrThrow(Result.flip(result)).reason, "InvalidAnswer")
+      assert.strictEqual(Result.getOrThrow(Result.flip(result)).reason._tag, "InvalidResponse")
     }))
 
   it.effect("2026-07-28 · clients MUST treat an absent resultType as complete", () =>
@@ -274,7 +275,7 @@ describe("what an answer may be", () => {
       }
       const result = yield* answers("2026-07-28", { resultType: "input_required", inputRequests: { who: asked } })
       const error = Result.getOrThrow(Result.flip(result))
-      assert.strictEqual(error.reason, "Unsupported")
+      assert.strictEqual(error.reason._tag, "Unsupported")
       assert.include(error.message, "elicitation/create")
     }))
 
@@ -296,13 +297,13 @@ describe("what an answer may be", () => {
       const now = "2026-01-01T00:00:00Z"
       const task = { taskId: "1", status: "working", createdAt: now, lastUpdatedAt: now, ttl: null }
       const result = yield* answers("2025-11-25", { task })
-      assert.strictEqual(Result.getOrThrow(Result.flip(result)).reason, "InvalidAnswer")
+      assert.strictEqual(Result.getOrThrow(Result.flip(result)).reason._tag, "InvalidResponse")
     }))
 
   it.effect("a result that lacks what the method promises is an InvalidAnswer that names the path", () =>
     Effect.gen(function*() {
       const error = Result.getOrThrow(Result.flip(yield* answers("2025-06-18", { content: [{ type: "text" }] })))
-      assert.strictEqual(error.reason, "InvalidAnswer")
+      assert.strictEqual(error.reason._tag, "InvalidResponse")
       assert.include(error.message, "result.content[0]")
     }))
 
@@ -320,6 +321,6 @@ describe("what an answer may be", () => {
         ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => ScriptedServer.success({ tools: "none" })))
           .transport
       )
-      assert.strictEqual((yield* Effect.flip(client.listToolsPage())).reason, "InvalidAnswer")
+      assert.strictEqual((yield* Effect.flip(client.listToolsPage())).reason._tag, "InvalidResponse")
     }))
 })

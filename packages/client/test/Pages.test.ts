@@ -54,7 +54,7 @@ describe("walking the pages", () => {
       yield* TestClock.adjust(1_999)
       assert.isUndefined(listed.pollUnsafe())
       yield* TestClock.adjust(1)
-      assert.strictEqual((yield* Fiber.join(listed)).reason, "TimedOut")
+      assert.strictEqual((yield* Fiber.join(listed)).reason._tag, "Timeout")
       assert.deepStrictEqual(
         server.requests("tools/list").map(({ params }) =>
           params?.["cursor"]
@@ -83,7 +83,7 @@ describe("walking the pages", () => {
     Effect.gen(function*() {
       const next: Record<string, string> = { undefined: "a", a: "b", b: "a" }
       const { client, server } = yield* paged((cursor) => ({ tools: [], nextCursor: next[String(cursor)] }))
-      assert.strictEqual((yield* Effect.flip(client.listTools())).reason, "InvalidAnswer")
+      assert.strictEqual((yield* Effect.flip(client.listTools())).reason._tag, "InvalidResponse")
       assert.strictEqual(server.requests("tools/list").length, 3)
     }))
 
@@ -92,10 +92,10 @@ describe("walking the pages", () => {
       const exact = yield* paged(numbered(2), { maxPages: 2 })
       assert.strictEqual((yield* exact.client.listTools()).length, 2)
       const more = yield* paged(numbered(3), { maxPages: 2 })
-      assert.strictEqual((yield* Effect.flip(more.client.listTools())).reason, "Limit")
+      assert.strictEqual((yield* Effect.flip(more.client.listTools())).reason._tag, "LimitExceeded")
       assert.strictEqual(more.server.requests("tools/list").length, 2)
       const endless = yield* paged(numbered(Infinity))
-      assert.strictEqual((yield* Effect.flip(endless.client.listTools())).reason, "Limit")
+      assert.strictEqual((yield* Effect.flip(endless.client.listTools())).reason._tag, "LimitExceeded")
       assert.strictEqual(endless.server.requests("tools/list").length, 1_000)
     }))
 
@@ -104,11 +104,11 @@ describe("walking the pages", () => {
       const exact = yield* paged(numbered(2), { maxItems: 2 })
       assert.strictEqual((yield* exact.client.listTools()).length, 2)
       const more = yield* paged(numbered(3), { maxItems: 2 })
-      assert.strictEqual((yield* Effect.flip(more.client.listTools())).reason, "Limit")
+      assert.strictEqual((yield* Effect.flip(more.client.listTools())).reason._tag, "LimitExceeded")
       const many = (count: number) => () => ({ tools: Array.from({ length: count }, (_, index) => tool(`t${index}`)) })
       const full = yield* paged(many(10_000))
       assert.strictEqual((yield* full.client.listTools()).length, 10_000)
       const over = yield* paged(many(10_001))
-      assert.strictEqual((yield* Effect.flip(over.client.listTools())).reason, "Limit")
+      assert.strictEqual((yield* Effect.flip(over.client.listTools())).reason._tag, "LimitExceeded")
     }))
 })

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Client from "../src/Client.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import { fieldsOf } from "./support/fields.ts"
 
 const saying = (message: string) =>
   Client.make(
@@ -22,7 +23,7 @@ describe("what a server says of its failure", () => {
       const client = yield* saying(long)
       const error = yield* Effect.flip(client.listToolsPage())
       assert.strictEqual(error.message, `tools/list: ${"x".repeat(4_096)}…`)
-      assert.strictEqual(error.error?.message, long)
+      assert.strictEqual(fieldsOf(error).error?.message, long)
       const failed = yield* Effect.flip(client.callTool("t", {}, { output: Schema.Struct({ a: Schema.String }) }))
       assert.strictEqual(failed.message, `The tool t failed: ${"x".repeat(1_024)}…`)
     }))
@@ -32,6 +33,6 @@ describe("what a server says of its failure", () => {
       const said = "No:\r\n\tnot\u001b[2J this\u0007\u202e one\rno"
       const error = yield* Effect.flip((yield* saying(said)).listToolsPage())
       assert.strictEqual(error.message, "tools/list: No:\n\tnot\\u{1b}[2J this\\u{7}\\u{202e} one\\u{d}no")
-      assert.strictEqual(error.error?.message, said)
+      assert.strictEqual(fieldsOf(error).error?.message, said)
     }))
 })

@@ -203,7 +203,7 @@ describe("noise", () => {
       const fiber = yield* Effect.forkChild(Effect.flip(client.callTool("t")), { startImmediately: true })
       yield* client.ping()
       read(`{"jsonrpc":"2.0","id":${server.requests("tools/call")[0]!.id},"result":"oops"}`)
-      assert.strictEqual((yield* Fiber.join(fiber)).reason, "InvalidAnswer")
+      assert.strictEqual((yield* Fiber.join(fiber)).reason._tag, "InvalidResponse")
     }))
 
   it.effect("2025-03-26 · a batch is read, and its requests are answered in one", () =>

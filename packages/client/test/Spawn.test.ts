@@ -60,7 +60,7 @@ describe("a client over stdio", () => {
     Effect.gen(function*() {
       const script = `console.error("cannot find module pg"); process.exit(3)`
       const error = yield* Effect.flip(Client.make(Stdio.transport(run(script))))
-      assert.strictEqual(error.reason, "Closed")
+      assert.strictEqual(error.reason._tag, "Closed")
       assert.include(error.message, "exited with code 3")
       assert.include(error.message, "cannot find module pg")
     }))
@@ -68,7 +68,7 @@ describe("a client over stdio", () => {
   it.live("says that a command is not there", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Client.make(Stdio.transport({ command: "no-such-command-at-all" })))
-      assert.strictEqual(error.reason, "Open")
+      assert.strictEqual(error.reason._tag, "ConnectionFailed")
       assert.include(error.message, "no-such-command-at-all")
     }))
 })

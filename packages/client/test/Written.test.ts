@@ -146,7 +146,7 @@ for (const revision of Revision.all) {
         const late = yield* fork(Effect.flip(Effect.scoped(Client.make(server.transport, { revisions: [revision] }))))
         yield* turns()
         yield* TestClock.adjust("61 seconds")
-        assert.strictEqual((yield* Fiber.join(late)).reason, "TimedOut")
+        assert.strictEqual((yield* Fiber.join(late)).reason._tag, "Timeout")
         assert.deepStrictEqual(server.methods, ["initialize", "initialize"])
       }))
   }

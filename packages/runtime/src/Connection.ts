@@ -3,9 +3,9 @@
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Context from "effect/Context"
-import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type { TransportError } from "./TransportError.ts"
 
 /**
  * Why nothing more is received. `Closed`: this side closed the connection. `Ended`: the other side has said all that it had to
@@ -15,23 +15,6 @@ export type End =
   | { readonly _tag: "Closed" }
   | { readonly _tag: "Ended" }
   | { readonly _tag: "Lost"; readonly cause: TransportError }
-
-/** A transport that could not be opened, or that broke, or one message that it could not deliver. */
-export class TransportError extends Data.TaggedError("TransportError")<{
-  /**
-   * What went wrong: it could not be started; it broke after it was; or the other side's transport said no to one message
-   * without an answer of the protocol (an HTTP status, say).
-   */
-  readonly reason: "Open" | "Lost" | "Refused"
-  readonly message: string
-  /** The HTTP status of a refusal. */
-  readonly status?: number | undefined
-  /** How long the other side asks to wait before it is tried again, in milliseconds (`Retry-After`). */
-  readonly retryAfter?: number | undefined
-  /** True where the other side surely has not begun to handle the message, so that it may be sent again whatever it does. */
-  readonly undelivered?: boolean | undefined
-  readonly cause?: unknown
-}> {}
 
 /** Who makes a request, as the host of the transport has found out: by a token, a certificate, a cookie. */
 export interface Principal {

@@ -6,7 +6,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Readable, Writable } from "node:stream"
-import { type Connection, type End, type Receiver, TransportError } from "./Connection.ts"
+import type { Connection, End, Receiver } from "./Connection.ts"
+import { ConnectionLost, TransportError } from "./TransportError.ts"
 import * as Ndjson from "./Ndjson.ts"
 
 /** The bounds of a connection over streams. */
@@ -237,7 +238,7 @@ class StreamConnection implements Connection {
   #lose(message: string, cause?: unknown): void {
     this.#outputGone = true
     this.#writer.stop()
-    this.#finish({ _tag: "Lost", cause: new TransportError({ reason: "Lost", message, cause }) })
+    this.#finish({ _tag: "Lost", cause: new TransportError({ reason: new ConnectionLost({ message, cause }) }) })
   }
 
   #finish(end: End): void {

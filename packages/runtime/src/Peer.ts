@@ -14,7 +14,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import type { Connection, Headers, Origin, Receiver, TransportError } from "./Connection.ts"
+import type { Connection, Headers, Origin, Receiver } from "./Connection.ts"
+import type { TransportError } from "./TransportError.ts"
 import type {
   Caller,
   CallOptions,

@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import type { Headers, Origin, Principal } from "./Connection.ts"
-import { RequestError } from "./RequestError.ts"
+import { Closed, RequestError, Unsupported } from "./RequestError.ts"
 
 /** What a request says about who asks, or what its session says for it. */
 export interface Caller {
@@ -294,12 +294,12 @@ export class RequestContext {
     return Effect.suspend(() => {
       if (this.#finished || this.#cancelled) {
         const message = `${this.method} is over: ${method} was not sent`
-        return Effect.fail(new RequestError({ reason: "Closed", method, message }))
+        return Effect.fail(new RequestError({ reason: new Closed({ message }), method }))
       }
       if (Revision.era(this.caller.revision) === "session") return this.#owner.ask(this, method, params, options)
       if (this.rounds !== undefined) return (this.round ??= this.rounds(this)).ask(method, params, options)
       const message = `Nobody can be asked about ${this.method} in ${this.caller.revision}: ${method} was not sent`
-      return Effect.fail(new RequestError({ reason: "Unsupported", method, message }))
+      return Effect.fail(new RequestError({ reason: new Unsupported({ message }), method }))
     })
   }
 

@@ -1,26 +1,65 @@
 /**
- * Why a request that this side sent has no answer.
+ * The failure of a request that this side sent and that got no response.
  */
 import * as Data from "effect/Data"
 import type { SessionEnd } from "./Session.ts"
+import type { TransportError } from "./TransportError.ts"
 
 /**
- * A request that this side sent and that was not answered. The other side's own errors are `McpError`s.
- *
- * - `Closed`: the connection ended before the answer came, or was over already, and `end` says how; or, without `end`, only what
- *   this request waited on was lost, the other side tore a subscription down, or the request that the question belongs to is over.
- * - `TimedOut`: no answer within the call's timeout. The other side was told that it is cancelled.
- * - `Limit`: too many requests wait for an answer; nothing was sent.
- * - `Unsupported`: the revision or the other side has no such method, or the message cannot be said in the revision; nothing was sent.
- * - `InvalidAnswer`: an answer came that is not what the method promises.
- * - `Refused`: the other side's transport said no, without an answer of the protocol; the `cause` is the `TransportError`.
+ * The connection ended before the response came, or had ended before the request. Without `end`, the connection goes on: only the
+ * stream of this request was lost, the other side ended a subscription, or the request that an input request belongs to is over.
  */
-export class RequestError extends Data.TaggedError("RequestError")<{
-  readonly reason: "Closed" | "TimedOut" | "Limit" | "Unsupported" | "InvalidAnswer" | "Refused"
-  readonly method: string
+export class Closed extends Data.TaggedError("Closed")<{
   readonly message: string
+  /** How the connection ended. */
   readonly end?: SessionEnd | undefined
-  /** True where the other side surely has not begun to handle it. */
-  readonly undelivered?: boolean | undefined
   readonly cause?: unknown
 }> {}
+
+/** No response came within the timeout of the request. The other side was notified that the request is cancelled. */
+export class Timeout extends Data.TaggedError("Timeout")<{ readonly message: string }> {}
+
+/** Too many requests are waiting for a response (`maxPendingRequests`). Nothing was sent. */
+export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{ readonly message: string }> {}
+
+/** The revision or the other side has no such method, or the message has no form in the revision. Nothing was sent. */
+export class Unsupported extends Data.TaggedError("Unsupported")<{
+  readonly message: string
+  readonly cause?: unknown
+}> {}
+
+/** The response is not valid for the method. */
+export class InvalidResponse extends Data.TaggedError("InvalidResponse")<{ readonly message: string }> {}
+
+/** The other side's transport rejected the request without a JSON-RPC response. */
+export class MessageRejected extends Data.TaggedError("MessageRejected")<{
+  readonly message: string
+  readonly cause: TransportError
+}> {}
+
+/** Why a request got no response. */
+export type Reason = Closed | Timeout | LimitExceeded | Unsupported | InvalidResponse | MessageRejected
+
+/**
+ * The failure of a request that this side sent and that got no response. An error response of the other side is an `McpError`.
+ *
+ * The `reason` has the details; `message` and `cause` are those of the reason. Handle one reason with
+ * `Effect.catchReason("RequestError", "Timeout", …)`.
+ */
+export class RequestError extends Data.TaggedError("RequestError")<{
+  readonly reason: Reason
+  readonly method: string
+  readonly message: string
+  /** True if the other side has certainly not begun to handle the request. */
+  readonly undelivered?: boolean | undefined
+  readonly cause?: unknown
+}> {
+  constructor(fields: {
+    readonly reason: Reason
+    readonly method: string
+    readonly undelivered?: boolean | undefined
+  }) {
+    const { method, reason, undelivered } = fields
+    super({ reason, method, undelivered, message: reason.message, cause: reason.cause })
+  }
+}

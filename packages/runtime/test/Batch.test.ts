@@ -233,7 +233,7 @@ describe("batches", () => {
       const open = yield* fork(peer.request("c"))
       other.json([{ jsonrpc: "2.0", id: 2, result: [] }, { jsonrpc: "2.0", id: 1, result: { ok: true } }])
       expect(yield* Fiber.join(good)).toEqual({ ok: true })
-      expect(failureOf(bad)).toMatchObject({ reason: "InvalidAnswer" })
+      expect(failureOf(bad)).toMatchObject({ reason: { _tag: "InvalidResponse" } })
       expect(poll(open)).toBe("running")
       expect(other.messages).toHaveLength(3)
     }))

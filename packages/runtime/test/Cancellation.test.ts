@@ -158,7 +158,9 @@ describe("what the other side asked, and cancels", () => {
             exchange.notify("notifications/message", {}).pipe(
               Effect.andThen(exchange.progress({ progress: 1 })),
               Effect.andThen(Effect.flip(exchange.request("roots/list"))),
-              Effect.tap((error) => Effect.sync(() => asked.push(error._tag === "RequestError" ? error.reason : "?"))),
+              Effect.tap((error) =>
+                Effect.sync(() => asked.push(error._tag === "RequestError" ? error.reason._tag : "?"))
+              ),
               Effect.ignore
             ))
       })
@@ -278,7 +280,7 @@ describe("what this side asked, and cancels", () => {
       const { other, peer } = yield* raw()
       const call = yield* Effect.forkChild(peer.request("a"), { startImmediately: true })
       other.json({ jsonrpc: "2.0", id: 1, result: "text" })
-      expect(failureOf(call)).toMatchObject({ _tag: "RequestError", reason: "InvalidAnswer", method: "a" })
+      expect(failureOf(call)).toMatchObject({ _tag: "RequestError", reason: { _tag: "InvalidResponse" }, method: "a" })
       expect(other.messages).toHaveLength(1)
     }))
 
@@ -292,7 +294,7 @@ describe("what this side asked, and cancels", () => {
       other.cancel(1)
       expect(failureOf(listen)).toMatchObject({
         _tag: "RequestError",
-        reason: "Closed",
+        reason: { _tag: "Closed" },
         method: "subscriptions/listen"
       })
       expect(poll(call)).toBe("running")

@@ -2,7 +2,7 @@
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
 import * as RequestContext from "@skein/runtime/RequestContext"
-import { RequestError } from "@skein/runtime/RequestError"
+import { RequestError, Unsupported } from "@skein/runtime/RequestError"
 import { describe, expect, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -45,7 +45,7 @@ class Recorder implements RequestContext.Owner {
 
   ask(_: RequestContext.RequestContext, method: string) {
     this.told.push(method)
-    return Effect.fail(new RequestError({ reason: "Unsupported", method, message: "no" }))
+    return Effect.fail(new RequestError({ reason: new Unsupported({ message: "no" }), method }))
   }
 
   suspended() {
@@ -135,14 +135,14 @@ describe("an exchange", () => {
       const exchange = start(owner)
       yield* exchange.progress({ progress: 1 })
       yield* exchange.notify("notifications/message", {})
-      expect(yield* Effect.flip(exchange.request("roots/list"))).toMatchObject({ reason: "Unsupported" })
+      expect(yield* Effect.flip(exchange.request("roots/list"))).toMatchObject({ reason: { _tag: "Unsupported" } })
       expect(owner.told).toEqual(["suspended", "notifications/progress", "notifications/message"])
       Deferred.doneUnsafe(end, Effect.succeed({}))
       owner.told.length = 0
       yield* exchange.progress({ progress: 2 })
       yield* exchange.notify("notifications/message", {})
       expect(yield* Effect.flip(exchange.request("roots/list"))).toMatchObject({
-        reason: "Closed",
+        reason: { _tag: "Closed" },
         method: "roots/list"
       })
       expect(owner.told).toEqual([])
@@ -170,7 +170,7 @@ describe("an exchange", () => {
       expect(asked).toEqual([["roots/list", { a: 1 }, options], ["roots/list", undefined, undefined]])
       expect([opened, owner.told]).toEqual([1, ["suspended"]])
       Deferred.doneUnsafe(end, Effect.succeed({}))
-      expect(yield* Effect.flip(exchange.request("roots/list"))).toMatchObject({ reason: "Closed" })
+      expect(yield* Effect.flip(exchange.request("roots/list"))).toMatchObject({ reason: { _tag: "Closed" } })
       expect([opened, exchange.finished]).toEqual([1, true])
     }))
 

@@ -3,9 +3,10 @@
  * message. Between two steps nothing is let run, so that what races here happens in one tick, in every order.
  */
 import * as McpError from "@skein/protocol/McpError"
-import { TransportError } from "@skein/runtime/Connection"
+import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import type * as RequestContext from "@skein/runtime/RequestContext"
 import type * as Peer from "@skein/runtime/Peer"
+import type { RequestError } from "@skein/runtime/RequestError"
 import { describe, expect, it } from "@effect/vitest"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Deferred from "effect/Deferred"
@@ -161,13 +162,14 @@ class Bench {
   }
 }
 
-const outcome = (fiber: Fiber.Fiber<unknown, { readonly _tag: string; readonly reason: string }>): string => {
+const outcome = (fiber: Fiber.Fiber<unknown, McpError.McpError | RequestError>): string => {
   const exit = fiber.pollUnsafe()
   if (exit === undefined) return "running"
   if (Exit.isSuccess(exit)) return "ok"
   const error = failureOf(fiber)
   if (error === undefined) return Exit.hasInterrupts(exit) ? "interrupted" : "defect"
-  return error._tag === "McpError" ? "error" : error.reason === "InvalidAnswer" ? "bad" : error.reason
+  if (error._tag === "McpError") return "error"
+  return error.reason._tag === "InvalidResponse" ? "bad" : error.reason._tag
 }
 
 const run = (script: ReadonlyArray<Step>, canPause: boolean) =>
@@ -344,7 +346,7 @@ const run = (script: ReadonlyArray<Step>, canPause: boolean) =>
           end({ _tag: "Ended" })
           break
         case "lost":
-          end({ _tag: "Lost", cause: new TransportError({ reason: "Lost", message: "broken" }) })
+          end({ _tag: "Lost", cause: new TransportError({ reason: new ConnectionLost({ message: "broken" }) }) })
           break
         case "close":
           end({ _tag: "Closed" })

@@ -230,7 +230,7 @@ describe("maxPendingRequests", () => {
       const second = yield* fork(peer.request("b"))
       expect(yield* Effect.flip(peer.request("c"))).toMatchObject({
         _tag: "RequestError",
-        reason: "Limit",
+        reason: { _tag: "LimitExceeded" },
         method: "c",
         message: "2 requests wait for an answer already (maxPendingRequests): c was not sent"
       })

@@ -114,8 +114,8 @@ describe("NodeStreams", () => {
         yield* tick
         expect(ends.length).toBe(1)
         const [end] = ends
-        expect(end!._tag === "Lost" && [end.cause.reason, end.cause.message]).toEqual([
-          "Lost",
+        expect(end!._tag === "Lost" && [end.cause.reason._tag, end.cause.message]).toEqual([
+          "ConnectionLost",
           `The ${which} broke: bad sector`
         ])
         yield* streams.connection.close

@@ -7,7 +7,7 @@ import { failureOf, poll, raw, settle } from "./kit.ts"
 
 const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
 
-const timedOut = { _tag: "RequestError", reason: "TimedOut" }
+const timedOut = { _tag: "RequestError", reason: { _tag: "Timeout" } }
 
 const open = (
   limits: { readonly timeout?: number; readonly maxTimeout?: number; readonly maxInFlightRequests?: number } = {}

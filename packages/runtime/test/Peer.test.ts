@@ -378,7 +378,7 @@ describe("requests of this side", () => {
     Effect.gen(function*() {
       const { other, peer } = yield* raw()
       const error = yield* Effect.flip(peer.request("a", { big: 1n }))
-      expect(error).toMatchObject({ _tag: "RequestError", reason: "Unsupported", method: "a" })
+      expect(error).toMatchObject({ _tag: "RequestError", reason: { _tag: "Unsupported" }, method: "a" })
       expect(other.messages).toEqual([])
       expect([...peer.calls]).toEqual([])
     }))
@@ -392,7 +392,7 @@ describe("requests of this side", () => {
         other.end({ _tag: "Ended" })
       }
       const error = yield* Effect.flip(peer.request("a"))
-      expect(error).toMatchObject({ _tag: "RequestError", reason: "Closed", end: { _tag: "Ended" } })
+      expect(error).toMatchObject({ _tag: "RequestError", reason: { _tag: "Closed", end: { _tag: "Ended" } } })
       expect([...peer.calls]).toEqual([])
       expect(other.notices("notifications/cancelled")).toEqual([])
       yield* peer.ended
@@ -418,7 +418,10 @@ describe("requests of this side", () => {
         revision: "2026-07-28",
         dispatch: (exchange) =>
           Effect.match(exchange.request("roots/list"), {
-            onFailure: (error): JsonRpc.JsonObject => ({ error: error._tag, reason: error.reason }),
+            onFailure: (error): JsonRpc.JsonObject => ({
+              error: error._tag,
+              reason: error._tag === "McpError" ? error.reason : error.reason._tag
+            }),
             onSuccess: (answer) => answer
           })
       })

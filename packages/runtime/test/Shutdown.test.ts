@@ -1,4 +1,4 @@
-import { TransportError } from "@skein/runtime/Connection"
+import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import type * as RequestContext from "@skein/runtime/RequestContext"
 import type { SessionEnd } from "@skein/runtime/Session"
 import { describe, expect, it } from "@effect/vitest"
@@ -11,7 +11,10 @@ import { Counterpart, echo, failureOf, Handlers, logged, pair, poll, raw, settle
 
 const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
 
-const lost: SessionEnd = { _tag: "Lost", cause: new TransportError({ reason: "Lost", message: "broken" }) }
+const lost: SessionEnd = {
+  _tag: "Lost",
+  cause: new TransportError({ reason: new ConnectionLost({ message: "broken" }) })
+}
 
 const stubborn: RequestContext.Dispatcher = () => Effect.uninterruptible(Effect.never)
 
@@ -41,7 +44,7 @@ describe("the end of a session", () => {
         if (end._tag === "Ended" || end._tag === "Lost") other.end(end)
         else peer.close(end)
         expect(yield* Fiber.join(ended)).toEqual(end)
-        expect(failureOf(call)).toMatchObject({ _tag: "RequestError", reason: "Closed", method: "a", end })
+        expect(failureOf(call)).toMatchObject({ _tag: "RequestError", reason: { _tag: "Closed", end }, method: "a" })
         expect(closed).toBe(true)
         expect(other.closes).toBe(1)
         expect(other.notices("notifications/cancelled")).toEqual([])
@@ -109,7 +112,9 @@ describe("the end of a session", () => {
       yield* peer.ended
       other.request(1)
       yield* peer.notify("notifications/message")
-      expect(yield* Effect.flip(peer.request("a"))).toMatchObject({ reason: "Closed", end: { _tag: "Closed" } })
+      expect(yield* Effect.flip(peer.request("a"))).toMatchObject({
+        reason: { _tag: "Closed", end: { _tag: "Closed" } }
+      })
       expect(handlers.started).toEqual([])
       expect(other.messages).toEqual([])
       expect(peer.scope.state._tag).toBe("Closed")
@@ -227,7 +232,7 @@ describe("when the other side has ended", () => {
       const exchange = handlers.exchanges.get(1)!
       yield* exchange.progress({ progress: 1 })
       expect(other.notices("notifications/progress")).toHaveLength(1)
-      expect(yield* Effect.flip(exchange.request("roots/list"))).toMatchObject({ reason: "Closed" })
+      expect(yield* Effect.flip(exchange.request("roots/list"))).toMatchObject({ reason: { _tag: "Closed" } })
     }))
 
   it.effect("close does not wait for them any more; the reason stays Ended", () =>
@@ -474,6 +479,6 @@ describe("a connection that is over when the peer opens it", () => {
       }
       const { peer } = yield* raw({ connection: other })
       expect(yield* peer.ended).toEqual(lost)
-      expect(yield* Effect.flip(peer.request("a"))).toMatchObject({ reason: "Closed", end: lost })
+      expect(yield* Effect.flip(peer.request("a"))).toMatchObject({ reason: { _tag: "Closed", end: lost } })
     }))
 })

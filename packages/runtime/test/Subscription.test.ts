@@ -74,7 +74,7 @@ describe("a subscription", () => {
       other.cancel(ids[0])
       other.cancel(other.requests("tools/call")[0].id)
       yield* settle
-      expect(failureOf(fibers[0]!)).toMatchObject({ reason: "Closed", method: "subscriptions/listen" })
+      expect(failureOf(fibers[0]!)).toMatchObject({ reason: { _tag: "Closed" }, method: "subscriptions/listen" })
       expect(poll(call)).toBe("running")
       tell("late", ids[0])
       expect(heard).toEqual([[]])
@@ -86,7 +86,7 @@ describe("a subscription", () => {
       const call = yield* fork(peer.request("tools/call", {}, { timeout: 1000 }))
       yield* TestClock.adjust("365 days")
       yield* settle
-      expect(failureOf(call)).toMatchObject({ reason: "TimedOut" })
+      expect(failureOf(call)).toMatchObject({ reason: { _tag: "Timeout" } })
       tell("a", ids[0])
       expect(heard).toEqual([["a"]])
       expect(poll(fibers[0]!)).toBe("running")

@@ -10,7 +10,7 @@ import { census, failureOf, logged, pair, poll, raw, settle } from "./kit.ts"
 
 const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
 
-const timedOut = { _tag: "RequestError", reason: "TimedOut" }
+const timedOut = { _tag: "RequestError", reason: { _tag: "Timeout" } }
 
 describe("timeouts", () => {
   for (const revision of Revision.all) {
@@ -226,7 +226,7 @@ describe("timeouts", () => {
       const second = yield* fork(peer.request("b", {}, { timeout: 200 }))
       yield* TestClock.adjust(100)
       expect(failureOf(first)).toMatchObject(timedOut)
-      expect(failureOf(second)).toMatchObject({ reason: "Closed", end: { _tag: "Expired" } })
+      expect(failureOf(second)).toMatchObject({ reason: { _tag: "Closed", end: { _tag: "Expired" } } })
       yield* peer.ended
       expect(counts.alive).toBe(0)
       yield* TestClock.adjust("1 hour")

@@ -175,9 +175,9 @@ export class Model {
   }
 
   /** Gives the call's id, or undefined for one that ended at once. */
-  call(timeout: number, maxTimeout: number, progresses: boolean): number | "Closed" | "Limit" {
+  call(timeout: number, maxTimeout: number, progresses: boolean): number | "Closed" | "LimitExceeded" {
     if (this.end !== undefined) return "Closed"
-    if (this.calls.size >= limits.maxPendingRequests) return "Limit"
+    if (this.calls.size >= limits.maxPendingRequests) return "LimitExceeded"
     const id = this.#start("call", timeout, maxTimeout, progresses, undefined)
     this.told.set(id, [])
     return id
@@ -215,7 +215,7 @@ export class Model {
     for (const [id, call] of [...this.calls]) {
       if (call.deadline > this.now || !this.calls.has(id)) continue
       this.#send(`cancel ${id}`)
-      this.#called(id, "TimedOut")
+      this.#called(id, "Timeout")
     }
     if (this.#draining && this.now >= this.#drainAt) this.#interrupt()
     if (this.#over && this.now >= this.#graceAt) this.#closed = true

@@ -4,7 +4,8 @@
  * @example
  * NodeHttp.runMain(McpServer.layer({ name: "hello", version: "1.0.0" }, tools), { port: 3000 })
  */
-import type { Principal, TransportError } from "@skein/runtime/Connection"
+import type { Principal } from "@skein/runtime/Connection"
+import type { TransportError } from "@skein/runtime/TransportError"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -4,7 +4,7 @@
  * @example
  * Stdio.runMain(McpServer.layer({ name: "hello", version: "1.0.0" }, tools))
  */
-import type { TransportError } from "@skein/runtime/Connection"
+import type { TransportError } from "@skein/runtime/TransportError"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

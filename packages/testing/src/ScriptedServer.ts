@@ -7,7 +7,8 @@
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
-import type { Transport, TransportError } from "@skein/runtime/Connection"
+import type { Transport } from "@skein/runtime/Connection"
+import type { TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import { type Delivery, lost, ScriptedConnection } from "./internal/scriptedConnection.ts"
 

@@ -31,7 +31,7 @@ const quiet = Effect.provide(Logger.layer([]))
 
 const called = (client: Client.Client, tool: string, args: object) =>
   Effect.match(client.callTool(tool, args), {
-    onFailure: (error) => error.reason as string,
+    onFailure: (error) => error.reason._tag as string,
     onSuccess: ({ content }) => (content[0] as { readonly text: string }).text
   })
 

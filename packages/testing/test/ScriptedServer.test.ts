@@ -1,6 +1,6 @@
 /** A server in memory whose responses a test writes, seen by clients. */
 import * as Client from "@skein/client/Client"
-import { TransportError } from "@skein/runtime/Connection"
+import { MessageRejected, TransportError } from "@skein/runtime/TransportError"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -42,13 +42,19 @@ describe("make", () => {
   it.effect("sends errors, and refuses unknown methods by default", () =>
     Effect.gen(function*() {
       const { client } = yield* connected(({ method }) => ScriptedServer.methodNotFound(method))
-      expect((yield* Effect.flip(client.listToolsPage())).error?.code).toBe(-32601)
+      expect((yield* Effect.flip(client.listToolsPage())).reason).toMatchObject({
+        _tag: "ProtocolError",
+        error: { code: -32601 }
+      })
     }))
 
   it.effect("ends the connection in place of a response", () =>
     Effect.gen(function*() {
       const { client } = yield* connected(() => "disconnect")
-      expect((yield* Effect.flip(client.listToolsPage())).end?._tag).toBe("Ended")
+      expect((yield* Effect.flip(client.listToolsPage())).reason).toMatchObject({
+        _tag: "Closed",
+        end: { _tag: "Ended" }
+      })
     }))
 
   it.effect("sends any text", () =>
@@ -71,7 +77,7 @@ describe("make", () => {
 })
 
 describe("faults", () => {
-  const refused = new TransportError({ reason: "Refused", message: "No", status: 400 })
+  const refused = new TransportError({ reason: new MessageRejected({ message: "No", status: 400 }) })
 
   it.effect("onConnect · fails an attempt to connect", () =>
     Effect.gen(function*() {

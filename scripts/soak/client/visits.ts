@@ -62,7 +62,7 @@ const visit = (transport: Transport, n: number, key: string, expected: boolean) 
     const { content } = yield* called
     return JSON.stringify(content).includes(key) ? undefined : `Another answer than ${key}: ${JSON.stringify(content)}`
   })).pipe(
-    Effect.catch((error) => Effect.succeed(expected ? `${error.reason}: ${error.message}` : undefined))
+    Effect.catch((error) => Effect.succeed(expected ? `${error.reason._tag}: ${error.message}` : undefined))
   )
 
 const echo = Tool.layer(Tool.make("echo", { description: "Answers at once." }), () => Effect.succeed("in memory"))
@@ -138,7 +138,7 @@ const losses = (revision: typeof revisions[number], transport: (url: string) => 
         yield* server.restart
         const listed = yield* Effect.result(client.listTools())
         if (listed._tag === "Failure") {
-          wrong.push(`After loss ${n}: ${listed.failure.reason}: ${listed.failure.message}`)
+          wrong.push(`After loss ${n}: ${listed.failure.reason._tag}: ${listed.failure.message}`)
         }
         if (server.callCount(key) > 1) wrong.push(`${key} was carried out ${server.callCount(key)} times`)
       }

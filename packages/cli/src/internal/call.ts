@@ -2,7 +2,7 @@
  * One run of `skein-call`: connects, calls a tool or lists the tools, and prints the result.
  */
 import * as Client from "@skein/client/Client"
-import { ClientError } from "@skein/client/ClientError"
+import { ClientError, InvalidResponse, Timeout } from "@skein/client/ClientError"
 import * as Logs from "@skein/client/Logs"
 import type { RemoteTask, State } from "@skein/client/RemoteTask"
 import type { Transport } from "@skein/runtime/Connection"
@@ -23,13 +23,13 @@ import { declineAll, onTerminal } from "./terminalElicitation.ts"
  * invalid.
  */
 const exitCode = ({ reason }: ClientError): number => {
-  switch (reason) {
-    case "Open":
+  switch (reason._tag) {
+    case "ConnectionFailed":
     case "Closed":
-    case "Refused":
+    case "HttpError":
     case "Unauthorized":
-    case "TimedOut":
-    case "Negotiation":
+    case "Timeout":
+    case "NegotiationFailed":
       return 3
     default:
       return 4
@@ -42,7 +42,9 @@ const connect = (transport: Transport, { timeout }: Invocation) => {
   return Effect.timeoutOrElse(connecting, {
     duration: timeout,
     orElse: () =>
-      Effect.fail(new ClientError({ reason: "TimedOut", message: `The client did not connect within ${timeout} ms` }))
+      Effect.fail(
+        new ClientError({ reason: new Timeout({ message: `The client did not connect within ${timeout} ms` }) })
+      )
   })
 }
 
@@ -52,7 +54,7 @@ const format = (name: string, text: () => string): Effect.Effect<string, ClientE
     try: text,
     catch: (cause) => {
       const message = `The result of ${name} cannot be printed: ${cause instanceof Error ? cause.message : cause}`
-      return new ClientError({ reason: "InvalidAnswer", message, cause })
+      return new ClientError({ reason: new InvalidResponse({ message, cause }) })
     }
   })
 

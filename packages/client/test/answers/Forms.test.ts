@@ -8,6 +8,7 @@ import type * as Scope from "effect/Scope"
 import type { ClientError } from "../../src/ClientError.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import { ask, done, failure, fork, form, inputRequired, type Json, logged, open, turns } from "./kit.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 const revisions = Revision.all.filter((revision) => revision >= "2025-06-18")
 
@@ -130,7 +131,7 @@ for (const revision of revisions) {
           const { error, failed, result } = yield* asked(revision, constantly({ pin: "hunter2" }), params)
           assert.strictEqual(result, undefined)
           if (revision === "2026-07-28") {
-            assert.deepInclude(failed, { reason: "Unanswered", method: "tools/call" })
+            assert.deepInclude(fieldsOf(failed), { reason: "InputRefused", method: "tools/call" })
             assert.include(failed!.message, `"q" (elicitation/create)`)
             assert.include(String(failed!.cause), `the value of "pin" does not fit`)
           } else {
@@ -157,7 +158,7 @@ for (const revision of revisions) {
         ]
         for (const params of broken) {
           const { error, failed } = yield* asked(revision, handler, params)
-          if (revision === "2026-07-28") assert.strictEqual(failed?.reason, "InvalidAnswer")
+          if (revision === "2026-07-28") assert.strictEqual(failed?.reason._tag, "InvalidResponse")
           else assert.strictEqual(error?.code, -32602)
         }
         assert.deepStrictEqual(shown, [])
@@ -173,7 +174,7 @@ for (const revision of revisions) {
           ) {
             const { error, failed } = yield* asked(revision, handler, form({}))
             if (revision === "2026-07-28") {
-              assert.strictEqual(failed?.reason, "Unanswered")
+              assert.strictEqual(failed?.reason._tag, "InputRefused")
               assert.deepStrictEqual(failed?.cause, new Error("boom"))
             } else assert.strictEqual(error.code, -32603)
             assert.notInclude(JSON.stringify(error ?? {}), "boom")
@@ -207,7 +208,7 @@ for (const revision of revisions) {
             const { error, failed, result } = yield* asked(revision, handler, form(properties, names), options)
             assert.strictEqual(seen, count === most ? 1 : 0)
             if (count === most) assert.deepStrictEqual(result.content, content)
-            else if (revision === "2026-07-28") assert.strictEqual(failed?.reason, "InvalidAnswer")
+            else if (revision === "2026-07-28") assert.strictEqual(failed?.reason._tag, "InvalidResponse")
             else assert.deepInclude(error, { code: -32602, message: `The form has ${count} fields, more than ${most}` })
           }
         }
@@ -364,7 +365,7 @@ describe("handlers", () => {
     logged(() =>
       Effect.gen(function*() {
         const { failed } = yield* asked("2026-07-28", () => Effect.interrupt, form({}))
-        assert.strictEqual(failed?.reason, "Unanswered")
+        assert.strictEqual(failed?.reason._tag, "InputRefused")
       })
     ))
 })

@@ -13,6 +13,7 @@ import * as Elicitation from "../../src/Elicitation.ts"
 import * as Sampling from "../../src/Sampling.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { done, fork, form, Host, inputRequired, type Json, open, textAnswer, turns } from "./kit.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 const elicit = (message = "Well?") => ({
   method: "elicitation/create",
@@ -115,7 +116,7 @@ describe("2026-07-28", () => {
   it.effect("Servers MUST NOT send InputRequiredResult responses on any other client requests: the answer is invalid", () =>
     Effect.gen(function*() {
       const { client } = yield* playing(echo, [inputRequired({ q: elicit() })])
-      assert.strictEqual((yield* Effect.flip(client.listToolsPage())).reason, "InvalidAnswer")
+      assert.strictEqual((yield* Effect.flip(client.listToolsPage())).reason._tag, "InvalidResponse")
     }))
 
   it.effect("The JSON-RPC `id` MUST be different between the initial request and the retry", () =>
@@ -170,7 +171,7 @@ describe("2026-07-28", () => {
     Effect.gen(function*() {
       const { client, server } = yield* playing(echo, [inputRequired(undefined)])
       const error = yield* Effect.flip(client.callTool("t"))
-      assert.deepInclude(error, { reason: "InvalidAnswer", method: "tools/call" })
+      assert.deepInclude(fieldsOf(error), { reason: "InvalidResponse", method: "tools/call" })
       assert.strictEqual(server.requests("tools/call").length, 1)
     }))
 
@@ -195,7 +196,7 @@ describe("2026-07-28", () => {
       for (const [options, rounds] of [[{}, 10], [{ maxRounds: 2 }, 2], [{ maxRounds: 0 }, 0]] as const) {
         const { client, server } = yield* open("2026-07-28", echo, () => inputRequired({ q: elicit() }, "s"), options)
         const error = yield* Effect.flip(client.callTool("t"))
-        assert.deepInclude(error, { reason: "Limit", method: "tools/call" })
+        assert.deepInclude(fieldsOf(error), { reason: "LimitExceeded", method: "tools/call" })
         assert.include(error.message, "maxRounds")
         assert.strictEqual(server.requests("tools/call").length, rounds + 1)
       }
@@ -213,7 +214,7 @@ describe("2026-07-28", () => {
           assert.strictEqual(called._tag, count === most ? "Success" : "Failure")
           assert.strictEqual(asked, count === most ? most : 0)
           if (called._tag === "Failure") {
-            assert.strictEqual(called.failure.reason, "Limit")
+            assert.strictEqual(called.failure.reason._tag, "LimitExceeded")
             assert.include(called.failure.message, "maxInputRequests")
           }
         }
@@ -256,7 +257,7 @@ describe("2026-07-28", () => {
       for (const other of [sample(), list, address]) {
         const { client, server } = yield* playing(host, [inputRequired({ mine: elicit(), other })])
         const error = yield* Effect.flip(client.callTool("t"))
-        assert.deepInclude(error, { reason: "Unsupported", method: "tools/call" })
+        assert.deepInclude(fieldsOf(error), { reason: "Unsupported", method: "tools/call" })
         assert.include(error.message, `"other" (${other.method})`)
         assert.strictEqual(server.requests("tools/call").length, 1)
       }
@@ -276,8 +277,8 @@ describe("2026-07-28", () => {
       for (const questions of bad) {
         const { client } = yield* playing(new Host().layer as never, [inputRequired(questions)])
         assert.strictEqual(
-          (yield* Effect.flip(client.callTool("t"))).reason,
-          "InvalidAnswer",
+          (yield* Effect.flip(client.callTool("t"))).reason._tag,
+          "InvalidResponse",
           JSON.stringify(questions)
         )
       }
@@ -294,7 +295,7 @@ describe("2026-07-28", () => {
         inputRequired({ a: elicit(), b: sample(), c: elicit() })
       ])
       const error = yield* Effect.flip(client.callTool("t"))
-      assert.deepInclude(error, { reason: "Unanswered", method: "tools/call" })
+      assert.deepInclude(fieldsOf(error), { reason: "InputRefused", method: "tools/call" })
       assert.include(error.message, `"b" (sampling/createMessage)`)
       assert.strictEqual(interrupted, 2)
       assert.strictEqual(server.requests("tools/call").length, 1)
@@ -335,7 +336,7 @@ describe("2026-07-28", () => {
       for (const [question, service] of [[elicit(), "Elicitation"], [sample(), "Sampling"], [list, "Roots"]] as const) {
         const { client } = yield* playing(Layer.empty, [inputRequired({ q: question })])
         const error = yield* Effect.flip(client.callTool("t"))
-        assert.strictEqual(error.reason, "Unsupported")
+        assert.strictEqual(error.reason._tag, "Unsupported")
         assert.include(error.message, `the client was made without the service ${service}`)
       }
     }))
@@ -390,8 +391,8 @@ describe("2026-07-28", () => {
       yield* turns()
       const exit = call.pollUnsafe()
       assert.strictEqual(exit?._tag, "Success")
-      assert.deepInclude(exit?._tag === "Success" ? exit.value : undefined, {
-        reason: "TimedOut",
+      assert.deepInclude(fieldsOf(exit?._tag === "Success" ? exit.value : undefined), {
+        reason: "Timeout",
         method: "tools/call"
       })
       assert.deepStrictEqual([asked, server.requests("tools/call").length], [2, 3])
@@ -401,6 +402,6 @@ describe("2026-07-28", () => {
     Effect.gen(function*() {
       const { client } = yield* playing(echo, [inputRequired({ q: elicit() })])
       const error = yield* Effect.flip(client.callTool("t", {}, { maxTimeout: 0 }))
-      assert.strictEqual(error.reason, "TimedOut")
+      assert.strictEqual(error.reason._tag, "Timeout")
     }))
 })

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import type * as Client from "../../src/Client.ts"
 import * as Sampling from "../../src/Sampling.ts"
 import { ask, done, inputRequired, type Json, logged, open, textAnswer } from "./kit.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 const text = (text: string) => ({ type: "text", text })
 const user = (content: Json) => ({ role: "user", content })
@@ -81,7 +82,7 @@ for (const revision of Revision.all) {
         ) {
           const { error, failed } = yield* asked(revision, () => Effect.fail(refused), question())
           if (revision === "2026-07-28") {
-            assert.deepInclude(failed, { reason: "Unanswered", method: "tools/call", cause: refused })
+            assert.deepInclude(fieldsOf(failed), { reason: "InputRefused", method: "tools/call", cause: refused })
             assert.include(failed!.message, `"q" (sampling/createMessage)`)
             assert.include(failed!.message, message)
           } else assert.deepStrictEqual(error, { code: -1, message })
@@ -112,7 +113,7 @@ for (const revision of Revision.all) {
           for (const answer of bad) {
             const { error, failed, result } = yield* asked(revision, answering(answer), question())
             assert.isUndefined(result)
-            if (revision === "2026-07-28") assert.strictEqual(failed?.reason, "Unanswered")
+            if (revision === "2026-07-28") assert.strictEqual(failed?.reason._tag, "InputRefused")
             else assert.deepInclude(error, { code: -32603, message: "Internal error" })
           }
           assert.strictEqual(lines.filter((line) => line.includes("was not sent")).length, bad.length)
@@ -136,8 +137,8 @@ for (const revision of Revision.all) {
 
 for (const revision of ["2025-11-25", "2026-07-28"] as const) {
   describe(revision, () => {
-    const refusedAs = (reason: "Unsupported" | "InvalidAnswer", { error, failed }: Json) => {
-      if (revision === "2026-07-28") assert.strictEqual(failed?.reason, reason)
+    const refusedAs = (reason: "Unsupported" | "InvalidResponse", { error, failed }: Json) => {
+      if (revision === "2026-07-28") assert.strictEqual(failed?.reason._tag, reason)
       else assert.strictEqual(error?.code, -32602)
     }
 
@@ -162,7 +163,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
           assert.deepStrictEqual(result.content, [use("1"), use("2")])
           const none = question(undefined, { ...tools, toolChoice: { mode: "none" } })
           const { error, failed } = yield* asked(revision, answering(answer), none, { tools: true })
-          assert.isTrue(error?.code === -32603 || failed?.reason === "Unanswered")
+          assert.isTrue(error?.code === -32603 || failed?.reason._tag === "InputRefused")
         })
       ))
 
@@ -209,8 +210,8 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         Effect.gen(function*() {
           let asks = 0
           const handler: Sampling.Handler = () => Effect.sync(() => (asks++, textAnswer("x")))
-          refusedAs("InvalidAnswer", yield* asked(revision, handler, question(messages), { tools: true }))
-          refusedAs("InvalidAnswer", yield* asked(revision, handler, question(messages)))
+          refusedAs("InvalidResponse", yield* asked(revision, handler, question(messages), { tools: true }))
+          refusedAs("InvalidResponse", yield* asked(revision, handler, question(messages)))
           assert.strictEqual(asks, 0)
         }))
     }

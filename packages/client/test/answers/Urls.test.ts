@@ -7,6 +7,7 @@ import type * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { ask, done, failure, fork, inputRequired, type Json, logged, open, turns } from "./kit.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 type Handler = (request: Elicitation.UrlRequest) => Effect.Effect<Elicitation.UrlAnswer>
 
@@ -93,7 +94,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         ) {
           const { error } = yield* asked(revision, handler, url)
           if (revision === "2025-11-25") assert.strictEqual((error as Json)?.code, -32602, url)
-          else assert.strictEqual((error as Json)?.reason, "InvalidAnswer", url)
+          else assert.strictEqual((error as Json)?.reason._tag, "InvalidResponse", url)
         }
         assert.deepStrictEqual(shown, [])
       }))
@@ -125,7 +126,7 @@ const complete = (server: ScriptedServer.ScriptedServer, elicitationId: unknown)
 
 const agree: Handler = () => Effect.succeed(Elicitation.consent())
 
-const surfaced = { reason: "Protocol", message: "tools/call: First things first" } as const
+const surfaced = { reason: "ProtocolError", message: "tools/call: First things first" } as const
 
 describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
   it.effect("MAY wait for this notification to automatically retry: once all are complete, the call is made once more", () =>
@@ -202,8 +203,8 @@ describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
     Effect.gen(function*() {
       const { client, server } = yield* setup(undefined, requires([one]))
       const error = yield* Effect.flip(client.callTool("t"))
-      assert.deepInclude(error, surfaced)
-      assert.deepInclude(error.error, { reason: "UrlElicitationRequired", data: { elicitations: [one] } })
+      assert.deepInclude(fieldsOf(error), surfaced)
+      assert.deepInclude(fieldsOf(error).error, { reason: "UrlElicitationRequired", data: { elicitations: [one] } })
       assert.strictEqual(server.requests("tools/call").length, 1)
     }))
 
@@ -214,7 +215,7 @@ describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
           ({ elicitationId }) => Effect.succeed(elicitationId === "two" ? answer : Elicitation.consent()),
           requires([one, two])
         )
-        assert.deepInclude(yield* Effect.flip(client.callTool("t")), surfaced)
+        assert.deepInclude(fieldsOf(yield* Effect.flip(client.callTool("t"))), surfaced)
         assert.strictEqual(server.requests("tools/call").length, 1)
       }
     }))
@@ -225,7 +226,7 @@ describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
         () => Effect.succeed(Elicitation.consent(Effect.void)),
         requires([one], 9)
       )
-      assert.deepInclude(yield* Effect.flip(client.callTool("t")), surfaced)
+      assert.deepInclude(fieldsOf(yield* Effect.flip(client.callTool("t"))), surfaced)
       assert.strictEqual(server.requests("tools/call").length, 2)
     }))
 
@@ -241,7 +242,7 @@ describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
           () => Effect.sync(() => (asked++, Elicitation.consent())),
           requires(elicitations)
         )
-        assert.deepInclude(yield* Effect.flip(client.callTool("t")), surfaced, JSON.stringify(elicitations))
+        assert.deepInclude(fieldsOf(yield* Effect.flip(client.callTool("t"))), surfaced, JSON.stringify(elicitations))
         assert.strictEqual(asked, 0)
       }
     }))
@@ -249,7 +250,7 @@ describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
   it.effect("2025-11-25 only: in 2026-07-28 nobody may send it, and it surfaces", () =>
     Effect.gen(function*() {
       const { client } = yield* open("2026-07-28", Elicitation.layer({ url: agree }), requires([one]))
-      assert.strictEqual((yield* Effect.flip(client.callTool("t"))).error?.reason, "UrlElicitationRequired")
+      assert.strictEqual(fieldsOf(yield* Effect.flip(client.callTool("t"))).error?.reason, "UrlElicitationRequired")
     }))
 
   it.effect("a visit is waited for no longer than the call's maxTimeout: then the error surfaces", () =>
@@ -261,11 +262,11 @@ describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
       yield* TestClock.adjust("59999 millis")
       assert.isUndefined(minute.pollUnsafe())
       yield* TestClock.adjust(1)
-      assert.deepInclude(failure(minute), surfaced)
+      assert.deepInclude(fieldsOf(failure(minute)), surfaced)
       yield* TestClock.adjust("3539999 millis")
       assert.isUndefined(hour.pollUnsafe())
       yield* TestClock.adjust(1)
-      assert.deepInclude(failure(hour), surfaced)
+      assert.deepInclude(fieldsOf(failure(hour)), surfaced)
       assert.strictEqual(server.requests("tools/call").length, 2)
     }))
 
@@ -276,7 +277,7 @@ describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
       yield* turns()
       server.disconnect()
       yield* turns()
-      assert.deepInclude(failure(call), surfaced)
+      assert.deepInclude(fieldsOf(failure(call)), surfaced)
     }))
 
   it.effect("interrupting the call interrupts the handler", () =>
@@ -297,7 +298,7 @@ describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
     logged((lines) =>
       Effect.gen(function*() {
         const { client } = yield* setup(() => Effect.die(new Error("boom")), requires([one]))
-        assert.deepInclude(yield* Effect.flip(client.callTool("t")), surfaced)
+        assert.deepInclude(fieldsOf(yield* Effect.flip(client.callTool("t"))), surfaced)
         assert.isTrue(lines.some((line) => line.startsWith("Error") && line.includes("boom")))
       })
     ))

@@ -120,7 +120,7 @@ describe("keys that are names of prototypes", () => {
         )
       )
       const client = yield* connect(server.transport, host.layer, { maxRounds: 5 })
-      assert.strictEqual((yield* Effect.flip(client.callTool("t"))).reason, "Limit")
+      assert.strictEqual((yield* Effect.flip(client.callTool("t"))).reason._tag, "LimitExceeded")
       assert.strictEqual(host.seen.length, 5)
     }).pipe(Effect.scoped))
 
@@ -229,7 +229,7 @@ describe("notices by the thousand", () => {
         yield* Effect.promise(() => Promise.resolve())
         yield* TestClock.adjust(500)
       }
-      assert.strictEqual((yield* Fiber.join(call)).reason, "TimedOut")
+      assert.strictEqual((yield* Fiber.join(call)).reason._tag, "Timeout")
     }).pipe(Effect.scoped))
 })
 

@@ -1,7 +1,7 @@
 /** Tools of a hostile server: in a listing, in a toolkit for a model, and in a pool. */
 import { assert, describe, it } from "@effect/vitest"
-import { TransportError } from "@skein/runtime/Connection"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Response from "effect/ai/Response"
 import * as Cause from "effect/Cause"
@@ -141,7 +141,7 @@ describe("names of hostile tools", () => {
       assert.strictEqual(all.length, 10_000)
       assert.isBelow(took, 10_000)
       count = 1
-      assert.strictEqual((yield* Effect.flip(client.listTools())).reason, "Limit")
+      assert.strictEqual((yield* Effect.flip(client.listTools())).reason._tag, "LimitExceeded")
     }).pipe(Effect.scoped))
 
   it.live("pages that are each as long as can be: what a listing gathers is bounded in length too", () =>
@@ -161,7 +161,7 @@ describe("names of hostile tools", () => {
       )
       const client = yield* Client.make(server.transport, { maxListingChars: 4 * 1024 * 1024 })
       const error = yield* Effect.flip(client.listTools())
-      assert.strictEqual(error.reason, "Limit")
+      assert.strictEqual(error.reason._tag, "LimitExceeded")
       assert.include(error.message, "maxListingChars")
       assert.strictEqual(at, 12)
     }).pipe(Effect.scoped))
@@ -170,12 +170,12 @@ describe("names of hostile tools", () => {
     Effect.gen(function*() {
       for (
         const [cursors, reasons] of [
-          [["a", "b", "a"], ["InvalidAnswer"]],
-          [[""], ["InvalidAnswer"]],
-          [["__proto__"], ["InvalidAnswer"]],
-          [[{}], ["InvalidAnswer"]],
-          [[1], ["InvalidAnswer"]],
-          [undefined, ["Limit"]]
+          [["a", "b", "a"], ["InvalidResponse"]],
+          [[""], ["InvalidResponse"]],
+          [["__proto__"], ["InvalidResponse"]],
+          [[{}], ["InvalidResponse"]],
+          [[1], ["InvalidResponse"]],
+          [undefined, ["LimitExceeded"]]
         ] as const
       ) {
         let at = 0
@@ -187,7 +187,7 @@ describe("names of hostile tools", () => {
           })
         )
         const client = yield* Client.make(server.transport)
-        assert.include(reasons, (yield* Effect.flip(client.listTools())).reason)
+        assert.include(reasons, (yield* Effect.flip(client.listTools())).reason._tag)
         assert.isAtMost(at, 1_000)
       }
     }).pipe(Effect.scoped))
@@ -205,7 +205,9 @@ describe("a pool with servers that hang in every phase", () => {
       const options = { probeTimeout: 50 }
       const pool = yield* ClientPool.make({
         connect: { transport: { connect: Effect.never } },
-        fails: { transport: { connect: Effect.fail(new TransportError({ reason: "Open", message: "no" })) } },
+        fails: {
+          transport: { connect: Effect.fail(new TransportError({ reason: new OpenFailed({ message: "no" }) })) }
+        },
         dies: { transport: { connect: Effect.die("a defect") } },
         throws: {
           transport: {

@@ -30,10 +30,10 @@ describe("a program of Client, Http, ClientPool, Progress, ResponseCache, Elicit
     assert.match(ofNode[2]!, /process\.argv.*Buffer\.from/)
   })
 
-  it("has at most 320 KiB, 112 KiB compressed: what checks results and what answers questions included", () => {
+  it("has at most 324 KiB, 114 KiB compressed: what checks results and what answers questions included", () => {
     console.info(`a client for browsers: ${bundled.minified} bytes minified, ${bundled.gzip} with gzip`)
-    assert.isAtMost(bundled.minified, 320 * 1024)
-    assert.isAtMost(bundled.gzip, 112 * 1024)
+    assert.isAtMost(bundled.minified, 324 * 1024)
+    assert.isAtMost(bundled.gzip, 114 * 1024)
   })
 
   it("loads no language model, no command and no process", () => {
@@ -77,10 +77,10 @@ describe("where there is nothing but what the web has", () => {
       // Out of the other realm.
       assert.deepEqual(JSON.parse(JSON.stringify(seen)), expected)
       const { foreign, moved, nobody } = JSON.parse(JSON.stringify(refused))
-      assert.strictEqual(nobody.reason, "Open")
+      assert.strictEqual(nobody.reason, "ConnectionFailed")
       assert.match(nobody.message, /cannot be reached: .*ECONNREFUSED/)
       assert.strictEqual(foreign, "connected")
-      assert.strictEqual(moved.reason, "Refused")
+      assert.strictEqual(moved.reason, "HttpError")
       assert.match(moved.message, /redirects \(307\) to another origin/)
       for (const { sessions, streams } of Object.values(endpoints)) assert.deepEqual([sessions, streams], [0, 0])
     }))

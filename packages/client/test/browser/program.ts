@@ -89,7 +89,7 @@ const visit = (url: string) =>
     }).pipe(Effect.raceFirst(Effect.repeat(Effect.sleep(5), { until: () => changes.includes("ToolListChanged") })))
 
     const cut = yield* Effect.match(client.callTool("cut", {}, { onProgress: () => {} }), {
-      onFailure: ({ reason }) => reason,
+      onFailure: ({ reason }) => reason._tag,
       onSuccess: textOf
     })
 
@@ -111,7 +111,7 @@ const visit = (url: string) =>
 
 const refusalOf = (url: string) =>
   Effect.match(Effect.scoped(Client.make(Http.transport({ url }))), {
-    onFailure: ({ message, reason }: ClientError) => ({ reason, message }),
+    onFailure: ({ message, reason }: ClientError) => ({ reason: reason._tag, message }),
     onSuccess: () => "connected"
   })
 

@@ -37,7 +37,7 @@ export const judgePage = ({ refused, ...seen }: Seen, servers: Servers, page: st
     ]] as const
   ) {
     assert.deepEqual(why, {
-      reason: "Open",
+      reason: "ConnectionFailed",
       message:
         `${
           new URL(url).origin
@@ -47,7 +47,7 @@ export const judgePage = ({ refused, ...seen }: Seen, servers: Servers, page: st
     })
   }
   assert.deepEqual(moved, {
-    reason: "Refused",
+    reason: "HttpError",
     message: `${
       new URL(servers.moved).origin
     } redirects, and where to a page is not told: use the address that it leads to`

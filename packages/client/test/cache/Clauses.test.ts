@@ -1,4 +1,13 @@
 /** 2026-07-28, server/utilities/caching, clause by clause. */
+import {
+  Closed,
+  ConnectionFailed,
+  HttpError,
+  InvalidResponse,
+  LimitExceeded,
+  Timeout,
+  Unauthorized
+} from "@skein/client/ClientError"
 import { assert, describe, it } from "@effect/vitest"
 import * as Method from "@skein/protocol/Method"
 import type { ListToolsResult } from "@skein/protocol/Tool"
@@ -12,6 +21,7 @@ import * as Cache from "../../src/internal/cache/cache.ts"
 import type { RequestOptions } from "../../src/Client.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { client, counted, countOf, minute, now } from "./cached.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 const gets: Readonly<
   Record<string, (client: Client.Client, options?: RequestOptions) => Effect.Effect<unknown, unknown>>
@@ -288,7 +298,7 @@ describe("pages", () => {
           : ScriptedServer.failure(-32602, "Unknown cursor")
       )
       const error = yield* Effect.flip(it.listTools())
-      assert.strictEqual(error.error?.reason, "InvalidParams")
+      assert.strictEqual(fieldsOf(error).error?.reason, "InvalidParams")
       assert.strictEqual(server.requests("tools/list").length, 4)
     }))
 })
@@ -378,7 +388,7 @@ describe("staleIfError", () => {
       yield* it.listToolsPage()
       begin()
       yield* TestClock.adjust(60_000)
-      assert.strictEqual((yield* Effect.flip(failing(it))).reason, "TimedOut")
+      assert.strictEqual((yield* Effect.flip(failing(it))).reason._tag, "Timeout")
     }))
 
   it.effect("for as long as it says, when nobody answers; not to a refresh, and not what was invalidated", () =>
@@ -389,16 +399,16 @@ describe("staleIfError", () => {
       begin()
       yield* TestClock.adjust(60_000)
       assert.strictEqual(countOf(yield* failing(it)), 1)
-      assert.strictEqual((yield* Effect.flip(failing(it, { cache: "refresh" }))).reason, "TimedOut")
+      assert.strictEqual((yield* Effect.flip(failing(it, { cache: "refresh" }))).reason._tag, "Timeout")
       assert.strictEqual(countOf(yield* failing(it)), 1)
       yield* TestClock.adjust("5 minutes")
-      assert.strictEqual((yield* Effect.flip(failing(it))).reason, "TimedOut")
+      assert.strictEqual((yield* Effect.flip(failing(it))).reason._tag, "Timeout")
       end()
       yield* it.listToolsPage()
       begin()
       yield* TestClock.adjust(60_000)
       server.notify("notifications/tools/list_changed")
-      assert.strictEqual((yield* Effect.flip(failing(it))).reason, "TimedOut")
+      assert.strictEqual((yield* Effect.flip(failing(it))).reason._tag, "Timeout")
     }))
 
   it.effect("nobody answers where the connection is closed, the time is over, or HTTP says 500 or more", () =>
@@ -407,25 +417,28 @@ describe("staleIfError", () => {
       const result = { tools: [], ...minute } as ListToolsResult
       yield* cache.through(Method.ListTools, {}, "use", Effect.succeed({ result, keep: true }), (page) => page)
       yield* TestClock.adjust(60_000)
-      const failing = (error: { readonly reason: Reason; readonly status?: number }) =>
+      const failing = (reason: Reason) =>
         cache.through(
           Method.ListTools,
           {},
           "use",
-          Effect.fail(new ClientError({ message: "no", ...error })),
+          Effect.fail(new ClientError({ reason })),
           (page) => page
         )
-      for (const reason of ["Closed", "TimedOut", "Open", "Refused"] as const) {
-        assert.deepStrictEqual((yield* failing({ reason })).tools, [])
+      const message = "no"
+      for (const Outage of [Closed, Timeout, ConnectionFailed, HttpError]) {
+        assert.deepStrictEqual((yield* failing(new Outage({ message }))).tools, [])
       }
-      assert.deepStrictEqual((yield* failing({ reason: "Refused", status: 503 })).tools, [])
+      assert.deepStrictEqual((yield* failing(new HttpError({ message, status: 503 }))).tools, [])
       for (
-        const [reason, status] of [["Refused", 404], ["Unauthorized", 401], ["InvalidAnswer", 200], [
-          "Limit",
-          200
-        ]] as const
+        const reason of [
+          new HttpError({ message, status: 404 }),
+          new Unauthorized({ message, status: 401 }),
+          new InvalidResponse({ message }),
+          new LimitExceeded({ message })
+        ]
       ) {
-        assert.strictEqual((yield* Effect.flip(failing({ reason, status }))).reason, reason)
+        assert.strictEqual((yield* Effect.flip(failing(reason))).reason, reason)
       }
     }))
 
@@ -440,6 +453,6 @@ describe("staleIfError", () => {
       yield* it.listToolsPage()
       up = false
       yield* TestClock.adjust(60_000)
-      assert.strictEqual((yield* Effect.flip(it.listToolsPage())).reason, "Protocol")
+      assert.strictEqual((yield* Effect.flip(it.listToolsPage())).reason._tag, "ProtocolError")
     }))
 })

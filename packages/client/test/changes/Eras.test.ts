@@ -15,6 +15,7 @@ import * as Scope from "effect/Scope"
 import * as Exit from "effect/Exit"
 import * as Client from "../../src/Client.ts"
 import * as kit from "./kit.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 const tool = (name: string) => Tool.layer(Tool.make(name), () => Effect.succeed("ok"))
 
@@ -90,7 +91,7 @@ for (const revision of Revision.all) {
             }
           ])
         } else {
-          assert.strictEqual((yield* seen.error).error?.reason, "ResourceNotFound")
+          assert.strictEqual(fieldsOf(yield* seen.error).error?.reason, "ResourceNotFound")
         }
       }))
   })

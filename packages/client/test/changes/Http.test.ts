@@ -17,6 +17,7 @@ import * as Client from "../../src/Client.ts"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
 import { type Json, until } from "../http/support/connection.ts"
+import { TransportError } from "@skein/runtime/TransportError"
 
 const server = McpServer.layer(
   { name: "changing", version: "1.0.0", listChangedDebounce: 0 },
@@ -58,8 +59,8 @@ describe("2025-11-25 · the server MAY have no SSE stream at its endpoint (HTTP 
       })
       for (let n = 0; n < 2; n++) {
         const error = yield* Effect.flip(Stream.runDrain(client.changes({ tools: true })))
-        assert.strictEqual(error.reason, "Unsupported")
-        assert.strictEqual(error.status, 405)
+        assert.strictEqual(error.reason._tag, "Unsupported")
+        assert.strictEqual(error.cause instanceof TransportError && error.cause.status, 405)
       }
     }))
 })

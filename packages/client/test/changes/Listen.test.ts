@@ -1,6 +1,6 @@
 /** Subscriptions in the request era, against servers that do what a script says. */
 import { assert, describe, it } from "@effect/vitest"
-import { TransportError } from "@skein/runtime/Connection"
+import { ConnectionLost, MessageRejected, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
@@ -9,6 +9,7 @@ import * as Stream from "effect/Stream"
 import * as Reconnect from "../../src/Reconnect.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as kit from "./kit.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 const revision = "2026-07-28"
 const policy: Reconnect.Policy = { initialDelay: 1000, factor: 2, maxDelay: 4000, jitter: "none", maxAttempts: 3 }
@@ -89,7 +90,7 @@ describe("subscriptions/listen", () => {
         return "no response"
       })
       const seen = yield* kit.run(client, { tools: true })
-      assert.strictEqual((yield* seen.error).reason, "Unsupported")
+      assert.strictEqual((yield* seen.error).reason._tag, "Unsupported")
       assert.deepStrictEqual(kit.cancelled(server), [server.requests(kit.listen)[0]!.id])
     }))
 
@@ -98,7 +99,7 @@ describe("subscriptions/listen", () => {
       const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       for (const filter of [{}, { tools: false, uris: [] }]) {
         const error = yield* Effect.flip(Stream.runDrain(client.changes(filter)))
-        assert.strictEqual(error.reason, "Unsupported")
+        assert.strictEqual(error.reason._tag, "Unsupported")
       }
       assert.strictEqual(server.requests(kit.listen).length, 0)
     }))
@@ -108,10 +109,10 @@ describe("subscriptions/listen", () => {
       const errors = [ScriptedServer.failure(-32601, "Method not found"), ScriptedServer.failure(-32602, "No")]
       const { client, server } = yield* kit.open(revision, () => errors.shift()!)
       const first = yield* (yield* kit.run(client, { tools: true })).error
-      assert.strictEqual(first.reason, "Unsupported")
+      assert.strictEqual(first.reason._tag, "Unsupported")
       const second = yield* (yield* kit.run(client, { tools: true })).error
-      assert.strictEqual(second.reason, "Protocol")
-      assert.strictEqual(second.error?.reason, "InvalidParams")
+      assert.strictEqual(second.reason._tag, "ProtocolError")
+      assert.strictEqual(fieldsOf(second).error?.reason, "InvalidParams")
       assert.strictEqual(server.requests(kit.listen).length, 2)
     }))
 
@@ -219,7 +220,7 @@ describe("listening again", () => {
         yield* kit.pass(1)
       }
       const error = yield* seen.error
-      assert.strictEqual(error.reason, "Closed")
+      assert.strictEqual(error.reason._tag, "Closed")
       assert.instanceOf(error.cause, Reconnect.ReconnectExhausted)
       assert.strictEqual((error.cause as Reconnect.ReconnectExhausted).attempts, 4)
       assert.strictEqual(server.requests(kit.listen).length, 5)
@@ -248,7 +249,7 @@ describe("listening again", () => {
       assert.strictEqual(server.requests(kit.listen).length, 2)
       yield* kit.pass(5000)
       const { cause } = yield* seen.error
-      assert.strictEqual(((cause as Reconnect.ReconnectExhausted).cause as any).reason, "TimedOut")
+      assert.strictEqual(((cause as Reconnect.ReconnectExhausted).cause as any).reason._tag, "Timeout")
       assert.deepStrictEqual(seen.tags, [])
     }))
 
@@ -278,18 +279,18 @@ describe("listening again", () => {
       assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Ended", "Subscribed"])
       kit.endSubscription(server)
       yield* kit.pass(4000)
-      assert.strictEqual((yield* seen.error).error?.reason, "InvalidParams")
+      assert.strictEqual(fieldsOf(yield* seen.error).error?.reason, "InvalidParams")
     }))
 
   for (
-    const [what, fields, again] of [
-      ["503", { status: 503 }, true],
-      ["429", { status: 429 }, true],
-      ["a status that is not known", {}, true],
-      ["400", { status: 400 }, false],
-      ["405", { status: 405 }, false],
-      ["403", { status: 403 }, false],
-      ["404 where nobody has read it", { status: 404, undelivered: true }, true]
+    const [what, status, again, undelivered] of [
+      ["503", 503, true],
+      ["429", 429, true],
+      ["a status that is not known", undefined, true],
+      ["400", 400, false],
+      ["405", 405, false],
+      ["403", 403, false],
+      ["404 where nobody has read it", 404, true, true]
     ] as const
   ) {
     it.effect(`refused over HTTP with ${what}: ${again ? "asked once more" : "the stream fails"}`, () =>
@@ -298,12 +299,12 @@ describe("listening again", () => {
         const seen = yield* kit.run(client, { tools: true }, { reconnect })
         server.refuse(
           server.requests(kit.listen)[0]!.id,
-          new TransportError({ reason: "Refused", message: "No", ...fields })
+          new TransportError({ reason: new MessageRejected({ message: "No", status }), undelivered })
         )
         yield* kit.settle
         yield* kit.pass(1000)
         assert.strictEqual(server.requests(kit.listen).length, again ? 2 : 1)
-        if (!again) assert.include(["Refused", "Unauthorized"], (yield* seen.error).reason)
+        if (!again) assert.include(["HttpError", "Unauthorized"], (yield* seen.error).reason._tag)
         assert.deepStrictEqual(seen.tags, [])
       }))
   }
@@ -312,7 +313,10 @@ describe("listening again", () => {
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, () => "no response")
       yield* kit.run(client, { tools: true }, { reconnect })
-      const error = new TransportError({ reason: "Refused", message: "Busy", status: 503, retryAfter: 20_000 })
+      const error = new TransportError({
+        reason: new MessageRejected({ message: "Busy", status: 503 }),
+        retryAfter: 20_000
+      })
       server.refuse(server.requests(kit.listen)[0]!.id, error)
       yield* kit.settle
       yield* kit.pass(19_999)
@@ -325,7 +329,10 @@ describe("listening again", () => {
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true }, { reconnect })
-      server.refuse(server.requests(kit.listen)[0]!.id, new TransportError({ reason: "Lost", message: "It broke" }))
+      server.refuse(
+        server.requests(kit.listen)[0]!.id,
+        new TransportError({ reason: new ConnectionLost({ message: "It broke" }) })
+      )
       yield* kit.settle
       yield* kit.pass(1000)
       assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost", "Subscribed"])
@@ -348,7 +355,7 @@ describe("listening again", () => {
       ])
       for (const seen of [one, two]) assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost", "Subscribed"])
       const gap = one.changes[1]
-      assert.strictEqual(gap?._tag === "Gap" ? gap.cause?.reason : undefined, "Closed")
+      assert.strictEqual(gap?._tag === "Gap" ? gap.cause?.reason._tag : undefined, "Closed")
     }))
 
   it.effect("a connection that is lost for good ends the stream with Closed", () =>
@@ -357,8 +364,8 @@ describe("listening again", () => {
       const seen = yield* kit.run(client, { tools: true })
       server.disconnect()
       const error = yield* seen.error
-      assert.strictEqual(error.reason, "Closed")
-      assert.isDefined(error.end)
+      assert.strictEqual(error.reason._tag, "Closed")
+      assert.isDefined(fieldsOf(error).end)
       assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost"])
     }))
 
@@ -371,7 +378,7 @@ describe("listening again", () => {
         if (ended) kit.endSubscription(server)
         yield* kit.settle
         yield* Scope.close(scope, Exit.void)
-        assert.strictEqual((yield* seen.error).reason, "Closed")
+        assert.strictEqual((yield* seen.error).reason._tag, "Closed")
       }
     }))
 })

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
+import { fieldsOf } from "../support/fields.ts"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { Change } from "../../src/Changes.ts"
@@ -119,7 +120,7 @@ describe("subscriptions/listen", () => {
         return "no response"
       })
       const seen = yield* kit.run(client, { taskIds: ["t1"] })
-      assert.strictEqual((yield* seen.error).reason, "Unsupported")
+      assert.strictEqual((yield* seen.error).reason._tag, "Unsupported")
     }))
 
   it.effect("2026-07-28 · a server that still misses the capability (-32021): its error surfaces", () =>
@@ -130,8 +131,8 @@ describe("subscriptions/listen", () => {
         () => ScriptedServer.failure(-32021, "Missing required client capability", data)
       )
       const seen = yield* kit.run(client, { taskIds: ["t1"] })
-      const { error, reason } = yield* seen.error
-      assert.deepStrictEqual([reason, error?.code], ["Protocol", -32021])
+      const { error, reason } = fieldsOf(yield* seen.error)
+      assert.deepStrictEqual([reason, error?.code], ["ProtocolError", -32021])
     }))
 
   it.effect("after a reconnect, and after an end, it is subscribed to again, behind a Gap", () =>
@@ -190,7 +191,7 @@ for (const revision of Revision.sessionEra) {
           const { client } = yield* kit.open(revision, kit.acceptSubscriptions, { enforceCapabilities })
           const alone = yield* kit.run(client, { taskIds: ["t1"] })
           const error = yield* alone.error
-          assert.deepStrictEqual([error.reason, error.message], [
+          assert.deepStrictEqual([error.reason._tag, error.message], [
             "Unsupported",
             `Tasks are not subscribed to in ${revision}`
           ])

@@ -2,13 +2,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
-import { TransportError } from "@skein/runtime/Connection"
+import { ConnectionLost, MessageRejected, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type * as Reconnect from "../../src/Reconnect.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as kit from "./kit.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 const revision = "2025-11-25"
 const reconnect: Reconnect.Policy = { initialDelay: 1000, jitter: "none" }
@@ -83,7 +84,7 @@ describe("what the server declares", () => {
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, acceptSubscriptions, {}, { tools: {}, resources: {} })
       const seen = yield* kit.run(client, { tools: true, uris: ["a:b"] })
-      assert.strictEqual((yield* seen.error).reason, "Unsupported")
+      assert.strictEqual((yield* seen.error).reason._tag, "Unsupported")
       assert.deepStrictEqual(sent(server), [])
     }))
 
@@ -111,8 +112,8 @@ describe("resources/subscribe", () => {
       const other = yield* kit.run(client, { uris: ["a:3"] })
       const seen = yield* kit.run(client, { uris: ["a:1", "a:2", "a:3"] })
       const error = yield* seen.error
-      assert.strictEqual(error.reason, "Protocol")
-      assert.strictEqual(error.error?.reason, "ResourceNotFound")
+      assert.strictEqual(error.reason._tag, "ProtocolError")
+      assert.strictEqual(fieldsOf(error).error?.reason, "ResourceNotFound")
       assert.deepStrictEqual(seen.tags, [])
       yield* kit.settle
       assert.deepStrictEqual(sent(server).filter((line) => line.startsWith("-")), ["-a:1"])
@@ -229,7 +230,7 @@ describe("resources/subscribe", () => {
       yield* kit.pass(1000)
       assert.deepStrictEqual(sent(server), ["+a:1", "-a:1", "+a:1"])
       yield* kit.pass(3000)
-      assert.strictEqual((yield* seen.error).reason, "Closed")
+      assert.strictEqual((yield* seen.error).reason._tag, "Closed")
     }))
 })
 
@@ -276,7 +277,7 @@ describe("another session", () => {
       const seen = yield* kit.run(client, { uris: ["a:1"] })
       server.disconnect()
       yield* kit.pass(1000)
-      assert.strictEqual((yield* seen.error).error?.reason, "ResourceNotFound")
+      assert.strictEqual(fieldsOf(yield* seen.error).error?.reason, "ResourceNotFound")
       assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost"])
     }))
 
@@ -289,7 +290,7 @@ describe("another session", () => {
         if (hangsUp) server.disconnect()
         else yield* Scope.close(scope, Exit.void)
         const error = yield* seen.error
-        assert.strictEqual(error.reason, "Closed")
+        assert.strictEqual(error.reason._tag, "Closed")
         assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost"])
         yield* Scope.close(scope, Exit.void)
       }
@@ -329,11 +330,13 @@ describe("a connection on which the server has a stream of its own for what it s
     Effect.gen(function*() {
       const { client, server } = yield* streaming()
       const seen = yield* kit.run(client, { tools: true })
-      server.reportGap(new TransportError({ reason: "Refused", message: "Method Not Allowed", status: 405 }))
+      server.reportGap(
+        new TransportError({ reason: new MessageRejected({ message: "Method Not Allowed", status: 405 }) })
+      )
       yield* kit.settle
-      assert.strictEqual((yield* seen.error).reason, "Unsupported")
+      assert.strictEqual((yield* seen.error).reason._tag, "Unsupported")
       const late = yield* kit.run(client, { tools: true })
-      assert.strictEqual((yield* late.error).reason, "Unsupported")
+      assert.strictEqual((yield* late.error).reason._tag, "Unsupported")
       assert.deepStrictEqual(late.tags, [])
       server.disconnect()
       yield* kit.pass(1000)
@@ -346,12 +349,12 @@ describe("a connection on which the server has a stream of its own for what it s
       const seen = yield* kit.run(client, { tools: true, uris: ["a:1"] }, {
         reconnect: { ...reconnect, maxAttempts: 1 }
       })
-      server.reportGap(new TransportError({ reason: "Lost", message: "No more" }))
+      server.reportGap(new TransportError({ reason: new ConnectionLost({ message: "No more" }) }))
       yield* kit.settle
       assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost"])
       assert.deepStrictEqual(sent(server), ["+a:1", "-a:1"])
       yield* kit.pass(1000)
-      assert.strictEqual((yield* seen.error).reason, "Closed")
+      assert.strictEqual((yield* seen.error).reason._tag, "Closed")
       yield* client.ping()
     }))
 })

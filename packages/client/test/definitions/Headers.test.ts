@@ -7,6 +7,7 @@ import * as TestClock from "effect/testing/TestClock"
 import type * as Client from "../../src/Client.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { hints, mirroring, opened, page, tool, warnings } from "./listed.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 const done = ScriptedServer.success({ resultType: "complete", content: [] })
 const mismatch = ScriptedServer.failure(-32020, "Header mismatch: Mcp-Param-Region is missing")
@@ -101,7 +102,7 @@ describe("tools/call on Streamable HTTP", () => {
       const { calls, client } = yield* mirroring(() => listing(tool("t", { inputSchema })))
       yield* client.listToolsPage()
       const error = yield* Effect.flip(client.callTool("t", { count: 2 ** 53 }))
-      assert.strictEqual(error.reason, "Unsupported")
+      assert.strictEqual(error.reason._tag, "Unsupported")
       assert.include(error.message, "Mcp-Param-Count")
       assert.strictEqual(calls.length, 0)
     }))
@@ -144,7 +145,7 @@ describe("HeaderMismatch", () => {
         method === "tools/call" ? mismatch : listing(sql("Region"))
       )
       const error = yield* Effect.flip(client.callTool("sql", { region: "eu" }))
-      assert.deepStrictEqual([error.reason, error.error?.reason], ["Protocol", "HeaderMismatch"])
+      assert.deepStrictEqual([error.reason._tag, fieldsOf(error).error?.reason], ["ProtocolError", "HeaderMismatch"])
       assert.deepStrictEqual([calls.length, server.requests("tools/list").length], [2, 1])
     }))
 
@@ -179,7 +180,7 @@ describe("HeaderMismatch", () => {
         yield* TestClock.adjust(299)
         assert.isUndefined(call.pollUnsafe())
         yield* TestClock.adjust(1)
-        assert.strictEqual((yield* Fiber.join(call)).error?.reason, "HeaderMismatch")
+        assert.strictEqual(fieldsOf(yield* Fiber.join(call)).error?.reason, "HeaderMismatch")
       }
       assert.strictEqual(calls.length, 2)
     }))
@@ -200,14 +201,14 @@ describe("HeaderMismatch", () => {
       yield* TestClock.adjust(99)
       assert.isUndefined(call.pollUnsafe())
       yield* TestClock.adjust(1)
-      assert.strictEqual((yield* Fiber.join(call)).reason, "TimedOut")
+      assert.strictEqual((yield* Fiber.join(call)).reason._tag, "Timeout")
     }))
 
   it.effect("a list that cannot be read: the call ends as it would have", () => {
     const { layer, told } = warnings()
     return Effect.gen(function*() {
       const { calls, client } = yield* strict(() => "Region", () => ScriptedServer.failure(-32603, "no"))
-      assert.strictEqual((yield* Effect.flip(client.callTool("sql", {}))).error?.reason, "HeaderMismatch")
+      assert.strictEqual(fieldsOf(yield* Effect.flip(client.callTool("sql", {}))).error?.reason, "HeaderMismatch")
       assert.strictEqual(calls.length, 2)
       assert.strictEqual(told.length, 1)
     }).pipe(Effect.scoped, Effect.provide(layer))
@@ -251,7 +252,7 @@ describe("HeaderMismatch", () => {
   it.effect("is the server's word elsewhere: without headers there is nothing to try again", () =>
     Effect.gen(function*() {
       const { client, server } = yield* opened("2026-07-28", () => mismatch)
-      assert.strictEqual((yield* Effect.flip(client.callTool("sql"))).error?.reason, "HeaderMismatch")
+      assert.strictEqual(fieldsOf(yield* Effect.flip(client.callTool("sql"))).error?.reason, "HeaderMismatch")
       assert.strictEqual(server.requests("tools/call").length, 1)
     }))
 })

@@ -10,6 +10,7 @@ import * as Schema from "effect/Schema"
 import type * as Client from "../../src/Client.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { opened, page, tool, warnings } from "./listed.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 const outputSchema = { type: "object", properties: { sum: { type: "integer" } }, required: ["sum"] }
 
@@ -45,9 +46,9 @@ describe("a result whose tool has an outputSchema", () => {
         assert.deepStrictEqual((yield* right.client.callTool("add")).structuredContent, { sum: 3 })
         const wrong = yield* answering(revision, outputSchema, { structuredContent: { sum: "3" } })
         const error = yield* Effect.flip(wrong.client.callTool("add"))
-        assert.strictEqual(error.reason, "InvalidAnswer")
-        assert.deepStrictEqual(error.problems, [{ message: "Expected integer, got string", path: ["sum"] }])
-        assert.deepStrictEqual(error.result?.structuredContent, { sum: "3" })
+        assert.strictEqual(error.reason._tag, "InvalidResponse")
+        assert.deepStrictEqual(fieldsOf(error).problems, [{ message: "Expected integer, got string", path: ["sum"] }])
+        assert.deepStrictEqual(fieldsOf(error).result?.structuredContent, { sum: "3" })
         assert.include(error.message, "Expected integer, got string at [\"sum\"]")
       }))
 
@@ -57,8 +58,8 @@ describe("a result whose tool has an outputSchema", () => {
           content: [{ type: "text", text: "{\"sum\":3}" }]
         })
         const error = yield* Effect.flip(client.callTool("add"))
-        assert.deepStrictEqual([error.reason, error.problems], ["InvalidAnswer", []])
-        assert.strictEqual(error.result?.content.length, 1)
+        assert.deepStrictEqual([error.reason._tag, fieldsOf(error).problems], ["InvalidResponse", []])
+        assert.strictEqual(fieldsOf(error).result?.content.length, 1)
       }))
 
     it.effect(`${revision} · a tool that fails as tools may (isError) promises nothing`, () =>
@@ -88,8 +89,8 @@ describe("a result whose tool has an outputSchema", () => {
     Effect.gen(function*() {
       const { client } = yield* answering("2025-11-25", outputSchema, { structuredContent: { sum: "3" } })
       const output = Schema.Struct({ sum: Schema.NumberFromString })
-      assert.isDefined((yield* Effect.flip(client.callTool("add", {}, { output }))).problems)
-      assert.isDefined((yield* Effect.flip(client.request(Method.CallTool, { name: "add" }))).problems)
+      assert.isDefined(fieldsOf(yield* Effect.flip(client.callTool("add", {}, { output }))).problems)
+      assert.isDefined(fieldsOf(yield* Effect.flip(client.request(Method.CallTool, { name: "add" }))).problems)
     }))
 
   it.effect("is not checked where the tool was not listed", () =>
@@ -114,7 +115,7 @@ describe("a result whose tool has an outputSchema", () => {
         validateOutput: { maxSteps: 50 }
       })
       const error = yield* Effect.flip(client.callTool("add"))
-      assert.strictEqual(error.problems?.[0]?.message, "The validation takes more than 50 steps (maxSteps)")
+      assert.strictEqual(fieldsOf(error).problems?.[0]?.message, "The validation takes more than 50 steps (maxSteps)")
     }))
 
   it.effect("list_changed: what was listed is forgotten, and what is listed then counts", () =>
@@ -125,7 +126,7 @@ describe("a result whose tool has an outputSchema", () => {
           ? page("2025-11-25", tool("add", { outputSchema: schema }))
           : ScriptedServer.success({ content: [], structuredContent: { total: 3 } }))
       yield* client.listToolsPage()
-      assert.strictEqual((yield* Effect.flip(client.callTool("add"))).reason, "InvalidAnswer")
+      assert.strictEqual((yield* Effect.flip(client.callTool("add"))).reason._tag, "InvalidResponse")
       server.notify("notifications/tools/list_changed")
       assert.isDefined((yield* Effect.andThen(client.ping(), client.callTool("add"))).structuredContent)
       schema = { type: "object", required: ["total"] }
@@ -133,7 +134,7 @@ describe("a result whose tool has an outputSchema", () => {
       assert.isDefined((yield* client.callTool("add")).structuredContent)
       schema = { type: "object", required: ["other"] }
       yield* client.listToolsPage()
-      assert.strictEqual((yield* Effect.flip(client.callTool("add"))).reason, "InvalidAnswer")
+      assert.strictEqual((yield* Effect.flip(client.callTool("add"))).reason._tag, "InvalidResponse")
     }))
 
   it.effect("a result that does not fit: the list is read anew first, for the tool may have changed since, and nobody said so", () =>
@@ -177,7 +178,7 @@ describe("a result whose tool has an outputSchema", () => {
       yield* TestClock.adjust(299)
       assert.isUndefined(call.pollUnsafe())
       yield* TestClock.adjust(1)
-      assert.strictEqual((yield* Fiber.join(call)).reason, "InvalidAnswer")
+      assert.strictEqual((yield* Fiber.join(call)).reason._tag, "InvalidResponse")
     }))
 
   it.effect("maxTools: of more tools, the one that was listed first is forgotten", () =>
@@ -194,11 +195,11 @@ describe("a result whose tool has an outputSchema", () => {
         }, { maxTools })
       const all = yield* open()
       yield* all.client.listTools()
-      assert.strictEqual((yield* Effect.flip(all.client.callTool("a"))).reason, "InvalidAnswer")
+      assert.strictEqual((yield* Effect.flip(all.client.callTool("a"))).reason._tag, "InvalidResponse")
       const { client } = yield* open(9_999)
       yield* client.listTools()
       assert.deepStrictEqual((yield* client.callTool("a")).content, [])
-      assert.strictEqual((yield* Effect.flip(client.callTool("b9998"))).reason, "InvalidAnswer")
+      assert.strictEqual((yield* Effect.flip(client.callTool("b9998"))).reason._tag, "InvalidResponse")
     }))
 })
 
@@ -244,6 +245,9 @@ describe("an outputSchema that is hostile", () => {
       const structuredContent = JSON.parse("[".repeat(100) + "]".repeat(100)) as unknown
       const { client } = yield* answering("2026-07-28", schema, { structuredContent })
       const error = yield* Effect.flip(client.callTool("add"))
-      assert.strictEqual(error.problems?.[0]?.message, "The validation takes more than 5000000 steps (maxSteps)")
+      assert.strictEqual(
+        fieldsOf(error).problems?.[0]?.message,
+        "The validation takes more than 5000000 steps (maxSteps)"
+      )
     }))
 })

@@ -76,7 +76,7 @@ describe("credentials", () => {
       request(1, "tools/list", modern())
       yield* until(() => told.refusals.length === 1)
       expect([server.exchanges.length, challenges.map(({ attempt }) => attempt)]).toEqual([4, [1, 2, 3]])
-      expect(told.error(1)).toMatchObject({ reason: "Refused", status: 403, undelivered: true })
+      expect(told.error(1)).toMatchObject({ reason: { _tag: "MessageRejected" }, status: 403, undelivered: true })
       const once = yield* connected({ url: server.url, credentials: renewing(Infinity), maxChallenges: 1 })
       once.request(1, "tools/list", modern())
       yield* until(() => once.told.refusals.length === 1)
@@ -98,7 +98,7 @@ describe("credentials", () => {
         const { request, told } = yield* connected({ url: server.url, credentials })
         request(1, "tools/list", modern())
         yield* until(() => told.refusals.length === 1)
-        expect(told.error(1)).toMatchObject({ reason: "Refused", undelivered: true })
+        expect(told.error(1)).toMatchObject({ reason: { _tag: "MessageRejected" }, undelivered: true })
         expect(told.error(1)!.message).not.toContain("secret")
       }
       expect(server.exchanges).toEqual([])
@@ -116,7 +116,7 @@ describe("credentials", () => {
           Effect.provide(layer)
         )
       )
-      expect(error).toMatchObject({ _tag: "ClientError", reason: "Unauthorized", status: 401 })
+      expect(error).toMatchObject({ _tag: "ClientError", reason: { _tag: "Unauthorized", status: 401 } })
       expect(server.exchanges[0]!.headers.authorization).toBe("Bearer wrong")
     }))
 
@@ -178,7 +178,10 @@ describe("a redirect", () => {
       const { request, told } = yield* connected({ url: server.url })
       request(1, "tools/list", modern())
       yield* until(() => told.refusals.length === 1)
-      expect([server.exchanges.length, told.error(1)]).toMatchObject([4, { reason: "Refused", status: 307 }])
+      expect([server.exchanges.length, told.error(1)]).toMatchObject([4, {
+        reason: { _tag: "MessageRejected" },
+        status: 307
+      }])
     }))
 
   for (const maxRedirects of [0, 5]) {
@@ -189,7 +192,10 @@ describe("a redirect", () => {
         request(1, "tools/list", modern())
         yield* until(() => told.refusals.length === 1)
         expect(server.exchanges.length).toBe(maxRedirects + 1)
-        expect(told.error(1)).toMatchObject({ reason: "Refused", message: expect.stringContaining("(maxRedirects)") })
+        expect(told.error(1)).toMatchObject({
+          reason: { _tag: "MessageRejected" },
+          message: expect.stringContaining("(maxRedirects)")
+        })
       }))
   }
 
@@ -214,7 +220,11 @@ describe("a redirect", () => {
       for (let n = 0; n < cases.length; n++) {
         request(n, "tools/list", modern())
         yield* until(() => told.refusals.length === n + 1)
-        expect(told.error(n)).toMatchObject({ reason: "Refused", undelivered: true, status: cases[n]![0] })
+        expect(told.error(n)).toMatchObject({
+          reason: { _tag: "MessageRejected" },
+          undelivered: true,
+          status: cases[n]![0]
+        })
       }
       expect([server.exchanges.length, other.exchanges.length]).toEqual([cases.length, 0])
     }))
@@ -225,6 +235,9 @@ describe("a redirect", () => {
       const { request, told } = yield* connected({ url: "https://example.com/mcp", fetch })
       request(1, "tools/list", modern())
       yield* until(() => told.refusals.length === 1)
-      expect(told.error(1)).toMatchObject({ reason: "Refused", message: expect.stringContaining("redirects") })
+      expect(told.error(1)).toMatchObject({
+        reason: { _tag: "MessageRejected" },
+        message: expect.stringContaining("redirects")
+      })
     }))
 })

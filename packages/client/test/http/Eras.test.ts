@@ -72,7 +72,7 @@ describe("our own server over HTTP", () => {
           yield* settle
           yield* Fiber.interrupt(hanging)
           yield* until(() => over.length === 1)
-          expect((yield* Effect.flip(client.readResource("x:y"))).reason).toBe("Unsupported")
+          expect((yield* Effect.flip(client.readResource("x:y"))).reason._tag).toBe("Unsupported")
           expect(endpoint.sessions).toBe(Revision.era(revision) === "session" ? 1 : 0)
         }))
         expect(endpoint.sessions).toBe(0)

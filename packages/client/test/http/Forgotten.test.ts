@@ -32,7 +32,11 @@ describe("a session that is not known", () => {
         const { request, told } = yield* entered({ url: server.url })
         request(1, "tools/call", { name: "x" })
         yield* until(() => told.ends.length === 1)
-        expect(told.refusals[0]![1]).toMatchObject({ reason: "Refused", status: 400, undelivered: true })
+        expect(told.refusals[0]![1]).toMatchObject({
+          reason: { _tag: "MessageRejected" },
+          status: 400,
+          undelivered: true
+        })
         expect(told.messages.map(({ _tag }) => _tag)).toEqual(["Success"])
 
         // The answer to a request by its name is its answer, and a server without sessions has none that it could forget.
@@ -93,7 +97,7 @@ describe("a session that is not known", () => {
       request(1, "tools/call", { name: "x" })
       yield* until(() => server.exchanges.some(({ json }) => json?.method === "tools/call"))
       yield* ended(told)
-      expect(told.error(1)).toMatchObject({ reason: "Lost" })
+      expect(told.error(1)).toMatchObject({ reason: { _tag: "ConnectionLost" } })
       expect(told.error(1)!.undelivered).toBeUndefined()
     }))
 })

@@ -11,7 +11,7 @@ const program = `
   const error = await Effect.runPromise(Effect.flip(Effect.scoped(Client.make(NodeHttp.transport({ url })))))
   server.close()
   const loaded = process.moduleLoadList.map((entry) => entry.split(" ").at(-1))
-  console.log(JSON.stringify([error.status, loaded.includes("_http_client"), loaded.some((name) => name.includes("undici"))]))
+  console.log(JSON.stringify([error.reason.status, loaded.includes("_http_client"), loaded.some((name) => name.includes("undici"))]))
 `
 
 describe("law 8 · start fast", () => {

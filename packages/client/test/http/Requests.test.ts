@@ -1,14 +1,15 @@
 /** One request and what answers it, over `fetch`, in both eras. */
 import { describe, expect, it } from "@effect/vitest"
-import type { TransportError } from "@skein/runtime/Connection"
 import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
+import type { TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import { gzipSync } from "node:zlib"
 import { answer, connected, entered, type Json, modern, note, settle, until } from "./support/connection.ts"
 
 /** Lost, and not known to have reached nobody. */
-const maybeDelivered = (error: TransportError): boolean => error.reason === "Lost" && error.undelivered === undefined
+const maybeDelivered = (error: TransportError): boolean =>
+  error.reason._tag === "ConnectionLost" && error.undelivered === undefined
 
 const call = modern({ name: "añadir", arguments: { a: 1 } })
 
@@ -174,7 +175,11 @@ describe("an answer that is none", () => {
         const { request, told } = yield* connected({ url: server.url })
         request(1, "tools/list", modern())
         yield* until(() => told.refusals.length === 1)
-        expect(told.error(1)).toMatchObject({ _tag: "TransportError", reason: "Refused", ...expected })
+        expect(told.error(1)).toMatchObject({
+          _tag: "TransportError",
+          reason: { _tag: "MessageRejected" },
+          ...expected
+        })
         expect(told.ends).toEqual([])
       }))
   }
@@ -212,7 +217,10 @@ describe("an answer that is none", () => {
         const { request, told } = yield* connected({ url: server.url, maxMessageBytes })
         request(1, "tools/list", modern())
         yield* until(() => told.refusals.length === 1)
-        expect(told.error(1)).toMatchObject({ reason: "Lost", message: expect.stringContaining("maxMessageBytes") })
+        expect(told.error(1)).toMatchObject({
+          reason: { _tag: "ConnectionLost" },
+          message: expect.stringContaining("maxMessageBytes")
+        })
       }))
   }
 
@@ -226,7 +234,10 @@ describe("an answer that is none", () => {
       const { request, told } = yield* entered({ url: server.url, maxMessageBytes: 1_000 })
       request(1, "tools/list")
       yield* until(() => told.refusals.length === 1)
-      expect(told.error(1)).toMatchObject({ reason: "Lost", message: expect.stringContaining("maxMessageBytes") })
+      expect(told.error(1)).toMatchObject({
+        reason: { _tag: "ConnectionLost" },
+        message: expect.stringContaining("maxMessageBytes")
+      })
       yield* until(() => server.exchanges.at(-1)!.closedByClient)
     }))
 
@@ -237,7 +248,7 @@ describe("an answer that is none", () => {
       const { request, told } = yield* connected({ url: server.url })
       request(1, "tools/list", modern())
       yield* until(() => told.refusals.length === 1)
-      expect(told.error(1)).toMatchObject({ reason: "Open", undelivered: true })
+      expect(told.error(1)).toMatchObject({ reason: { _tag: "OpenFailed" }, undelivered: true })
     }))
 
   it.effect("a connection that breaks before the response is `Lost`, and may have been delivered", () =>
@@ -256,7 +267,7 @@ describe("the transport", () => {
     it.effect(`a URL such as ${url} is refused with Open`, () =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(connected({ url }))
-        expect(error).toMatchObject({ _tag: "TransportError", reason: "Open" })
+        expect(error).toMatchObject({ _tag: "TransportError", reason: { _tag: "OpenFailed" } })
         expect(error.message).not.toContain("secret")
       }))
   }
@@ -317,7 +328,10 @@ describe("what `fetch` gives", () => {
       const small = yield* connected({ url: server.url, maxMessageBytes: 50_000 })
       small.request(1, "tools/list", modern())
       yield* until(() => small.told.refusals.length === 1)
-      expect(small.told.error(1)).toMatchObject({ reason: "Lost", message: expect.stringContaining("maxMessageBytes") })
+      expect(small.told.error(1)).toMatchObject({
+        reason: { _tag: "ConnectionLost" },
+        message: expect.stringContaining("maxMessageBytes")
+      })
       const large = yield* connected({ url: server.url, maxMessageBytes: 200_000 })
       large.request(1, "tools/list", modern())
       yield* until(() => large.told.answer(1) !== undefined)
@@ -353,7 +367,7 @@ describe("what `fetch` gives", () => {
         request(1, "tools/call", modern())
         yield* until(() => told.refusals.length === 1)
         expect(told.error(1)).toMatchObject({
-          reason: "Open",
+          reason: { _tag: "OpenFailed" },
           undelivered: true,
           message: expect.stringContaining(says)
         })
@@ -399,7 +413,7 @@ describe("what `fetch` gives", () => {
         const { request, told } = yield* connected({ url: server.url, headers })
         request(1, "tools/list", modern())
         yield* until(() => told.refusals.length === 1)
-        expect(told.error(1)).toMatchObject({ reason: "Refused", undelivered: true })
+        expect(told.error(1)).toMatchObject({ reason: { _tag: "MessageRejected" }, undelivered: true })
         expect(told.error(1)!.message).not.toContain("secret")
       }
       expect(server.exchanges).toEqual([])

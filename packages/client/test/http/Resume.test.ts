@@ -136,7 +136,10 @@ describe("a stream that ends without its answer", () => {
       )
       yield* run(20, 10)
       expect(gets().length).toBe(6)
-      expect(told.error(1)).toMatchObject({ reason: "Lost", message: expect.stringContaining("maxAttempts") })
+      expect(told.error(1)).toMatchObject({
+        reason: { _tag: "ConnectionLost" },
+        message: expect.stringContaining("maxAttempts")
+      })
       expect(told.ends).toEqual([])
     }))
 
@@ -149,7 +152,10 @@ describe("a stream that ends without its answer", () => {
       )
       yield* run(12, 1)
       expect(gets().length).toBe(7)
-      expect(told.error(1)).toMatchObject({ reason: "Lost", message: expect.stringContaining("maxReconnects") })
+      expect(told.error(1)).toMatchObject({
+        reason: { _tag: "ConnectionLost" },
+        message: expect.stringContaining("maxReconnects")
+      })
     }))
 
   it.effect("by default 10 attempts may bring no event", () =>
@@ -202,7 +208,7 @@ describe("a stream that ends without its answer", () => {
       Effect.gen(function*() {
         const { gets, told } = yield* polled((hit) => hit.openStream(text).end(), (hit) => hit.respond(500))
         yield* until(() => told.refusals.length === 1)
-        expect(told.error(1)).toMatchObject({ reason: "Lost" })
+        expect(told.error(1)).toMatchObject({ reason: { _tag: "ConnectionLost" } })
         yield* TestClock.adjust("1 hour")
         yield* settle
         expect(gets()).toEqual([])
@@ -215,7 +221,11 @@ describe("a stream that ends without its answer", () => {
         const { gets, told } = yield* polled((hit) => hit.openStream(primed(1)).end(), (hit) => hit.respond(status))
         yield* TestClock.adjust(1)
         yield* until(() => told.refusals.length === 1)
-        expect(told.error(1)).toMatchObject({ reason: "Lost", status, message: expect.stringContaining("resumed") })
+        expect(told.error(1)).toMatchObject({
+          reason: { _tag: "ConnectionLost" },
+          status,
+          message: expect.stringContaining("resumed")
+        })
         expect([told.ends, gets().length]).toEqual([[], 1])
       }))
   }
@@ -225,7 +235,7 @@ describe("a stream that ends without its answer", () => {
       const { told } = yield* polled((hit) => hit.openStream(primed(1)).end(), (hit) => hit.respond(404))
       yield* TestClock.adjust(1)
       yield* until(() => told.ends.length === 1)
-      expect(told.error(1)).toMatchObject({ reason: "Lost", status: 404 })
+      expect(told.error(1)).toMatchObject({ reason: { _tag: "ConnectionLost" }, status: 404 })
       expect(told.error(1)!.undelivered).toBeUndefined()
       expect(told.ends[0]).toMatchObject({ _tag: "Lost" })
     }))

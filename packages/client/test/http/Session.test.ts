@@ -196,7 +196,11 @@ describe("the end of a session", () => {
       yield* TestClock.adjust(1)
       yield* until(() => told.ends.length === 1)
       expect(told.refusals.map(([id]) => id)).toEqual([held[0]!.json.id])
-      expect(told.refusals[0]![1]).toMatchObject({ reason: "Refused", status: 404, undelivered: true })
+      expect(told.refusals[0]![1]).toMatchObject({
+        reason: { _tag: "MessageRejected" },
+        status: 404,
+        undelivered: true
+      })
       expect(told.ends[0]).toMatchObject({
         _tag: "Lost",
         cause: { message: expect.stringContaining("session is gone") }
@@ -442,12 +446,15 @@ describe("what may have been missed", () => {
       }
       yield* until(() => told.gaps.length === 2)
       expect(told.gaps[0]).toBeUndefined()
-      expect(told.gaps[1]).toMatchObject({ reason: "Lost", message: expect.stringContaining("maxAttempts") })
+      expect(told.gaps[1]).toMatchObject({
+        reason: { _tag: "ConnectionLost" },
+        message: expect.stringContaining("maxAttempts")
+      })
       const without = yield* entered({
         url: (yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respondResult()))).url
       })
       yield* until(() => without.told.gaps.length === 1)
-      expect(without.told.gaps[0]).toMatchObject({ reason: "Refused", status: 405 })
+      expect(without.told.gaps[0]).toMatchObject({ reason: { _tag: "MessageRejected" }, status: 405 })
     }))
 
   it.effect("is not asked for with `standaloneStream: false`, and that is told", () =>
@@ -462,7 +469,7 @@ describe("what may have been missed", () => {
       yield* settle
       expect(server.byMethod("GET")).toEqual([])
       expect(told.gaps).toMatchObject([{
-        reason: "Refused",
+        reason: { _tag: "MessageRejected" },
         message: "its own stream is not asked for (standaloneStream: false)"
       }])
     }))

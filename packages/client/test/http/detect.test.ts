@@ -20,6 +20,7 @@ import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
 import { type Exchange, type Json, settle, until } from "./support/connection.ts"
 import * as Servers from "./support/servers.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 const { asked } = Servers
 
@@ -145,7 +146,7 @@ for (const [wire, over] of transports) {
         Effect.gen(function*() {
           const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(script)
           const error = yield* Effect.flip(Client.make(over(url)))
-          assert.deepInclude(error, { reason: "Refused", status, method: "initialize" })
+          assert.deepInclude(fieldsOf(error), { reason: "HttpError", status, method: "initialize" })
           assert.match(error.message, /Cannot POST|Method Not Allowed|Welcome|Oops/)
           assert.deepStrictEqual(asked(exchanges), seen)
         }))
@@ -157,7 +158,7 @@ for (const [wire, over] of transports) {
           Effect.gen(function*() {
             const type = body === "no" ? "text/plain" : "application/json"
             const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.always(status, body, type))
-            assert.deepInclude(yield* Effect.flip(Client.make(over(url))), { reason: "Unauthorized", status })
+            assert.deepInclude(fieldsOf(yield* Effect.flip(Client.make(over(url)))), { reason: "Unauthorized", status })
             assert.deepStrictEqual(asked(exchanges), [discover])
           }))
       }
@@ -170,7 +171,7 @@ for (const [wire, over] of transports) {
             Servers.always(status, "later", "text/plain", { "retry-after": "7" })
           )
           const error = yield* Effect.flip(Client.make(over(url)))
-          assert.deepInclude(error, { reason: "Refused", status })
+          assert.deepInclude(fieldsOf(error), { reason: "HttpError", status })
           assert.deepInclude(error.cause, { retryAfter: 7_000 })
           assert.deepStrictEqual(asked(exchanges), [discover])
         }))
@@ -179,13 +180,16 @@ for (const [wire, over] of transports) {
     it.live("nobody there: Open at once, undelivered", () =>
       Effect.gen(function*() {
         const { url } = yield* Effect.scoped(RawServer.tcp(() => {}))
-        assert.deepInclude(yield* Effect.flip(Client.make(over(url))), { reason: "Open", undelivered: true })
+        assert.deepInclude(fieldsOf(yield* Effect.flip(Client.make(over(url)))), {
+          reason: "ConnectionFailed",
+          undelivered: true
+        })
       }))
 
     it.live("a server that hangs up on the probe twice: Closed at once, for nothing is known of it", () =>
       Effect.gen(function*() {
         const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) => hit.cut())
-        assert.strictEqual((yield* Effect.flip(Client.make(over(url)))).reason, "Closed")
+        assert.strictEqual((yield* Effect.flip(Client.make(over(url)))).reason._tag, "Closed")
         assert.deepStrictEqual(asked(exchanges), [discover, discover])
       }))
 
@@ -224,7 +228,7 @@ describe("finding out over HTTP", () => {
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) =>
         hit.respondJson(Servers.fault(-32022, "Unsupported", data), {}, 400)
       )
-      assert.strictEqual((yield* failure(url)).reason, "Negotiation")
+      assert.strictEqual((yield* failure(url)).reason._tag, "NegotiationFailed")
       assert.deepStrictEqual(asked(exchanges), [discover, discover])
     }))
 
@@ -234,7 +238,7 @@ describe("finding out over HTTP", () => {
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) =>
         hit.respondJson(Servers.fault(-32022, "Unsupported", data), {}, 400)
       )
-      assert.strictEqual((yield* failure(url)).reason, "Negotiation")
+      assert.strictEqual((yield* failure(url)).reason._tag, "NegotiationFailed")
       assert.deepStrictEqual(asked(exchanges), [discover, discover, initialize])
     }))
 
@@ -245,8 +249,8 @@ describe("finding out over HTTP", () => {
           hit.respondJson(Servers.fault(code, "no"), {}, 400)
         )
         const error = yield* failure(url)
-        assert.strictEqual(error.reason, "Protocol")
-        assert.strictEqual(error.error?.reason, reason)
+        assert.strictEqual(error.reason._tag, "ProtocolError")
+        assert.strictEqual(fieldsOf(error).error?.reason, reason)
         assert.deepStrictEqual(asked(exchanges), [discover])
       }))
   }
@@ -256,14 +260,14 @@ describe("finding out over HTTP", () => {
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) =>
         hit.respondJson({ ...Servers.fault(-32601, "Method not found"), id: hit.json.id }, {}, 404)
       )
-      assert.strictEqual((yield* failure(url)).reason, "Negotiation")
+      assert.strictEqual((yield* failure(url)).reason._tag, "NegotiationFailed")
       assert.deepStrictEqual(asked(exchanges), [discover, initialize])
     }))
 
   it.live("with no revision of sessions nothing but the probe is sent", () =>
     Effect.gen(function*() {
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.stateful)
-      assert.strictEqual((yield* failure(url, { revisions: ["2026-07-28"] })).reason, "Negotiation")
+      assert.strictEqual((yield* failure(url, { revisions: ["2026-07-28"] })).reason._tag, "NegotiationFailed")
       assert.deepStrictEqual(asked(exchanges), [discover])
     }))
 
@@ -318,7 +322,7 @@ describe("finding out over HTTP", () => {
           : hit.respond(404)
       )
       const error = yield* Effect.provide(failure(url), Logger.layer([logger]))
-      assert.deepInclude(error, { reason: "Refused", status: 404 })
+      assert.deepInclude(fieldsOf(error), { reason: "HttpError", status: 404 })
       assert.deepStrictEqual(asked(exchanges), [discover, initialize, "GET"])
       assert.strictEqual(thief.exchanges.length, 0)
       assert.match(lines.join(), /an endpoint of another origin/)
@@ -330,7 +334,7 @@ describe("finding out over HTTP", () => {
         socket.on("data", () => socket.write("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"))
       )
       const patient = NodeHttp.transport({ url, idleTimeout: "1 hour" })
-      assert.strictEqual((yield* Effect.flip(Client.make(patient))).reason, "Refused")
+      assert.strictEqual((yield* Effect.flip(Client.make(patient))).reason._tag, "HttpError")
       assert.isAbove(sockets.length, 0)
       yield* closed
     }))

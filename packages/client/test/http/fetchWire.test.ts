@@ -28,7 +28,7 @@ describe("the wire of fetch", () => {
         socket.on("data", () => socket.end(`${head("Content-Length: 9")}true`))
       )
       const error = yield* Effect.flip(textOf(url, 10))
-      assert.strictEqual(error.reason, "Lost")
+      assert.strictEqual(error.reason._tag, "ConnectionLost")
       assert.match(error.message, /broke off/)
     }))
 
@@ -49,7 +49,7 @@ describe("the wire of fetch", () => {
           socket.on("data", () => socket.end(`${head(`Content-Length: ${length}`)}${"x".repeat(11)}`))
         )
         const error = yield* Effect.flip(textOf(url, 10))
-        assert.isTrue(error.reason === "Lost" || error.reason === "Open", error.reason)
+        assert.isTrue(error.reason._tag === "ConnectionLost" || error.reason._tag === "OpenFailed", error.reason._tag)
       }))
   }
 
@@ -64,7 +64,7 @@ describe("the wire of fetch", () => {
           socket.on("data", () => socket.end(`${begin}b\r\n12345678901\r\n0\r\n\r\n`))
         )
         const error = yield* Effect.flip(textOf(url, 10))
-        assert.strictEqual(error.reason, "Lost")
+        assert.strictEqual(error.reason._tag, "ConnectionLost")
       }
     }))
 })

@@ -1,8 +1,9 @@
 /** The HTTP+SSE transport of 2024-11-05, lane by lane, against raw servers. */
 import { assert, describe, it } from "@effect/vitest"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
-import type { End, TransportError } from "@skein/runtime/Connection"
+import type { End } from "@skein/runtime/Connection"
 import * as RawServer from "@skein/testing/RawServer"
+import type { TransportError } from "@skein/runtime/TransportError"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -13,6 +14,7 @@ import type { Lane, Road } from "../../src/internal/http/protocol.ts"
 import * as LegacySse from "../../src/internal/legacySse/legacySse.ts"
 import * as NodeWire from "../../src/internal/http/nodeClient.ts"
 import { resolve, type Resolved, type Settings } from "../../src/internal/http/settings.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 type Told =
   | { readonly delivered: JsonRpc.Inbound }
@@ -171,7 +173,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
       Effect.gen(function*() {
         const { closed, url } = yield* server(endpoint(at))
         const error = yield* Effect.flip(open(url))
-        assert.strictEqual(error.reason, "Refused")
+        assert.strictEqual(error.reason._tag, "MessageRejected")
         assert.match(error.message, /endpoint of another origin/)
         yield* closed
       }))
@@ -186,7 +188,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
         )
         data = at.replace("HOST", url.host)
         const error = yield* Effect.flip(open(url))
-        assert.strictEqual(error.reason, "Refused")
+        assert.strictEqual(error.reason._tag, "MessageRejected")
         assert.notInclude(error.message, "secret")
       }
     }))
@@ -218,7 +220,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
       assert.isUndefined(fiber.pollUnsafe())
       yield* TestClock.adjust("1 millis")
       const error = yield* Fiber.join(fiber)
-      assert.strictEqual(error.reason, "Lost")
+      assert.strictEqual(error.reason._tag, "ConnectionLost")
       assert.match(error.message, /no endpoint/)
       yield* closed
     }))
@@ -228,7 +230,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
       const { url } = yield* RawServer.http((_, response) =>
         void response.writeHead(200, { "Content-Type": "text/event-stream" }).end()
       )
-      assert.strictEqual((yield* Effect.flip(open(url))).reason, "Lost")
+      assert.strictEqual((yield* Effect.flip(open(url))).reason._tag, "ConnectionLost")
     }))
 
   for (
@@ -243,7 +245,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
         const { url } = yield* RawServer.http((_, response) =>
           void response.writeHead(status, { "Content-Type": type }).end(text)
         )
-        assert.deepInclude(yield* Effect.flip(open(url)), { reason: "Refused", status })
+        assert.deepInclude(fieldsOf(yield* Effect.flip(open(url))), { reason: "MessageRejected", status })
       }))
   }
 
@@ -291,7 +293,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
         lane.send(JsonRpc.request(7, "ping"), undefined)
         const told = yield* next as Effect.Effect<{ readonly refused: JsonRpc.Id; readonly error: TransportError }>
         assert.strictEqual(told.refused, 7)
-        assert.deepInclude(told.error, { reason: "Refused", status })
+        assert.deepInclude(fieldsOf(told.error), { reason: "MessageRejected", status })
       }))
   }
 
@@ -314,7 +316,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
       const { lane, next } = yield* open(url)
       lane.send(JsonRpc.request(7, "ping"), undefined)
       const told = yield* next as Effect.Effect<{ readonly refused: JsonRpc.Id; readonly error: TransportError }>
-      assert.deepInclude(told.error, { reason: "Lost" })
+      assert.deepInclude(fieldsOf(told.error), { reason: "ConnectionLost" })
     }))
 
   it.live("nothing overtakes notifications/initialized, and no cancellation overtakes its request", () =>

@@ -9,6 +9,7 @@ import * as NodeHttp from "../../src/NodeHttp.ts"
 import { certificate, privateKey } from "./support/certificate.ts"
 import { type Json, until } from "./support/connection.ts"
 import { discovered } from "./support/servers.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 /** Answers each call of a tool with its name. */
 const answer = ({ id, method, params }: Json): string => {
@@ -82,7 +83,7 @@ describe("NodeHttp.transport", () => {
       const client = yield* Client.make(NodeHttp.transport({ url, agent }))
       assert.strictEqual(yield* call(client, "safe"), "safe")
       const error = yield* Effect.flip(Client.make(NodeHttp.transport({ url: `https://127.0.0.1:${port}/mcp` })))
-      assert.deepInclude(error, { reason: "Open", undelivered: true })
+      assert.deepInclude(fieldsOf(error), { reason: "ConnectionFailed", undelivered: true })
       assert.match(error.message, /certificate/)
     }))
 })

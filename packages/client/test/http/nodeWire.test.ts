@@ -1,7 +1,7 @@
 /** HTTP by node:http, against real sockets. */
 import { assert, describe, it } from "@effect/vitest"
-import { TransportError } from "@skein/runtime/Connection"
 import * as RawServer from "@skein/testing/RawServer"
+import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -11,6 +11,7 @@ import { Duplex } from "node:stream"
 import * as NodeWire from "../../src/internal/http/nodeClient.ts"
 import type { Wire, WireReply, WireRequest } from "../../src/internal/http/httpClient.ts"
 import { certificate, privateKey } from "./support/certificate.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 const open = (options?: NodeWire.Options) =>
   Effect.acquireRelease(Effect.sync(() => NodeWire.make(options)), (wire) => wire.close)
@@ -116,7 +117,7 @@ describe("the wire of node:http", () => {
           if (length === "not declared") response.write("x".repeat(41))
         })
         const error = yield* Effect.flip((yield* open()).exchange(post(url), (reply) => reply.text(100)))
-        assert.strictEqual(error.reason, "Lost")
+        assert.strictEqual(error.reason._tag, "ConnectionLost")
         assert.match(error.message, /longer than 100 bytes \(maxMessageBytes\)/)
         assert.isUndefined(error.undelivered)
         yield* closed
@@ -133,7 +134,7 @@ describe("the wire of node:http", () => {
           post(url),
           (reply) => how === "text" ? reply.text(100) : reply.pieces(() => undefined)
         ))
-        assert.strictEqual(error.reason, "Lost")
+        assert.strictEqual(error.reason._tag, "ConnectionLost")
         assert.isUndefined(error.undelivered)
       }))
   }
@@ -152,7 +153,7 @@ describe("the wire of node:http", () => {
           yield* Effect.promise(() => new Promise((resolve) => setImmediate(() => setImmediate(resolve))))
           return yield* reply.text(100)
         })))
-      assert.strictEqual(error.reason, "Lost")
+      assert.strictEqual(error.reason._tag, "ConnectionLost")
     }))
 
   it.live("a body in a coding that was not asked for fails, instead of being read as text", () =>
@@ -169,7 +170,7 @@ describe("the wire of node:http", () => {
       const { closed, url } = yield* RawServer.tcp((socket) =>
         socket.once("data", () => socket.write(`${head("Transfer-Encoding: chunked")}1\r\na\r\n1\r\nb\r\n`))
       )
-      const wrong = new TransportError({ reason: "Lost", message: "no more" })
+      const wrong = new TransportError({ reason: new ConnectionLost({ message: "no more" }) })
       const pieces: Array<string> = []
       const error = yield* Effect.flip((yield* open()).exchange(post(url), (reply) =>
         reply.pieces((piece) => {
@@ -198,7 +199,7 @@ describe("what was not delivered", () => {
     Effect.gen(function*() {
       const { url } = yield* Effect.scoped(RawServer.tcp(() => {}))
       const error = yield* failureOf(yield* open(), url)
-      assert.deepInclude(error, { reason: "Open", undelivered: true })
+      assert.deepInclude(fieldsOf(error), { reason: "OpenFailed", undelivered: true })
       assert.match(error.message, /ECONNREFUSED/)
     }))
 
@@ -215,7 +216,7 @@ describe("what was not delivered", () => {
       })
       for (const host of ["nobody.test", "two.test"]) {
         const error = yield* failureOf(wire, new URL(`http://${host}:${port}/`))
-        assert.deepInclude(error, { reason: "Open", undelivered: true })
+        assert.deepInclude(fieldsOf(error), { reason: "OpenFailed", undelivered: true })
         assert.match(error.message, /ENOTFOUND|ECONNREFUSED/)
       }
     }))
@@ -224,7 +225,7 @@ describe("what was not delivered", () => {
     Effect.gen(function*() {
       const { url } = yield* RawServer.tcp((socket) => socket.once("data", () => socket.destroy()))
       const error = yield* failureOf(yield* open(), new URL(`https://${url.host}/`))
-      assert.deepInclude(error, { reason: "Open", undelivered: true })
+      assert.deepInclude(fieldsOf(error), { reason: "OpenFailed", undelivered: true })
     }))
 
   it.live("a connection that takes no write any more: undelivered, for the request never left as a whole", () =>
@@ -236,7 +237,7 @@ describe("what was not delivered", () => {
           write: (_, __, done) => done(Object.assign(new Error("write EPIPE"), { code: "EPIPE", syscall: "write" }))
         })
       const error = yield* failureOf(yield* open({ agent }), new URL("http://127.0.0.1:9/"))
-      assert.deepInclude(error, { reason: "Lost", undelivered: true })
+      assert.deepInclude(fieldsOf(error), { reason: "ConnectionLost", undelivered: true })
     }))
 
   it.live("a server that hangs up after it took the request may have done what it says: Lost, and not undelivered", () =>
@@ -246,10 +247,10 @@ describe("what was not delivered", () => {
         request.socket.destroy()
       })
       const wire = yield* open()
-      assert.deepInclude(yield* failureOf(wire, url), { reason: "Lost", undelivered: undefined })
+      assert.deepInclude(fieldsOf(yield* failureOf(wire, url)), { reason: "ConnectionLost", undelivered: undefined })
       // Nor where the connection was used before.
       yield* wire.exchange({ method: "GET", url, headers: {} }, read)
-      assert.deepInclude(yield* failureOf(wire, url), { reason: "Lost", undelivered: undefined })
+      assert.deepInclude(fieldsOf(yield* failureOf(wire, url)), { reason: "ConnectionLost", undelivered: undefined })
     }))
 
   it.live("a request that cannot be written fails, and is not to be tried again", () =>
@@ -257,7 +258,7 @@ describe("what was not delivered", () => {
       const wire = yield* open()
       const request = { ...post(new URL("http://127.0.0.1:9/")), headers: { "X-A": "a\r\nX-B: b" } }
       const error = yield* Effect.flip(wire.exchange(request, read))
-      assert.strictEqual(error.reason, "Open")
+      assert.strictEqual(error.reason._tag, "OpenFailed")
       assert.isUndefined(error.undelivered)
     }))
 
@@ -266,7 +267,7 @@ describe("what was not delivered", () => {
       const { url } = yield* RawServer.tcp((socket) =>
         socket.once("data", () => socket.write("HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"))
       )
-      assert.strictEqual((yield* failureOf(yield* open(), url)).reason, "Lost")
+      assert.strictEqual((yield* failureOf(yield* open(), url)).reason._tag, "ConnectionLost")
     }))
 
   it.live("a server that speaks no HTTP is lost", () =>
@@ -274,7 +275,7 @@ describe("what was not delivered", () => {
       const { url } = yield* RawServer.tcp((socket) =>
         socket.once("data", () => socket.write("220 mail.test ESMTP\r\n"))
       )
-      assert.strictEqual((yield* failureOf(yield* open(), url)).reason, "Lost")
+      assert.strictEqual((yield* failureOf(yield* open(), url)).reason._tag, "ConnectionLost")
     }))
 })
 
@@ -469,6 +470,9 @@ describe("the connections of node:http", () => {
       agent.destroy()
       // Without it nobody knows the certificate; nothing is sent then.
       const strict = new Https.Agent({ lookup })
-      assert.deepInclude(yield* failureOf(NodeWire.make({ agent: strict }), url), { reason: "Open", undelivered: true })
+      assert.deepInclude(fieldsOf(yield* failureOf(NodeWire.make({ agent: strict }), url)), {
+        reason: "OpenFailed",
+        undelivered: true
+      })
     }))
 })

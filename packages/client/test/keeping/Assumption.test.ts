@@ -1,13 +1,14 @@
 /** What was kept of a server and is not true any more. */
 import { assert, describe, it } from "@effect/vitest"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
-import { TransportError } from "@skein/runtime/Connection"
+import { MessageRejected, OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Client from "../../src/Client.ts"
 import type { ServerProfile } from "../../src/ServerProfile.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { quiet } from "./support.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 const serverProfile: ServerProfile = { revision: "2026-07-28", capabilities: { tools: {}, logging: {} } }
 
@@ -77,7 +78,7 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
       const line = legacy(ScriptedServer.failure(-32601, "Method not found"))
       line.onRequest = () =>
         line.attempts === 1
-          ? new TransportError({ reason: "Refused", message: "HTTP 400", status: 400 })
+          ? new TransportError({ reason: new MessageRejected({ message: "HTTP 400", status: 400 }) })
           : undefined
       const client = yield* Client.make(line.transport, { serverProfile })
       assert.deepStrictEqual((yield* client.callTool("pay")).content, [])
@@ -103,7 +104,7 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
       const client = yield* Client.make(line.transport, { serverProfile })
       for (let i = 0; i < 2; i++) {
         const error = yield* Effect.flip(client.callTool("pay"))
-        assert.deepStrictEqual([error.reason, error.error?.reason], ["Protocol", "InvalidParams"])
+        assert.deepStrictEqual([error.reason._tag, fieldsOf(error).error?.reason], ["ProtocolError", "InvalidParams"])
       }
       assert.strictEqual(line.attempts, 1)
       assert.deepStrictEqual(line.methods, ["tools/call", "server/discover", "tools/call"])
@@ -114,7 +115,7 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
       const line = legacy(ScriptedServer.failure(-32603, "Oops"))
       const client = yield* Client.make(line.transport, { serverProfile })
       const error = yield* Effect.flip(client.callTool("pay"))
-      assert.strictEqual(error.error?.reason, "InternalError")
+      assert.strictEqual(fieldsOf(error).error?.reason, "InternalError")
       yield* quiet
       assert.deepStrictEqual([line.attempts, line.requests("tools/call").length], [1, 1])
     }))
@@ -128,7 +129,7 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
       )
       const client = yield* Client.make(line.transport, { serverProfile })
       const error = yield* Effect.flip(client.callTool("pay"))
-      assert.strictEqual(error.error?.reason, "MethodNotFound")
+      assert.strictEqual(fieldsOf(error).error?.reason, "MethodNotFound")
       yield* Effect.flip(client.callTool("pay"))
       assert.strictEqual(line.attempts, 2)
     }))
@@ -136,10 +137,11 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
   it.effect("where nobody is found any more, the call fails and the client has ended", () =>
     Effect.gen(function*() {
       const line = legacy(ScriptedServer.failure(-32601, "Method not found"))
-      line.onConnect = (attempt) => attempt === 1 ? undefined : new TransportError({ reason: "Open", message: "gone" })
+      line.onConnect = (attempt) =>
+        attempt === 1 ? undefined : new TransportError({ reason: new OpenFailed({ message: "gone" }) })
       const client = yield* Client.make(line.transport, { serverProfile })
       const error = yield* Effect.flip(client.callTool("pay"))
-      assert.strictEqual(error.reason, "Closed")
+      assert.strictEqual(error.reason._tag, "Closed")
       assert.match(error.message, /gone$/)
       assert.strictEqual((yield* client.ended)._tag, "Lost")
     }))

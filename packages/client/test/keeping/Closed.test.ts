@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
+import { fieldsOf } from "../support/fields.ts"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -52,7 +53,7 @@ describe("a client that was closed", () => {
         yield* Scope.close(scope, Exit.void)
         const after = server.methods.length
         for (const [name, asked] of Object.entries(every(client))) {
-          const { end, message, reason, undelivered } = yield* Effect.flip(asked)
+          const { end, message, reason, undelivered } = fieldsOf(yield* Effect.flip(asked))
           assert.deepStrictEqual([name, reason, end?._tag, undelivered], [name, "Closed", "Closed", true], message)
         }
         assert.isAtLeast(after, sent)

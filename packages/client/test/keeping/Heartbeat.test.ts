@@ -1,7 +1,7 @@
 /** Asking now and then whether the server is still there. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
-import { TransportError } from "@skein/runtime/Connection"
+import { ConnectionLost, MessageRejected, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
@@ -22,7 +22,7 @@ const open = (revision: Revision.Revision, options: Client.Options = {}) =>
   })
 
 const refused = (status: number): ScriptedServer.Delivery =>
-  new TransportError({ reason: "Refused", message: `HTTP ${status}`, status })
+  new TransportError({ reason: new MessageRejected({ message: `HTTP ${status}`, status }) })
 
 describe("a heartbeat", () => {
   for (const revision of Revision.all) {
@@ -82,7 +82,7 @@ describe("a heartbeat", () => {
       const message = "The server does not answer ping any more: No answer to ping within 2000 ms (timeout)"
       assert.strictEqual(endMessage(yield* client.ended), message)
       const error = yield* Fiber.join(called)
-      assert.strictEqual(error.reason, "Closed")
+      assert.strictEqual(error.reason._tag, "Closed")
       assert.strictEqual(line.openConnections, 0)
     }))
 
@@ -114,7 +114,7 @@ describe("a heartbeat", () => {
 
   it.effect("takes a gateway that cannot reach the server, or a request that nobody took, for its loss", () =>
     Effect.gen(function*() {
-      const nobody = new TransportError({ reason: "Lost", message: "ECONNREFUSED", undelivered: true })
+      const nobody = new TransportError({ reason: new ConnectionLost({ message: "ECONNREFUSED" }), undelivered: true })
       for (const fate of [refused(500), refused(502), refused(503), nobody]) {
         const { client, line } = yield* open("2025-11-25")
         line.onRequest = () => fate

@@ -119,7 +119,7 @@ describe("a keeper", () => {
       yield* TestClock.adjust(500)
       const error = yield* Fiber.join(waiting)
       assert.instanceOf(error, ClientError)
-      assert.strictEqual(error.reason, "Closed")
+      assert.strictEqual(error.reason._tag, "Closed")
       assert.strictEqual(endMessage(yield* keeper.ended), "The connection is not kept any more")
       assert.isTrue(messages.some((message) => String(message).includes("The connection is not kept any more")))
     }))

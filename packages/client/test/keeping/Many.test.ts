@@ -99,7 +99,7 @@ describe("2026-07-28 · stdio · if the server process exits unexpectedly, the c
             if (deaths === 20) break
             const dies = deaths % 3 === 0 ? client.callTool("kill") : client.callTool("exit", { code: deaths % 3 - 1 })
             const error = yield* Effect.flip(dies)
-            assert.strictEqual(error.reason, "Closed")
+            assert.strictEqual(error.reason._tag, "Closed")
           }
         }))
         assert.strictEqual(new Set(pids).size, 21)

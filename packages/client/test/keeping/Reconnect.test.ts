@@ -1,7 +1,7 @@
 /** How a connection that is lost is opened anew, and when it is given up. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
-import { TransportError } from "@skein/runtime/Connection"
+import { MessageRejected, OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -13,6 +13,7 @@ import type { ClientError } from "../../src/ClientError.ts"
 import * as Reconnect from "../../src/Reconnect.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { endMessage, quiet, until, watch } from "./support.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 const tools = () => ScriptedServer.success({ tools: [], resultType: "complete", ttlMs: 0, cacheScope: "private" })
 
@@ -54,7 +55,7 @@ describe("the policy", () => {
   })
 
   it("finds what the server asks for in the cause of a failure, and is not led round in circles", () => {
-    const cause = new TransportError({ reason: "Refused", message: "Busy", retryAfter: 7 })
+    const cause = new TransportError({ reason: new MessageRejected({ message: "Busy" }), retryAfter: 7 })
     assert.strictEqual(Reconnect.retryAfter({ _tag: "Lost", cause: ScriptedServer.lost("gone", 5) }), 5)
     assert.strictEqual(Reconnect.retryAfter({ cause: { cause } }), 7)
     const circle: { cause?: unknown } = {}
@@ -71,10 +72,10 @@ describe("a connection that is lost", () => {
       line.lose()
       assert.strictEqual(endMessage(yield* client.ended), "The scripted connection was lost")
       const error = yield* Effect.flip(client.listToolsPage())
-      assert.strictEqual(error.reason, "Closed")
+      assert.strictEqual(error.reason._tag, "Closed")
       assert.strictEqual(error.method, "tools/list")
       assert.strictEqual(error.undelivered, true)
-      assert.strictEqual(error.end?._tag, "Lost")
+      assert.strictEqual(fieldsOf(error).end?._tag, "Lost")
       assert.strictEqual(line.attempts, 1)
     }))
 
@@ -145,7 +146,7 @@ describe("a connection that is lost", () => {
       // Judged by the server that was, refused by the one that is.
       const waiting = yield* Effect.forkChild(Effect.flip(client.listToolsPage()), { startImmediately: true })
       yield* TestClock.adjust(500)
-      assert.strictEqual((yield* Fiber.join(waiting)).reason, "Unsupported")
+      assert.strictEqual((yield* Fiber.join(waiting)).reason._tag, "Unsupported")
       assert.deepStrictEqual([client.revision, client.era, client.capabilities], ["2026-07-28", "request", {}])
       assert.strictEqual(line.requests("tools/list").length, 1)
     }))
@@ -154,7 +155,7 @@ describe("a connection that is lost", () => {
     Effect.gen(function*() {
       const { client, line } = yield* open({ reconnect: exact })
       const seen = yield* watch(client)
-      line.onConnect = (attempt) => new TransportError({ reason: "Open", message: `no ${attempt}` })
+      line.onConnect = (attempt) => new TransportError({ reason: new OpenFailed({ message: `no ${attempt}` }) })
       line.lose()
       yield* until(() => line.openConnections === 0)
       const waiting = yield* Effect.forkChild(Effect.flip(client.listToolsPage({ timeout: "1 hour" })), {
@@ -162,12 +163,15 @@ describe("a connection that is lost", () => {
       })
       yield* TestClock.adjust("10 minutes")
       const error = yield* Fiber.join(waiting)
-      assert.strictEqual(error.reason, "Closed")
+      assert.strictEqual(error.reason._tag, "Closed")
       assert.strictEqual(error.undelivered, true)
       assert.match(error.message, /^tools\/list was not sent: Gave up after 8 attempts to reconnect: no 9$/)
       assert.instanceOf(error.cause, Reconnect.ReconnectExhausted)
       assert.strictEqual((error.cause as Reconnect.ReconnectExhausted).attempts, 8)
-      assert.strictEqual(((error.cause as Reconnect.ReconnectExhausted).cause as ClientError).reason, "Open")
+      assert.strictEqual(
+        ((error.cause as Reconnect.ReconnectExhausted).cause as ClientError).reason._tag,
+        "ConnectionFailed"
+      )
       assert.strictEqual(line.attempts, 9)
       const end = yield* client.ended
       assert.strictEqual(endMessage(end), "Gave up after 8 attempts to reconnect: no 9")
@@ -229,7 +233,9 @@ describe("a connection that is lost", () => {
       const { client, line } = yield* open({ reconnect: exact })
       const seen = yield* watch(client)
       line.onConnect = (attempt) =>
-        attempt === 2 ? new TransportError({ reason: "Open", message: "Busy", retryAfter: 90_000 }) : undefined
+        attempt === 2
+          ? new TransportError({ reason: new OpenFailed({ message: "Busy" }), retryAfter: 90_000 })
+          : undefined
       line.lose(ScriptedServer.lost("going down", 45_000))
       yield* until(() => line.openConnections === 0)
       yield* TestClock.adjust(44_999)
@@ -247,7 +253,8 @@ describe("a connection that is lost", () => {
   it.effect("is given up at once when the server does not let this client in any more", () =>
     Effect.gen(function*() {
       const { client, line } = yield* open({ reconnect: exact })
-      line.onRequest = () => new TransportError({ reason: "Refused", message: "Who are you?", status: 401 })
+      line.onRequest = () =>
+        new TransportError({ reason: new MessageRejected({ message: "Who are you?", status: 401 }) })
       line.lose()
       yield* until(() => line.openConnections === 0)
       yield* TestClock.adjust("1 hour")
@@ -267,9 +274,9 @@ describe("a connection that is lost", () => {
   it.effect("the first one is opened once, whatever the policy", () =>
     Effect.gen(function*() {
       const line = ScriptedServer.make(ScriptedServer.handshake("2025-11-25"))
-      line.onConnect = () => new TransportError({ reason: "Open", message: "nobody there" })
+      line.onConnect = () => new TransportError({ reason: new OpenFailed({ message: "nobody there" }) })
       const error = yield* Effect.flip(Effect.scoped(Client.make(line.transport, { reconnect: true })))
-      assert.strictEqual(error.reason, "Open")
+      assert.strictEqual(error.reason._tag, "ConnectionFailed")
       assert.strictEqual(line.attempts, 1)
     }))
 })
@@ -290,8 +297,8 @@ describe("a client that is closed", () => {
       const waiting = yield* Effect.forkChild(Effect.flip(client.listToolsPage()), { startImmediately: true })
       yield* close
       const error = yield* Fiber.join(waiting)
-      assert.strictEqual(error.reason, "Closed")
-      assert.deepStrictEqual(error.end, { _tag: "Closed" })
+      assert.strictEqual(error.reason._tag, "Closed")
+      assert.deepStrictEqual(fieldsOf(error).end, { _tag: "Closed" })
       assert.deepStrictEqual(yield* client.ended, { _tag: "Closed" })
       yield* TestClock.adjust("1 hour")
       assert.strictEqual(line.attempts, 1)
@@ -319,8 +326,8 @@ describe("a client that is closed", () => {
       const waiting = yield* Effect.forkChild(Effect.flip(client.listToolsPage()), { startImmediately: true })
       yield* close
       const error = yield* Fiber.join(waiting)
-      assert.strictEqual(error.reason, "Closed")
-      assert.deepStrictEqual(error.end, { _tag: "Closed" })
+      assert.strictEqual(error.reason._tag, "Closed")
+      assert.deepStrictEqual(fieldsOf(error).end, { _tag: "Closed" })
       assert.strictEqual(error.undelivered, undefined)
       assert.strictEqual(line.attempts, 1)
     }))
@@ -367,7 +374,7 @@ describe("the status", () => {
         { startImmediately: true }
       )
       yield* until(() => seen.length === 1)
-      line.onConnect = () => new TransportError({ reason: "Open", message: "no" })
+      line.onConnect = () => new TransportError({ reason: new OpenFailed({ message: "no" }) })
       line.lose()
       yield* until(() => line.openConnections === 0)
       yield* TestClock.adjust("1 hour")
@@ -384,7 +391,7 @@ describe("a policy that never gives up", () => {
   it.effect("is maxAttempts: Infinity", () =>
     Effect.gen(function*() {
       const { line } = yield* open({ reconnect: { ...exact, maxAttempts: Infinity, maxDelay: 500 } })
-      line.onConnect = () => new TransportError({ reason: "Open", message: "no" })
+      line.onConnect = () => new TransportError({ reason: new OpenFailed({ message: "no" }) })
       line.lose()
       yield* until(() => line.openConnections === 0)
       yield* TestClock.adjust("100 seconds")

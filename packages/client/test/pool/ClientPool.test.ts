@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type Transport, TransportError } from "@skein/runtime/Connection"
+import type { Transport } from "@skein/runtime/Connection"
+import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -27,7 +28,7 @@ const healthy = (...tools: ReadonlyArray<string>) => ScriptedServer.make(offers(
 const hanging = () => ScriptedServer.make(() => "no response")
 
 const failing: Transport = {
-  connect: Effect.fail(new TransportError({ reason: "Open", message: "The command was not found" }))
+  connect: Effect.fail(new TransportError({ reason: new OpenFailed({ message: "The command was not found" }) }))
 }
 
 /** A transport that counts what is open, and that may fail. */
@@ -74,9 +75,9 @@ describe("a pool", () => {
         tools.map(({ result, server }) =>
           Result.isSuccess(result)
             ? [server, ...result.success.map(({ name }) => name)]
-            : [server, result.failure.reason]
+            : [server, result.failure.reason._tag]
         ),
-        [["a", "x", "y"], ["gone", "Open"], ["b", "z"]]
+        [["a", "x", "y"], ["gone", "ConnectionFailed"], ["b", "z"]]
       )
       assert.deepStrictEqual(pool.entries.map(({ name, state }) => [name, state._tag]), [
         ["a", "Open"],
@@ -97,7 +98,7 @@ describe("a pool", () => {
       const listing = yield* Effect.forkChild(pool.tools, { startImmediately: true })
       yield* TestClock.adjust("5 seconds")
       const [slow, quick] = yield* Fiber.join(listing)
-      assert.isTrue(Result.isFailure(slow!.result) && slow!.result.failure.reason === "TimedOut")
+      assert.isTrue(Result.isFailure(slow!.result) && slow!.result.failure.reason._tag === "Timeout")
       assert.isTrue(Result.isSuccess(quick!.result))
       assert.strictEqual(tag(pool, "slow"), "Opening")
     }))
@@ -111,7 +112,7 @@ describe("a pool", () => {
       )
       const waiting = yield* Effect.forkChild(Effect.flip(pool.client("slow")), { startImmediately: true })
       yield* TestClock.adjust("10 seconds")
-      assert.strictEqual((yield* Fiber.join(waiting)).reason, "TimedOut")
+      assert.strictEqual((yield* Fiber.join(waiting)).reason._tag, "Timeout")
       yield* settle
       assert.deepStrictEqual([count.opened, count.open], [1, 0])
     }))
@@ -153,7 +154,7 @@ describe("a pool", () => {
         seen.push(state._tag === "Broken" ? [state.attempt, state.retryAt] : state._tag)
       }
       assert.deepStrictEqual(seen, [[1, 1_000], [2, 3_000], [3, 7_000]])
-      assert.strictEqual((yield* Effect.flip(pool.client("a"))).reason, "Open")
+      assert.strictEqual((yield* Effect.flip(pool.client("a"))).reason._tag, "ConnectionFailed")
       yield* TestClock.adjust(4_000)
       yield* pool.client("a")
       assert.strictEqual(count.opened, 1)
@@ -198,7 +199,7 @@ describe("a pool", () => {
       server.disconnect()
       yield* settle
       const { state } = pool.entries[0]!
-      assert.isTrue(state._tag === "Broken" && state.attempt === 1 && state.error.reason === "Closed")
+      assert.isTrue(state._tag === "Broken" && state.attempt === 1 && state.error.reason._tag === "Closed")
       assert.deepStrictEqual([count.opened, count.open], [4, 0])
     }))
 
@@ -206,7 +207,7 @@ describe("a pool", () => {
     Effect.gen(function*() {
       const pool = yield* ClientPool.make({ a: { transport: { connect: Effect.die(new Error("a bug")) } } })
       const error = yield* Effect.flip(pool.client("a"))
-      assert.strictEqual(error.reason, "Open")
+      assert.strictEqual(error.reason._tag, "ConnectionFailed")
       assert.strictEqual((error.cause as Error).message, "a bug")
     }))
 
@@ -226,9 +227,9 @@ describe("a pool at run time", () => {
       const pool = yield* ClientPool.make({ a: { transport: healthy().transport } })
       yield* pool.add("b", { transport: healthy("x").transport })
       assert.strictEqual((yield* (yield* pool.client("b")).listTools())[0]!.name, "x")
-      assert.strictEqual((yield* Effect.flip(pool.add("a", { transport: failing }))).reason, "Taken")
-      assert.strictEqual((yield* Effect.flip(pool.client("c"))).reason, "Unknown")
-      assert.strictEqual((yield* Effect.flip(pool.restart("c"))).reason, "Unknown")
+      assert.strictEqual((yield* Effect.flip(pool.add("a", { transport: failing }))).reason._tag, "DuplicateName")
+      assert.strictEqual((yield* Effect.flip(pool.client("c"))).reason._tag, "ServerNotFound")
+      assert.strictEqual((yield* Effect.flip(pool.restart("c"))).reason._tag, "ServerNotFound")
       assert.isFalse(yield* pool.remove("c"))
     }))
 
@@ -236,9 +237,9 @@ describe("a pool at run time", () => {
     Effect.gen(function*() {
       const { transport } = healthy()
       const many = (length: number) => Object.fromEntries(Array.from({ length }, (_, at) => [`s${at}`, { transport }]))
-      assert.strictEqual((yield* Effect.flip(ClientPool.make(many(101)))).reason, "Limit")
+      assert.strictEqual((yield* Effect.flip(ClientPool.make(many(101)))).reason._tag, "LimitExceeded")
       const pool = yield* ClientPool.make(many(2), { maxServers: 2 })
-      assert.strictEqual((yield* Effect.flip(pool.add("more", { transport }))).reason, "Limit")
+      assert.strictEqual((yield* Effect.flip(pool.add("more", { transport }))).reason._tag, "LimitExceeded")
       yield* pool.remove("s0")
       yield* pool.add("more", { transport })
       assert.deepStrictEqual(pool.entries.map(({ name }) => name), ["s1", "more"])
@@ -252,7 +253,7 @@ describe("a pool at run time", () => {
       yield* pool.client("a")
       const waiting = yield* Effect.forkChild(Effect.flip(pool.client("slow")), { startImmediately: true })
       assert.isTrue(yield* pool.remove("slow"))
-      assert.strictEqual((yield* Fiber.join(waiting)).reason, "Closed")
+      assert.strictEqual((yield* Fiber.join(waiting)).reason._tag, "Closed")
       assert.isTrue(yield* pool.remove("a"))
       assert.strictEqual(count.open, 0)
       assert.deepStrictEqual(pool.entries, [])
@@ -324,7 +325,7 @@ describe("a pool at run time", () => {
       yield* TestClock.adjust("1 second")
       yield* Fiber.join(closing)
       assert.strictEqual(open, 0)
-      assert.strictEqual((yield* Fiber.join(waiting)).reason, "Closed")
+      assert.strictEqual((yield* Fiber.join(waiting)).reason._tag, "Closed")
     }))
 
   it.effect("tells its states: the present one first, then the latest after each change, until it is closed", () =>
@@ -373,7 +374,7 @@ describe("a pool at run time", () => {
       )
       for (const name of ["files", "mail"]) {
         const client = yield* pool.client(name)
-        assert.strictEqual((yield* Effect.flip(client.readResource("a:b"))).reason, "Limit")
+        assert.strictEqual((yield* Effect.flip(client.readResource("a:b"))).reason._tag, "LimitExceeded")
       }
       assert.deepStrictEqual(labels, ["files", "my mail"])
     }))

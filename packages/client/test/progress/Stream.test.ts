@@ -15,6 +15,7 @@ import * as Client from "../../src/Client.ts"
 import * as Progress from "../../src/Progress.ts"
 import { cancelled, metaOf, open, pass, settle } from "../changes/kit.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
+import { fieldsOf } from "../support/fields.ts"
 
 const steps = (...progress: ReadonlyArray<number>) => progress.map((progress) => ({ _tag: "Progress", progress }))
 
@@ -93,7 +94,7 @@ describe("a stream of progress", () => {
       const error = yield* Effect.flip(
         Stream.runForEach(call(client), (update) => Effect.sync(() => seen.push(update)))
       )
-      assert.strictEqual(error.error?.reason, "InternalError")
+      assert.strictEqual(fieldsOf(error).error?.reason, "InternalError")
       assert.deepStrictEqual(seen, steps(1))
     }))
 

@@ -255,7 +255,7 @@ describe("a call for whose sake the user is asked", () => {
       for (let second = 0; second < 54; second++) yield* kit.pass("1 second")
       assert.isUndefined(call.pollUnsafe())
       yield* kit.pass("7 seconds")
-      assert.strictEqual(failure(call)?.reason, "TimedOut")
+      assert.strictEqual(failure(call)?.reason._tag, "Timeout")
     }))
 
   it.effect("up to its maxTimeout", () =>
@@ -264,7 +264,7 @@ describe("a call for whose sake the user is asked", () => {
       const call = yield* fork(asking.client.callTool("t", {}, { maxTimeout: "5 minutes" }))
       yield* asking.form()
       for (let minute = 0; minute < 5; minute++) yield* kit.pass("1 minute")
-      assert.strictEqual(failure(call)?.reason, "TimedOut")
+      assert.strictEqual(failure(call)?.reason._tag, "Timeout")
     }))
 
   it.effect("a task that is over holds nothing up", () =>
@@ -278,7 +278,7 @@ describe("a call for whose sake the user is asked", () => {
       const call = yield* fork(asking.client.callTool("t"))
       yield* asking.form()
       yield* kit.pass("61 seconds")
-      assert.strictEqual(failure(call)?.reason, "TimedOut")
+      assert.strictEqual(failure(call)?.reason._tag, "Timeout")
       yield* Fiber.await(call)
     }))
 })

@@ -52,7 +52,7 @@ describe("a host that leaves without closing its scopes", () => {
 })
 
 it.skipIf(process.platform === "win32")(
-  "a host without file descriptors gets an Open error, and starts servers again when it has some",
+  "a host without file descriptors gets an OpenFailed error, and starts servers again when it has some",
   async () => {
     const command = "ulimit -n 64; exec \"$0\" --conditions=@skein/source \"$1\""
     const host = spawn("sh", ["-c", command, process.execPath, fixture("crowded.ts")], {
@@ -62,6 +62,6 @@ it.skipIf(process.platform === "win32")(
     host.stdout.on("data", (chunk) => out += chunk)
     const exit = await new Promise((resolve) => host.once("close", resolve))
     expect(exit).toBe(0)
-    expect(out).toBe("Open started")
+    expect(out).toBe("OpenFailed started")
   }
 )

@@ -202,7 +202,7 @@ describe("a server that ends on its own", () => {
       const { call, connection, ended, ends } = yield* open("mortal", { with: ["7"], maxStderrChars: 15 })
       call(1, "exit")
       const error = lost(yield* ended)
-      expect(error.reason).toBe("Lost")
+      expect(error.reason._tag).toBe("ConnectionLost")
       expect(error.message).toBe("The server exited with code 7; the last of its stderr: old last words")
       expect(error.cause).toBeInstanceOf(Stdio.ServerExited)
       expect(error.cause).toMatchObject({ code: 7, signal: undefined, pid: connection.pid, stderr: "old last words\n" })
@@ -315,7 +315,7 @@ describe("a server that ends on its own", () => {
 describe("starting a server", () => {
   const message = (more: Partial<Stdio.Options>) =>
     Effect.map(Effect.flip(Effect.scoped(Stdio.connect(options("echo", more)))), (error) => {
-      expect([error._tag, error.reason]).toEqual(["TransportError", "Open"])
+      expect([error._tag, error.reason._tag]).toEqual(["TransportError", "OpenFailed"])
       return error.message
     })
 

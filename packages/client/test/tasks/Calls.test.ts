@@ -20,6 +20,7 @@ import {
   shapes,
   TaskServer
 } from "./kit.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 for (const shape of shapes) {
   describe(shape, () => {
@@ -47,7 +48,7 @@ for (const shape of shapes) {
         yield* pass("20 seconds")
         assert.isTrue((yield* plain.value).isError)
         const error = yield* typed.error
-        assert.strictEqual(error.reason, "Tool")
+        assert.strictEqual(error.reason._tag, "ToolFailed")
         assert.include(error.message, "broken")
       }))
 
@@ -69,8 +70,8 @@ for (const shape of shapes) {
         server.update({ status: "completed", result: result("", { structuredContent: { m: 7 } }) })
         yield* pass("20 seconds")
         const error = yield* call.error
-        assert.strictEqual(error.reason, "InvalidAnswer")
-        assert.isDefined(error.problems)
+        assert.strictEqual(error.reason._tag, "InvalidResponse")
+        assert.isDefined(fieldsOf(error).problems)
         assert.isUndefined(error.task)
       }))
 
@@ -81,9 +82,13 @@ for (const shape of shapes) {
         server.update({ status: "failed", error: { code: -32603, message: "API rate limit exceeded", data: 1 } })
         yield* pass("20 seconds")
         const error = yield* call.error
-        assert.strictEqual(error.reason, "Protocol")
+        assert.strictEqual(error.reason._tag, "ProtocolError")
         assert.strictEqual(error.method, "tools/call")
-        assert.deepInclude(error.error, { reason: "InternalError", message: "API rate limit exceeded", data: 1 })
+        assert.deepInclude(fieldsOf(error).error, {
+          reason: "InternalError",
+          message: "API rate limit exceeded",
+          data: 1
+        })
         assert.strictEqual(server.count("tasks/cancel"), 0)
       }))
 
@@ -94,7 +99,7 @@ for (const shape of shapes) {
         server.update({ status: "cancelled", statusMessage: "the owner wanted it so" })
         yield* pass("20 seconds")
         const error = yield* call.error
-        assert.strictEqual(error.reason, "Cancelled")
+        assert.strictEqual(error.reason._tag, "TaskCancelled")
         assert.include(error.message, "not by this client: the owner wanted it so")
         assert.strictEqual(server.count("tasks/cancel"), 0)
         if (shape === "2025-11-25") assert.strictEqual(server.count("tasks/result"), 0)
@@ -108,7 +113,7 @@ for (const shape of shapes) {
           ScriptedServer.failure(-32602, "Failed to retrieve task: Task has expired")
         yield* pass("20 seconds")
         const error = yield* call.error
-        assert.strictEqual(error.reason, "Gone")
+        assert.strictEqual(error.reason._tag, "TaskNotFound")
         assert.isUndefined(error.task)
         assert.strictEqual(server.count("tasks/cancel"), 0)
       }))
@@ -174,7 +179,7 @@ for (const shape of shapes) {
         assert.isFalse(call.done)
         yield* pass("1 second")
         const error = yield* call.error
-        assert.strictEqual(error.reason, "TimedOut")
+        assert.strictEqual(error.reason._tag, "Timeout")
         assert.include(error.message, "maxTimeout")
         assert.strictEqual(server.count("tasks/cancel"), 1)
       }))
@@ -187,7 +192,7 @@ for (const shape of shapes) {
         )
         yield* pass("1 minute")
         const { reason, task } = yield* call.error
-        assert.strictEqual(reason, "TimedOut")
+        assert.strictEqual(reason._tag, "Timeout")
         assert.strictEqual(server.count("tasks/cancel"), 0)
         server.update({ status: "completed", result: result("after all") })
         const again = yield* client.resumeTask(JSON.parse(JSON.stringify(task)))
@@ -220,7 +225,7 @@ for (const shape of shapes) {
           server.overrides["tools/call"] = () => ScriptedServer.success({ task: server.wireTask })
         }
         const error = yield* Effect.flip(client.callTool("t"))
-        assert.strictEqual(error.reason, "InvalidAnswer")
+        assert.strictEqual(error.reason._tag, "InvalidResponse")
         assert.include(error.message, "with a task, which was not asked for")
         const [request] = server.server.requests("tools/call")
         assert.isUndefined(request!.params!["task"])
@@ -253,7 +258,7 @@ describe("2026-07-28", () => {
           (client) => client.getPrompt("p")
         )
       )
-      assert.strictEqual(error.reason, "InvalidAnswer")
+      assert.strictEqual(error.reason._tag, "InvalidResponse")
       assert.strictEqual(server.count("tasks/get"), 0)
       yield* client.ping()
     }))
@@ -335,7 +340,7 @@ describe("2025-11-25", () => {
         server.capabilities = { tools: {}, tasks: { list: {}, cancel: {} } }
       })
       const error = yield* Effect.flip(client.callTool("t", {}, { task: { augment: true } }))
-      assert.strictEqual(error.reason, "Protocol")
+      assert.strictEqual(error.reason._tag, "ProtocolError")
       assert.deepStrictEqual(tasksOf(server), [undefined])
     }))
 
@@ -373,7 +378,7 @@ describe("2025-11-25", () => {
       server.overrides["tools/call"] = () => ScriptedServer.failure(-32601, "Unknown tool")
       const client = yield* Client.make(server.server.transport)
       const call = yield* run(client.callTool("u"))
-      assert.strictEqual((yield* call.error).reason, "Protocol")
+      assert.strictEqual((yield* call.error).reason._tag, "ProtocolError")
       yield* Effect.flip(client.callTool("u"))
       assert.deepStrictEqual(server.methods, ["tools/call", "tools/list", "tools/call"])
     }))
@@ -392,7 +397,7 @@ describe("2025-11-25", () => {
         server.support = "optional"
       })
       server.overrides["tools/call"] = () => ScriptedServer.success({ task: server.wireTask })
-      assert.strictEqual((yield* Effect.flip(client.callTool("t"))).reason, "InvalidAnswer")
+      assert.strictEqual((yield* Effect.flip(client.callTool("t"))).reason._tag, "InvalidResponse")
     }))
 
   it.effect("a call that is interrupted before there is a task is not cancelled as a request: tasks/cancel MUST be used instead", () =>
@@ -420,7 +425,7 @@ describe("2025-11-25", () => {
       const call = yield* run(client.callTool("t"))
       yield* Scope.close(scope, Exit.void)
       yield* settle
-      assert.strictEqual((yield* call.error).reason, "Closed")
+      assert.strictEqual((yield* call.error).reason._tag, "Closed")
     }))
 
   it.effect("a server that does not say which task it is, is told that nobody waits", () =>
@@ -459,6 +464,6 @@ describe("2025-11-25", () => {
       const { tasks } = yield* client.listTasksPage()
       assert.deepInclude(tasks[0], { taskId: "t1", ttlMs: null, pollIntervalMs: 1000 })
       const { client: modern } = yield* open("2026-07-28")
-      assert.strictEqual((yield* Effect.flip(modern.listTasksPage())).reason, "Unsupported")
+      assert.strictEqual((yield* Effect.flip(modern.listTasksPage())).reason._tag, "Unsupported")
     }))
 })

@@ -40,7 +40,7 @@ for (const shape of shapes) {
         server.overrides["tools/call"] = () => "no response"
         const call = yield* run(client.callTool("t", {}, { timeout: "1 second" }))
         yield* pass("1 second")
-        assert.strictEqual((yield* call.error).reason, "TimedOut")
+        assert.strictEqual((yield* call.error).reason._tag, "Timeout")
         const [request] = server.server.requests("tools/call")
         server.server.send({ _tag: "Success", id: request!.id, result: handle(server.wireTask) })
         yield* settle

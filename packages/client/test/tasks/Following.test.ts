@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import type { Options } from "../../src/Client.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { type Json, open, pass, refuseSubscriptions, result, run, settle, shapes, started, watch } from "./kit.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 const reconnect: Options = { reconnect: { initialDelay: 1000, jitter: "none" } }
 
@@ -121,7 +122,7 @@ for (const shape of shapes) {
         server.server.disconnect()
         yield* pass("10 seconds")
         const error = yield* call.error
-        assert.strictEqual(error.reason, "Closed")
+        assert.strictEqual(error.reason._tag, "Closed")
         assert.deepInclude(error.task, { taskId: "t1", tool: "t" })
       }))
 
@@ -142,7 +143,7 @@ for (const shape of shapes) {
         yield* pass("5 minutes")
         const error = yield* call.error
         assert.strictEqual(server.count("tasks/get"), 10)
-        assert.strictEqual(error.error?.reason, "InternalError")
+        assert.strictEqual(fieldsOf(error).error?.reason, "InternalError")
         assert.strictEqual(error.task?.taskId, "t1")
         assert.strictEqual(server.count("tasks/cancel"), 1)
       }))
@@ -161,7 +162,7 @@ for (const shape of shapes) {
         assert.isFalse(call.done)
         server.overrides["tasks/get"] = () => ScriptedServer.failure(-32603, "Internal error")
         yield* pass("3 seconds")
-        assert.strictEqual((yield* call.error).error?.reason, "InternalError")
+        assert.strictEqual(fieldsOf(yield* call.error).error?.reason, "InternalError")
       }))
 
     it.effect("a look that is not answered is made again", () =>
@@ -187,7 +188,7 @@ for (const shape of shapes) {
         assert.isFalse(call.done)
         yield* pass("2 seconds")
         const error = yield* call.error
-        assert.strictEqual(error.reason, "Gone")
+        assert.strictEqual(error.reason._tag, "TaskNotFound")
         assert.include(error.message, "time to live")
         assert.strictEqual(server.count("tasks/cancel"), 1)
       }))

@@ -73,7 +73,7 @@ for (const shape of shapes) {
         const seen = yield* watch(yield* started(client))
         server.overrides["tasks/get"] = () => ScriptedServer.failure(-32602, "Task not found")
         yield* pass("11 seconds")
-        assert.strictEqual((yield* seen.error).reason, "Gone")
+        assert.strictEqual((yield* seen.error).reason._tag, "TaskNotFound")
       }))
 
     it.effect("cancel asks the server; the task ends as Cancelled, by this client", () =>
@@ -84,7 +84,7 @@ for (const shape of shapes) {
         yield* task.cancel
         yield* settle
         const error = yield* waiting.error
-        assert.strictEqual(error.reason, "Cancelled")
+        assert.strictEqual(error.reason._tag, "TaskCancelled")
         assert.include(error.message, "as this client asked")
         yield* task.cancel
         assert.strictEqual(server.count("tasks/cancel"), 1)
@@ -106,7 +106,7 @@ for (const shape of shapes) {
         const { client, server } = yield* open(shape)
         const task = yield* started(client)
         server.task.taskId = "t2"
-        assert.strictEqual((yield* Effect.flip(task.cancel)).reason, "Gone")
+        assert.strictEqual((yield* Effect.flip(task.cancel)).reason._tag, "TaskNotFound")
       }))
 
     it.effect("interrupting result leaves a task of startTask alone, unless leaveRunning is off", () =>
@@ -136,7 +136,7 @@ for (const shape of shapes) {
         server.update({ status: "completed", result: result("", { structuredContent: {} }) })
         yield* pass("11 seconds")
         // The tool's outputSchema counts here as well.
-        assert.strictEqual((yield* waiting.error).reason, "InvalidAnswer")
+        assert.strictEqual((yield* waiting.error).reason._tag, "InvalidResponse")
       }))
 
     it.effect("a task is resumed by its id alone, too", () =>
@@ -151,13 +151,14 @@ for (const shape of shapes) {
     it.effect("what is no handle, or of another server, is Unsupported, and nothing is sent; what is unknown is Gone", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
-        const resumed = (handle: Json) => Effect.map(Effect.flip(client.resumeTask(handle)), ({ reason }) => reason)
+        const resumed = (handle: Json) =>
+          Effect.map(Effect.flip(client.resumeTask(handle)), ({ reason }) => reason._tag)
         for (const handle of [undefined, null, 7, {}, { taskId: 7 }, { taskId: "" }, { taskId: "x".repeat(4097) }]) {
           assert.strictEqual(yield* resumed(handle), "Unsupported")
         }
         assert.strictEqual(yield* resumed({ taskId: "t1", server: "bank" }), "Unsupported")
         assert.strictEqual(server.count("tasks/get"), 0)
-        assert.strictEqual(yield* resumed({ taskId: "t9" }), "Gone")
+        assert.strictEqual(yield* resumed({ taskId: "t9" }), "TaskNotFound")
         assert.strictEqual(
           yield* resumed({ taskId: "t1", server: 7, tool: 7 }).pipe(Effect.flip, Effect.as("there")),
           "there"
@@ -171,7 +172,7 @@ for (const shape of shapes) {
         const waiting = yield* run(task.result)
         yield* pass("10 seconds")
         const error = yield* waiting.error
-        assert.deepStrictEqual([error.reason, error.task?.taskId], ["TimedOut", "t1"])
+        assert.deepStrictEqual([error.reason._tag, error.task?.taskId], ["Timeout", "t1"])
         assert.strictEqual(server.count("tasks/cancel"), 0)
       }))
 
@@ -187,8 +188,8 @@ for (const shape of shapes) {
         yield* Scope.close(scope, Exit.void)
         yield* settle
         const error = yield* waiting.error
-        assert.deepStrictEqual([error.reason, error.task?.taskId], ["Closed", "t1"])
-        assert.strictEqual((yield* seen.error).reason, "Closed")
+        assert.deepStrictEqual([error.reason._tag, error.task?.taskId], ["Closed", "t1"])
+        assert.strictEqual((yield* seen.error).reason._tag, "Closed")
       }))
 
     it.effect("a thousand tasks that come and go leave nothing behind", () =>
@@ -248,6 +249,6 @@ describe("2025-11-25", () => {
       yield* call.stop
       assert.strictEqual(server.count("tasks/cancel"), 0)
       const task = yield* started(client)
-      assert.strictEqual((yield* Effect.flip(task.cancel)).reason, "Unsupported")
+      assert.strictEqual((yield* Effect.flip(task.cancel)).reason._tag, "Unsupported")
     }))
 })

@@ -35,13 +35,13 @@ for (const shape of shapes) {
           server.overrides["tools/call"] = () => ScriptedServer.success(wrap(change(server.wireTask)))
           const call = yield* run(client.callTool("t"))
           assert.isTrue(call.done, what)
-          assert.strictEqual((yield* call.error).reason, "InvalidAnswer", what)
+          assert.strictEqual((yield* call.error).reason._tag, "InvalidResponse", what)
           yield* client.listToolsPage()
         }
         for (const answer of modern ? [{ resultType: "task" }] : [{ task: 7 }, { task: null }, { task: [] }]) {
           const { client, server } = yield* open(shape)
           server.overrides["tools/call"] = () => ScriptedServer.success(answer)
-          assert.strictEqual((yield* Effect.flip(client.callTool("t"))).reason, "InvalidAnswer")
+          assert.strictEqual((yield* Effect.flip(client.callTool("t"))).reason._tag, "InvalidResponse")
         }
       }))
 
@@ -56,7 +56,7 @@ for (const shape of shapes) {
           yield* pass("1 second")
           assert.isTrue(call.done, what)
           const error = yield* call.error
-          assert.deepStrictEqual([error.reason, error.task?.taskId], ["InvalidAnswer", "t1"], what)
+          assert.deepStrictEqual([error.reason._tag, error.task?.taskId], ["InvalidResponse", "t1"], what)
           assert.strictEqual(server.count("tasks/cancel"), 1, what)
         }
       }))
@@ -72,7 +72,7 @@ for (const shape of shapes) {
           server.update({ status: "completed", result: wrong })
           yield* pass("1 second")
           assert.isTrue(call.done)
-          assert.strictEqual((yield* call.error).reason, "InvalidAnswer", JSON.stringify(wrong))
+          assert.strictEqual((yield* call.error).reason._tag, "InvalidResponse", JSON.stringify(wrong))
         }
       }))
 
@@ -124,7 +124,7 @@ describe("2026-07-28", () => {
           const call = yield* run(client.callTool("t"))
           yield* pass("1 second")
           assert.isTrue(call.done, `${status} ${JSON.stringify(more)}`)
-          assert.strictEqual((yield* call.error).reason, "InvalidAnswer")
+          assert.strictEqual((yield* call.error).reason._tag, "InvalidResponse")
         }
       }
     }))

@@ -45,7 +45,7 @@ describe("2026-07-28", () => {
           yield* pass("1 second")
         }
         assert.isTrue(call.done)
-        assert.strictEqual((yield* call.error).reason, "Limit")
+        assert.strictEqual((yield* call.error).reason._tag, "LimitExceeded")
         assert.isAtMost(user.asked, 20)
         assert.strictEqual(user.gone, user.asked)
         assert.strictEqual(server.task.status, "cancelled")
@@ -60,7 +60,7 @@ describe("2026-07-28", () => {
       server.update({ status: "input_required", inputRequests })
       yield* pass("1 second")
       assert.isTrue(call.done)
-      assert.strictEqual((yield* call.error).reason, "Limit")
+      assert.strictEqual((yield* call.error).reason._tag, "LimitExceeded")
       assert.strictEqual(user.asked, 0)
     }))
 
@@ -113,7 +113,7 @@ describe("2026-07-28", () => {
         const call = yield* run(client.callTool("t"))
         server.update(wrong as Json)
         yield* pass("1 second")
-        assert.strictEqual((yield* call.error).reason, "InvalidAnswer", JSON.stringify(wrong))
+        assert.strictEqual((yield* call.error).reason._tag, "InvalidResponse", JSON.stringify(wrong))
       }
     }))
 
@@ -125,7 +125,7 @@ describe("2026-07-28", () => {
         const call = yield* run(client.callTool("t"))
         yield* pass("10 seconds")
         assert.isTrue(call.done)
-        assert.strictEqual((yield* call.error).reason, "Gone")
+        assert.strictEqual((yield* call.error).reason._tag, "TaskNotFound")
       }
     }))
 })
@@ -139,7 +139,7 @@ for (const shape of shapes) {
           server.task.taskId = taskId
           const call = yield* run(client.callTool("t"))
           const error = yield* call.error
-          assert.strictEqual(error.reason, "InvalidAnswer")
+          assert.strictEqual(error.reason._tag, "InvalidResponse")
           assert.isBelow(error.message.length, 1000)
           assert.strictEqual(server.count("tasks/get"), 0)
         }
@@ -219,7 +219,7 @@ for (const shape of shapes) {
         ]
         for (const handle of forged) {
           const error = yield* Effect.flip(client.resumeTask(handle))
-          assert.strictEqual(error.reason, "Unsupported")
+          assert.strictEqual(error.reason._tag, "Unsupported")
           assert.isBelow(error.message.length, 1000)
         }
         assert.strictEqual(server.count("tasks/get"), 0)

@@ -166,7 +166,7 @@ for (const shape of shapes) {
           yield* Stream.runDrain(Stream.takeUntil(task.states, ({ statusMessage }) => statusMessage === "begun"))
           yield* Fiber.interrupt(call)
           const error = yield* Effect.flip(task.result)
-          assert.strictEqual(error.reason, "Cancelled")
+          assert.strictEqual(error.reason._tag, "TaskCancelled")
           yield* Effect.repeat(Effect.sleep(5), { until: () => undone.length > 0 })
           assert.deepStrictEqual(undone, ["wait"])
         })))
@@ -190,7 +190,7 @@ for (const shape of shapes) {
           assert.strictEqual(states.at(-1)?.status, "completed")
           assert.strictEqual(asked.length, 2)
           const unknown = yield* Effect.flip(second.resumeTask({ taskId: "nobody" }))
-          assert.strictEqual(unknown.reason, "Gone")
+          assert.strictEqual(unknown.reason._tag, "TaskNotFound")
         })))
 
       it.live("progress is told through the task's life in 2025-11-25, and by no means in 2026-07-28", () =>

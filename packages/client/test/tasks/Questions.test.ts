@@ -20,6 +20,7 @@ import {
   TaskServer,
   watch
 } from "./kit.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 const form = (message: string): Json => ({
   method: "elicitation/create",
@@ -175,7 +176,7 @@ describe(modern, () => {
       })
       yield* pass("1 second")
       const error = yield* call.error
-      assert.strictEqual(error.reason, "Unsupported")
+      assert.strictEqual(error.reason._tag, "Unsupported")
       assert.include(error.message, "without the service Sampling")
       assert.deepStrictEqual(user.asked, [])
     }))
@@ -218,7 +219,7 @@ describe(modern, () => {
       assert.deepStrictEqual(Object.keys(server.inputResponses), ["a", "c"])
       server.update(asking("b"))
       yield* pass("2 seconds")
-      assert.strictEqual((yield* call.error).error?.message, "b does not fit")
+      assert.strictEqual(fieldsOf(yield* call.error).error?.message, "b does not fit")
       assert.strictEqual(server.count("tasks/update"), 4)
     }))
 
@@ -293,7 +294,7 @@ describe(modern, () => {
         user.answer("who", "Luca")
         yield* pass("2 seconds")
         assert.strictEqual(call.done, wanted)
-        if (wanted) assert.strictEqual((yield* call.error).error?.message, "No")
+        if (wanted) assert.strictEqual(fieldsOf(yield* call.error).error?.message, "No")
         else yield* call.stop
       }
     }))
@@ -305,7 +306,7 @@ describe(modern, () => {
       server.update(asking("who"))
       yield* pass("1 second")
       const error = yield* call.error
-      assert.strictEqual(error.reason, "Unsupported")
+      assert.strictEqual(error.reason._tag, "Unsupported")
       assert.include(error.message, "without the service Elicitation")
       assert.strictEqual(server.count("tasks/cancel"), 1)
     }))
@@ -318,7 +319,7 @@ describe(modern, () => {
       server.update(asking("who"))
       yield* pass("1 second")
       const error = yield* seen.error
-      assert.strictEqual(error.reason, "Unsupported")
+      assert.strictEqual(error.reason._tag, "Unsupported")
       assert.deepStrictEqual(error.task, task.handle)
       assert.deepStrictEqual(seen.statuses, ["working", "input_required"])
       assert.strictEqual(server.count("tasks/cancel"), 0)
@@ -340,7 +341,7 @@ describe(modern, () => {
       const call = yield* run(client.callTool("t"))
       server.update(asking("who"))
       yield* pass("1 second")
-      assert.strictEqual((yield* call.error).reason, "Unanswered")
+      assert.strictEqual((yield* call.error).reason._tag, "InputRefused")
     }))
 
   it.effect("sampling is asked as well, and the server is told what it gave", () =>
@@ -369,7 +370,7 @@ describe(modern, () => {
       server.update({ status: "input_required", inputRequests: { who: form("what") } })
       yield* pass("1 second")
       const error = yield* call.error
-      assert.strictEqual(error.reason, "InvalidAnswer")
+      assert.strictEqual(error.reason._tag, "InvalidResponse")
       assert.include(error.message, "two different questions")
       assert.deepStrictEqual(user.asked, ["who"])
       assert.strictEqual(server.count("tasks/cancel"), 1)
@@ -405,7 +406,7 @@ describe(modern, () => {
       const call = yield* run(client.callTool("t"))
       for (let seconds = 0; seconds < 30; seconds++) yield* pass("1 second")
       const error = yield* call.error
-      assert.strictEqual(error.reason, "Limit")
+      assert.strictEqual(error.reason._tag, "LimitExceeded")
       assert.include(error.message, "maxTaskInputRequests")
       assert.strictEqual(Object.keys(server.inputResponses).length, 20)
       assert.strictEqual(server.count("tasks/cancel"), 1)
@@ -418,7 +419,7 @@ describe(modern, () => {
       const call = yield* run(client.callTool("t"))
       server.update(asking("a", "b", "c"))
       yield* pass("1 second")
-      assert.strictEqual((yield* call.error).reason, "Limit")
+      assert.strictEqual((yield* call.error).reason._tag, "LimitExceeded")
       assert.deepStrictEqual(user.asked, [])
     }))
 
@@ -430,7 +431,7 @@ describe(modern, () => {
       server.update({ status: "input_required", inputRequests: { a: { method: "tools/call", params: {} } } })
       yield* pass("1 second")
       const error = yield* call.error
-      assert.strictEqual(error.reason, "InvalidAnswer")
+      assert.strictEqual(error.reason._tag, "InvalidResponse")
       assert.strictEqual(server.count("tasks/cancel"), 1)
     }))
 

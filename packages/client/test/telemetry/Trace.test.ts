@@ -223,7 +223,7 @@ describe("Telemetry", () => {
         ["-32602", "-32602", "Failure"],
         ["-32002", "-32002", "Failure"],
         ["tool_error", undefined, "Failure"],
-        ["TimedOut", undefined, "Failure"],
+        ["Timeout", undefined, "Failure"],
         [undefined, undefined, "Failure"]
       ])
     }).pipe(provide)

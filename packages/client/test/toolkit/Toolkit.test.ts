@@ -152,9 +152,9 @@ describe("a toolkit", () => {
       const broken = yield* Client.make(ScriptedServer.make(ScriptedServer.handshake("2025-11-25")).transport)
       const toolkit = yield* Client.toolkit({ one, two, broken })
       assert.deepStrictEqual(Object.keys(toolkit.tools), ["one_read", "two_read"])
-      assert.deepStrictEqual(toolkit.missing.map(({ error, server }) => [server, error.reason]), [[
+      assert.deepStrictEqual(toolkit.missing.map(({ error, server }) => [server, error.reason._tag]), [[
         "broken",
-        "Protocol"
+        "ProtocolError"
       ]])
       assert.strictEqual(toolkit.origins.get("two_read")?.server, "two")
       assert.deepStrictEqual(resultOf(yield* ask(toolkit, "two_read", {})).result.content, [Content.text("two")])
@@ -163,7 +163,7 @@ describe("a toolkit", () => {
   it.effect("a single client that cannot list its tools fails, and one without tools has none", () =>
     Effect.gen(function*() {
       const broken = yield* Client.make(ScriptedServer.make(ScriptedServer.handshake("2025-11-25")).transport)
-      assert.strictEqual((yield* Effect.flip(Client.toolkit(broken))).reason, "Protocol")
+      assert.strictEqual((yield* Effect.flip(Client.toolkit(broken))).reason._tag, "ProtocolError")
       const mute = yield* Client.make(
         ScriptedServer.make(ScriptedServer.handshake("2025-11-25", undefined, {})).transport
       )
@@ -181,7 +181,7 @@ describe("a toolkit", () => {
       yield* TestClock.adjust("30 seconds")
       const toolkit = yield* Fiber.join(making)
       assert.deepStrictEqual(Object.keys(toolkit.tools), ["quick_read"])
-      assert.strictEqual(toolkit.missing[0]?.error.reason, "TimedOut")
+      assert.strictEqual(toolkit.missing[0]?.error.reason._tag, "Timeout")
     }))
 
   it.effect("a pool: a call goes to the client that the server has now", () =>
@@ -194,7 +194,7 @@ describe("a toolkit", () => {
       assert.strictEqual(server.connections, 2)
       yield* pool.remove("files")
       const { isFailure, result } = resultOf(yield* ask(toolkit, "files_read", {}))
-      assert.deepStrictEqual([isFailure, result.reason], [true, "Unknown"])
+      assert.deepStrictEqual([isFailure, result.reason], [true, "ServerNotFound"])
     }))
 
   it.effect("has what is included, within `maxTools`, 512 by default", () =>
@@ -233,7 +233,7 @@ describe("a toolkit", () => {
       const asking = yield* Effect.forkChild(ask(toolkit, "t", {}))
       yield* Deferred.await(called)
       yield* TestClock.adjust("5 seconds")
-      assert.strictEqual(resultOf(yield* Fiber.join(asking)).result.reason, "TimedOut")
+      assert.strictEqual(resultOf(yield* Fiber.join(asking)).result.reason, "Timeout")
     }))
 
   it.effect("made anew on each change, it has what the server offers now", () =>
@@ -320,7 +320,7 @@ describe("what a tool answers", () => {
       assert.deepStrictEqual(part.encodedResult, {
         _tag: "ToolFailure",
         tool: "t",
-        reason: "Tool",
+        reason: "ToolFailed",
         message: "Look\n[image/png]\n[audio/wav]\ninside\n[application/pdf]\n[resource: c] file:///c"
       })
       assert.deepStrictEqual(part.result.result.content, content)
@@ -332,10 +332,11 @@ describe("what a tool answers", () => {
       const toolkit = yield* Client.toolkit({ s: client })
       const { encodedResult, isFailure, result } = resultOf(yield* ask(toolkit, "s_t", {}))
       assert.isTrue(isFailure)
-      assert.strictEqual((encodedResult as JsonObject)["reason"], "Protocol")
+      assert.strictEqual((encodedResult as JsonObject)["reason"], "ProtocolError")
       assert.strictEqual((encodedResult as JsonObject)["server"], "s")
       assert.isUndefined((encodedResult as JsonObject)["error"])
-      assert.isTrue(result instanceof Toolkit.ToolFailure && result.error?.error?.code === -32601)
+      const reason = result instanceof Toolkit.ToolFailure ? result.error?.reason : undefined
+      assert.isTrue(reason?._tag === "ProtocolError" && reason.error.code === -32601)
     }))
 
   it.effect("arguments that are no object are not sent", () =>
@@ -353,7 +354,7 @@ describe("what a tool answers", () => {
       const client = yield* Client.make(answers([{ name: "bad" }, { name: "gone" }], results).transport)
       const toolkit = yield* Client.toolkit(client, { failureMode: "error" })
       const error = yield* Effect.flip(ask(toolkit, "gone", {}))
-      assert.isTrue(error instanceof Toolkit.ToolFailure && error.reason === "Protocol")
+      assert.isTrue(error instanceof Toolkit.ToolFailure && error.reason === "ProtocolError")
       const { isFailure, result } = resultOf(yield* ask(toolkit, "bad", {}))
       assert.deepStrictEqual([isFailure, result.isError], [false, true])
     }))

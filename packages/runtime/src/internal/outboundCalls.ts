@@ -12,9 +12,18 @@ import * as Effect from "effect/Effect"
 import * as Duration from "effect/Duration"
 import type * as Fiber from "effect/Fiber"
 import type { CallOptions, Progress } from "../RequestContext.ts"
-import type { Headers, TransportError } from "../Connection.ts"
+import type { Headers } from "../Connection.ts"
+import type { TransportError } from "../TransportError.ts"
 import type { Resolved } from "../Limits.ts"
-import { RequestError } from "../RequestError.ts"
+import {
+  Closed,
+  InvalidResponse,
+  LimitExceeded,
+  MessageRejected,
+  RequestError,
+  Timeout,
+  Unsupported
+} from "../RequestError.ts"
 import type { SessionEnd } from "../Session.ts"
 
 export type CallResult = Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError>
@@ -107,7 +116,7 @@ export class Calls {
     if (this.#pending.size >= this.#limits.maxPendingRequests) {
       const message =
         `${this.#pending.size} requests wait for an answer already (maxPendingRequests): ${method} was not sent`
-      resume(Effect.fail(new RequestError({ reason: "Limit", method, message })))
+      resume(Effect.fail(new RequestError({ reason: new LimitExceeded({ message }), method })))
       return settled
     }
     const id = this.#nextId++
@@ -141,7 +150,7 @@ export class Calls {
       // A transport that cannot take it says why.
       const error = cause instanceof RequestError
         ? cause
-        : new RequestError({ reason: "Unsupported", method, message, cause })
+        : new RequestError({ reason: new Unsupported({ message, cause }), method })
       resume(Effect.fail(error))
       return settled
     }
@@ -177,7 +186,7 @@ export class Calls {
     if (call === undefined) return
     this.#remove(call.id)
     const message = `The answer to ${call.method} is not valid: ${invalid.error.message}`
-    call.resume(Effect.fail(new RequestError({ reason: "InvalidAnswer", method: call.method, message })))
+    call.resume(Effect.fail(new RequestError({ reason: new InvalidResponse({ message }), method: call.method })))
   }
 
   /** The transport says that a request will not be answered. */
@@ -186,8 +195,10 @@ export class Calls {
     if (call === undefined) return
     this.#remove(call.id)
     const { message, undelivered } = cause
-    const reason = cause.reason === "Refused" ? "Refused" : "Closed"
-    call.resume(Effect.fail(new RequestError({ reason, method: call.method, message, undelivered, cause })))
+    const reason = cause.reason._tag === "MessageRejected"
+      ? new MessageRejected({ message, cause })
+      : new Closed({ message, cause })
+    call.resume(Effect.fail(new RequestError({ reason, method: call.method, undelivered })))
   }
 
   /** Hands a notification to the call whose subscription it belongs to, if there is one. */
@@ -232,7 +243,7 @@ export class Calls {
     if (call === undefined || call.method !== "subscriptions/listen") return
     this.#remove(call.id)
     const message = `The other side has ended ${call.method}`
-    call.resume(Effect.fail(new RequestError({ reason: "Closed", method: call.method, message })))
+    call.resume(Effect.fail(new RequestError({ reason: new Closed({ message }), method: call.method })))
   }
 
   /** Starts the timeouts anew: the other side was waiting for this one. */
@@ -297,9 +308,8 @@ export class Calls {
       const message = `No answer to ${call.method} within ${now - call.startedAt} ms`
       this.#cancel(call, message)
       const error = new RequestError({
-        reason: "TimedOut",
-        method: call.method,
-        message: `${message} (${bound(call)})`
+        reason: new Timeout({ message: `${message} (${bound(call)})` }),
+        method: call.method
       })
       call.resume(Effect.fail(error))
     }
@@ -310,7 +320,7 @@ export class Calls {
 /** `undelivered` where it was over before anything was sent. */
 export const closed = (method: string, end: SessionEnd, undelivered?: boolean): RequestError => {
   const message = `The connection ended before ${method} was ${undelivered === true ? "sent" : "answered"}`
-  return new RequestError({ reason: "Closed", method, message, end, undelivered })
+  return new RequestError({ reason: new Closed({ message, end }), method, undelivered })
 }
 
 const withProgressToken = (params: JsonRpc.JsonObject | undefined, progressToken: number): JsonRpc.JsonObject => ({

@@ -171,7 +171,7 @@ describe("a server of its own", () => {
     Effect.scoped(Effect.gen(function*() {
       const { port } = yield* kit.serve(server)
       const second = Layer.build(Layer.provide(NodeHttp.layer({ port }), server))
-      expect(yield* Effect.flip(second)).toMatchObject({ _tag: "TransportError", reason: "Open" })
+      expect(yield* Effect.flip(second)).toMatchObject({ _tag: "TransportError", reason: { _tag: "OpenFailed" } })
     })))
 
   it.live("answers the requests of one connection in their order", () =>

@@ -2,7 +2,7 @@
  * Who orders: clients that see their orders through, whatever happens to the server.
  */
 import * as Client from "@skein/client/Client"
-import * as ClientError from "@skein/client/ClientError"
+import type * as ClientError from "@skein/client/ClientError"
 import * as Elicitation from "@skein/client/Elicitation"
 import * as NodeHttp from "@skein/client/NodeHttp"
 import type { Handle } from "@skein/client/RemoteTask"
@@ -33,8 +33,9 @@ const again = Schedule.spaced("150 millis")
 
 /** The request may have been lost with the server, or not. */
 const passes = ({ reason }: ClientError.ClientError): boolean =>
-  reason !== "Cancelled" && reason !== "Tool" && reason !== "Gone" && reason !== "InvalidAnswer" &&
-  reason !== "Unanswered"
+  reason._tag !== "TaskCancelled" && reason._tag !== "ToolFailed" && reason._tag !== "TaskNotFound" &&
+  reason._tag !== "InvalidResponse" &&
+  reason._tag !== "InputRefused"
 
 const retrying = <A>(effect: Effect.Effect<A, ClientError.ClientError>): Effect.Effect<A, ClientError.ClientError> =>
   Effect.retry(effect, { schedule: again, while: passes })
@@ -78,7 +79,11 @@ export const make = (options: Options): Effect.Effect<Clients, ClientError.Clien
     const ended = (handle: Handle): Effect.Effect<void, ClientError.ClientError> =>
       retrying(Effect.flatMap(client.resumeTask(handle), ({ result }) => result)).pipe(
         Effect.asVoid,
-        Effect.catchIf(ClientError.is("Cancelled"), () => Effect.sync(() => void told.cancelled.add(handle.taskId)))
+        Effect.catchReason(
+          "ClientError",
+          "TaskCancelled",
+          () => Effect.sync(() => void told.cancelled.add(handle.taskId))
+        )
       )
 
     return {

@@ -141,13 +141,13 @@ it.effect("a question that loses a race is withdrawn", () =>
     expect(textOf(yield* ended(id))).toBe("nobody")
   }).pipe(memory))
 
-it.effect("a question's timeout lasts, and fails with TimedOut", () =>
+it.effect("a question's timeout lasts, and fails with Timeout", () =>
   Effect.gen(function*() {
     yield* work({
       wait: durable(() =>
         Effect.gen(function*() {
           const first = yield* Effect.match(ask("sure?", { timeout: "2 days" }), {
-            onFailure: (error) => (error as unknown as { reason: string }).reason,
+            onFailure: (error) => (error as unknown as { reason: { _tag: string } }).reason._tag,
             onSuccess: () => "answered"
           })
           const { said } = yield* ask("then?", { timeout: "2 days" })
@@ -167,7 +167,7 @@ it.effect("a question's timeout lasts, and fails with TimedOut", () =>
       ({ questions: [one] }) => one !== undefined && one.key !== first!.key
     )
     yield* answer(id, then!.key, "yes")
-    expect(textOf(yield* ended(id))).toBe("TimedOut yes")
+    expect(textOf(yield* ended(id))).toBe("Timeout yes")
   }).pipe(Effect.provide(MemoryTasks.layer({ pollInterval: "1 hour" }))))
 
 it.effect("an answer does not interrupt a step that runs beside its question", () =>

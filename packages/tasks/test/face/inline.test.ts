@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import type * as Revision from "@skein/protocol/Revision"
-import { TransportError } from "@skein/runtime/Connection"
+import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -140,7 +140,7 @@ describe("a call that waits for its task", () => {
         expect(row!.state.status).toBe("completed")
       }))
 
-    const broken = new TransportError({ reason: "Lost", message: "broken" })
+    const broken = new TransportError({ reason: new ConnectionLost({ message: "broken" }) })
     for (const end of [{ _tag: "Ended" }, { _tag: "Lost", cause: broken }] as const) {
       it.effect(`${revision} · a client whose connection is over (${end._tag}) has cancelled the call's task`, () =>
         Effect.gen(function*() {

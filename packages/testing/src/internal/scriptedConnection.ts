@@ -2,7 +2,8 @@
  * The client's side of a connection to a scripted server, in memory.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
-import { type Connection, type End, type Receiver, TransportError } from "@skein/runtime/Connection"
+import type { Connection, End, Receiver } from "@skein/runtime/Connection"
+import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 
 /**
@@ -25,7 +26,7 @@ interface Handler {
 
 /** The error of a lost connection. `retryAfter` is in milliseconds. */
 export const lost = (message = "The scripted connection was lost", retryAfter?: number | undefined): TransportError =>
-  new TransportError({ reason: "Lost", message, retryAfter })
+  new TransportError({ reason: new ConnectionLost({ message }), retryAfter })
 
 /**
  * The server receives a message within `send`. The client receives in a later microtask, so that delivery is never

@@ -97,8 +97,18 @@ const staleBy = (method: string, params: JsonObject | undefined): ReadonlyArray<
 }
 
 /** Whether nobody answered: "network issues, server downtime". A refusal below 500 is an answer. */
-const isOutage = ({ reason, status = 500 }: ClientError): boolean =>
-  reason === "Closed" || reason === "TimedOut" || reason === "Open" || (reason === "Refused" && status >= 500)
+const isOutage = ({ reason }: ClientError): boolean => {
+  switch (reason._tag) {
+    case "ConnectionFailed":
+    case "Closed":
+    case "Timeout":
+      return true
+    case "HttpError":
+      return (reason.status ?? 500) >= 500
+    default:
+      return false
+  }
+}
 
 /** What the result says of being kept; on the wire of the newest revision every result of these methods does. */
 interface Hints {
@@ -176,12 +186,12 @@ export const makeUnsafe = (
       if (mode === "refresh") keeping.stale(name, [key])
       return Effect.void
     }
-    const failed = ({ error, reason }: ClientError): void => {
-      if (reason !== "Protocol") return
+    const failed = ({ reason }: ClientError): void => {
+      if (reason._tag !== "ProtocolError") return
       // "If a cursor becomes invalid, the client SHOULD discard all cached pages."
       const isCursor = (params as { readonly cursor?: unknown }).cursor !== undefined
-      if (error?.reason === "InvalidParams") keeping.stale(name, isCursor ? undefined : [key])
-      if (error?.reason === "ResourceNotFound") keeping.stale(name, [key])
+      if (reason.error.reason === "InvalidParams") keeping.stale(name, isCursor ? undefined : [key])
+      if (reason.error.reason === "ResourceNotFound") keeping.stale(name, [key])
     }
     const fetch = Effect.suspend(() => {
       const changes = keeping.changes(name)

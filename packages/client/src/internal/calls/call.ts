@@ -14,7 +14,7 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { Change } from "../../Changes.ts"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, Closed, InvalidResponse, LimitExceeded, Timeout, Unsupported } from "../../ClientError.ts"
 import type { Answers } from "../input/inputRequests.ts"
 import { type CallTime, timeLeft } from "./deadline.ts"
 import type { Cached, Got } from "../cache/cache.ts"
@@ -25,6 +25,7 @@ import type { Line } from "../connection/connection.ts"
 import { checked, mirrored, type Relist } from "./paramHeaders.ts"
 import { repair } from "./repair.ts"
 import { replayed } from "./retry.ts"
+import { endOf, serverErrorOf } from "../errors.ts"
 import { fromRequest } from "./failure.ts"
 import type { CallToolOptions, RequestOptions } from "./options.ts"
 import { augmentation, mayAugment, saysTask, untilCreated, wantsTask } from "../legacyTasks/requestTask.ts"
@@ -56,16 +57,20 @@ export interface Desk {
 type AnyMethod = Pick<Method.AnyRequest, "name" | "from" | "since" | "until" | "capability">
 
 const unsupported = (method: string, message: string, cause?: unknown): ClientError =>
-  new ClientError({ reason: "Unsupported", method, message, cause })
+  new ClientError({ reason: new Unsupported({ message, cause }), method })
 
 const invalid = (method: string, message: string): ClientError =>
-  new ClientError({ reason: "InvalidAnswer", method, message })
+  new ClientError({ reason: new InvalidResponse({ message }), method })
 
 /** Why nothing may be asked any more, if that is so. */
 export const overFor = ({ closed }: Keeper, method: string): ClientError | undefined => {
   if (closed === undefined) return undefined
-  const { end, message, reason, undelivered } = closed
-  return new ClientError({ reason, method, message: `${method} was not sent: ${message}`, end, undelivered })
+  const message = `${method} was not sent: ${closed.message}`
+  return new ClientError({
+    reason: new Closed({ message, end: endOf(closed) }),
+    method,
+    undelivered: closed.undelivered
+  })
 }
 
 /** Why a method may not be called, if it may not. */
@@ -208,9 +213,8 @@ const sendAugmented = <P, R>(
     const sent = send(line, method.name, written.success, { ...options, ...listening })
     const ended = () =>
       new ClientError({
-        reason: "Closed",
-        method: method.name,
-        message: "The client ended before the call was answered"
+        reason: new Closed({ message: "The client ended before the call was answered" }),
+        method: method.name
       })
     return untilCreated(sent, scope, cancelTimeout, cancel, ended).pipe(
       Effect.map((raw) => ({ line, raw, startedAt, augmented: { reports } })),
@@ -248,15 +252,14 @@ const attended: typeof deliver = (errand, params) => {
   const delivered = augmentable(errand, params)
   const { desk: { answers: { attend }, keeper }, method, options } = errand
   if (attend === undefined) return delivered
-  return Effect.catchIf(
-    delivered,
-    ({ error }) => error?.reason === "UrlElicitationRequired" && keeper.last.revision === "2025-11-25",
-    (refused) =>
-      attend(keeper.last, method.name, refused.error!, options).pipe(
-        Effect.raceFirst(Effect.as(keeper.ended, false)),
-        Effect.flatMap((complete) => complete ? delivered : Effect.fail(refused))
-      )
-  )
+  return Effect.catch(delivered, (refused) => {
+    const error = serverErrorOf(refused)
+    if (error?.reason !== "UrlElicitationRequired" || keeper.last.revision !== "2025-11-25") return Effect.fail(refused)
+    return attend(keeper.last, method.name, error, options).pipe(
+      Effect.raceFirst(Effect.as(keeper.ended, false)),
+      Effect.flatMap((complete) => complete ? delivered : Effect.fail(refused))
+    )
+  })
 }
 
 /** The call with what its last round has left of its time in all; nothing where it has left none. */
@@ -298,7 +301,7 @@ const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Ef
     }
     if (rounds >= desk.maxRounds) {
       const message = `${name} was answered with questions more than ${desk.maxRounds} times (maxRounds)`
-      return Effect.fail(new ClientError({ reason: "Limit", method: name, message }))
+      return Effect.fail(new ClientError({ reason: new LimitExceeded({ message }), method: name }))
     }
     const { inputRequests, requestState } = answer.result
     if (inputRequests === undefined && requestState === undefined) {
@@ -308,7 +311,7 @@ const round = <P, R>(errand: Errand<P, R>, params: P, rounds: number): Effect.Ef
     const next = remaining(errand, startedAt)
     if (next === undefined) {
       const message = `No answer to ${name} but questions within its time in all (maxTimeout)`
-      return Effect.fail(new ClientError({ reason: "TimedOut", method: name, message }))
+      return Effect.fail(new ClientError({ reason: new Timeout({ message }), method: name }))
     }
     return Effect.flatMap(desk.answers.fulfil(line, name, inputRequests ?? {}), (inputResponses) => {
       const reply: Reply = {

@@ -2,10 +2,21 @@
  * What the failure of a request means to a host.
  */
 import * as McpError from "@skein/protocol/McpError"
-import { TransportError } from "@skein/runtime/Connection"
+import type { TransportError } from "@skein/runtime/TransportError"
 import type { RequestError } from "@skein/runtime/RequestError"
 import type { SessionEnd } from "@skein/runtime/Session"
-import { ClientError } from "../../ClientError.ts"
+import {
+  ClientError,
+  Closed,
+  HttpError,
+  InvalidResponse,
+  LimitExceeded,
+  ProtocolError,
+  type Reason,
+  Timeout,
+  Unauthorized,
+  Unsupported
+} from "../../ClientError.ts"
 import { legible } from "../text.ts"
 
 // How much of what a server says is in a message, in characters.
@@ -27,25 +38,40 @@ export const endText = (end: SessionEnd | undefined): string => {
   }
 }
 
-/** The failure that a call of the runtime stands for. */
+/** The failure of the client that the failure of a request is. */
 export const fromRequest = (method: string, error: McpError.McpError | RequestError): ClientError => {
   if (McpError.isMcpError(error)) {
     const message = `${method}: ${legible(error.message, maxSaid)}`
-    return new ClientError({ reason: "Protocol", method, message, error, cause: error })
+    return new ClientError({ reason: new ProtocolError({ message, error, cause: error }), method })
   }
-  const { end, message, reason, undelivered } = error
-  if (reason === "Closed") {
-    const cause = end?._tag === "Lost" ? end.cause : error.cause ?? error
-    return new ClientError({ reason, method, message: `${message}${endText(end)}`, end, undelivered, cause })
+  const { undelivered } = error
+  return new ClientError({ reason: reasonOf(error), method, undelivered })
+}
+
+const reasonOf = (error: RequestError): Reason => {
+  const { message, reason } = error
+  switch (reason._tag) {
+    case "Closed": {
+      const { end } = reason
+      const cause = end?._tag === "Lost" ? end.cause : reason.cause ?? error
+      return new Closed({ message: `${message}${endText(end)}`, end, cause })
+    }
+    case "MessageRejected":
+      return fromRejection(reason.cause)
+    case "Timeout":
+      return new Timeout({ message, cause: error })
+    case "LimitExceeded":
+      return new LimitExceeded({ message, cause: error })
+    case "Unsupported":
+      return new Unsupported({ message, cause: reason.cause ?? error })
+    case "InvalidResponse":
+      return new InvalidResponse({ message, cause: error })
   }
-  const cause = error.cause ?? error
-  const status = cause instanceof TransportError ? cause.status : undefined
-  return new ClientError({
-    reason: status === 401 || status === 403 ? "Unauthorized" : reason,
-    method,
-    message,
-    status,
-    undelivered,
-    cause
-  })
+}
+
+/** The reason for a message that the other side's transport rejected. */
+export const fromRejection = (cause: TransportError): HttpError | Unauthorized => {
+  const { message, status } = cause
+  const fields = { message, status, cause }
+  return status === 401 || status === 403 ? new Unauthorized(fields) : new HttpError(fields)
 }

@@ -4,7 +4,7 @@
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, InvalidResponse, ToolFailed } from "../../ClientError.ts"
 import { legible } from "../text.ts"
 
 const method = "tools/call"
@@ -36,25 +36,24 @@ export const decode = <A, RD>(
     const message = firstText(result) ?? "it says no more"
     return Effect.fail(
       new ClientError({
-        reason: "Tool",
-        method,
-        message: `The tool ${name} failed: ${legible(message, 1_024)}`,
-        result
+        reason: new ToolFailed({ message: `The tool ${name} failed: ${legible(message, 1_024)}`, result }),
+        method
       })
     )
   }
   const found = valueOf(result)
   if (found === undefined) {
     const message = `The tool ${name} answered with no structured content, and no text that is JSON`
-    return Effect.fail(new ClientError({ reason: "InvalidAnswer", method, message, result }))
+    return Effect.fail(new ClientError({ reason: new InvalidResponse({ message, result }), method }))
   }
   const unexpected = (cause: Error) =>
     new ClientError({
-      reason: "InvalidAnswer",
-      method,
-      message: `The tool ${name} answered with something else than was expected: ${legible(cause.message, 4_096)}`,
-      result,
-      cause
+      reason: new InvalidResponse({
+        message: `The tool ${name} answered with something else than was expected: ${legible(cause.message, 4_096)}`,
+        result,
+        cause
+      }),
+      method
     })
   // As a server of ours writes it: what is no JSON by itself, a date for instance, has its JSON form.
   const decoded = Effect.mapError(Schema.decodeUnknownEffect(Schema.toCodecJson(output))(found.value), unexpected)

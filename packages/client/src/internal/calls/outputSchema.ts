@@ -6,7 +6,7 @@ import type { CallToolResult } from "@skein/protocol/CallTool"
 import type * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, InvalidResponse } from "../../ClientError.ts"
 
 /** What a schema was compiled to: nothing where it cannot be used. */
 interface Compiled {
@@ -126,11 +126,12 @@ export class OutputCheck {
   #refuse(message: string, result: CallToolResult, problems: ReadonlyArray<SchemaValidation.Problem>) {
     return Effect.fail(
       new ClientError({
-        reason: "InvalidAnswer",
-        method: "tools/call",
-        message: `The tool ${JSON.stringify(this.#name.slice(0, 128))} ${message}`,
-        result,
-        problems
+        reason: new InvalidResponse({
+          message: `The tool ${JSON.stringify(this.#name.slice(0, 128))} ${message}`,
+          result,
+          problems
+        }),
+        method: "tools/call"
       })
     )
   }

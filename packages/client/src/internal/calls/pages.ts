@@ -1,8 +1,9 @@
 /**
  * Walking the pages of a listing under a bound.
  */
+import { serverErrorOf } from "../errors.ts"
 import * as Effect from "effect/Effect"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, InvalidResponse, LimitExceeded } from "../../ClientError.ts"
 
 /** How far to walk. */
 export interface Bounds {
@@ -24,7 +25,7 @@ const sizeOf = (page: unknown): number => {
   }
 }
 
-const isUnknownCursor = ({ error }: ClientError): boolean => error?.reason === "InvalidParams"
+const isUnknownCursor = (error: ClientError): boolean => serverErrorOf(error)?.reason === "InvalidParams"
 
 /**
  * Asks for one page after the other and gathers their items. A missing `nextCursor` is the end, and nothing else is: an empty
@@ -60,22 +61,22 @@ export const walk = <P extends { readonly nextCursor?: string | undefined }, A>(
       for (const item of items(next)) all.push(item)
       if (all.length > bounds.maxItems) {
         const message = `${method} gave more than ${bounds.maxItems} items (maxItems)`
-        return yield* new ClientError({ reason: "Limit", method, message })
+        return yield* new ClientError({ reason: new LimitExceeded({ message }), method })
       }
       if (pages > unmeasured) size += sizeOf(next)
       if (size > bounds.maxSize) {
         const message = `${method} gave more than ${bounds.maxSize} characters (maxListingChars)`
-        return yield* new ClientError({ reason: "Limit", method, message })
+        return yield* new ClientError({ reason: new LimitExceeded({ message }), method })
       }
       cursor = next.nextCursor
       if (cursor === undefined) return all
       if (seen.has(cursor)) {
         const message = `${method} gave the cursor of page ${pages} before: its pages would never end`
-        return yield* new ClientError({ reason: "InvalidAnswer", method, message })
+        return yield* new ClientError({ reason: new InvalidResponse({ message }), method })
       }
       if (pages >= bounds.maxPages) {
         const message = `${method} has more than ${bounds.maxPages} pages (maxPages)`
-        return yield* new ClientError({ reason: "Limit", method, message })
+        return yield* new ClientError({ reason: new LimitExceeded({ message }), method })
       }
       seen.add(cursor)
     }

@@ -2,11 +2,12 @@
  * Calling a tool when what is known of it may be out of date: the parameters that are mirrored into headers, the schema of what it
  * answers.
  */
+import { serverErrorOf } from "../errors.ts"
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, Timeout } from "../../ClientError.ts"
 import type { CallTime } from "./deadline.ts"
 import type { Definitions } from "./toolCatalog.ts"
 import type { Line } from "../connection/connection.ts"
@@ -56,11 +57,11 @@ export class Relist {
   }
 }
 
-const isMismatch = ({ error }: ClientError): boolean => error?.reason === "HeaderMismatch"
+const isMismatch = (error: ClientError): boolean => serverErrorOf(error)?.reason === "HeaderMismatch"
 
 const late = (name: string): ClientError => {
   const message = `The tool ${JSON.stringify(name)} was not called: the tools were not listed anew in time`
-  return new ClientError({ reason: "TimedOut", method: "tools/call", message, undelivered: true })
+  return new ClientError({ reason: new Timeout({ message }), method: "tools/call", undelivered: true })
 }
 
 /** Lists anew, as long as a call may wait for that. */

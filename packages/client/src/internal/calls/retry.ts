@@ -5,12 +5,13 @@
  * sendings the next line is waited for or, where the line goes on, a backoff. All of it is bounded: by the timeouts of the
  * request, which cover the waiting too, and by `maxRetries`.
  */
+import { endOf } from "../errors.ts"
 import type * as Method from "@skein/protocol/Method"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import * as Result from "effect/Result"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, Closed, Timeout } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
 import type { Keeper } from "../connection/supervisor.ts"
 import { isDoubtful, refutes } from "../connection/assumption.ts"
@@ -42,18 +43,16 @@ const early: ReadonlySet<number> = new Set([408, 425])
  * Whether another sending may fare better. What was turned away for what it is, too large for instance, would be turned away again. So
  * would what found nothing there; in the session era that is a session which is gone, and the next one takes it.
  */
-const isPassing = ({ reason, status, undelivered }: ClientError, { modern }: Line): boolean =>
-  reason === "Closed" ||
-  (reason === "Refused" &&
-    (busy.has(status) ||
-      (undelivered === true && (status === undefined || early.has(status) || (status === 404 && !modern)))))
+const isPassing = ({ reason, undelivered }: ClientError, { modern }: Line): boolean => {
+  if (reason._tag !== "HttpError") return reason._tag === "Closed"
+  const { status } = reason
+  return busy.has(status) ||
+    (undelivered === true && (status === undefined || early.has(status) || (status === 404 && !modern)))
+}
 
 /** The same failure of a request that may have reached the server at an earlier sending. */
 const delivered = (error: ClientError): ClientError =>
-  error.undelivered === true ? new ClientError({ ...fields(error), undelivered: undefined }) : error
-
-/** What a failure was made with: a spread alone leaves out what every error has by itself. */
-const fields = (error: ClientError) => ({ ...error, cause: error.cause, message: error.message })
+  error.undelivered === true ? new ClientError({ ...error, undelivered: undefined }) : error
 
 /** What happens to one request from its first failure on, or when there was no line to send it on. */
 class Course<A> {
@@ -112,14 +111,15 @@ class Course<A> {
     const surfaced = this.#delivered ? delivered(error) : error
     const again = isPassing(error, line) && (repeatable || surfaced.undelivered === true)
     // Where no line follows, the first failure says best what has happened.
-    const over = error.end !== undefined && (error.end._tag === "Closed" || !keeper.follows(line))
+    const end = endOf(error)
+    const over = end !== undefined && (end._tag === "Closed" || !keeper.follows(line))
     if (!again || over || this.#replays >= keeper.patience.maxRetries) return Effect.fail(surfaced)
     this.#replays++
     const now = keeper.now()
     // It was longer under way than its timeout allows: the server has shown progress, which starts it anew.
     if (now >= this.#deadline) this.#deadline = Math.min(now + this.#timeout, this.#last)
     if (now >= this.#deadline) return Effect.fail(surfaced)
-    if (error.end !== undefined) return this.#next(line, surfaced)
+    if (end !== undefined) return this.#next(line, surfaced)
     return Effect.flatMap(Random.next, (random) => {
       const delay = Reconnect.delay(keeper.patience.backoff, this.#replays, random, Reconnect.retryAfter(error))
       if (now + delay >= this.#deadline) return Effect.fail(surfaced)
@@ -166,7 +166,11 @@ class Course<A> {
       return Effect.timeoutOrElse(
         Effect.mapError(line, (error) => {
           const message = `${method} was not sent${before === undefined ? "" : " again"}: ${error.message}`
-          return new ClientError({ ...fields(error), method, message, undelivered })
+          return new ClientError({
+            reason: new Closed({ message, end: endOf(error), cause: error.cause }),
+            method,
+            undelivered
+          })
         }),
         {
           duration: this.#deadline - since,
@@ -174,7 +178,9 @@ class Course<A> {
             const message = `${method} has waited for a connection for ${
               this.#keeper.now() - since
             } ms (${this.#bound})`
-            return Effect.fail(new ClientError({ reason: "TimedOut", method, message, undelivered, cause: before }))
+            return Effect.fail(
+              new ClientError({ reason: new Timeout({ message, cause: before }), method, undelivered })
+            )
           }
         }
       )

@@ -10,7 +10,7 @@ import * as XMcpHeader from "@skein/protocol/XMcpHeader"
 import type { Headers } from "@skein/runtime/Connection"
 import type * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, Unsupported } from "../../ClientError.ts"
 import type { Line } from "../connection/connection.ts"
 import { type Compiling, OutputCheck, Unkept } from "./outputSchema.ts"
 import { sizeUpTo } from "./schemaSize.ts"
@@ -97,9 +97,8 @@ export class Definitions {
       XMcpHeader.encode(mirrored, params["arguments"]),
       (problem) =>
         new ClientError({
-          reason: "Unsupported",
-          method: "tools/call",
-          message: `tools/call cannot be sent: ${problem}`
+          reason: new Unsupported({ message: `tools/call cannot be sent: ${problem}` }),
+          method: "tools/call"
         })
     )
   }
@@ -176,7 +175,9 @@ export class Definitions {
   ): readonly [schema: unknown, size: number] {
     const room = this.#maxOutputSchemaChars - this.#size
     const size = sizeUpTo(schema, Math.min(maxSchemaChars, room))
-    if (size > maxSchemaChars) return [new Unkept(`The schema has more than ${maxSchemaChars} characters (maxSchemaChars)`), 0]
+    if (size > maxSchemaChars) {
+      return [new Unkept(`The schema has more than ${maxSchemaChars} characters (maxSchemaChars)`), 0]
+    }
     if (size <= room) return [schema, size]
     const most = this.#maxOutputSchemaChars
     return [new Unkept(`Those of all tools are longer than ${most} characters (maxOutputSchemaChars)`), 0]

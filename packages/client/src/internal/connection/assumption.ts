@@ -14,10 +14,11 @@ const unrelated: ReadonlySet<number | undefined> = new Set([408, 429])
  * Whether a failure may come from a server that is another one than was assumed. It surely has not done what it was asked for then:
  * an internal error is the failure of something that was begun.
  */
-export const isDoubtful = ({ error, reason, status }: ClientError): boolean =>
-  reason === "Protocol"
-    ? error?.reason !== "InternalError"
-    : reason === "Refused" && status !== undefined && status >= 400 && status < 500 && !unrelated.has(status)
+export const isDoubtful = ({ reason }: ClientError): boolean => {
+  if (reason._tag === "ProtocolError") return reason.error.reason !== "InternalError"
+  if (reason._tag !== "HttpError" || reason.status === undefined) return false
+  return reason.status >= 400 && reason.status < 500 && !unrelated.has(reason.status)
+}
 
 /**
  * Asks whether the server is what it was taken for, with the one request that every server of the request era answers. When it cannot

@@ -9,7 +9,8 @@ import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
 import * as Task from "@skein/protocol/Task"
-import type { Connection, Transport, TransportError } from "@skein/runtime/Connection"
+import type { Connection, Transport } from "@skein/runtime/Connection"
+import type { TransportError } from "@skein/runtime/TransportError"
 import type { Caller, Dispatcher, Progress, RequestContext } from "@skein/runtime/RequestContext"
 import type * as Limits from "@skein/runtime/Limits"
 import * as Peer from "@skein/runtime/Peer"
@@ -20,7 +21,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, NegotiationFailed } from "../../ClientError.ts"
 import type { ServerProfile } from "../../ServerProfile.ts"
 import type { Notification } from "../../Notification.ts"
 import type { Telemetry } from "../../Telemetry.ts"
@@ -257,7 +258,7 @@ const find = (
   // Some servers of the session era exit when they get a request before `initialize`. A request that is lost alone is no such end.
   return Effect.catchIf(
     open(probe),
-    ({ end, reason }) => reason === "Closed" && end !== undefined,
+    ({ reason }) => reason._tag === "Closed" && reason.end !== undefined,
     () => open(initialize)
   )
 }
@@ -285,7 +286,9 @@ export const connect = (
 ): Effect.Effect<Line, ClientError> => {
   const settings = settingsOf(options, shared.answers)
   if (settings.revisions.length === 0) {
-    return Effect.fail(new ClientError({ reason: "Negotiation", message: "The option `revisions` names no revision" }))
+    return Effect.fail(
+      new ClientError({ reason: new NegotiationFailed({ message: "The option `revisions` names no revision" }) })
+    )
   }
   const found = find(transport, options, shared, settings, owned)
   const serverProfile = known(options, settings, shared)

@@ -5,11 +5,12 @@
  * `DiscoverResult` or an error that only a server of the request era knows settles it; anything else, or silence, means
  * `initialize`. Over HTTP the connection goes on from there to HTTP+SSE, where a server refuses `initialize` as one of 2024-11-05 does.
  */
+import { serverErrorOf } from "../errors.ts"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
-import { TransportError } from "@skein/runtime/Connection"
+import { TransportError } from "@skein/runtime/TransportError"
 import type { Peer } from "@skein/runtime/Peer"
 import type { RequestError } from "@skein/runtime/RequestError"
 import type * as Duration from "effect/Duration"
@@ -18,7 +19,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, InvalidResponse, NegotiationFailed } from "../../ClientError.ts"
 import type { ServerProfile } from "../../ServerProfile.ts"
 import { fromHandshake, isTelling } from "./handshakeFailure.ts"
 import { fromRequest } from "../calls/failure.ts"
@@ -51,7 +52,7 @@ const quote = (versions: ReadonlyArray<unknown>): string =>
     : versions.slice(0, 8).map((version) => JSON.stringify(text(version)?.slice(0, 32) ?? null)).join(", ")
 
 const negotiation = (method: string, message: string, error?: McpError.McpError): ClientError =>
-  new ClientError({ reason: "Negotiation", method, message, error, cause: error })
+  new ClientError({ reason: new NegotiationFailed({ message, error, cause: error }), method })
 
 /** What the answer to a probe says about the server. */
 type Probed =
@@ -83,8 +84,9 @@ const discovered = (revision: Revision.Revision, result: JsonRpc.JsonObject): Pr
 const refused = (error: McpError.McpError | RequestError): Probed => {
   if (!McpError.isMcpError(error)) {
     const failure = fromHandshake("server/discover", error)
-    const { reason, status } = failure
-    return reason === "TimedOut" || reason === "InvalidAnswer" || (reason === "Refused" && isTelling(status))
+    const { reason } = failure
+    return reason._tag === "Timeout" || reason._tag === "InvalidResponse" ||
+        (reason._tag === "HttpError" && isTelling(reason.status))
       ? { _tag: "Legacy", why: error.message }
       : { _tag: "Failed", error: failure }
   }
@@ -98,8 +100,8 @@ const refused = (error: McpError.McpError | RequestError): Probed => {
 
 /** A request was lost by itself, over HTTP, where a socket that was kept from before may have been closed meanwhile. */
 const isLostAlone = (error: McpError.McpError | RequestError): boolean =>
-  !McpError.isMcpError(error) && error.reason === "Closed" && error.end === undefined &&
-  error.cause instanceof TransportError && error.cause.reason === "Lost"
+  !McpError.isMcpError(error) && error.reason._tag === "Closed" && error.reason.end === undefined &&
+  error.cause instanceof TransportError && error.cause.reason._tag === "ConnectionLost"
 
 /** Sends a request of the handshake, once more where it was lost: none of them does harm. */
 const ask = (peer: Peer, method: string, params: JsonRpc.JsonObject) => {
@@ -146,7 +148,7 @@ export const initialize = (
     const { protocolVersion, capabilities, serverInfo, instructions } = result
     if (typeof protocolVersion !== "string") {
       const message = "The server answered initialize without a protocolVersion"
-      return yield* new ClientError({ reason: "InvalidAnswer", method, message })
+      return yield* new ClientError({ reason: new InvalidResponse({ message }), method })
     }
     const agreed = sessions(settings).find((revision) => revision === protocolVersion)
     if (agreed === undefined) {
@@ -202,8 +204,10 @@ const conclude = (
 }
 
 /** Whether `initialize` was refused as only a server of the request era refuses it. */
-const isOfRequestEra = ({ error }: ClientError): boolean =>
-  error?.code !== undefined && McpError.isRequestEra({ code: error.code, message: error.message })
+const isOfRequestEra = (failure: ClientError): boolean => {
+  const error = serverErrorOf(failure)
+  return error?.code !== undefined && McpError.isRequestEra({ code: error.code, message: error.message })
+}
 
 /** Whether an answer to the probe says that the server is of the request era. */
 const isModern = (exit: Exit.Exit<Probed> | undefined): exit is Exit.Success<Probed> =>
@@ -229,7 +233,7 @@ export const probe = (peer: Peer, settings: Settings): Effect.Effect<Agreement, 
     const opened = yield* Effect.result(initialize(peer, settings))
     const awaited = Result.isFailure(opened) && isOfRequestEra(opened.failure)
     const late = awaited ? yield* Fiber.await(fiber) : fiber.pollUnsafe()
-    if (Result.isFailure(opened) && opened.failure.reason === "Negotiation" && isModern(late)) {
+    if (Result.isFailure(opened) && opened.failure.reason._tag === "NegotiationFailed" && isModern(late)) {
       return yield* conclude(peer, { ...settings, revisions: requests(settings) }, [first], late.value)
     }
     yield* Fiber.interrupt(fiber)

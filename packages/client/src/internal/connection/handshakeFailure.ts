@@ -1,10 +1,10 @@
 /**
  * What a failure in the handshake says: about the server, or about nothing but the way to it.
  */
-import { TransportError } from "@skein/runtime/Connection"
+import { TransportError } from "@skein/runtime/TransportError"
 import type { RequestError } from "@skein/runtime/RequestError"
-import { ClientError } from "../../ClientError.ts"
-import { fromRequest } from "../calls/failure.ts"
+import { ClientError, ConnectionFailed } from "../../ClientError.ts"
+import { fromRejection, fromRequest } from "../calls/failure.ts"
 
 /** Refusals by who or what stands before the server, and refusals for now. They would be the same whatever it speaks. */
 const silent: ReadonlySet<number> = new Set([401, 403, 407, 408, 429, 502, 503, 504])
@@ -23,17 +23,18 @@ export const isTelling = (status: number | undefined): boolean =>
 
 /** The failure to open a connection. */
 export const fromConnect = (cause: TransportError): ClientError => {
-  const { message, reason, status, undelivered } = cause
-  if (reason !== "Refused") return new ClientError({ reason: "Open", message, undelivered, cause })
-  const unauthorized = status === 401 || status === 403
-  return new ClientError({ reason: unauthorized ? "Unauthorized" : "Refused", message, status, undelivered, cause })
+  const { message, reason, undelivered } = cause
+  return new ClientError({
+    reason: reason._tag === "MessageRejected" ? fromRejection(cause) : new ConnectionFailed({ message, cause }),
+    undelivered
+  })
 }
 
 /** The failure of a request of the handshake: over HTTP it is the first one that finds out that nobody is there. */
 export const fromHandshake = (method: string, error: RequestError): ClientError => {
   const { cause, message } = error
-  return cause instanceof TransportError && cause.reason === "Open"
-    ? new ClientError({ reason: "Open", method, message, undelivered: error.undelivered, cause })
+  return cause instanceof TransportError && cause.reason._tag === "OpenFailed"
+    ? new ClientError({ reason: new ConnectionFailed({ message, cause }), method, undelivered: error.undelivered })
     : fromRequest(method, error)
 }
 
@@ -41,17 +42,17 @@ export const fromHandshake = (method: string, error: RequestError): ClientError 
  * Whether a handshake failed because of what was known about the server before, so that it may be another one now. It did not where
  * the server was not reached, or does not let this client in.
  */
-export const isRefuted = ({ cause, end, reason, status }: ClientError): boolean => {
-  switch (reason) {
-    case "Open":
+export const isRefuted = ({ reason }: ClientError): boolean => {
+  switch (reason._tag) {
+    case "ConnectionFailed":
       // The connection was there, but not what it should have brought.
-      return cause instanceof TransportError && cause.reason === "Lost"
+      return reason.cause instanceof TransportError && reason.cause.reason._tag === "ConnectionLost"
     case "Closed":
-      return end !== undefined
-    case "Refused":
-      return isTelling(status)
+      return reason.end !== undefined
+    case "HttpError":
+      return isTelling(reason.status)
     case "Unauthorized":
-    case "Limit":
+    case "LimitExceeded":
       return false
     default:
       return true

@@ -5,7 +5,7 @@
  * sender "MAY: Consider the connection stale, Terminate the connection, Attempt reconnection procedures".
  */
 import * as McpError from "@skein/protocol/McpError"
-import { TransportError } from "@skein/runtime/Connection"
+import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import type { RequestError } from "@skein/runtime/RequestError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -21,9 +21,9 @@ export interface Heartbeat {
 /** Whether a failure tells that nobody is there. An error of the server is an answer; so is a refusal that is no fault of its. */
 const dead = (error: McpError.McpError | RequestError): boolean => {
   if (McpError.isMcpError(error)) return false
-  const { cause, reason } = error
-  if (reason === "Refused") return cause instanceof TransportError && (cause.status ?? 0) >= 500
-  return reason === "TimedOut" || reason === "Closed"
+  const { reason } = error
+  if (reason._tag === "MessageRejected") return (reason.cause.status ?? 0) >= 500
+  return reason._tag === "Timeout" || reason._tag === "Closed"
 }
 
 /** Beats for as long as the scope, and ends the line as lost when no answer comes. */
@@ -44,7 +44,10 @@ export const heartbeat = (options: Heartbeat) => {
       (cause) =>
         Effect.sync(() => {
           const message = `The server does not answer ${method} any more: ${cause.message}`
-          line.peer.close({ _tag: "Lost", cause: new TransportError({ reason: "Lost", message, cause }) })
+          line.peer.close({
+            _tag: "Lost",
+            cause: new TransportError({ reason: new ConnectionLost({ message, cause }) })
+          })
         })
     )
     return Effect.asVoid(Effect.forkScoped(beats))

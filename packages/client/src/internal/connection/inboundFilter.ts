@@ -3,7 +3,8 @@
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
-import type { Connection, End, Headers, Receiver, TransportError } from "@skein/runtime/Connection"
+import type { Connection, End, Headers, Receiver } from "@skein/runtime/Connection"
+import type { TransportError } from "@skein/runtime/TransportError"
 import type * as Effect from "effect/Effect"
 
 /** What the guard has to know, and whom it tells. */

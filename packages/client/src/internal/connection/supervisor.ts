@@ -3,7 +3,7 @@
  *
  * A fiber opens the next one, when nothing of the one before is left; while a line is open there is none.
  */
-import { TransportError } from "@skein/runtime/Connection"
+import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -15,7 +15,7 @@ import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, Closed } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
 import type { Status } from "../../Status.ts"
 import { Statuses } from "../statuses.ts"
@@ -90,7 +90,7 @@ type Unsettled = Exclude<Status, { readonly _tag: "Connected" }>
 /** The end that a failure to open a line stands for. */
 const lost = (message: string, cause: unknown): SessionEnd => ({
   _tag: "Lost",
-  cause: new TransportError({ reason: "Lost", message, cause })
+  cause: new TransportError({ reason: new ConnectionLost({ message, cause }) })
 })
 
 const messageOf = (cause: SessionEnd | ClientError): string => {
@@ -356,16 +356,13 @@ class KeeperImpl implements Keeper, Owner {
 
 const over = (message: string, end: SessionEnd, cause?: unknown): ClientError =>
   new ClientError({
-    reason: "Closed",
-    message,
-    end,
-    undelivered: true,
-    cause: cause ?? (end._tag === "Lost" ? end.cause : undefined)
+    reason: new Closed({ message, end, cause: cause ?? (end._tag === "Lost" ? end.cause : undefined) }),
+    undelivered: true
   })
 
 /** Nothing changes by trying again: the server wants somebody else. */
 const isFinal = (cause: SessionEnd | ClientError): boolean =>
-  cause._tag === "ClientError" && cause.reason === "Unauthorized"
+  cause._tag === "ClientError" && cause.reason._tag === "Unauthorized"
 
 const closed: SessionEnd = { _tag: "Closed" }
 

@@ -2,7 +2,8 @@
  * A connection over HTTP: it owns the wire, every fiber that speaks on it, and the lane that says how the server is spoken to.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
-import type { Connection, End, Headers, Receiver, TransportError } from "@skein/runtime/Connection"
+import type { Connection, End, Headers, Receiver } from "@skein/runtime/Connection"
+import type { TransportError } from "@skein/runtime/TransportError"
 import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

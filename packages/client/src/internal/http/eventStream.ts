@@ -2,7 +2,7 @@
  * One event stream of the session era, over the several HTTP connections that it may take to read it (2025-11-25, transports,
  * resumability and redelivery).
  */
-import { TransportError } from "@skein/runtime/Connection"
+import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import type { Road } from "./protocol.ts"
@@ -19,7 +19,7 @@ const sendable = /^[\x21-\x7e](?:[\x20-\x7e]{0,4094}[\x21-\x7e])?$/
 const maxRetryAfter = 600_000
 
 const lost = (message: string, cause?: unknown): TransportError =>
-  new TransportError({ reason: "Lost", message, cause })
+  new TransportError({ reason: new ConnectionLost({ message, cause }) })
 
 /** An error after which a stream is not asked for again. */
 export class Final {
@@ -195,7 +195,7 @@ export const ask = ({ judge, reopened, request, road, stream }: Following): Effe
         return stream.timed(reply)
       }),
       // What the transport itself refuses, a redirect to another origin say, will not pass.
-      (error) => Effect.succeed<Outcome>(error.reason === "Refused" ? new Final(error) : error)
+      (error) => Effect.succeed<Outcome>(error.reason._tag === "MessageRejected" ? new Final(error) : error)
     )
   })
 

@@ -1,7 +1,8 @@
 /**
  * One exchange as the lanes make it: with the headers of the host, its credentials, and a rule for redirects.
  */
-import { type Headers, TransportError } from "@skein/runtime/Connection"
+import type { Headers } from "@skein/runtime/Connection"
+import { MessageRejected, TransportError } from "@skein/runtime/TransportError"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
@@ -22,7 +23,7 @@ class Again {
 }
 
 const refused = (message: string, status?: number, cause?: unknown): TransportError =>
-  new TransportError({ reason: "Refused", message, status, undelivered: true, cause })
+  new TransportError({ reason: new MessageRejected({ message, status, cause }), undelivered: true })
 
 /** Headers of the host's, where they can be had. The cause may quote a secret, and stays out of the message. */
 const had = (what: string, headers: Effect.Effect<Headers, unknown>): Effect.Effect<Headers, TransportError> =>

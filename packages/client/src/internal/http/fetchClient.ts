@@ -1,7 +1,7 @@
 /**
  * HTTP by `fetch`.
  */
-import { TransportError } from "@skein/runtime/Connection"
+import { ConnectionLost, MessageRejected, OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import type { Wire, WireReply, WireRequest } from "./httpClient.ts"
 
@@ -36,7 +36,7 @@ const messageOf = (error: unknown): string => {
 /** `fetch` will not make the request at all, whoever listens there. */
 const unmade = ({ url }: WireRequest, why: string, cause: unknown): TransportError => {
   const message = `The request to ${url.origin} cannot be made by fetch: ${why}`
-  return new TransportError({ reason: "Open", message, undelivered: true, cause })
+  return new TransportError({ reason: new OpenFailed({ message, cause }), undelivered: true })
 }
 
 const lost = (request: WireRequest, cause: unknown): TransportError => {
@@ -50,7 +50,7 @@ const lost = (request: WireRequest, cause: unknown): TransportError => {
   if (typeof code === "string" && unmakeable.has(code)) return unmade(request, messageOf(cause), cause)
   if (typeof code === "string" && unreached.has(code)) {
     const message = `${origin} cannot be reached: ${part(part(cause, "cause"), "message") || code}`
-    return new TransportError({ reason: "Open", message, undelivered: true, cause })
+    return new TransportError({ reason: new OpenFailed({ message, cause }), undelivered: true })
   }
   const page = pageOrigin()
   if (page === undefined || part(cause, "name") !== "TypeError" || part(cause, "cause") !== undefined) {
@@ -61,11 +61,11 @@ const lost = (request: WireRequest, cause: unknown): TransportError => {
     `${origin} cannot be asked: ${messageOf(cause)}. A page is not told why. Perhaps nobody listens there; or the ` +
     `server does not let pages of ${page} in, or read its answers (CORS); or this page may not ask it (https: asks http:, ` +
     "Content-Security-Policy, the local network)"
-  return new TransportError({ reason: "Open", message, cause })
+  return new TransportError({ reason: new OpenFailed({ message, cause }) })
 }
 
 const broken = (message: string, cause?: unknown): TransportError =>
-  new TransportError({ reason: "Lost", message, cause })
+  new TransportError({ reason: new ConnectionLost({ message, cause }) })
 
 const interrupted = (cause: unknown): TransportError => broken(`The response broke off: ${messageOf(cause)}`, cause)
 
@@ -160,7 +160,7 @@ const replied = (
   if (response.type !== "opaqueredirect") return Effect.succeed(new Reply(response, aborted))
   // A page may not see where a redirect leads.
   const message = `${url.origin} redirects, and where to a page is not told: use the address that it leads to`
-  return Effect.fail(new TransportError({ reason: "Refused", message, undelivered: true }))
+  return Effect.fail(new TransportError({ reason: new MessageRejected({ message }), undelivered: true }))
 }
 
 /**

@@ -1,7 +1,8 @@
 /**
  * HTTP as the transports need it: one request, and a reply that is read as text. Made by `fetch` anywhere, by `node:http` on Node.
  */
-import type { Headers, TransportError } from "@skein/runtime/Connection"
+import type { Headers } from "@skein/runtime/Connection"
+import type { TransportError } from "@skein/runtime/TransportError"
 import type * as Effect from "effect/Effect"
 
 /** One HTTP request. */

@@ -1,7 +1,7 @@
 /**
  * HTTP by `node:http`, the cheapest way to make a request on Node: no fetch, no web streams, one write per request.
  */
-import { TransportError } from "@skein/runtime/Connection"
+import { ConnectionLost, OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Http from "node:http"
@@ -23,7 +23,7 @@ export interface Options {
 const text = (cause: unknown): string => cause instanceof Error && cause.message !== "" ? cause.message : String(cause)
 
 const lost = (message: string, cause?: unknown, undelivered?: boolean): TransportError =>
-  new TransportError({ reason: "Lost", message, cause, undelivered })
+  new TransportError({ reason: new ConnectionLost({ message, cause }), undelivered })
 
 /** Where a request goes, as `node:http` wants it. */
 interface Target {
@@ -145,7 +145,7 @@ const isUnfinished = (cause: unknown): boolean | undefined =>
   (cause as NodeJS.ErrnoException).syscall === "write" || undefined
 
 const unsendable = (cause: unknown): TransportError =>
-  new TransportError({ reason: "Open", message: `The request could not be made: ${text(cause)}`, cause })
+  new TransportError({ reason: new OpenFailed({ message: `The request could not be made: ${text(cause)}`, cause }) })
 
 /** Where a name has several addresses Node tries them all, and puts no text in the error. */
 const unreachable = (host: string, cause: unknown): string =>
@@ -187,7 +187,10 @@ class Exchange {
       resume(Effect.fail(
         this.#connected
           ? lost(`No answer of ${host}: ${text(cause)}`, cause, isUnfinished(cause))
-          : new TransportError({ reason: "Open", message: unreachable(host, cause), cause, undelivered: true })
+          : new TransportError({
+            reason: new OpenFailed({ message: unreachable(host, cause), cause }),
+            undelivered: true
+          })
       ))
     }
     request.on("socket", (socket) => {

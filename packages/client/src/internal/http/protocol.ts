@@ -3,7 +3,8 @@
  * time, and changes it at most once, while it finds out which one the server has.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
-import type { End, Headers, TransportError } from "@skein/runtime/Connection"
+import type { End, Headers } from "@skein/runtime/Connection"
+import type { TransportError } from "@skein/runtime/TransportError"
 import type * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type { Resolved } from "./settings.ts"

@@ -2,7 +2,7 @@
  * What an HTTP response means that is no answer of the protocol.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
-import { TransportError } from "@skein/runtime/Connection"
+import { ConnectionLost, MessageRejected, TransportError } from "@skein/runtime/TransportError"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { redacted } from "./echo.ts"
@@ -68,7 +68,9 @@ export const mediaType = (reply: WireReply): string => {
   return (end === -1 ? header : header.slice(0, end)).trim().toLowerCase()
 }
 
-const enough = new TransportError({ reason: "Lost", message: "The body is longer than what is read of it" })
+const enough = new TransportError({
+  reason: new ConnectionLost({ message: "The body is longer than what is read of it" })
+})
 
 /** The body of an error, as far as it can be had within `refusalTimeout`: it may never end. Of a stream nothing is read. */
 export const errorText = (
@@ -96,9 +98,10 @@ export const refusal = (reply: WireReply, text: string, failure?: JsonRpc.Failur
   Effect.map(Clock.currentTimeMillis, (now) => {
     const after = retryAfter(reply.header("retry-after"), now)
     return new TransportError({
-      reason: "Refused",
-      message: `The server answered with status ${reply.status}${quote(failure?.error.message ?? text, reply)}`,
-      status: reply.status,
+      reason: new MessageRejected({
+        message: `The server answered with status ${reply.status}${quote(failure?.error.message ?? text, reply)}`,
+        status: reply.status
+      }),
       retryAfter: after,
       undelivered: isTurnedAway(reply.status, after) ? true : undefined
     })
@@ -108,8 +111,6 @@ export const refusal = (reply: WireReply, text: string, failure?: JsonRpc.Failur
 export const unusable = (reply: Answered, what: string, text = ""): TransportError => {
   const { status } = reply
   return new TransportError({
-    reason: "Refused",
-    message: `The server answered with ${what}${quote(text, reply)}`,
-    status
+    reason: new MessageRejected({ message: `The server answered with ${what}${quote(text, reply)}`, status })
   })
 }

@@ -2,7 +2,7 @@
  * What is sent and not answered: notifications, and answers to the server. "If the server accepts the input, the server MUST return
  * HTTP status code 202 Accepted with no body" (2025-11-25, transports); any 2xx is taken.
  */
-import { TransportError } from "@skein/runtime/Connection"
+import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type { Road } from "./protocol.ts"
@@ -56,7 +56,7 @@ export class Posts {
     if (this.#count + waiting < maxUndeliveredMessages) return false
     const message =
       `The server has not taken ${maxUndeliveredMessages} messages that it was sent (maxUndeliveredMessages)`
-    this.#road.end({ _tag: "Lost", cause: new TransportError({ reason: "Lost", message }) })
+    this.#road.end({ _tag: "Lost", cause: new TransportError({ reason: new ConnectionLost({ message }) }) })
     return true
   }
 
@@ -86,13 +86,14 @@ export class Posts {
       (inTime) =>
         inTime._tag === "Some" ? Effect.void : Effect.fail(
           new TransportError({
-            reason: "Lost",
-            message: `The server did not accept a message within ${this.#settings.postTimeout} ms (postTimeout)`
+            reason: new ConnectionLost({
+              message: `The server did not accept a message within ${this.#settings.postTimeout} ms (postTimeout)`
+            })
           })
         )
     )
     if (tried + 1 >= tries) return once
-    return Effect.catchIf(once, (error) => error.reason !== "Refused", () =>
+    return Effect.catchIf(once, (error) => error.reason._tag !== "MessageRejected", () =>
       Effect.flatMap(
         backoff(this.#settings.resumption, tried),
         (delay) => Effect.andThen(Effect.sleep(delay), this.#deliver(request, tries, tried + 1))

@@ -2,7 +2,8 @@
  * The session of the session era, as far as HTTP is concerned: its id and its revision, which go with everything, and its end.
  */
 import { keys } from "@skein/protocol/Header"
-import { type Headers, TransportError } from "@skein/runtime/Connection"
+import type { Headers } from "@skein/runtime/Connection"
+import { ConnectionLost, MessageRejected, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import type { Road } from "./protocol.ts"
 import { isSessionId, isVersion, SessionHeaders } from "./requestHeaders.ts"
@@ -96,12 +97,12 @@ export class Session {
 
   /** Why a request is not answered that the server may have handled before. */
   get lost(): TransportError {
-    return new TransportError({ reason: "Lost", message: gone, status: 404 })
+    return new TransportError({ reason: new ConnectionLost({ message: gone, status: 404 }) })
   }
 
   /** Why a request is not answered that the server did not take. */
   refused(status = 404): TransportError {
-    return new TransportError({ reason: "Refused", message: gone, status, undelivered: true })
+    return new TransportError({ reason: new MessageRejected({ message: gone, status }), undelivered: true })
   }
 
   /** Asks for a stream. */

@@ -1,7 +1,7 @@
 /**
  * The streams of a session that are asked for by GET: the one that the server speaks on by itself, and those that broke off.
  */
-import { TransportError } from "@skein/runtime/Connection"
+import { ConnectionLost, MessageRejected, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import type { Road } from "./protocol.ts"
 import { errorText, mayPass, refusal } from "./refusal.ts"
@@ -31,15 +31,14 @@ export const resuming = (
       if (session.isUnknown(status, error.message)) return void gone()
       if (mayPass(status)) return error
       const message = `The stream could not be resumed: ${error.message}`
-      return new Final(new TransportError({ reason: "Lost", message, status, cause: error }))
+      return new Final(new TransportError({ reason: new ConnectionLost({ message, status, cause: error }) }))
     })
   }
 })
 
 /** Nothing is listened to, since the host wants it so. */
 export const unheard = new TransportError({
-  reason: "Refused",
-  message: "its own stream is not asked for (standaloneStream: false)"
+  reason: new MessageRejected({ message: "its own stream is not asked for (standaloneStream: false)" })
 })
 
 /** Listens to what the server has to say by itself, if it has a stream for that. */

@@ -1,7 +1,8 @@
 /**
  * What an HTTP transport is made with, and what of it a connection needs.
  */
-import { type Headers, TransportError } from "@skein/runtime/Connection"
+import type { Headers } from "@skein/runtime/Connection"
+import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -154,7 +155,7 @@ const value = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-
 export const unsendable = (headers: Headers): string | undefined =>
   Object.keys(headers).find((name) => !token.test(name) || !value.test(headers[name]!))
 
-const refusal = (message: string, cause?: unknown) => new TransportError({ reason: "Open", message, cause })
+const refusal = (message: string, cause?: unknown) => new TransportError({ reason: new OpenFailed({ message, cause }) })
 
 const millis = (input: Duration.Input | undefined, otherwise: number): number =>
   input === undefined ? otherwise : Duration.toMillis(Duration.fromInputUnsafe(input))

@@ -5,7 +5,8 @@
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
-import { type Headers, TransportError } from "@skein/runtime/Connection"
+import type { Headers } from "@skein/runtime/Connection"
+import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -40,7 +41,7 @@ type Rest = Effect.Effect<void, TransportError> | undefined
 const initialize = "initialize"
 
 const lost = (message: string, cause?: unknown): TransportError =>
-  new TransportError({ reason: "Lost", message, cause })
+  new TransportError({ reason: new ConnectionLost({ message, cause }) })
 
 const unanswered = (outcome: Outcome): TransportError =>
   outcome instanceof Final

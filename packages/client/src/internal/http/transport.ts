@@ -1,7 +1,8 @@
 /**
  * The HTTP transport over any wire.
  */
-import { type Transport, TransportError } from "@skein/runtime/Connection"
+import type { Transport } from "@skein/runtime/Connection"
+import { TransportError } from "@skein/runtime/TransportError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"

@@ -17,7 +17,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, InputRefused, LimitExceeded } from "../../ClientError.ts"
 import type * as TaskReceiver from "../../TaskReceiver.ts"
 import { answers as unanswered, askerOf, capabilitiesOf, provided, put, type Services } from "./ask.ts"
 import type { Refusal } from "./services.ts"
@@ -98,17 +98,13 @@ const unprovided: Readonly<Record<InputRequest["method"], string>> = {
   "sampling/createMessage": "Sampling"
 }
 
-const failed = ({ key, method, question }: Asked, { cause, error, reason }: Refusal): ClientError => {
+const failed = ({ key, method, question }: Asked, { cause, error, reason: Reason }: Refusal): ClientError => {
   const asked = `${quoted(key)} (${question.method})`
   const why = error.reason === "MethodNotFound"
     ? `the client was made without the service ${unprovided[question.method]}`
     : error.message
-  return new ClientError({
-    reason,
-    method,
-    message: `The server asks ${asked} before it answers ${method}: ${why}`,
-    cause
-  })
+  const message = `The server asks ${asked} before it answers ${method}: ${why}`
+  return new ClientError({ reason: new Reason({ message, cause }), method })
 }
 
 /** A question by its key, and what puts it to the host. */
@@ -127,7 +123,7 @@ const reply = (
         Effect.andThen(
           Effect.logError(`${asked.question.method} was not answered, for ${asked.method}`, cause),
           Effect.fail(failed(asked, {
-            reason: "Unanswered",
+            reason: InputRefused,
             error: McpError.internal(),
             cause: Cause.squash(cause)
           }))
@@ -184,7 +180,7 @@ export class Answers {
     const count = Object.keys(questions).length
     if (count > maxInputRequests) {
       const message = `${method} was answered with ${count} questions, more than ${maxInputRequests} (maxInputRequests)`
-      return Effect.fail(new ClientError({ reason: "Limit", method, message }))
+      return Effect.fail(new ClientError({ reason: new LimitExceeded({ message }), method }))
     }
     const ready = this.ready(line, method, questions, count)
     if (Result.isFailure(ready)) return Effect.fail(ready.failure)

@@ -10,6 +10,7 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Stream from "effect/Stream"
+import { type InputRefused, InvalidResponse, Unsupported } from "../../ClientError.ts"
 import type { RequestingServer } from "../../RequestingServer.ts"
 
 /**
@@ -17,7 +18,7 @@ import type { RequestingServer } from "../../RequestingServer.ts"
  * era.
  */
 export interface Refusal {
-  readonly reason: "Unsupported" | "InvalidAnswer" | "Unanswered"
+  readonly reason: typeof Unsupported | typeof InvalidResponse | typeof InputRefused
   readonly error: McpError.McpError
   readonly cause?: unknown
 }
@@ -28,17 +29,17 @@ export type Put<A> = Result.Result<Effect.Effect<A, Refusal>, Refusal>
 /** The server asked for what was not declared. */
 export const undeclared = (method: string, what: string): Put<never> =>
   Result.fail({
-    reason: "Unsupported",
+    reason: Unsupported,
     error: McpError.methodNotFound(method, { reason: `Client does not have ${what} capability` })
   })
 
 /** The server asked for something that it was not told it may. */
 export const unasked = (message: string): Put<never> =>
-  Result.fail({ reason: "Unsupported", error: McpError.invalidParams(message) })
+  Result.fail({ reason: Unsupported, error: McpError.invalidParams(message) })
 
 /** The question breaks the rules. */
 export const malformed = (message: string): Put<never> =>
-  Result.fail({ reason: "InvalidAnswer", error: McpError.invalidParams(message) })
+  Result.fail({ reason: InvalidResponse, error: McpError.invalidParams(message) })
 
 /** What the user said to an address. */
 export interface Visit {

@@ -7,7 +7,8 @@
  */
 import * as Header from "@skein/protocol/Header"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
-import { type Headers, TransportError } from "@skein/runtime/Connection"
+import type { Headers } from "@skein/runtime/Connection"
+import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type { Lane, OpenLane, Road } from "../http/protocol.ts"
@@ -26,7 +27,8 @@ const named = "2025-06-18"
 // How long the server may take to accept a request that nobody waits for any more, in milliseconds.
 const grace = 1_000
 
-const lost = (message: string, cause?: unknown) => new TransportError({ reason: "Lost", message, cause })
+const lost = (message: string, cause?: unknown) =>
+  new TransportError({ reason: new ConnectionLost({ message, cause }) })
 
 // An event came, so that the stream was there.
 const ok = { status: 200 }

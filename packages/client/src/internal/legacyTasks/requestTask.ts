@@ -1,6 +1,7 @@
 /**
  * Which calls are augmented with a task, in 2025-11-25 (tasks, tool-level negotiation).
  */
+import { serverErrorOf } from "../errors.ts"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Duration from "effect/Duration"
@@ -74,8 +75,10 @@ export const untilCreated = <E>(
  * Whether a server refuses a call for want of a task: "servers MUST return a `-32601` (Method not found) error if a client does not
  * attempt to do so", and of a type of request that requires it `-32600`.
  */
-export const wantsTask = ({ error }: ClientError): boolean =>
-  error?.reason === "MethodNotFound" || error?.reason === "InvalidRequest"
+export const wantsTask = (error: ClientError): boolean => {
+  const reason = serverErrorOf(error)?.reason
+  return reason === "MethodNotFound" || reason === "InvalidRequest"
+}
 
 /**
  * The same, in what a server gives as the tool's own failure: the official SDK of 2025-11-25 makes one of its `-32601`, whose words

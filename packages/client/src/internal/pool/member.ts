@@ -13,7 +13,7 @@ import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type { Semaphore } from "effect/Semaphore"
 import * as Client from "../../Client.ts"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, Closed, ConnectionFailed, Timeout } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
 
 /** A server that is being opened, or waits for its turn. */
@@ -63,7 +63,7 @@ export interface Shared {
 const ended = (name: string, client: Client.Client): Effect.Effect<ClientError> =>
   Effect.map(client.ended, (end) => {
     const why = end._tag === "Lost" ? `: ${end.cause.message}` : end._tag === "Refused" ? `: ${end.message}` : ""
-    return new ClientError({ reason: "Closed", message: `The connection to ${name} has ended${why}`, end })
+    return new ClientError({ reason: new Closed({ message: `The connection to ${name} has ended${why}`, end }) })
   })
 
 /** See the module's text. */
@@ -133,7 +133,7 @@ export class Member {
 
   #leave(): void {
     if (this.#left) return
-    const error = new ClientError({ reason: "Closed", message: `The pool has let go of ${this.name}` })
+    const error = new ClientError({ reason: new Closed({ message: `The pool has let go of ${this.name}` }) })
     this.#become({ _tag: "Broken", error, attempt: this.#attempt, retryAt: undefined })
     this.#left = true
   }
@@ -154,12 +154,14 @@ export class Member {
     return this.#shared.doors.withPermit(
       Client.make(transport, { label: name, ...options }).pipe(
         Effect.catchDefect((cause) =>
-          Effect.fail(new ClientError({ reason: "Open", message: `The transport of ${name} failed`, cause }))
+          Effect.fail(
+            new ClientError({ reason: new ConnectionFailed({ message: `The transport of ${name} failed`, cause }) })
+          )
         ),
         Effect.timeoutOrElse({
           duration: timeout,
           orElse: () =>
-            Effect.fail(new ClientError({ reason: "TimedOut", message: `${name} could not be opened in time` }))
+            Effect.fail(new ClientError({ reason: new Timeout({ message: `${name} could not be opened in time` }) }))
         })
       )
     )

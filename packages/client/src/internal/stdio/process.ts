@@ -1,7 +1,7 @@
 /**
  * A server as a child process: started without a shell, in a process group of its own, and ended with everybody in it.
  */
-import { TransportError } from "@skein/runtime/Connection"
+import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -236,7 +236,9 @@ const openError = (command: string, cwd: string | URL | undefined, cause: unknow
     : cwd !== undefined && !existsSync(cwd)
     ? `the working directory ${String(cwd)} does not exist`
     : "the command was not found"
-  return new TransportError({ reason: "Open", message: `Cannot start ${JSON.stringify(command)}: ${why}`, cause })
+  return new TransportError({
+    reason: new OpenFailed({ message: `Cannot start ${JSON.stringify(command)}: ${why}`, cause })
+  })
 }
 
 /** Starts a process; it leads a process group of its own where there are such things. Uninterruptible: it takes no time. */

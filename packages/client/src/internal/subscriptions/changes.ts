@@ -3,7 +3,7 @@
  */
 import type { Notification } from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
-import type { TransportError } from "@skein/runtime/Connection"
+import type { TransportError } from "@skein/runtime/TransportError"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Change, Filter, Options } from "../../Changes.ts"

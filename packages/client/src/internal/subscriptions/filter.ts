@@ -7,7 +7,7 @@ import * as Method from "@skein/protocol/Method"
 import type { SubscriptionFilter } from "@skein/protocol/Subscription"
 import * as Result from "effect/Result"
 import type { Change, Filter, Honoured } from "../../Changes.ts"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, Unsupported } from "../../ClientError.ts"
 
 /** What a filter asks for: each resource and each task once. */
 export const wantedOf = ({ prompts, resources, taskIds, tools, uris }: Filter): Honoured => ({
@@ -24,7 +24,7 @@ export const isEmpty = ({ prompts, resources, taskIds, tools, uris }: Honoured):
 
 /** The error of a stream that would never say anything. */
 export const nothing = (message: string, cause?: ClientError): ClientError =>
-  new ClientError({ reason: "Unsupported", method: Method.SubscriptionsListen.name, message, cause })
+  new ClientError({ reason: new Unsupported({ message, cause }), method: Method.SubscriptionsListen.name })
 
 /** A filter as `subscriptions/listen` has it. */
 export const written = ({ prompts, resources, taskIds, tools, uris }: Honoured): SubscriptionFilter => ({

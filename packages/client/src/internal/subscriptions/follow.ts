@@ -2,10 +2,11 @@
  * Subscribes, and subscribes again when that has ended, until it is given up.
  */
 import { EmptyResult } from "@skein/protocol/Message"
+import { endOf } from "../errors.ts"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, Closed, type HttpError } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
 import { call, type Desk } from "../calls/call.ts"
 import type { Line } from "../connection/connection.ts"
@@ -14,21 +15,21 @@ import type { Over, Run } from "./turn.ts"
 /** Statuses of HTTP below 500 after which it may go better another time. */
 const passing: ReadonlySet<number> = new Set([408, 425, 429])
 
-const mayPass = ({ status, undelivered }: ClientError): boolean =>
+const mayPass = ({ status }: HttpError, undelivered: boolean | undefined): boolean =>
   // Nobody has looked at what was not delivered: the session was gone, say.
   undelivered === true || status === undefined || status >= 500 || passing.has(status)
 
 /** Whether it would not go better another time. */
-const isFinal = (error: ClientError, begunBefore: boolean): boolean => {
-  switch (error.reason) {
+const isFinal = ({ reason, undelivered }: ClientError, begunBefore: boolean): boolean => {
+  switch (reason._tag) {
     case "Closed":
-    case "TimedOut":
+    case "Timeout":
       return false
-    case "Refused":
-      return !mayPass(error)
-    case "Protocol":
+    case "HttpError":
+      return !mayPass(reason, undelivered)
+    case "ProtocolError":
       // A server that stumbles over what it has agreed to before is asked once more.
-      return !begunBefore || error.error?.reason !== "InternalError"
+      return !begunBefore || reason.error.reason !== "InternalError"
     default:
       return true
   }
@@ -38,10 +39,8 @@ const gaveUp = (attempts: number, cause: ClientError | undefined): ClientError =
   const why = cause === undefined ? "the server ended it" : cause.message
   const message = `The subscription was given up after ${attempts} attempts in a row: ${why}`
   return new ClientError({
-    reason: "Closed",
-    method: Method.SubscriptionsListen.name,
-    message,
-    cause: new Reconnect.ReconnectExhausted({ attempts, message, cause })
+    reason: new Closed({ message, cause: new Reconnect.ReconnectExhausted({ attempts, message, cause }) }),
+    method: Method.SubscriptionsListen.name
   })
 }
 
@@ -70,7 +69,7 @@ export const follow = (
       if (stood) inbox.offer({ _tag: "Gap", reason, cause })
       begun ||= stood
       if (cause !== undefined && isFinal(cause, begun)) return yield* cause
-      if (cause?.end !== undefined) {
+      if (cause !== undefined && endOf(cause) !== undefined) {
         // How often a line is opened again is its keeper's matter.
         line = yield* keeper.after(line)
         continue

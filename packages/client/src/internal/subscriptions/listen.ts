@@ -1,12 +1,13 @@
 /**
  * A subscription in the request era: one `subscriptions/listen`, which is answered when it ends.
  */
+import { serverErrorOf } from "../errors.ts"
 import type { JsonObject, Notification } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Task from "@skein/protocol/Task"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, Timeout } from "../../ClientError.ts"
 import { send } from "../calls/call.ts"
 import { declaring } from "../calls/extension.ts"
 import { agreed, changeOf, isEmpty, nothing, written } from "./filter.ts"
@@ -17,15 +18,11 @@ const acknowledged = Method.SubscriptionsAcknowledged.name
 const name = Method.SubscriptionsListen.name
 
 const unanswered = Effect.fail(
-  new ClientError({
-    reason: "TimedOut",
-    method: name,
-    message: `The server did not acknowledge ${name}`
-  })
+  new ClientError({ reason: new Timeout({ message: `The server did not acknowledge ${name}` }), method: name })
 )
 
 const missing = (error: ClientError): ClientError =>
-  error.error?.reason === "MethodNotFound" ? nothing(`The server has no ${name}`, error) : error
+  serverErrorOf(error)?.reason === "MethodNotFound" ? nothing(`The server has no ${name}`, error) : error
 
 /**
  * Listens until the server ends it, or it breaks. Nothing counts before the acknowledgment: the server "MUST NOT send any notification on

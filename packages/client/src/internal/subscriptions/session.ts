@@ -60,7 +60,7 @@ export class Watched {
     return send(this.line, Method.Subscribe.name, { uri: watch.uri }, options).pipe(
       Effect.tapError(({ reason }) =>
         Effect.sync(() => {
-          if (reason === "Protocol") watch.asked = false
+          if (reason._tag === "ProtocolError") watch.asked = false
         })
       ),
       Effect.andThen(Effect.sync(() => {

@@ -3,12 +3,12 @@
  */
 import type { Notification } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
-import type { TransportError } from "@skein/runtime/Connection"
+import type { TransportError } from "@skein/runtime/TransportError"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Honoured } from "../../Changes.ts"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, Closed, Unauthorized, Unsupported } from "../../ClientError.ts"
 import { endText } from "../calls/failure.ts"
 import type { Line } from "../connection/connection.ts"
 import { changeOf, isEmpty, nothing } from "./filter.ts"
@@ -26,12 +26,14 @@ interface Listener {
 
 /** A session goes on, but the server has no stream any more, or never had one, on which it says anything unasked. */
 const deafness = (cause: TransportError): ClientError => {
-  const { message, reason, status } = cause
+  const { reason, status } = cause
+  const message = `Nothing is heard of what changes on the server: ${cause.message}`
   return new ClientError({
-    reason: status === 401 || status === 403 ? "Unauthorized" : reason === "Refused" ? "Unsupported" : "Closed",
-    message: `Nothing is heard of what changes on the server: ${message}`,
-    status,
-    cause
+    reason: status === 401 || status === 403
+      ? new Unauthorized({ message, status, cause })
+      : reason._tag === "MessageRejected"
+      ? new Unsupported({ message, cause })
+      : new Closed({ message, cause })
   })
 }
 
@@ -130,7 +132,7 @@ export class Watchers {
         Effect.match({
           onSuccess: (end): Over => {
             const message = `The connection ended${endText(end)}`
-            return { stood, reason: "Lost", cause: new ClientError({ reason: "Closed", message, end }) }
+            return { stood, reason: "Lost", cause: new ClientError({ reason: new Closed({ message, end }) }) }
           },
           onFailure: (cause): Over => ({ stood, reason: "Lost", cause })
         })

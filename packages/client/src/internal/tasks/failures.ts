@@ -1,8 +1,9 @@
 /**
  * Why a task does not give its result.
  */
+import { serverErrorOf } from "../errors.ts"
 import * as Method from "@skein/protocol/Method"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, Closed, TaskCancelled, TaskNotFound, Timeout } from "../../ClientError.ts"
 import { legible } from "../text.ts"
 import type { Handle } from "./handle.ts"
 
@@ -10,58 +11,59 @@ const method = Method.CallTool.name
 
 /** The task is not there. */
 export const gone = (id: string, why: string, cause?: ClientError): ClientError =>
-  new ClientError({ reason: "Gone", method, message: `The task ${legible(id, 128)} is gone: ${why}`, cause })
+  new ClientError({
+    reason: new TaskNotFound({ message: `The task ${legible(id, 128)} is gone: ${why}`, cause }),
+    method
+  })
 
 /** It was cancelled. */
 export const cancelled = (id: string, said: string | undefined, byUs: boolean): ClientError => {
   const who = byUs ? "as this client asked" : "and not by this client"
   const why = said === undefined ? "" : `: ${legible(said, 1_024)}`
   return new ClientError({
-    reason: "Cancelled",
-    method,
-    message: `The task ${legible(id, 128)} was cancelled, ${who}${why}`
+    reason: new TaskCancelled({ message: `The task ${legible(id, 128)} was cancelled, ${who}${why}` }),
+    method
   })
 }
 
 /** It took too long. */
 export const late = (id: string): ClientError =>
   new ClientError({
-    reason: "TimedOut",
-    method,
-    message: `The task ${legible(id, 128)} was not over in time (maxTimeout)`
+    reason: new Timeout({ message: `The task ${legible(id, 128)} was not over in time (maxTimeout)` }),
+    method
   })
 
 /** The client has ended. */
 export const closed = (id: string): ClientError =>
   new ClientError({
-    reason: "Closed",
-    method,
-    message: `The task ${legible(id, 128)} is not followed any more: the client has ended`
+    reason: new Closed({ message: `The task ${legible(id, 128)} is not followed any more: the client has ended` }),
+    method
   })
 
 /** The same failure, with what the task is found again by. */
-export const withHandle = (error: ClientError, task: Handle): ClientError =>
-  new ClientError({ ...error, cause: error.cause, message: error.message, task })
+export const withHandle = (error: ClientError, task: Handle): ClientError => new ClientError({ ...error, task })
 
 /** Statuses of HTTP after which it may go better another time, besides those from 500 on. */
 const passing: ReadonlySet<number> = new Set([408, 425, 429])
 
 /** Whether a look may fare better another time. */
-export const mayPass = ({ error, reason, status, undelivered }: ClientError): boolean => {
-  switch (reason) {
+export const mayPass = ({ reason, undelivered }: ClientError): boolean => {
+  switch (reason._tag) {
     case "Closed":
-    case "TimedOut":
-    case "Limit":
+    case "Timeout":
+    case "LimitExceeded":
       return true
-    case "Refused":
-      return undelivered === true || status === undefined || status >= 500 || passing.has(status)
-    case "Protocol":
-      return error?.reason === "InternalError"
+    case "HttpError":
+      return undelivered === true || reason.status === undefined || reason.status >= 500 || passing.has(reason.status)
+    case "ProtocolError":
+      return reason.error.reason === "InternalError"
     default:
       return false
   }
 }
 
 /** "Invalid or nonexistent `taskId`: `-32602` (Invalid params)". */
-export const isUnknown = ({ error }: ClientError): boolean =>
-  error?.reason === "InvalidParams" || error?.reason === "ResourceNotFound"
+export const isUnknown = (error: ClientError): boolean => {
+  const reason = serverErrorOf(error)?.reason
+  return reason === "InvalidParams" || reason === "ResourceNotFound"
+}

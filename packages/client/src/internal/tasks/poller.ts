@@ -1,6 +1,7 @@
 /**
  * How a task is followed to its end: it is looked at, its changes are heard of, and what it asks is answered.
  */
+import { endOf } from "../errors.ts"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Effect from "effect/Effect"
@@ -158,20 +159,20 @@ export class Course implements Listener {
 
   #missed(error: ClientError): Effect.Effect<void, ClientError> {
     const { desk: { keeper } } = this.#terms
-    if (error.reason === "Gone") {
+    if (error.reason._tag === "TaskNotFound") {
       this.isGone = true
       return Effect.fail(error)
     }
     if (this.#now >= this.#terms.deadline) return Effect.fail(late(this.#task.id))
     // The next server may be of the other era.
-    if (!mayPass(error) && error.reason !== "Unsupported") return Effect.fail(error)
+    if (!mayPass(error) && error.reason._tag !== "Unsupported") return Effect.fail(error)
     this.#failures++
     if (this.#failures >= this.#settings.maxFailures) return Effect.fail(error)
     const asked = Math.min(Reconnect.retryAfter(error) ?? 0, keeper.patience.backoff.maxRetryAfter)
     this.#due = this.#now +
       Math.max(delayOf(this.#interval(this.#task.told), this.#failures), asked)
     // Where no connection follows any more there is nothing to wait for.
-    return error.end === undefined ? Effect.void : Effect.asVoid(keeper.line)
+    return endOf(error) === undefined ? Effect.void : Effect.asVoid(keeper.line)
   }
 
   #lost(why: string): Effect.Effect<never, ClientError> {
@@ -226,9 +227,9 @@ export class Course implements Listener {
         const fetched = yield* Effect.result(Requests.payload(this.#terms, left))
         if (Result.isSuccess(fetched)) return { _tag: "Result", raw: fetched.success } as const
         const { failure } = fetched
-        if (failure.reason === "Protocol") return { _tag: "Fault", error: failure.error! } as const
+        if (failure.reason._tag === "ProtocolError") return { _tag: "Fault", error: failure.reason.error } as const
         if (!mayPass(failure) || failures >= this.#settings.maxFailures) return yield* failure
-        if (failure.end !== undefined) yield* this.#desk.keeper.line
+        if (endOf(failure) !== undefined) yield* this.#desk.keeper.line
         const wait = delayOf(this.#interval(this.#task.told), failures)
         yield* Effect.sleep(Math.min(wait, deadline - this.#now))
       }

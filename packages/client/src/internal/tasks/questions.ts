@@ -11,7 +11,7 @@ import * as Hash from "effect/Hash"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, InvalidResponse, LimitExceeded } from "../../ClientError.ts"
 import type { ReadyReply } from "../input/inputRequests.ts"
 import { quoted } from "../text.ts"
 
@@ -63,7 +63,7 @@ const digestOf = (question: InputRequest): number => {
   }
 }
 
-const limit = (message: string): ClientError => new ClientError({ reason: "Limit", method, message })
+const limit = (message: string): ClientError => new ClientError({ reason: new LimitExceeded({ message }), method })
 
 /** See the module's text. */
 export class Questions {
@@ -106,7 +106,7 @@ export class Questions {
           fresh.push([key, question])
         } else if (asked.digest !== digestOf(question)) {
           const message = `The task asks two different questions under the key ${quoted(key)}`
-          return Effect.fail(new ClientError({ reason: "InvalidAnswer", method, message }))
+          return Effect.fail(new ClientError({ reason: new InvalidResponse({ message }), method }))
         } else if (asked.refused !== undefined) {
           return Effect.fail(asked.refused)
         } else if (asked.answer !== undefined && !this.#sending.has(key)) {
@@ -195,7 +195,7 @@ export class Questions {
           for (const key of keys) this.#asked.get(key)!.answer = undefined
         }),
       onFailure: (error) => {
-        const refused = error.reason === "Protocol" && error.error?.reason !== "InternalError"
+        const refused = error.reason._tag === "ProtocolError" && error.reason.error.reason !== "InternalError"
         // Which of them the server does not take is found out one by one.
         if (refused && keys.length > 1) return Effect.forEach(keys, (key) => this.#reply([key]), { discard: true })
         return Effect.sync(() => {

@@ -5,7 +5,7 @@ import type { InputResponses } from "@skein/protocol/InputRequired"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, InvalidResponse } from "../../ClientError.ts"
 import { call, send } from "../calls/call.ts"
 import type { Line } from "../connection/connection.ts"
 import { gone, isUnknown } from "./failures.ts"
@@ -31,9 +31,10 @@ const optionsOf = ({ timeout }: Asked, atMost?: number) => ({ timeout, maxTimeou
 
 const foreign = (id: string): ClientError =>
   new ClientError({
-    reason: "InvalidAnswer",
-    method: "tasks/get",
-    message: `The server answered for another task than ${JSON.stringify(id.slice(0, 128))}`
+    reason: new InvalidResponse({
+      message: `The server answered for another task than ${JSON.stringify(id.slice(0, 128))}`
+    }),
+    method: "tasks/get"
   })
 
 /** Looks how the task stands; `Gone` where the server does not know it. `atMost` milliseconds, however often it is tried. */

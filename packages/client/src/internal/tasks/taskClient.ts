@@ -6,7 +6,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, InvalidResponse, Unsupported } from "../../ClientError.ts"
 import type { Finished, Handle, RemoteTask, ResumeOptions, Started } from "../../RemoteTask.ts"
 import { call, type Desk } from "../calls/call.ts"
 import { serverOf } from "../connection/connection.ts"
@@ -17,7 +17,7 @@ import type { Created } from "./taskRegistry.ts"
 import { bare, isTaskId } from "./statusStream.ts"
 
 const invalid = (message: string): ClientError =>
-  new ClientError({ reason: "InvalidAnswer", method: Method.CallTool.name, message })
+  new ClientError({ reason: new InvalidResponse({ message }), method: Method.CallTool.name })
 
 /** What follows the task that a call has become; or why it cannot be followed. */
 export const follow = (desk: Desk, created: Created, leaveRunning = false): Follower | ClientError => {
@@ -99,7 +99,7 @@ export const start = (
   })
 
 const refused = (message: string): ClientError =>
-  new ClientError({ reason: "Unsupported", method: "tasks/get", message })
+  new ClientError({ reason: new Unsupported({ message }), method: "tasks/get" })
 
 const textOf = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
 

@@ -120,7 +120,7 @@ export class Listening {
         }))
       return Effect.catch(changes, (error) =>
         Effect.sync(() => {
-          if (error.reason === "Unsupported") this.#deaf = this.#desk.keeper.last
+          if (error.reason._tag === "Unsupported") this.#deaf = this.#desk.keeper.last
           Deferred.doneUnsafe(begun, Effect.void)
         }))
     })

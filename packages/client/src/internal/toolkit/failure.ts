@@ -4,6 +4,7 @@
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Schema from "effect/Schema"
 import type { ClientError } from "../../ClientError.ts"
+import type { PoolError } from "../../PoolError.ts"
 import { partOf, structured } from "./content.ts"
 import type { Named } from "./names.ts"
 
@@ -16,12 +17,12 @@ export class ToolFailure extends Schema.TaggedError<ToolFailure>()("ToolFailure"
   server: Schema.optionalKey(Schema.String),
   /** The tool's own name. */
   tool: Schema.String,
-  /** `Tool`: the tool says so by `isError`. `Arguments`: the model's arguments are no object. Others are those of a `ClientError`. */
+  /** `ToolFailed`: the tool says so by `isError`. `Arguments`: the model's arguments are no object. Others are those of a `ClientError`. */
   reason: Schema.String,
   /** What the tool said, as text, or what went wrong. */
   message: Schema.String
 }) {
-  error?: ClientError
+  error?: ClientError | PoolError
   result?: CallToolResult
 }
 
@@ -33,8 +34,8 @@ export const ofArguments = (named: Named): ToolFailure =>
   make(named, "Arguments", "The arguments of a tool have to be a JSON object")
 
 /** The call could not be made, or was not answered. */
-export const ofError = (named: Named, error: ClientError): ToolFailure =>
-  Object.assign(make(named, error.reason, error.message), { error })
+export const ofError = (named: Named, error: ClientError | PoolError): ToolFailure =>
+  Object.assign(make(named, error.reason._tag, error.message), { error })
 
 /** The tool said that it failed. */
 export const ofResult = (named: Named, result: CallToolResult): ToolFailure => {
@@ -44,5 +45,5 @@ export const ofResult = (named: Named, result: CallToolResult): ToolFailure => {
     : result.structuredContent === undefined
     ? "The tool failed"
     : structured(result.structuredContent)
-  return Object.assign(make(named, "Tool", message), { result })
+  return Object.assign(make(named, "ToolFailed", message), { result })
 }

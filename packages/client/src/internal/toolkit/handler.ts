@@ -13,6 +13,7 @@ import * as Queue from "effect/Queue"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import type { ClientError } from "../../ClientError.ts"
+import type { PoolError } from "../../PoolError.ts"
 import type { RemoteTask } from "../../RemoteTask.ts"
 import type { CallToolOptions, RequestOptions } from "../calls/options.ts"
 import { ofArguments, ofError, ofResult, type ToolFailure } from "./failure.ts"
@@ -22,7 +23,7 @@ import type { ToolClient } from "./source.ts"
 export interface Remote {
   readonly server: string | undefined
   readonly tool: Tool
-  readonly client: Effect.Effect<ToolClient, ClientError>
+  readonly client: Effect.Effect<ToolClient, ClientError | PoolError>
 }
 
 interface HandlerContext {

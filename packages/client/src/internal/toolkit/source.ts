@@ -6,7 +6,8 @@ import type { Tool } from "@skein/protocol/Tool"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
-import { ClientError } from "../../ClientError.ts"
+import { ClientError, Timeout } from "../../ClientError.ts"
+import type { PoolError } from "../../PoolError.ts"
 import type { CallToolOptions } from "../calls/options.ts"
 
 /** A client, as far as its tools go. */
@@ -24,7 +25,7 @@ export interface ToolPool {
   readonly tools: Effect.Effect<
     ReadonlyArray<{ readonly server: string; readonly result: Result.Result<ReadonlyArray<Tool>, ClientError> }>
   >
-  readonly client: (name: string) => Effect.Effect<ToolClient, ClientError>
+  readonly client: (name: string) => Effect.Effect<ToolClient, ClientError | PoolError>
 }
 
 /** One client, several by the names that they are to have, or a pool. */
@@ -35,7 +36,7 @@ export interface Listed {
   /** `undefined` for the only client there is. */
   readonly server: string | undefined
   /** The client at the time of a call. */
-  readonly client: Effect.Effect<ToolClient, ClientError>
+  readonly client: Effect.Effect<ToolClient, ClientError | PoolError>
   readonly tools: Result.Result<ReadonlyArray<Tool>, ClientError>
 }
 
@@ -50,13 +51,13 @@ const list = (
   timeout: Duration.Input
 ): Effect.Effect<Listed> =>
   client.listTools().pipe(
-    Effect.catchIf(({ reason }) => reason === "Unsupported", () => Effect.succeed<ReadonlyArray<Tool>>([])),
+    Effect.catchReason("ClientError", "Unsupported", () => Effect.succeed<ReadonlyArray<Tool>>([])),
     Effect.timeoutOrElse({
       duration: timeout,
       orElse: () => {
         const who = server === undefined ? "The server" : `The server ${server}`
         return Effect.fail(
-          new ClientError({ reason: "TimedOut", message: `${who} did not list its tools in time (listTimeout)` })
+          new ClientError({ reason: new Timeout({ message: `${who} did not list its tools in time (listTimeout)` }) })
         )
       }
     }),

@@ -1,6 +1,7 @@
 /** The client's side of an HTTP connection without a client, messages, and waits for sockets. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
-import type { Connection, End, Receiver, TransportError } from "@skein/runtime/Connection"
+import type { Connection, End, Receiver } from "@skein/runtime/Connection"
+import type { TransportError } from "@skein/runtime/TransportError"
 import type * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"

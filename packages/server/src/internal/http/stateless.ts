@@ -7,7 +7,7 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import { type Answer, type Caller, type CallOptions, type Owner, RequestContext } from "@skein/runtime/RequestContext"
-import { RequestError } from "@skein/runtime/RequestError"
+import { RequestError, Unsupported } from "@skein/runtime/RequestError"
 import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -199,7 +199,9 @@ export class Lone implements Owner {
     _params: JsonRpc.JsonObject | undefined,
     _options: CallOptions | undefined
   ): Effect.Effect<never, RequestError> {
-    return Effect.fail(new RequestError({ reason: "Unsupported", method, message: `${method} cannot be asked here` }))
+    return Effect.fail(
+      new RequestError({ reason: new Unsupported({ message: `${method} cannot be asked here` }), method })
+    )
   }
 
   suspended(exchange: RequestContext): void {

@@ -7,7 +7,7 @@
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Limits from "@skein/runtime/Limits"
-import { RequestError } from "@skein/runtime/RequestError"
+import { Closed, RequestError, Unsupported } from "@skein/runtime/RequestError"
 import * as Effect from "effect/Effect"
 import type { HttpAnswer, HttpRequest } from "./adapter.ts"
 import type { Log } from "./eventStore.ts"
@@ -318,11 +318,14 @@ export class HttpSession extends Held implements Owner {
 /** What nobody can get any more is as good as said; but an answer to it is not waited for. */
 const gone = ({ _tag, method }: JsonRpc.Request | JsonRpc.Notification): true => {
   if (_tag === "Notification") return true
-  throw new RequestError({ reason: "Closed", method, message: `The client has left: ${method} was not sent` })
+  throw new RequestError({ reason: new Closed({ message: `The client has left: ${method} was not sent` }), method })
 }
 
 const unheard = (method: string): RequestError =>
-  new RequestError({ reason: "Unsupported", method, message: `Without sessions a client cannot be asked: ${method}` })
+  new RequestError({
+    reason: new Unsupported({ message: `Without sessions a client cannot be asked: ${method}` }),
+    method
+  })
 
 /** The POST of the handshake. Its answer is never a stream: it tells the session's id, and only if all went well. */
 class Opening extends Post {}

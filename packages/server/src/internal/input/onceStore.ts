@@ -5,7 +5,7 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { RequestError } from "@skein/runtime/RequestError"
+import { RequestError, Unsupported } from "@skein/runtime/RequestError"
 import type { RequestContext, Round } from "@skein/runtime/RequestContext"
 
 /** The keys of the `once` that a fiber runs in. */
@@ -36,7 +36,7 @@ export class Onces implements Round {
 
   ask(method: string): ReturnType<Round["ask"]> {
     const message = `${this.exchange.method} may not be answered with questions`
-    return Effect.fail(new RequestError({ reason: "Unsupported", method, message }))
+    return Effect.fail(new RequestError({ reason: new Unsupported({ message }), method }))
   }
 
   once<E, R>(key: string, effect: Effect.Effect<unknown, E, R>): Effect.Effect<unknown, E, R> {

@@ -46,7 +46,15 @@ export const refuse = (
   cause?: unknown
 ): Effect.Effect<never, InputError> => Effect.fail(new InputError({ reason, method, message, revision, cause }))
 
-/** "Limit" and so on mean the same here; what the client says itself is a reason of its own. */
+const reasons: { readonly [tag in RequestError["reason"]["_tag"]]: Reason } = {
+  Closed: "Closed",
+  Timeout: "TimedOut",
+  LimitExceeded: "Limit",
+  Unsupported: "Unsupported",
+  InvalidResponse: "InvalidAnswer",
+  MessageRejected: "Closed"
+}
+
 const unanswered = (error: McpError.McpError | RequestError, method: string, revision: Revision): InputError =>
   McpError.isMcpError(error)
     ? new InputError({
@@ -57,7 +65,7 @@ const unanswered = (error: McpError.McpError | RequestError, method: string, rev
       cause: error
     })
     : new InputError({
-      reason: error.reason === "Refused" ? "Closed" : error.reason,
+      reason: reasons[error.reason._tag],
       method,
       message: error.message,
       revision,

@@ -10,7 +10,7 @@ import * as Codec from "@skein/protocol/Codec"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import type { CallOptions, RequestContext, Round as Contract } from "@skein/runtime/RequestContext"
-import { RequestError } from "@skein/runtime/RequestError"
+import { LimitExceeded, RequestError, Timeout } from "@skein/runtime/RequestError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Base64Url from "effect/encoding/Base64Url"
@@ -128,7 +128,7 @@ export class Round extends Onces implements Contract {
     const { maxRounds } = this.#host
     const message =
       `${this.exchange.method} was answered with questions ${maxRounds} times already: ${method} was not sent`
-    return Effect.fail(new RequestError({ reason: "Limit", method, message }))
+    return Effect.fail(new RequestError({ reason: new LimitExceeded({ message }), method }))
   }
 
   #park(key: string, fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<never> {
@@ -206,4 +206,4 @@ const stop = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<never> =>
   })
 
 const late = (method: string): Effect.Effect<never, RequestError> =>
-  Effect.fail(new RequestError({ reason: "TimedOut", method, message: `No answer to ${method} in time` }))
+  Effect.fail(new RequestError({ reason: new Timeout({ message: `No answer to ${method} in time` }), method }))

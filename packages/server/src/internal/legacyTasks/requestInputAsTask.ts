@@ -7,7 +7,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { McpError } from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import type { CallOptions, RequestContext } from "@skein/runtime/RequestContext"
-import { RequestError } from "@skein/runtime/RequestError"
+import { InvalidResponse, RequestError, Timeout } from "@skein/runtime/RequestError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -29,7 +29,7 @@ const pollInterval = 1_000
 const leastInterval = 100
 
 const invalid = (method: string, why: string): RequestError =>
-  new RequestError({ reason: "InvalidAnswer", method, message: `The answer to ${method} is none: ${why}` })
+  new RequestError({ reason: new InvalidResponse({ message: `The answer to ${method} is none: ${why}` }), method })
 
 const look = (exchange: RequestContext, taskId: string): Asked<State> => {
   const { name } = Method.LegacyGetTask
@@ -47,7 +47,7 @@ const follow = (exchange: RequestContext, task: State): Asked<JsonObject> =>
       yield* Effect.sleep(Math.max(leastInterval, state.pollIntervalMs ?? pollInterval))
       state = yield* Effect.catchIf(
         look(exchange, task.taskId),
-        (error) => error instanceof RequestError && error.reason === "TimedOut",
+        (error) => error instanceof RequestError && error.reason._tag === "Timeout",
         () => Effect.succeed(state)
       )
     }
@@ -96,7 +96,7 @@ export const ask = (
       orElse: () =>
         Effect.andThen(
           cancel(session, task),
-          Effect.fail(new RequestError({ reason: "TimedOut", method: name, message }))
+          Effect.fail(new RequestError({ reason: new Timeout({ message }), method: name }))
         )
     }).pipe(Effect.onInterrupt(() => cancel(session, task)))
   })

@@ -1,7 +1,8 @@
 /**
  * The server's end of stdio: one connection for the whole life of the process (revision 2026-07-28, basic/transports/stdio).
  */
-import { type Connection, TransportError } from "@skein/runtime/Connection"
+import type { Connection } from "@skein/runtime/Connection"
+import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import * as NodeStreams from "@skein/runtime/NodeStreams"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -28,7 +29,9 @@ export const connect = (options: StdioOptions = {}): Effect.Effect<Connection, T
     if (output !== process.stdout) return over(input, output, options)
     return Effect.flatMap(stdout.take, (write) =>
       write === undefined
-        ? Effect.fail(new TransportError({ reason: "Open", message: "stdout is in use by another connection" }))
+        ? Effect.fail(
+          new TransportError({ reason: new OpenFailed({ message: "stdout is in use by another connection" }) })
+        )
         : over(input, output, { ...options, write }))
   })
 

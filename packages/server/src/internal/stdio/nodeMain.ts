@@ -1,7 +1,7 @@
 /**
  * The life of a server's process, from its first line to its exit code.
  */
-import { TransportError } from "@skein/runtime/Connection"
+import { TransportError } from "@skein/runtime/TransportError"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -20,7 +20,7 @@ export interface MainOptions {
  * be kept is known by its tag, for the engine of tasks stands above the server.
  */
 const isPlain = (error: unknown): error is { readonly message: string } =>
-  error instanceof DefinitionError || (error instanceof TransportError && error.reason === "Open") ||
+  error instanceof DefinitionError || (error instanceof TransportError && error.reason._tag === "OpenFailed") ||
   (error instanceof Error && Predicate.isTagged(error, "TaskError"))
 
 // What a timer can wait for.

@@ -180,7 +180,7 @@ describe("a question that nobody can hear any more", () => {
       waiting.leave()
       control.open("a")
       yield* until(() => control.failures.length === 1)
-      expect(control.failures).toMatchObject([{ reason: "Closed", method: "sampling/createMessage" }])
+      expect(control.failures).toMatchObject([{ reason: { _tag: "Closed" }, method: "sampling/createMessage" }])
     }).pipe(Effect.provide(layer(control)))
   })
 })

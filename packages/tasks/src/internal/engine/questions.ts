@@ -3,7 +3,7 @@
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import type { CallOptions } from "@skein/runtime/RequestContext"
-import { RequestError } from "@skein/runtime/RequestError"
+import { Closed, RequestError, Timeout } from "@skein/runtime/RequestError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { fingerprint, patiently } from "./engineContext.ts"
@@ -68,7 +68,7 @@ export const ask = (
     if (problem !== undefined) return problem
     if (run.undoing !== undefined) {
       const message = `The task undoes what it has done: ${method} was not sent`
-      return Effect.fail(new RequestError({ reason: "Closed", method, message }))
+      return Effect.fail(new RequestError({ reason: new Closed({ message }), method }))
     }
     const put = Effect.flatMap(
       run.hold(keyOf(run, method, params, options?.key)),
@@ -114,7 +114,9 @@ const waited = (
   const clock = timeout === undefined || Duration.toMillis(timeout) === Infinity
     ? undefined
     : clockOf(run, `timeout/${key}`, Math.ceil(Duration.toMillis(timeout)))
-  const late = Effect.fail(new RequestError({ reason: "TimedOut", method, message: `No answer to ${method} in time` }))
+  const late = Effect.fail(
+    new RequestError({ reason: new Timeout({ message: `No answer to ${method} in time` }), method })
+  )
   /** Nobody can answer any more; but somebody may have, just now. */
   const expired = Effect.andThen(
     patiently(store.withdraw(id, key)),

@@ -63,7 +63,7 @@ const run = <A, E>(effect: Effect.Effect<A, E>): Promise<A> => Effect.runPromise
 
 const ended = ({ result }: Pick<RemoteTask, "result">): Effect.Effect<Ended> =>
   Effect.map(Effect.result(result), (ended) => {
-    if (Result.isFailure(ended)) return ended.failure.reason
+    if (Result.isFailure(ended)) return ended.failure.reason._tag
     const [content] = ended.success.content
     return content?.type === "text" ? content.text : "?"
   })

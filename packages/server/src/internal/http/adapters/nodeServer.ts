@@ -1,7 +1,7 @@
 /**
  * A `node:http` server that has an endpoint to itself: how it is hardened, and how it ends.
  */
-import { TransportError } from "@skein/runtime/Connection"
+import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
@@ -69,7 +69,7 @@ export const make = (
 /** Why it cannot listen, in one line for whoever started it. */
 const refused = (cause: Error & { readonly code?: string | undefined }, port: number, host: string): TransportError => {
   const why = cause.code === "EADDRINUSE" ? "the port is taken (EADDRINUSE)" : cause.message
-  return new TransportError({ reason: "Open", message: `Cannot listen on ${host}:${port}: ${why}`, cause })
+  return new TransportError({ reason: new OpenFailed({ message: `Cannot listen on ${host}:${port}: ${why}`, cause }) })
 }
 
 /** Listens until the scope closes. Fails with `TransportError` `Open` where it cannot. */

@@ -1,0 +1,66 @@
+/**
+ * The failure of a transport: opening it, keeping it open, or delivering one message.
+ */
+import * as Data from "effect/Data"
+
+/** The transport could not be opened: the command was not found, the port is taken, the server was not reached. */
+export class OpenFailed extends Data.TaggedError("OpenFailed")<{
+  readonly message: string
+  readonly cause?: unknown
+}> {}
+
+/** The connection broke after it was opened. */
+export class ConnectionLost extends Data.TaggedError("ConnectionLost")<{
+  readonly message: string
+  /** The HTTP status that ended the connection: 404 for a session that the server has deleted. */
+  readonly status?: number | undefined
+  readonly cause?: unknown
+}> {}
+
+/**
+ * The other side's transport rejected one message without a JSON-RPC response, or answered with something that is not one: over HTTP,
+ * usually with a status that is not 2xx.
+ */
+export class MessageRejected extends Data.TaggedError("MessageRejected")<{
+  readonly message: string
+  /** The HTTP status of the response. */
+  readonly status?: number | undefined
+  readonly cause?: unknown
+}> {}
+
+/** Why a transport failed. */
+export type Reason = OpenFailed | ConnectionLost | MessageRejected
+
+/**
+ * The failure of a transport. The `reason` has the details; `message` and `cause` are those of the reason.
+ *
+ * @example
+ * ```ts
+ * Stdio.connect({ command: "weather-server" }).pipe(
+ *   Effect.catchReason("TransportError", "OpenFailed", ({ message }) => Effect.die(message))
+ * )
+ * ```
+ */
+export class TransportError extends Data.TaggedError("TransportError")<{
+  readonly reason: Reason
+  readonly message: string
+  /** True if the other side has certainly not begun to handle the message, so that it may be sent again whatever it does. */
+  readonly undelivered?: boolean | undefined
+  /** How long the other side asks to wait before another attempt, in milliseconds (`Retry-After`). */
+  readonly retryAfter?: number | undefined
+  readonly cause?: unknown
+}> {
+  constructor(fields: {
+    readonly reason: Reason
+    readonly undelivered?: boolean | undefined
+    readonly retryAfter?: number | undefined
+  }) {
+    const { reason, retryAfter, undelivered } = fields
+    super({ reason, undelivered, retryAfter, message: reason.message, cause: reason.cause })
+  }
+
+  /** The HTTP status of the response that caused the failure, if there was one. */
+  get status(): number | undefined {
+    return this.reason._tag === "OpenFailed" ? undefined : this.reason.status
+  }
+}
