@@ -139,18 +139,18 @@ describe.each(eras)("%s", (revision) => {
       const status = (status: 400 | 500 | 502 | 503 | 504, body: "empty" | "html" | "error" | "garbage") =>
         ({ _tag: "Status", status, body, handled: true }) as const
       const faults: ReadonlyArray<readonly [Scenario.Fault, string]> = [
-        [status(400, "html"), "Refused"],
-        [status(500, "garbage"), "Refused"],
-        [status(502, "html"), "Refused"],
-        [status(503, "empty"), "Refused"],
-        [status(504, "html"), "Refused"],
-        [status(400, "error"), "Protocol"],
-        [{ _tag: "ContentType", type: "text/html" }, "Refused"],
-        [{ _tag: "ContentType", type: "" }, "Refused"],
-        [{ _tag: "Redirect", status: 302, to: "same" }, "Refused"],
-        [{ _tag: "Redirect", status: 307, to: "loop" }, "Refused"],
-        [{ _tag: "Redirect", status: 308, to: "closed port" }, "Refused"],
-        [{ _tag: "ErrorResponse", code: 42 }, "Protocol"],
+        [status(400, "html"), "HttpError"],
+        [status(500, "garbage"), "HttpError"],
+        [status(502, "html"), "HttpError"],
+        [status(503, "empty"), "HttpError"],
+        [status(504, "html"), "HttpError"],
+        [status(400, "error"), "ProtocolError"],
+        [{ _tag: "ContentType", type: "text/html" }, "HttpError"],
+        [{ _tag: "ContentType", type: "" }, "HttpError"],
+        [{ _tag: "Redirect", status: 302, to: "same" }, "HttpError"],
+        [{ _tag: "Redirect", status: 307, to: "loop" }, "HttpError"],
+        [{ _tag: "Redirect", status: 308, to: "closed port" }, "HttpError"],
+        [{ _tag: "ErrorResponse", code: 42 }, "ProtocolError"],
         [{ _tag: "ResponseBody", is: "no result" }, "Closed"]
       ]
       for (const [fault, reason] of faults) {

@@ -92,14 +92,14 @@ describe("faults", () => {
     [
       ["lose", "Closed", 0],
       [{ delivered: "lose" }, "Closed", 1],
-      [refused, "Refused", 0],
-      [{ delivered: refused }, "Refused", 1]
+      [refused, "HttpError", 0],
+      [{ delivered: refused }, "HttpError", 1]
     ] as const satisfies ReadonlyArray<readonly [ScriptedServer.Delivery, string, number]>
   )("onRequest · %o", ([delivery, reason, count]) =>
     Effect.gen(function*() {
       const { client, server } = yield* connected(() => listing)
       server.onRequest = ({ method }) => method === "tools/list" ? delivery : undefined
-      expect((yield* Effect.flip(client.listToolsPage())).reason).toBe(reason)
+      expect((yield* Effect.flip(client.listToolsPage())).reason._tag).toBe(reason)
       expect(server.requests("tools/list")).toHaveLength(count)
     }))
 })
