@@ -1,15 +1,17 @@
 /**
- * What a heap snapshot holds, by class.
+ * Reads V8 heap snapshots, and compares two of them by class.
  */
 import { readFileSync } from "node:fs"
 
-/** How many there are, and their own size in bytes. */
-export interface Held {
+/** The objects of one class. */
+export interface ClassTotal {
   readonly count: number
+  /** The sum of their shallow sizes in bytes. */
   readonly size: number
 }
 
-export type Histogram = ReadonlyMap<string, Held>
+/** Totals by class. */
+export type Histogram = ReadonlyMap<string, ClassTotal>
 
 interface Snapshot {
   readonly snapshot: {
@@ -22,14 +24,14 @@ interface Snapshot {
   readonly strings: ReadonlyArray<string>
 }
 
-// By their names they tell something; all else is told by its kind: a string's name is its text.
+// Nodes of these types are counted by name, all others by type: the name of a string, for example, is its text.
 const named = new Set(["object", "closure", "native"])
 
-// V8's own things follow the heat of the program, not its data; and a number on the heap is part of something else.
+// V8's internal nodes depend on which code is hot, not on the data of the program. A heap number is part of another object.
 const ignored = new Set(["hidden", "code", "synthetic", "object shape", "number"])
 
-/** Reads a snapshot. */
-export const read = (path: string): Histogram => {
+/** Reads the snapshot in a file. */
+export const readHeapSnapshot = (path: string): Histogram => {
   const { nodes, snapshot, strings } = JSON.parse(readFileSync(path, "utf8")) as Snapshot
   const { node_fields: fields, node_types: [types] } = snapshot.meta
   const [type, name, size] = ["type", "name", "self_size"].map((field) => fields.indexOf(field)) as [
@@ -42,17 +44,17 @@ export const read = (path: string): Histogram => {
     const kind = types[nodes[at + type]!]!
     if (ignored.has(kind)) continue
     const key = named.has(kind) ? `${kind} ${strings[nodes[at + name]!]!.slice(0, 60)}` : kind
-    let held = histogram.get(key)
-    if (held === undefined) histogram.set(key, held = { count: 0, size: 0 })
-    held.count++
-    held.size += nodes[at + size]!
+    let total = histogram.get(key)
+    if (total === undefined) histogram.set(key, total = { count: 0, size: 0 })
+    total.count++
+    total.size += nodes[at + size]!
   }
   return histogram
 }
 
-/** How much more there is than before, the largest growth first. */
-export const growth = (before: Histogram, after: Histogram): ReadonlyArray<readonly [string, Held]> =>
-  Array.from(after, ([name, held]): [string, Held] => {
-    const was = before.get(name)
-    return [name, { count: held.count - (was?.count ?? 0), size: held.size - (was?.size ?? 0) }]
+/** The classes that have grown between two snapshots, and by how much; the largest growth in bytes first. */
+export const growth = (before: Histogram, after: Histogram): ReadonlyArray<readonly [string, ClassTotal]> =>
+  Array.from(after, ([name, total]): [string, ClassTotal] => {
+    const previous = before.get(name)
+    return [name, { count: total.count - (previous?.count ?? 0), size: total.size - (previous?.size ?? 0) }]
   }).filter(([, { count, size }]) => count > 0 || size > 0).sort(([, a], [, b]) => b.size - a.size)

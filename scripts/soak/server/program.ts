@@ -1,6 +1,6 @@
 /**
- * The server that is treated badly: one that offers a bit of everything, with bounds on time so short that what was left behind is
- * over within seconds. Whoever started it asks it over the channel between them how it is.
+ * The server under test. It uses every feature that holds state, with timeouts so short that abandoned sessions end within seconds. The
+ * parent process requests its state over the IPC channel.
  */
 import * as AuditLog from "@skein/server/AuditLog"
 import * as Catalog from "@skein/server/Catalog"
@@ -23,26 +23,26 @@ import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as References from "effect/References"
-import { active, census, metric, type State } from "./census.ts"
+import { countActive, countResources, type ServerState, sumMetric } from "../resourceCounts.ts"
 
-const echo = Tool.layer(Tool.make("echo", { description: "Answers at once." }), () => Effect.succeed("at once"))
+const echo = Tool.layer(Tool.make("echo", { description: "Returns immediately." }), () => Effect.succeed("done"))
 
-const ignore = (): void => {}
+const noop = (): void => {}
 
-/** With `--leak` each call leaves a timer behind: for the test that it is found. */
+/** With `--leak` each call leaves a timer behind. A test uses it to check that leaks are found. */
 const leak = process.argv.includes("--leak")
-  ? Effect.sync(() => void setTimeout(ignore, 1_000_000))
+  ? Effect.sync(() => void setTimeout(noop, 1_000_000))
   : Effect.void
 
 const slow = Tool.layer(
-  Tool.make("slow", { description: "Takes its time." }),
-  () => Effect.delay(Effect.as(leak, "slowly"), "100 millis")
+  Tool.make("slow", { description: "Returns after 100 ms." }),
+  () => Effect.delay(Effect.as(leak, "done"), "100 millis")
 )
 
-const never = Tool.layer(Tool.make("never", { description: "Never ends by itself." }), () => Effect.never)
+const never = Tool.layer(Tool.make("never", { description: "Runs until it is cancelled." }), () => Effect.never)
 
 const count = Tool.layer(
-  Tool.make("count", { description: "Tells how far it is, with pauses, and logs." }),
+  Tool.make("count", { description: "Reports progress and logs, with pauses." }),
   () =>
     Effect.as(
       Effect.forEach([1, 2, 3, 4, 5, 6, 7, 8], (progress) =>
@@ -55,67 +55,73 @@ const count = Tool.layer(
 )
 
 const poll = Tool.layer(
-  Tool.make("poll", { description: "Lets its client go, and works on." }),
+  Tool.make("poll", { description: "Closes the stream of its response and continues." }),
   () => Effect.as(Effect.andThen(Polling.disconnect("1 seconds"), Effect.sleep("50 millis")), "polled")
 )
 
-const long = "x".repeat(256 * 1024)
+const longMessage = "x".repeat(256 * 1024)
 
-/** More than the system keeps between two sockets that nobody reads from. */
+/** Sends 16 MiB, which is more than the system buffers for a client that does not read. */
 const flood = Tool.layer(
-  Tool.make("flood", { description: "Says more than anybody wants to read." }),
+  Tool.make("flood", { description: "Reports 16 MiB of progress." }),
   () =>
     Effect.as(
       Effect.forEach(
         Array.from({ length: 64 }, (_, index) => index),
-        (index) => Progress.report({ progress: index, message: long })
+        (index) => Progress.report({ progress: index, message: longMessage })
       ),
-      "said"
+      "done"
     )
 )
 
 const ask = Tool.layer(
-  Tool.make("ask", { description: "Asks the client's model." }),
+  Tool.make("ask", { description: "Requests a completion from the client's model." }),
   () =>
     Effect.map(Sampling.createMessage({ messages: "Well?", maxTokens: 10 }, { timeout: "500 millis" }), Sampling.text)
 )
 
-const watched = "soak://watched"
+const changing = "soak://changing"
 
-const resource = Resource.layer(Resource.make(watched, { name: "watched" }), Effect.succeed("It changes all the time."))
+const resource = Resource.layer(
+  Resource.make(changing, { name: "changing" }),
+  Effect.succeed("This resource changes every 80 ms.")
+)
 
-const passing = Tool.add(Tool.make("passing", { description: "Comes and goes." }), () => Effect.succeed("Still there."))
+const temporary = Tool.add(
+  Tool.make("temporary", { description: "Is offered for 40 ms at a time." }),
+  () => Effect.succeed("done")
+)
 
-/** Closed while the process is counted. */
-const going = Latch.makeUnsafe(true)
-/** Open while nothing changes. */
-const still = Latch.makeUnsafe()
+/** Closed while resources are counted: nothing may change then. */
+const mayChange = Latch.makeUnsafe(true)
+/** Open while `changes` waits for `mayChange`. */
+const changesPaused = Latch.makeUnsafe()
 
-/** What is offered changes all the time, so that there is always something to tell those who listen. */
+/** Adds and removes a tool and updates a resource all the time, so that subscribed clients always receive notifications. */
 const changes = Layer.effectDiscard(
   Effect.forkScoped(Effect.forever(
-    Effect.scoped(Effect.andThen(passing, Effect.sleep("40 millis"))).pipe(
-      Effect.andThen(Effect.ignore(Catalog.updated(watched))),
+    Effect.scoped(Effect.andThen(temporary, Effect.sleep("40 millis"))).pipe(
+      Effect.andThen(Effect.ignore(Catalog.updated(changing))),
       Effect.andThen(Effect.sleep("40 millis")),
       Effect.andThen(Effect.suspend(() => {
-        if (!going.isOpen()) still.openUnsafe()
-        return going.await
+        if (!mayChange.isOpen()) changesPaused.openUnsafe()
+        return mayChange.await
       }))
     )
   ))
 )
 
 /**
- * Stops what changes all the time, with its timers, and waits until Node has forgotten the date of the last answer's header, for which it
- * has a timer of a second.
+ * Pauses the changes and their timers. Waits 1.1 s more, since Node caches the `Date` header of the last response with a timer of one
+ * second.
  */
-const rest = Effect.suspend(() => {
-  still.closeUnsafe()
-  going.closeUnsafe()
-  return Effect.andThen(still.await, Effect.sleep("1100 millis"))
+const pauseChanges = Effect.suspend(() => {
+  changesPaused.closeUnsafe()
+  mayChange.closeUnsafe()
+  return Effect.andThen(changesPaused.await, Effect.sleep("1100 millis"))
 })
 
-/** All that may remember something of whoever calls. Nobody comes twice, so that what is remembered by mistake adds up. */
+/** Every middleware that stores something per caller. No caller connects twice, so that each entry that is not removed adds up. */
 const middleware = Layer.mergeAll(
   Telemetry.layer(),
   AuditLog.layer({ sink: () => Effect.void }),
@@ -141,32 +147,32 @@ const server = McpServer.layer(
   middleware
 ).pipe(
   Layer.merge(Layer.succeed(EventLog.EventLog, log)),
-  // A client that does not read is worth a warning, and there are thousands of them here.
+  // The server logs a warning for each client that does not read, and the scenarios have thousands of them.
   Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "Error"))
 )
 
 const control = ({ endpoint, port }: NodeHttp.Listening["Service"]) =>
   Effect.flatMap(McpServer.McpServer, ({ host, inspect }) => {
-    const state = Effect.map(inspect, (tree): State => ({
+    const state = Effect.map(inspect, (tree): ServerState => ({
       sessions: endpoint.sessions,
       peers: tree.sessions.length,
       requests: tree.requests.length + tree.sessions.reduce((sum, { requests }) => sum + requests.length, 0),
-      questions: tree.sessions.reduce((sum, { calls }) => sum + calls.length, 0),
+      outboundRequests: tree.sessions.reduce((sum, { calls }) => sum + calls.length, 0),
       streams: tree.streams,
       listens: [...host.hub.listens].length,
-      watched: host.hub.watched,
-      logged: log.size,
-      measured: metric("mcp.server.sessions") + metric("mcp.server.streams"),
-      sockets: active("TCPSocketWrap")
+      subscribedResources: host.hub.watched,
+      eventLogSize: log.size,
+      openByMetrics: sumMetric("mcp.server.sessions") + sumMetric("mcp.server.streams"),
+      sockets: countActive("TCPSocketWrap")
     }))
-    process.on("message", (question: { readonly census?: true; readonly snapshot?: string | undefined }) => {
-      if (question.census === undefined) return void process.send?.(Effect.runSync(state))
+    process.on("message", (request: { readonly count?: true; readonly snapshot?: string | undefined }) => {
+      if (request.count === undefined) return void process.send?.(Effect.runSync(state))
       void Effect.runPromise(
-        Effect.andThen(rest, state).pipe(
-          Effect.flatMap((found) => Effect.promise(() => census(found, question.snapshot))),
-          Effect.ensuring(going.open)
+        Effect.andThen(pauseChanges, state).pipe(
+          Effect.flatMap((found) => Effect.promise(() => countResources(found, request.snapshot))),
+          Effect.ensuring(mayChange.open)
         )
-      ).then((census) => process.send?.(census))
+      ).then((counts) => process.send?.(counts))
     })
     process.on("disconnect", () => process.exit(1))
     return Effect.sync(() => void process.send?.(port))
