@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { describe, expect, it } from "vitest"
 import { programs } from "../../examples/everything-client/programs.ts"
-import { plan, quoted, runOne, selections } from "./client.ts"
+import { planSelection, quoted, runOne, selections } from "./judgeClient.ts"
 import { type Check, isPassed, type Scenario } from "./report.ts"
 
 const run = promisify(execFile)
@@ -14,10 +14,10 @@ const errors = ({ checks }: Scenario): ReadonlyArray<string | undefined> =>
     : checks.filter(({ status }: Check) => status === "FAILURE").map((check) => check.errorMessage)
 const one = { name: "tools_call", scored: true }
 
-const plans = Promise.all(selections.map(plan))
+const plans = Promise.all(selections.map(planSelection))
 
-describe("the client's leg", () => {
-  it("runs what is not of authorization, and names what is", async () => {
+describe("judging the client", () => {
+  it("runs all scenarios except authorization, and lists those", async () => {
     const [modern, session, older, oldest] = await plans
     const names = (scenarios: typeof modern.run, scored: boolean) =>
       scenarios.filter((one) => one.scored === scored).map(({ name }) => name).toSorted()
@@ -40,46 +40,46 @@ describe("the client's leg", () => {
     expect(names(session.run, false)).toEqual(["json-schema-2020-12-preservation"])
     expect(names(older.run, true)).toEqual(["initialize", "tools_call"])
     expect(oldest?.run).toEqual([])
-    for (const { left } of [modern, session]) {
-      expect(left.length).toBeGreaterThan(10)
-      expect(left.filter(({ name }) => !name.startsWith("auth/"))).toEqual([])
+    for (const { omitted } of [modern, session]) {
+      expect(omitted.length).toBeGreaterThan(10)
+      expect(omitted.filter(({ name }) => !name.startsWith("auth/"))).toEqual([])
     }
   })
 
-  it("there is a program for each scenario that is run, and none without one", async () => {
+  it("has one program per scenario that runs, and no others", async () => {
     const names = new Set((await plans).flatMap(({ run }) => run.map(({ name }) => name)))
     expect(Object.keys(programs).toSorted()).toEqual([...names].toSorted())
   })
 
-  it("the referee starts the client as anybody does: npm run -s everything-client -- <url>", async () => {
+  it("passes a scenario with the command npm run -s everything-client -- <url>", async () => {
     const scenario = await runOne("npm run -s everything-client --", { revision: "2026-07-28" }, one)
     expect(errors(scenario)).toEqual([])
     expect(isPassed(scenario)).toBe(true)
   }, 30_000)
 
-  it("a client that does nothing has not passed", async () => {
+  it("fails a client that does nothing", async () => {
     const scenario = await runOne("true", { revision: "2026-07-28" }, one)
     expect(isPassed(scenario)).toBe(false)
   })
 
-  it("a client that does everything and ends with an error has not passed, and what it said is told", async () => {
-    const command = `sh ${quoted(file("fixtures/sulking.sh"))} ${quoted(process.execPath)}`
+  it("fails a client that passes all checks but exits with an error, and reports its stderr", async () => {
+    const command = `sh ${quoted(file("fixtures/failingClient.sh"))} ${quoted(process.execPath)}`
     const scenario = await runOne(command, { revision: "2026-07-28" }, one)
-    expect(errors(scenario)).toEqual([expect.stringMatching(/Client exited with code 7[^]*I do not want to/)])
+    expect(errors(scenario)).toEqual([expect.stringMatching(/Client exited with code 7[^]*exiting with an error/)])
     expect(isPassed(scenario)).toBe(false)
   })
 
-  it("the shell that the referee starts gets a path as it is, with spaces and quotes", async () => {
-    const odd = "/Ada's  tea $HOUSE/node"
-    // Cut and put together as the referee does it.
+  it("quotes a path with spaces and quotes for the suite's shell", async () => {
+    const odd = "/Ada's  programs $HOME/node"
+    // Split and joined as the suite does it.
     const [command = "", ...rest] = `echo ${quoted(odd)}`.split(" ")
     const { stdout } = await run(command, rest, { shell: true })
     expect(stdout).toBe(`${odd}\n`)
   })
 
-  it("a scenario that the referee does not know is in the outcome, as failed", async () => {
-    const scenario = await runOne("true", { revision: "2026-07-28" }, { name: "juggling", scored: true })
-    expect(scenario.checks).toMatch(/^the scenario did not end: /)
+  it("reports a scenario that the suite does not have as failed", async () => {
+    const scenario = await runOne("true", { revision: "2026-07-28" }, { name: "unknown", scored: true })
+    expect(scenario.checks).toMatch(/^the scenario did not complete: /)
     expect(isPassed(scenario)).toBe(false)
   })
 })
