@@ -2,7 +2,7 @@ import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { describe, expect, it } from "vitest"
-import { programs } from "../../examples/everything-client/programs.ts"
+import { scenarios } from "../../examples/everything-client/scenarios.ts"
 import { planSelection, quoted, runOne, selections } from "./judgeClient.ts"
 import { type Check, isPassed, type Scenario } from "./report.ts"
 
@@ -48,7 +48,7 @@ describe("judging the client", () => {
 
   it("has one program per scenario that runs, and no others", async () => {
     const names = new Set((await plans).flatMap(({ run }) => run.map(({ name }) => name)))
-    expect(Object.keys(programs).toSorted()).toEqual([...names].toSorted())
+    expect(Object.keys(scenarios).toSorted()).toEqual([...names].toSorted())
   })
 
   it("passes a scenario with the command npm run -s everything-client -- <url>", async () => {

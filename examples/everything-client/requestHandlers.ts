@@ -1,24 +1,24 @@
 /**
- * What this host answers when a server asks it something. What is here is what the client declares.
+ * Handlers for requests from the server. The client declares exactly the capabilities that have a handler here.
  */
 import * as Elicitation from "@skein/client/Elicitation"
 import * as Roots from "@skein/client/Roots"
 import * as Sampling from "@skein/client/Sampling"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { madeUp } from "./madeUp.ts"
+import { sampleArguments } from "./sampleArguments.ts"
 
-/** Agrees to every form that it can fill in, with what comes to mind, and leaves the defaults alone. Follows no link. */
-const asking = Elicitation.layer({
+/** Accepts each form with sample values for the required fields and with the defaults of the others. Declines URL elicitation. */
+const elicitation = Elicitation.layer({
   form: ({ defaults, problem, requestedSchema }) => {
-    const entered = Object.entries(madeUp(requestedSchema)).filter(([field]) => !(field in defaults))
+    const entered = Object.entries(sampleArguments(requestedSchema)).filter(([field]) => !(field in defaults))
     const content = Object.fromEntries(entered) as Elicitation.Content
     return Effect.succeed(problem(content) === undefined ? Elicitation.accept(content) : Elicitation.decline)
   },
   url: () => Effect.succeed(Elicitation.decline)
 })
 
-/** A language model of very few words. */
+/** Returns a constant text for each sampling request. */
 const sampling = Sampling.layer(() =>
   Effect.succeed({
     model: "everything-client",
@@ -28,7 +28,7 @@ const sampling = Sampling.layer(() =>
   })
 )
 
-/** One place, which the server is only told of. */
+/** A single root. The folder need not exist. */
 const roots = Roots.layer([{ uri: "file:///tmp/everything", name: "Everything" }])
 
-export const Answers = Layer.mergeAll(asking, sampling, roots)
+export const RequestHandlers = Layer.mergeAll(elicitation, sampling, roots)

@@ -1,5 +1,5 @@
 /**
- * Calls a tool that has to succeed.
+ * Calls a tool, and fails if the result is a tool error.
  */
 import type * as Client from "@skein/client/Client"
 import type { ClientError } from "@skein/client/ClientError"
@@ -7,10 +7,10 @@ import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 
-/** A tool ran and failed. A host would show this to its model, which is why it is no error of the client. */
+/** The result has `isError`. The client does not fail in that case, since a host passes the result on to its model. */
 export class ToolFailed extends Data.TaggedError("ToolFailed")<{ readonly message: string }> {}
 
-export const succeeds = (
+export const callTool = (
   client: Client.Client,
   name: string,
   args: object = {}

@@ -1,5 +1,5 @@
 /**
- * Tools whose input schema is more than a list of fields: raw JSON Schema, and an argument that is mirrored into a header.
+ * Tools with special input schemas: raw JSON Schema, and an argument that clients repeat in an HTTP header.
  */
 import * as JsonSchema from "@skein/server/JsonSchema"
 import * as Tool from "@skein/server/Tool"
@@ -33,16 +33,16 @@ const contact = JsonSchema.make({
 })
 
 const verbatim = Tool.layer(
-  Tool.make("json_schema_2020_12_tool", { description: "Takes what a JSON Schema allows.", input: contact }),
+  Tool.make("json_schema_2020_12_tool", { description: "Has a raw JSON Schema as its input schema.", input: contact }),
   (args) => Effect.succeed(`JSON Schema 2020-12 tool called with: ${JSON.stringify(args)}`)
 )
 
 const mirrored = Tool.layer(
   Tool.make("test_header_mirror", {
-    description: "Has an argument that clients mirror into the header Mcp-Param-Region.",
-    input: { region: Schema.String.annotate({ description: "Where to work", "x-mcp-header": "Region" }) }
+    description: "Has an argument that clients repeat in the header Mcp-Param-Region.",
+    input: { region: Schema.String.annotate({ description: "The region to work in", "x-mcp-header": "Region" }) }
   }),
   ({ region }) => Effect.succeed(`Working in ${region}.`)
 )
 
-export const schema = Layer.mergeAll(verbatim, mirrored)
+export const inputSchemas = Layer.mergeAll(verbatim, mirrored)

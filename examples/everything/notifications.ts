@@ -1,21 +1,21 @@
 /**
- * Tools that say something before their result: progress and log messages.
+ * Tools that send notifications before their result: progress and log messages.
  */
 import * as Progress from "@skein/server/Progress"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 
-const moment = Effect.sleep("50 millis")
+const pause = Effect.sleep("50 millis")
 
 const progress = Tool.layer(
-  Tool.make("test_tool_with_progress", { description: "Reports its progress, three times." }),
+  Tool.make("test_tool_with_progress", { description: "Reports progress three times." }),
   () =>
     Effect.gen(function*() {
       yield* Progress.report({ progress: 0, total: 100 })
-      yield* moment
+      yield* pause
       yield* Progress.report({ progress: 50, total: 100 })
-      yield* moment
+      yield* pause
       yield* Progress.report({ progress: 100, total: 100 })
       return "The tool has finished."
     })
@@ -23,9 +23,9 @@ const progress = Tool.layer(
 
 const work = Effect.gen(function*() {
   yield* Effect.log("Tool execution started")
-  yield* moment
+  yield* pause
   yield* Effect.log("Tool processing data")
-  yield* moment
+  yield* pause
   yield* Effect.log("Tool execution completed")
   return "The tool has finished."
 })
@@ -36,8 +36,10 @@ const logging = Tool.layer(
 )
 
 const quiet = Tool.layer(
-  Tool.make("test_logging_tool", { description: "Logs, for those who have asked for it." }),
+  Tool.make("test_logging_tool", {
+    description: "Logs three messages, which reach clients that have set a log level."
+  }),
   () => work
 )
 
-export const telling = Layer.mergeAll(progress, logging, quiet)
+export const notifications = Layer.mergeAll(progress, logging, quiet)

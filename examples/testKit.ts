@@ -1,5 +1,5 @@
 /**
- * What the tests of the examples share: an example as a process, and what to ask it over HTTP.
+ * Shared by the tests of the examples: runs an example as a process, and sends it requests over HTTP.
  */
 import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
@@ -8,33 +8,33 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
 
-/** What came over the wire, whatever it is. */
+/** Parsed JSON of any shape. */
 export type Json = any
 
-/** The path of a file of the examples. */
+/** The absolute path of a file in this folder. */
 export const path = (file: string): string => join(import.meta.dirname, file)
 
-/** How this Node runs an example. */
+/** The command that runs an example with the current Node. */
 export const program = (file: string, ...args: ReadonlyArray<string>) => ({
   command: process.execPath,
   args: ["--conditions=@skein/source", "--disable-warning=ExperimentalWarning", path(file), ...args]
 })
 
-/** A process that runs, and what it has said so far. */
-export interface Running {
+/** A running process and its output so far. */
+export interface RunningProcess {
   readonly out: () => string
   readonly err: () => string
-  /** Waits until it has said something on stdout or stderr, or has ended. Gives what was matched. */
-  readonly until: (what: RegExp) => Promise<string>
+  /** Waits until stdout or stderr matches, and returns the match. Rejects if the process ends before. */
+  readonly until: (pattern: RegExp) => Promise<string>
   readonly kill: (signal: NodeJS.Signals) => void
-  /** How it ended: when nobody has its stdout any more, its own children neither. */
+  /** The exit code or signal, once the process and all children that share its stdout have ended. */
   readonly ended: Promise<number | string>
 }
 
-/** Starts a program. The scope kills it. */
+/** Starts a program. Closing the scope kills it. */
 export const start = (
   { args, command }: { readonly command: string; readonly args: ReadonlyArray<string> }
-): Effect.Effect<Running, never, Scope.Scope> =>
+): Effect.Effect<RunningProcess, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
       const child = spawn(command, args, { cwd: path(".."), stdio: ["ignore", "pipe", "pipe"] })
@@ -43,24 +43,27 @@ export const start = (
       child.stdout.setEncoding("utf8").on("data", (text: string) => void (out += text))
       child.stderr.setEncoding("utf8").on("data", (text: string) => void (err += text))
       const ended = once(child, "close").then(([code, signal]) => code ?? signal)
-      const until = (what: RegExp): Promise<string> =>
+      const until = (pattern: RegExp): Promise<string> =>
         new Promise((resolve, reject) => {
-          const look = () => {
-            const found = what.exec(out) ?? what.exec(err)
-            if (found !== null) resolve(found[0])
+          const check = () => {
+            const match = pattern.exec(out) ?? pattern.exec(err)
+            if (match !== null) resolve(match[0])
           }
-          child.stdout.on("data", look)
-          child.stderr.on("data", look)
-          ended.then(() => reject(new Error(`It ended without a word of ${what}:\n${out}\n${err}`)), reject)
-          look()
+          child.stdout.on("data", check)
+          child.stderr.on("data", check)
+          ended.then(
+            () => reject(new Error(`the process ended before its output matched ${pattern}:\n${out}\n${err}`)),
+            reject
+          )
+          check()
         })
       return { child, out: () => out, err: () => err, until, ended, kill: (signal) => void child.kill(signal) } as const
     }),
     ({ child }) => Effect.sync(() => void child.kill("SIGKILL"))
   )
 
-/** Where a server that was started listens. */
-export const urlOf = ({ until }: Running): Effect.Effect<string> =>
+/** The URL that a started server has printed. */
+export const urlOf = ({ until }: RunningProcess): Effect.Effect<string> =>
   Effect.promise(() => until(/http:\/\/127\.0\.0\.1:\d+\/mcp/))
 
 const accept = "application/json, text/event-stream"
@@ -72,18 +75,18 @@ const post = async (url: string, headers: Readonly<Record<string, string>>, mess
     body: JSON.stringify({ jsonrpc: "2.0", ...message })
   })
 
-/** The answer, which is JSON or the last message of a stream. */
-const answerOf = async (response: Response): Promise<Json> => {
+/** The response message: a JSON body, or the last message of a stream. */
+const readResponse = async (response: Response): Promise<Json> => {
   const text = await response.text()
   if (!response.headers.get("content-type")?.startsWith("text/event-stream")) return JSON.parse(text)
   return JSON.parse(text.split("\n").findLast((line) => line.startsWith("data: {"))!.slice("data: ".length))
 }
 
-/** Asks, and gives the whole answer. */
-export type Ask = (method: string, params?: Json) => Effect.Effect<Json>
+/** Sends a request and returns the whole response message. */
+export type SendRequest = (method: string, params?: Json) => Effect.Effect<Json>
 
-/** What asks a server in the request era: one request, and nothing before it. */
-const alone = (url: string): Ask => (method, params = {}) =>
+/** Sends requests of 2026-07-28, each without a session. */
+const stateless = (url: string): SendRequest => (method, params = {}) =>
   Effect.promise(async () => {
     const name = params.name ?? params.uri
     const headers = {
@@ -95,25 +98,25 @@ const alone = (url: string): Ask => (method, params = {}) =>
       "io.modelcontextprotocol/protocolVersion": "2026-07-28",
       "io.modelcontextprotocol/clientCapabilities": {}
     }
-    return answerOf(await post(url, headers, { id: 1, method, params: { _meta, ...params } }))
+    return readResponse(await post(url, headers, { id: 1, method, params: { _meta, ...params } }))
   })
 
-/** What asks a server within a session. */
-const session = (url: string, revision: Revision.Revision): Effect.Effect<Ask> =>
+/** Opens a session and sends requests in it. */
+const openSession = (url: string, revision: Revision.Revision): Effect.Effect<SendRequest> =>
   Effect.promise(async () => {
     const params = { protocolVersion: revision, capabilities: {}, clientInfo: { name: "test", version: "1" } }
     const opened = await post(url, {}, { id: 0, method: "initialize", params })
     const headers = { "mcp-session-id": opened.headers.get("mcp-session-id")!, "mcp-protocol-version": revision }
-    await answerOf(opened)
+    await readResponse(opened)
     await (await post(url, headers, { method: "notifications/initialized" })).text()
     let id = 0
     return (method, params) =>
-      Effect.promise(async () => answerOf(await post(url, headers, { id: ++id, method, params })))
+      Effect.promise(async () => readResponse(await post(url, headers, { id: ++id, method, params })))
   })
 
-/** What asks the server at an address, in a revision. */
-export const asking = (url: string, revision: Revision.Revision): Effect.Effect<Ask> =>
-  Revision.era(revision) === "request" ? Effect.succeed(alone(url)) : session(url, revision)
+/** Connects to the server at a URL with a revision. */
+export const connect = (url: string, revision: Revision.Revision): Effect.Effect<SendRequest> =>
+  Revision.era(revision) === "request" ? Effect.succeed(stateless(url)) : openSession(url, revision)
 
 /** The revisions that have Streamable HTTP. */
-export const overHttp = Revision.all.filter((revision) => revision >= "2025-03-26")
+export const httpRevisions = Revision.all.filter((revision) => revision >= "2025-03-26")

@@ -1,5 +1,5 @@
 /**
- * Values that a JSON Schema of an object allows, made up: what it requires, and nothing else. Good for simple schemas only.
+ * Generates sample arguments for a JSON Schema of type object: a value for each required property. Supports simple schemas only.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 
@@ -13,18 +13,18 @@ const values: { readonly [type: string]: unknown } = {
   string: "something"
 }
 
-/** The names of what is required. */
-export const required = ({ required }: { readonly [keyword: string]: unknown }): ReadonlyArray<string> =>
+/** The names of the required properties. */
+export const requiredNames = ({ required }: { readonly [keyword: string]: unknown }): ReadonlyArray<string> =>
   Array.isArray(required) ? required.filter((name) => typeof name === "string") : []
 
-const madeUpValue = (schema: unknown): unknown => {
+const sampleValue = (schema: unknown): unknown => {
   if (!isObject(schema)) return "something"
   const { enum: choices, type } = schema
   return Array.isArray(choices) ? choices[0] : values[String(type)] ?? "something"
 }
 
-export const madeUp = (schema: { readonly [keyword: string]: unknown }): JsonObject => {
+export const sampleArguments = (schema: { readonly [keyword: string]: unknown }): JsonObject => {
   const { properties } = schema
   const described = isObject(properties) ? properties : {}
-  return Object.fromEntries(required(schema).map((name) => [name, madeUpValue(described[name])]))
+  return Object.fromEntries(requiredNames(schema).map((name) => [name, sampleValue(described[name])]))
 }

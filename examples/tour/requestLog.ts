@@ -1,5 +1,5 @@
 /**
- * Shows requests as they pass, a line for each: what was asked for, by whom and in which revision, how it ended, and how long it took.
+ * A request log for people: one line per request with its method and arguments, the client, the revision, the outcome and the duration.
  */
 import * as AuditLog from "@skein/server/AuditLog"
 import * as Effect from "effect/Effect"
@@ -17,7 +17,10 @@ const colours: Readonly<Record<Outcome, Parameters<typeof styleText>[0]>> = {
   defect: "red"
 }
 
-/** A column. What a client has made up may move the cursor or worse: only what is printed is let through. */
+/**
+ * Pads or shortens a text to a column. Control characters become `?`: the text comes from clients, and could otherwise control the
+ * terminal.
+ */
 const column = (text: string, width: number): string => {
   const short = text.length > width ? `${text.slice(0, width - 1)}…` : text
   return short.replaceAll(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, "?").padEnd(width)
@@ -25,7 +28,7 @@ const column = (text: string, width: number): string => {
 
 /** One request, as a line of 108 columns. */
 const line = (entry: AuditLog.Entry, stream: WriteStream): string => {
-  const { arguments: args, client = "somebody", code = "", durationMs, method, outcome, revision, target = "" } = entry
+  const { arguments: args, client = "unknown", code = "", durationMs, method, outcome, revision, target = "" } = entry
   const paint = (colour: typeof colours[Outcome], text: string): string => styleText(colour, text, { stream })
   return [
     column(`  ${method} ${target} ${JSON.stringify(args) ?? ""}`, 48),
@@ -35,6 +38,6 @@ const line = (entry: AuditLog.Entry, stream: WriteStream): string => {
   ].join("  ")
 }
 
-/** A middleware that shows requests on a stream, in colours where it is a terminal that wants them. */
-export const shown = (stream: WriteStream) =>
+/** A middleware that logs requests to a stream, in colour if the stream is a terminal that supports it. */
+export const logRequestsTo = (stream: WriteStream) =>
   AuditLog.layer({ arguments: true, sink: (entry) => Effect.sync(() => void stream.write(`${line(entry, stream)}\n`)) })

@@ -1,13 +1,13 @@
-/** Asks the user what a server wants to know: a dialog that says who asks, with a way to say no, and one to say nothing. */
+/** Shows a form elicitation as a dialog: it names the server, and the user can answer, decline or close it. */
 import * as Elicitation from "@skein/client/Elicitation"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
-import { byId, say } from "./elements.ts"
+import { byId, setText } from "./elements.ts"
 
 type Field = Elicitation.FormRequest["requestedSchema"]["properties"][string]
 type Value = Elicitation.Content[string]
 
-/** An input for a field. Choices are typed in words here; a host that is not an example has lists for them. */
+/** Creates an input for a field. To keep the example short, a choice is a text field here and not a list. */
 const inputFor = (name: string, field: Field, value: Value): HTMLLabelElement => {
   const input = document.createElement("input")
   input.name = name
@@ -26,7 +26,7 @@ const valueOf = ({ checked, type, value, valueAsNumber }: HTMLInputElement): Val
   return type === "number" ? valueAsNumber : value
 }
 
-const ask = ({ asker, defaults, message, problem, requestedSchema }: Elicitation.FormRequest) =>
+const showDialog = ({ asker, defaults, message, problem, requestedSchema }: Elicitation.FormRequest) =>
   Effect.callback<Elicitation.FormAnswer>((resume) => {
     const dialog = byId("question", HTMLDialogElement)
     const fields = byId("fields", HTMLElement)
@@ -35,10 +35,10 @@ const ask = ({ asker, defaults, message, problem, requestedSchema }: Elicitation
     )
     const content = (): Elicitation.Content =>
       Object.fromEntries(Array.from(fields.querySelectorAll("input"), (input) => [input.name, valueOf(input)]))
-    say("asker", asker.server?.title ?? asker.server?.name ?? "A server")
-    say("message", message)
+    setText("asker", asker.server?.title ?? asker.server?.name ?? "A server")
+    setText("message", message)
     fields.replaceChildren(...inputs)
-    // What does not fit is told while it can be mended.
+    // Shows what is wrong with the input while the user can still correct it.
     const check = () => fields.querySelector("input")?.setCustomValidity(problem(content()) ?? "")
     dialog.oninput = check
     check()
@@ -55,16 +55,16 @@ const ask = ({ asker, defaults, message, problem, requestedSchema }: Elicitation
       }))
     dialog.returnValue = ""
     dialog.showModal()
-    // The call was given up, or the server asks no longer.
+    // Runs when the call was cancelled or the server has withdrawn its request.
     return Effect.sync(() => {
       dialog.onclose = null
       dialog.close()
     })
   })
 
-// There is one dialog: who asks meanwhile waits.
-const turn = Semaphore.makeUnsafe(1)
+// The page has one dialog. Further requests wait.
+const oneAtATime = Semaphore.makeUnsafe(1)
 
-/** See the module's text. */
-export const question = (request: Elicitation.FormRequest): Effect.Effect<Elicitation.FormAnswer> =>
-  turn.withPermit(ask(request))
+/** Asks the user to fill in a form. Only one form is open at a time. */
+export const askUser = (request: Elicitation.FormRequest): Effect.Effect<Elicitation.FormAnswer> =>
+  oneAtATime.withPermit(showDialog(request))

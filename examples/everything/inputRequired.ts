@@ -1,6 +1,6 @@
 /**
- * The same under the names that the suite has for the request era, where a question is the answer of one round, and what the client
- * says to it comes with the next. A question's key is what the client sees it by.
+ * Tools that request input from the client, under the names that the suite expects in 2026-07-28. There a call can have several rounds:
+ * each input-required result lists input requests by key, and the client calls again with the responses.
  */
 import type { AskError } from "@skein/server/AskError"
 import * as Elicitation from "@skein/server/Elicitation"
@@ -10,7 +10,7 @@ import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import { name, sampled, told } from "./asking.ts"
+import { formatAnswer, name, sampleText } from "./clientRequests.ts"
 
 const greeting = Tool.layer(
   Tool.make("test_input_required_result_elicitation", { description: "Greets the user by name." }),
@@ -23,46 +23,52 @@ const greeting = Tool.layer(
 
 const capital = Tool.layer(
   Tool.make("test_input_required_result_sampling", { description: "Asks the client's model for a capital." }),
-  () => sampled("What is the capital of France?", { key: "capital_question" })
+  () => sampleText("What is the capital of France?", { key: "capital_question" })
 )
 
-const rooted = Tool.layer(
-  Tool.make("test_input_required_result_list_roots", { description: "Says where the client works." }),
+const roots = Tool.layer(
+  Tool.make("test_input_required_result_list_roots", { description: "Lists the roots of the client." }),
   () => Effect.map(Roots.list({ key: "client_roots" }), (roots) => roots.map(({ uri }) => uri).join("\n"))
 )
 
-const sure = { ok: Schema.Boolean.annotate({ description: "Whether to go on" }) }
+const sure = { ok: Schema.Boolean.annotate({ description: "Whether to continue" }) }
 
 const confirmed = Effect.map(
   Elicitation.form("Please confirm", sure, { key: "confirm" }),
-  (answer) => `state-ok: ${told(answer)}`
+  (answer) => `state-ok: ${formatAnswer(answer)}`
 )
 
 const stateful = Tool.layer(
-  Tool.make("test_input_required_result_request_state", { description: "Has its state travel with the request." }),
+  Tool.make("test_input_required_result_request_state", {
+    description: "Asks for confirmation; the state is sent to the client and back."
+  }),
   () => confirmed
 )
 
 const tampered = Tool.layer(
-  Tool.make("test_input_required_result_tampered_state", { description: "Refuses a state that was changed." }),
+  Tool.make("test_input_required_result_tampered_state", {
+    description: "Asks for confirmation; rejects a modified state."
+  }),
   () => confirmed
 )
 
 const several = Tool.layer(
-  Tool.make("test_input_required_result_multiple_inputs", { description: "Asks for three things at once." }),
+  Tool.make("test_input_required_result_multiple_inputs", { description: "Sends three input requests at once." }),
   () =>
     Effect.map(
       Effect.all({
         user: Elicitation.accepted(Elicitation.form("What is your name?", name, { key: "user_name" })),
-        greeting: sampled("Generate a greeting", { key: "greeting" }),
+        greeting: sampleText("Generate a greeting", { key: "greeting" }),
         roots: Roots.list({ key: "client_roots" })
       }, { concurrency: "unbounded" }),
-      ({ greeting, roots, user }) => `${greeting}, ${user.name}! You work in ${roots.length} places.`
+      ({ greeting, roots, user }) => `${greeting}, ${user.name}! You have ${roots.length} roots.`
     )
 )
 
 const stepwise = Tool.layer(
-  Tool.make("test_input_required_result_multi_round", { description: "Asks one thing after the other." }),
+  Tool.make("test_input_required_result_multi_round", {
+    description: "Sends two input requests, one after the other."
+  }),
   () =>
     Effect.gen(function*() {
       const { name: user } = yield* Elicitation.accepted(
@@ -75,28 +81,32 @@ const stepwise = Tool.layer(
     })
 )
 
-/** What the client cannot be asked is left out. */
-const ifAble = <A, R>(question: Effect.Effect<A, AskError, R>) =>
+/** Replaces the answer by a text if the client does not support the request. */
+const ifSupported = <A, R>(request: Effect.Effect<A, AskError, R>) =>
   Effect.catchIf(
-    question,
+    request,
     ({ reason }) => reason === "MissingCapability",
-    () => Effect.succeed("(this client cannot be asked)")
+    () => Effect.succeed("(not supported by this client)")
   )
 
-const able = Tool.layer(
-  Tool.make("test_input_required_result_capabilities", { description: "Asks only for what the client is able to." }),
+const supported = Tool.layer(
+  Tool.make("test_input_required_result_capabilities", {
+    description: "Sends only the input requests that the client supports."
+  }),
   () =>
     Effect.map(
       Effect.all([
-        ifAble(sampled("Say hello", { key: "greeting" })),
-        ifAble(Effect.map(Elicitation.form("What is your name?", name, { key: "user_name" }), told))
+        ifSupported(sampleText("Say hello", { key: "greeting" })),
+        ifSupported(Effect.map(Elicitation.form("What is your name?", name, { key: "user_name" }), formatAnswer))
       ], { concurrency: "unbounded" }),
       (answers) => answers.join("\n")
     )
 )
 
 const prompt = Prompt.layer(
-  Prompt.make("test_input_required_result_prompt", { description: "A prompt that asks before it is filled in." }),
+  Prompt.make("test_input_required_result_prompt", {
+    description: "A prompt that requests input before it is completed."
+  }),
   () =>
     Effect.map(
       Elicitation.accepted(
@@ -106,14 +116,14 @@ const prompt = Prompt.layer(
     )
 )
 
-export const rounds = Layer.mergeAll(
+export const inputRequired = Layer.mergeAll(
   greeting,
   capital,
-  rooted,
+  roots,
   stateful,
   tampered,
   several,
   stepwise,
-  able,
+  supported,
   prompt
 )

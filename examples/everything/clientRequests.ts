@@ -1,6 +1,6 @@
 /**
- * Tools that ask the client something before they answer. None of them says how: in the session era the client gets a request, and
- * in the request era the answer is a question, and the handler runs again.
+ * Tools that request input from the client. The code is the same for all revisions: up to 2025-11-25 the client receives a request; in
+ * 2026-07-28 it receives an input-required result, and the handler runs again with the responses.
  */
 import * as Elicitation from "@skein/server/Elicitation"
 import * as Sampling from "@skein/server/Sampling"
@@ -9,20 +9,23 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 
-/** What a user is asked for most. */
+/** The form field that most tools use. */
 export const name = { name: Schema.String.annotate({ description: "Your name" }) }
 
-/** What the user did with a form, in words. */
-export const told = (answer: Elicitation.Answer<unknown>): string =>
+/** Formats the user's response to a form. */
+export const formatAnswer = (answer: Elicitation.Answer<unknown>): string =>
   answer.action === "accept" ? `accept ${JSON.stringify(answer.content)}` : answer.action
 
-/** Asks the client's model, for a short text. */
-export const sampled = (prompt: string, options?: Sampling.Options) =>
+/** Requests a short text from the client's model. */
+export const sampleText = (prompt: string, options?: Sampling.Options) =>
   Effect.map(Sampling.createMessage({ messages: prompt, maxTokens: 100 }, options), Sampling.text)
 
 const sampling = Tool.layer(
-  Tool.make("test_sampling", { description: "Asks the client's model.", input: { prompt: Schema.String } }),
-  ({ prompt }) => Effect.map(sampled(prompt), (text) => `LLM response: ${text}`)
+  Tool.make("test_sampling", {
+    description: "Requests a completion from the client's model.",
+    input: { prompt: Schema.String }
+  }),
+  ({ prompt }) => Effect.map(sampleText(prompt), (text) => `LLM response: ${text}`)
 )
 
 const contact = Elicitation.make({
@@ -31,8 +34,11 @@ const contact = Elicitation.make({
 })
 
 const elicitation = Tool.layer(
-  Tool.make("test_elicitation", { description: "Asks the user for a name.", input: { message: Schema.String } }),
-  ({ message }) => Effect.map(Elicitation.form(message, contact), (answer) => `User response: ${told(answer)}`)
+  Tool.make("test_elicitation", {
+    description: "Asks the user for a name and an email address.",
+    input: { message: Schema.String }
+  }),
+  ({ message }) => Effect.map(Elicitation.form(message, contact), (answer) => `User response: ${formatAnswer(answer)}`)
 )
 
 const prefilled = Elicitation.make({
@@ -44,11 +50,11 @@ const prefilled = Elicitation.make({
 })
 
 const defaults = Tool.layer(
-  Tool.make("test_elicitation_sep1034_defaults", { description: "Asks with a form that is filled in already." }),
+  Tool.make("test_elicitation_sep1034_defaults", { description: "Asks with a form that has default values." }),
   () =>
     Effect.map(
-      Elicitation.form("Please check what we know of you", prefilled),
-      (answer) => `Elicitation completed: ${told(answer)}`
+      Elicitation.form("Please check your data", prefilled),
+      (answer) => `Elicitation completed: ${formatAnswer(answer)}`
     )
 )
 
@@ -65,22 +71,22 @@ const choices = Elicitation.make({
 })
 
 const enums = Tool.layer(
-  Tool.make("test_elicitation_sep1330_enums", { description: "Asks for choices, in each form that there is." }),
+  Tool.make("test_elicitation_sep1330_enums", { description: "Asks for choices, with each form of enum schema." }),
   () =>
     Effect.map(
       Elicitation.form("Please choose", choices),
-      (answer) => `Elicitation completed: ${told(answer)}`
+      (answer) => `Elicitation completed: ${formatAnswer(answer)}`
     )
 )
 
-const streaming = Tool.layer(
-  Tool.make("test_streaming_elicitation", { description: "Asks the user, on a stream or not." }),
-  () => Effect.map(Elicitation.form("What is your name?", name), told)
+const streamed = Tool.layer(
+  Tool.make("test_streaming_elicitation", { description: "Asks the user for a name." }),
+  () => Effect.map(Elicitation.form("What is your name?", name), formatAnswer)
 )
 
-const capable = Tool.layer(
-  Tool.make("test_missing_capability", { description: "Cannot do without the client's model." }),
-  () => sampled("Say hello")
+const requiringSampling = Tool.layer(
+  Tool.make("test_missing_capability", { description: "Requires a client that supports sampling." }),
+  () => sampleText("Say hello")
 )
 
-export const asking = Layer.mergeAll(sampling, elicitation, defaults, enums, streaming, capable)
+export const clientRequests = Layer.mergeAll(sampling, elicitation, defaults, enums, streamed, requiringSampling)
