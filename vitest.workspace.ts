@@ -16,7 +16,7 @@ const long = [
   "packages/tasks/test/{face/stopping,hostile/Names}.test.ts",
   "docs/test/tasksMachines.test.ts",
   "examples/{everythingClient,sqlite,tourTasks}.test.ts",
-  "interop/test/{command,crowd,inspector,stdio,tasksExt,theirs,theirsStdio}.test.ts",
+  "interop/test/{allPairsStdio,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersStdio,skeinCall}.test.ts",
   "scripts/soak/soak.test.ts"
 ]
 
