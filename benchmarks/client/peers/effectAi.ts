@@ -1,7 +1,7 @@
 /**
- * Effect's own `effect/ai` client over `fetch`, the only HTTP client that it brings along. It must be told the era, opens no stream of the
- * session, and checks a structured result with the caller's Schema instead of the tool's. Modules are imported one by one, which is
- * its fastest start.
+ * The `effect/ai` client of Effect over `fetch`, the only HTTP client that it includes. It does not negotiate the revision, opens no
+ * standalone stream, and validates a structured result with a schema of the caller instead of the tool's. Modules are imported one by
+ * one, which starts fastest.
  */
 import * as McpClient from "effect/ai/McpClient"
 import * as McpProtocol from "effect/ai/McpProtocol"
@@ -12,7 +12,7 @@ import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
-import { type Connect, type Job, textOf, type Turns } from "../face.ts"
+import { type Connect, type Job, textOf, type Turns } from "../testClient.ts"
 
 const Report = Schema.Struct({
   id: Schema.Int,
@@ -31,7 +31,7 @@ const work = (
     for (let turn = turns.next(); turn !== undefined; turn = turns.next()) {
       if (job === "greet") {
         turns.greeted(turn, textOf(yield* client.callTool({ tool, arguments: { name: `n${turn}` } })))
-      } else if (job === "report" || job === "lie") {
+      } else if (job === "report" || job === "invalid") {
         turns.reported(turn, yield* client.callTool({ tool, schema: Report, arguments: { id: turn } }))
       } else turns.listed(yield* client.listTools())
     }
@@ -46,7 +46,7 @@ export const connect: Connect = async ({ era, url }) => {
   const client = await Effect.runPromise(
     Effect.flatMap(Layer.buildWithScope(layer, scope), (context) => Effect.provide(McpClient.McpClient, context))
   )
-  // It calls tools that were discovered. Who knows one already can spare that, as the others do.
+  // `callTool` expects a listed tool. A made-up definition avoids the listing, which the other clients do not need either.
   const tools = new Map<string, McpSchema.Tool>()
   const toolOf = (name: string) =>
     tools.get(name) ?? new McpSchema.Tool({ name, inputSchema: { type: "object" } as never })

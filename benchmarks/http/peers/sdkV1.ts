@@ -1,7 +1,7 @@
 /**
- * `@modelcontextprotocol/sdk` 1 in its own Express application, with its check of `Host`. `--sessions` keeps a server and a
- * transport per session, in a map, as its examples do; without, each request gets new ones. `--json` answers in JSON, which is
- * faster than its default of SSE but drops whatever a handler says before its result.
+ * `@modelcontextprotocol/sdk` 1 in its Express application, with its check of `Host`. With `--sessions` there is a server and a transport
+ * per session in a map, as in its examples; without, each request has new ones. `--json` selects JSON responses, which are faster than
+ * the default of SSE but drop the notifications that a handler sends.
  */
 import { createMcpExpressApp } from "@modelcontextprotocol/sdk/server/express.js"
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js"
@@ -20,12 +20,12 @@ const makeServer = (): McpServer => {
   const server = new McpServer({ name: "sdk-v1", version: "1.0.0" })
   server.registerTool(
     "echo",
-    { description: "Says a message several times", inputSchema: { message: z.string(), times: z.int() } },
+    { description: "Repeats a message", inputSchema: { message: z.string(), times: z.int() } },
     ({ message, times }) => ({ content: [{ type: "text", text: message.repeat(times) }] })
   )
   server.registerTool(
     "count",
-    { description: "Counts, and tells how far it is", inputSchema: { to: z.int() } },
+    { description: "Counts and reports progress", inputSchema: { to: z.int() } },
     async ({ to }, extra) => {
       const progressToken = extra._meta?.progressToken
       if (progressToken !== undefined) {
@@ -47,7 +47,7 @@ const makeServer = (): McpServer => {
   return server
 }
 
-/** What Express hands over. Its types are not installed. */
+/** A request of Express, whose types are not installed. */
 type Request = IncomingMessage & { readonly body?: unknown }
 const refuse = (res: ServerResponse, status: number, message: string): void => {
   res.writeHead(status, { "content-type": "application/json" })
@@ -78,7 +78,7 @@ const inSession = async (req: Request, res: ServerResponse): Promise<void> => {
   await transport.handleRequest(req, res, req.body)
 }
 
-const alone = async (req: Request, res: ServerResponse): Promise<void> => {
+const stateless = async (req: Request, res: ServerResponse): Promise<void> => {
   if (req.method !== "POST") return refuse(res, 405, "Method not allowed")
   const server = makeServer()
   const transport = new StreamableHTTPServerTransport({ enableJsonResponse })
@@ -91,5 +91,5 @@ const alone = async (req: Request, res: ServerResponse): Promise<void> => {
 }
 
 const app = createMcpExpressApp()
-app.all("/mcp", withSessions ? inSession : alone)
+app.all("/mcp", withSessions ? inSession : stateless)
 const server = app.listen(0, "127.0.0.1", () => console.log((server.address() as AddressInfo).port))

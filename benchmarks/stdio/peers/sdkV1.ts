@@ -1,4 +1,4 @@
-/** `@modelcontextprotocol/sdk` 1: the high-level server, as its documentation shows it. */
+/** `@modelcontextprotocol/sdk` 1: the high-level server, as in its documentation. */
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js"
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js"
 import * as z from "zod"

@@ -1,16 +1,16 @@
 /**
- * A server under test: a process of its own, which says its port on the first line of its stdout.
+ * A server under test as a child process. Its first line on stdout is its port.
  */
 import type { ChildProcess } from "node:child_process"
 import { createInterface } from "node:readline"
-import { kill, launch } from "../lib/children.ts"
+import { kill, launch } from "../lib/childProcesses.ts"
 import { cpuTimeOf } from "../lib/machine.ts"
 import { commandOf, type Peer } from "./peers.ts"
 
-/** How long a server may take to start, or to tell its memory, in milliseconds. */
-const patience = 30_000
+/** How long a server may take to start, or to report its memory, in milliseconds. */
+const replyTimeout = 30_000
 
-export class Server {
+export class ServerProcess {
   readonly #child: ChildProcess
   readonly port: number
 
@@ -19,26 +19,26 @@ export class Server {
     this.port = port
   }
 
-  static async start(peer: Peer, args: ReadonlyArray<string>): Promise<Server> {
+  static async start(peer: Peer, args: ReadonlyArray<string>): Promise<ServerProcess> {
     const child = launch("server", commandOf(peer, args), { stdio: ["ignore", "pipe", "inherit", "ipc"] })
     try {
-      const line = await within<string>("it did not start", (resolve, reject) => {
+      const line = await within<string>("the server did not start", (resolve, reject) => {
         createInterface({ input: child.stdout! }).once("line", resolve)
         child.once("error", reject)
-        child.once("exit", () => reject(new Error("it ended at its start")))
+        child.once("exit", () => reject(new Error("the server exited during its start")))
       })
       const port = Number(line)
-      if (!(port > 0)) throw new Error(`its first line is not a port: ${line}`)
-      return new Server(child, port)
+      if (!(port > 0)) throw new Error(`the first line of the server is not a port: ${line}`)
+      return new ServerProcess(child, port)
     } catch (error) {
       await kill(child)
       throw error
     }
   }
 
-  /** Its memory after garbage was collected, in bytes. */
+  /** The memory of the server after a garbage collection, in bytes. */
   memory(): Promise<NodeJS.MemoryUsage> {
-    return within<NodeJS.MemoryUsage>("it did not tell its memory", (resolve, reject) => {
+    return within<NodeJS.MemoryUsage>("the server did not report its memory", (resolve, reject) => {
       this.#child.once("message", (usage) => resolve(usage as NodeJS.MemoryUsage))
       this.#child.send("memory", (error) => {
         if (error !== null) reject(error)
@@ -46,7 +46,7 @@ export class Server {
     })
   }
 
-  /** The processor time that it has used so far, in milliseconds. */
+  /** The processor time that the server has used so far, in milliseconds. */
   cpu(): number {
     return cpuTimeOf(this.#child.pid!) ?? Number.NaN
   }
@@ -57,13 +57,13 @@ export class Server {
 }
 
 const within = async <A>(
-  otherwise: string,
+  message: string,
   body: (resolve: (value: A) => void, reject: (error: Error) => void) => void
 ): Promise<A> => {
   let timer: NodeJS.Timeout | undefined
   try {
     return await new Promise<A>((resolve, reject) => {
-      timer = setTimeout(() => reject(new Error(`${otherwise} within ${patience} ms`)), patience)
+      timer = setTimeout(() => reject(new Error(`${message} within ${replyTimeout} ms`)), replyTimeout)
       body(resolve, reject)
     })
   } finally {

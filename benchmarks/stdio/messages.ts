@@ -1,34 +1,34 @@
 /**
- * What the driver says on the wire. It is composed by hand, so that the driver stays cheaper than the cheapest server.
+ * The messages of the driver. They are composed as text, so that the driver needs less processor time than the fastest server.
  */
 
-/** Which form of the protocol is spoken: after an `initialize` handshake, or with metadata in each request. */
+/** The form of the protocol: sessions with an `initialize` handshake, or stateless requests with metadata in each. */
 export type Era = "session" | "request"
 
-/** The revision that is spoken in an era: the newest one. */
+/** The newest revision of each era. */
 export const revisionOf: Readonly<Record<Era, string>> = { session: "2025-11-25", request: "2026-07-28" }
 
 const clientInfo = { name: "bench", version: "1.0.0" }
 
-/** The metadata that each request of the request era carries. */
+/** The metadata of each stateless request. */
 export const meta = {
   "io.modelcontextprotocol/protocolVersion": revisionOf.request,
   "io.modelcontextprotocol/clientInfo": clientInfo,
   "io.modelcontextprotocol/clientCapabilities": {}
 }
 
-/** The line of a request. */
+/** A request as a line. */
 export const request = (id: number, method: string, params: object): string =>
   JSON.stringify({ jsonrpc: "2.0", id, method, params }) + "\n"
 
-/** The `initialize` request of the session era. */
+/** The `initialize` request. */
 export const initialize = (id: number): string =>
   request(id, "initialize", { protocolVersion: revisionOf.session, capabilities: {}, clientInfo })
 
-/** The notification that ends the handshake of the session era. */
+/** The notification that ends the handshake. */
 export const initialized = JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" }) + "\n"
 
-/** The request that an era opens with. */
+/** The first request of an era. */
 export const opening = (era: Era, id: number): string =>
   era === "session" ? initialize(id) : request(id, "server/discover", { _meta: meta })
 
@@ -39,31 +39,31 @@ const callTail: Readonly<Record<Era, string>> = {
   request: `"},"_meta":${JSON.stringify(meta)}}}\n`
 }
 
-/** The line of a `tools/call` that greets a name of its own, so that an answer to another call is not taken for this one's. */
+/** A `tools/call` with a unique name, so that the response to another call is not mistaken for this one's. */
 export const call = (era: Era, id: number): string =>
   `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"greet","arguments":{"name":"n${id}${
     callTail[era]
   }`
 
 /**
- * Fails unless the line is the successful answer to `call` with its id. A server may give the text as structured content too,
- * and then mirror it as JSON, as effect/ai does.
+ * Parses the successful response to a `call` and returns its id. Throws for anything else. effect/ai sends the text as structured content
+ * too, and its text is JSON then.
  */
-const parseAnswer = (line: string): number => {
+const parseResponse = (line: string): number => {
   const { id, result } = JSON.parse(line)
   const expected = text(id)
   const content = result?.content
-  const said = content?.length === 1 && content[0].type === "text" ? content[0].text : undefined
-  const mirrored = result?.structuredContent === expected && said === JSON.stringify(expected)
-  if (typeof id !== "number" || result?.isError === true || (said !== expected && !mirrored)) {
-    throw new Error(`Not the answer to call ${id}: ${line}`)
+  const received = content?.length === 1 && content[0].type === "text" ? content[0].text : undefined
+  const isJson = result?.structuredContent === expected && received === JSON.stringify(expected)
+  if (typeof id !== "number" || result?.isError === true || (received !== expected && !isJson)) {
+    throw new Error(`not the response to call ${id}: ${line}`)
   }
   return id
 }
 
 /**
- * A check of answers that is exact and cheap. A server writes its answers alike but for the id and the text, so the first
- * one, parsed in full, becomes a pattern; a later line must equal the pattern filled in. A line that differs is parsed.
+ * An exact and cheap check of responses. All responses of a server are equal except for the id and the text. So the first one is parsed and
+ * becomes a pattern, and later lines are compared with the pattern. A line that differs is parsed.
  */
 export const makeVerifier = (): (line: string) => number => {
   const idAt = `"id":`
@@ -71,7 +71,7 @@ export const makeVerifier = (): (line: string) => number => {
   let idFirst = true
 
   const learn = (line: string): number => {
-    const id = parseAnswer(line)
+    const id = parseResponse(line)
     const marks = line.replace(`${idAt}${id}`, `${idAt}\0`).replaceAll(`n${id}!`, "\0").split("\0")
     idFirst = line.indexOf(`${idAt}${id}`) < line.indexOf(text(id))
     parts = marks
@@ -102,6 +102,6 @@ export const makeVerifier = (): (line: string) => number => {
   return (line) => {
     if (parts === undefined) return learn(line)
     const id = readId(line)
-    return fill(parts, id) === line ? id : parseAnswer(line)
+    return fill(parts, id) === line ? id : parseResponse(line)
   }
 }

@@ -1,4 +1,4 @@
-/** Effect's own `effect/ai` server: a toolkit over stdio, in both eras. Modules are imported one by one, which is its fastest start. */
+/** The `effect/ai` server of Effect: a toolkit over stdio, for both revisions. Modules are imported one by one, which starts fastest. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
 import * as McpProtocol from "effect/ai/McpProtocol"

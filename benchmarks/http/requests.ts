@@ -1,14 +1,14 @@
 /**
- * What is said to a server over HTTP, and what it must answer.
+ * The requests to a server over HTTP, and the checks of its responses.
  */
-import { type Era, initialize, meta, revisionOf } from "../stdio/wire.ts"
-import type { Answer, Request } from "./client.ts"
+import { type Era, initialize, meta, revisionOf } from "../stdio/messages.ts"
+import type { Request, Response } from "./httpClient.ts"
 
-/** Stands where an id goes, of seven digits too: one that was not used before. */
+/** The placeholder for a request id, which has seven digits too. */
 export const placeholder = "0000000"
 
-/** The request with an id in its place. */
-export const numbered = (request: Request, id: number): Request => ({
+/** The request with an id. */
+export const withId = (request: Request, id: number): Request => ({
   ...request,
   body: request.body.replaceAll(placeholder, String(id))
 })
@@ -29,7 +29,7 @@ export const initialized = (session: string | undefined): Request => ({
   body: JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" })
 })
 
-/** A GET that opens a session's stream. */
+/** A GET that opens the standalone stream of a session. */
 export const stream = (session: string): Request => ({
   method: "GET",
   headers: { accept: "text/event-stream", ...inSession(session) },
@@ -51,41 +51,41 @@ const request = (
   return { method: "POST", headers: { ...accept, ...headers }, body: body.replace(`"${placeholder}"`, placeholder) }
 }
 
-/** A request that opens a stream of change notices in the request era. */
+/** A `subscriptions/listen` request (2026-07-28). */
 export const listen: Request = request("request", undefined, "subscriptions/listen", {
   notifications: { toolsListChanged: true }
 })
 
-/** What is asked again and again, and how its answer is known to be right. */
-export interface Question {
+/** A repeated request, and the checks of its response. */
+export interface Operation {
   readonly request: (era: Era, session: string | undefined) => Request
-  /** Arguments for the programs. */
+  /** Command line arguments of the server programs. */
   readonly args: ReadonlyArray<string>
-  /** What is in each right answer, whatever server wrote it. */
+  /** Texts that each correct response contains, whichever server sends it. */
   readonly marks: ReadonlyArray<string>
-  /** Fails unless the messages of an answer are right. */
+  /** Throws if the messages of a response are wrong. */
   readonly check: (messages: ReadonlyArray<any>) => void
 }
 
-/** The last message must be a result; anything else is what went wrong. */
+/** The result in the last message. Throws if it is an error or no result. */
 const resultOf = (messages: ReadonlyArray<any>): any => {
   const result = messages.at(-1)?.result
   if (result === undefined || result.isError === true) {
-    throw new Error(`Not a result: ${JSON.stringify(messages.at(-1) ?? null).slice(0, 300)}`)
+    throw new Error(`not a result: ${JSON.stringify(messages.at(-1) ?? null).slice(0, 300)}`)
   }
   return result
 }
 
-/** A server may give the text as structured content too, and then mirror it as JSON, as effect/ai does. */
+/** Checks a text. effect/ai sends it as structured content too, and its text is JSON then. */
 const checkText = (result: any, expected: string): void => {
-  const said = result.content?.length === 1 ? result.content[0].text : undefined
-  if (said !== expected && !(result.structuredContent === expected && said === JSON.stringify(expected))) {
-    throw new Error(`Not "${expected}": ${JSON.stringify(result).slice(0, 300)}`)
+  const text = result.content?.length === 1 ? result.content[0].text : undefined
+  if (text !== expected && !(result.structuredContent === expected && text === JSON.stringify(expected))) {
+    throw new Error(`expected "${expected}": ${JSON.stringify(result).slice(0, 300)}`)
   }
 }
 
 /** A call with small arguments. */
-export const call: Question = {
+export const call: Operation = {
   request: (era, session) =>
     request(era, session, "tools/call", { name: "echo", arguments: { message: "wind", times: 2 } }),
   args: [],
@@ -93,43 +93,43 @@ export const call: Question = {
   check: (messages) => checkText(resultOf(messages), "windwind")
 }
 
-/** How many tools are listed. */
-export const listed = 100
+/** The number of listed tools. */
+export const toolCount = 100
 
 /** The list of all tools, on one page. */
-export const list: Question = {
+export const list: Operation = {
   request: (era, session) => request(era, session, "tools/list", {}),
-  args: [`--tools=${listed}`],
-  marks: [`"result":`, `"count"`, `"tool-${listed - 3}"`],
+  args: [`--tools=${toolCount}`],
+  marks: [`"result":`, `"count"`, `"tool-${toolCount - 3}"`],
   check: (messages) => {
     const { tools } = resultOf(messages)
-    if (tools?.length !== listed) throw new Error(`${tools?.length} tools, not ${listed}`)
+    if (tools?.length !== toolCount) throw new Error(`${tools?.length} tools instead of ${toolCount}`)
   }
 }
 
-/** How many progress notifications an answer brings. */
-export const events = 500
+/** The number of progress notifications in a response. */
+export const eventCount = 500
 
-/** A call whose answer is a stream: many progress notifications, then the result. */
-export const count: Question = {
+/** A call whose response is a stream of progress notifications and the result. */
+export const count: Operation = {
   request: (era, session) =>
     request(era, session, "tools/call", {
       name: "count",
-      arguments: { to: events },
+      arguments: { to: eventCount },
       _meta: { progressToken: `count-${placeholder}` }
     }),
   args: [],
-  marks: [`"progress":1,`, `"progress":${events},`, `Counted to ${events}`],
+  marks: [`"progress":1,`, `"progress":${eventCount},`, `Counted to ${eventCount}`],
   check: (messages) => {
-    const told = messages.slice(0, -1).map((message) => message.params?.progress)
-    const missing = told.length !== events || told.some((progress, index) => progress !== index + 1)
-    if (missing) throw new Error(`${told.length} progress notifications, not 1 to ${events} in order`)
-    checkText(resultOf(messages), `Counted to ${events}`)
+    const progress = messages.slice(0, -1).map((message) => message.params?.progress)
+    const missing = progress.length !== eventCount || progress.some((value, index) => value !== index + 1)
+    if (missing) throw new Error(`${progress.length} progress notifications, expected 1 to ${eventCount} in order`)
+    checkText(resultOf(messages), `Counted to ${eventCount}`)
   }
 }
 
-/** The messages of an answer: one, or those of a stream. */
-export const messagesOf = ({ body, status, type }: Answer): ReadonlyArray<unknown> => {
+/** The messages of a response: one JSON message, or those of a stream. */
+export const messagesOf = ({ body, status, type }: Response): ReadonlyArray<unknown> => {
   if (status !== 200) throw new Error(`${status} ${body.slice(0, 300)}`)
   if (!type.startsWith("text/event-stream")) return [JSON.parse(body)]
   return body.split("\n").filter((line) => line.startsWith("data: {")).map((line) => JSON.parse(line.slice(6)))

@@ -1,5 +1,5 @@
 /**
- * The databases: files in a temporary folder, and a PostgreSQL server from npm, on the cores that everything shares.
+ * The databases: files in a temporary folder, and a PostgreSQL server from npm. The server shares the cores with all other processes.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -7,9 +7,9 @@ import { join } from "node:path"
 import { Client } from "pg"
 import { type Postgres, startPostgres, unavailable } from "../../packages/sql/test/postgres.ts"
 import { cpuTimeOf } from "../lib/machine.ts"
-import type { Store } from "./wire.ts"
+import type { Store } from "./commands.ts"
 
-/** The process that started another one, and what its children that have ended used, in milliseconds. */
+/** The parent of a process, and the processor time of its exited children in milliseconds. */
 const familyOf = (pid: number): { readonly parent: number; readonly ended: number } | undefined => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1")
@@ -20,7 +20,7 @@ const familyOf = (pid: number): { readonly parent: number; readonly ended: numbe
   }
 }
 
-/** The server's own processor time, that of all its processes. */
+/** The processor time of all processes of the PostgreSQL server. */
 const cpuOf = (postmaster: number): number => {
   const children = readdirSync("/proc").map(Number).filter((pid) => pid > 0 && familyOf(pid)?.parent === postmaster)
   return [postmaster, ...children].reduce(
@@ -29,14 +29,14 @@ const cpuOf = (postmaster: number): number => {
   )
 }
 
-/** See the module's text. */
+/** Creates databases, and removes them at the end. */
 export class Databases {
   readonly #folder = mkdtempSync(join(tmpdir(), "skein-bench-"))
   #files = 0
   #postgres: Postgres | undefined
   #postmaster: number | undefined
 
-  /** The address of an empty one. */
+  /** Creates an empty database, and returns its file or URL. */
   async create(store: Store): Promise<string> {
     switch (store) {
       case "memory":
@@ -45,7 +45,7 @@ export class Databases {
         return join(this.#folder, `${++this.#files}.db`)
       case "postgres": {
         if (unavailable !== undefined) throw new Error(unavailable)
-        // As a server is set up by default: what is committed is on the disk.
+        // The default configuration of a server, which flushes each commit to the disk.
         this.#postgres ??= await startPostgres({ durable: true })
         const url = await this.#postgres.createDatabase()
         this.#postmaster ??= await postmasterOf(url)
@@ -65,7 +65,7 @@ export class Databases {
   }
 }
 
-/** What forks the process behind each connection. Only Linux tells. */
+/** The process that forks a backend for each connection. Known on Linux only. */
 const postmasterOf = async (url: string): Promise<number | undefined> => {
   const client = new Client({ connectionString: url })
   await client.connect()

@@ -1,8 +1,8 @@
 /**
- * `@modelcontextprotocol/server` 2: its one-call entry for both eras, behind its own checks of `Host` and `Origin`. It is mounted
- * on `node:http` by the adapter of `@hono/node-server`, which the SDK's transport for Node uses too. `--sessions` adds what its
- * documentation gives for sessions: requests of the session era go to a transport per session, kept in a map. `--json` has that
- * transport answer in JSON, which is faster than its default of SSE but drops whatever a handler says before its result.
+ * `@modelcontextprotocol/server` 2: `createMcpHandler` for both revisions, behind its checks of `Host` and `Origin`. It runs on `node:http`
+ * with the adapter of `@hono/node-server`, which the SDK's transport for Node uses too. `--sessions` adds sessions as in its
+ * documentation: a transport per session in a map. `--json` selects JSON responses for these transports, which are faster than the
+ * default of SSE but drop the notifications that a handler sends.
  */
 import { getRequestListener } from "@hono/node-server"
 import {
@@ -29,12 +29,12 @@ const makeServer = (): McpServer => {
   const server = new McpServer({ name: "sdk-v2", version: "1.0.0" })
   server.registerTool(
     "echo",
-    { description: "Says a message several times", inputSchema: z.object({ message: z.string(), times: z.int() }) },
+    { description: "Repeats a message", inputSchema: z.object({ message: z.string(), times: z.int() }) },
     ({ message, times }) => ({ content: [{ type: "text", text: message.repeat(times) }] })
   )
   server.registerTool(
     "count",
-    { description: "Counts, and tells how far it is", inputSchema: z.object({ to: z.int() }) },
+    { description: "Counts and reports progress", inputSchema: z.object({ to: z.int() }) },
     async ({ to }, { mcpReq }) => {
       const progressToken = mcpReq._meta?.progressToken
       if (progressToken !== undefined) {
@@ -56,7 +56,7 @@ const makeServer = (): McpServer => {
   return server
 }
 
-// 1,024 subscriptions is its default, and too few for the streams that are opened here.
+// The default of 1,024 subscriptions is too low for the number of streams here.
 const handler = createMcpHandler(makeServer, {
   maxSubscriptions: 20_000,
   legacy: withSessions ? "reject" : "stateless"
@@ -90,7 +90,7 @@ const inSession = async (request: Request, parsedBody: unknown): Promise<Respons
 }
 
 const byEra = async (request: Request): Promise<Response> => {
-  // Parsed once, as its documentation advises, instead of once by each of the two that look.
+  // Parsed once, as its documentation recommends, and not by both functions.
   const parsedBody: unknown = request.method === "POST" ? await request.json() : undefined
   return await isLegacyRequest(request, parsedBody)
     ? inSession(request, parsedBody)

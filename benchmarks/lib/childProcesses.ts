@@ -1,5 +1,5 @@
 /**
- * The processes that a benchmark starts. None outlives it: neither when it ends, nor when it fails, nor on Ctrl-C.
+ * The child processes of a benchmark. None of them outlives the benchmark: not when it ends, fails, or is stopped with Ctrl-C.
  */
 import { type ChildProcess, type ChildProcessByStdio, spawn, type SpawnOptions, spawnSync } from "node:child_process"
 import { once } from "node:events"
@@ -17,7 +17,7 @@ for (const [signal, code] of [["SIGINT", 130], ["SIGTERM", 143], ["SIGHUP", 129]
   process.on(signal, () => process.exit(code))
 }
 
-/** What could change how a child starts or runs is not handed down, so that each peer starts alike. */
+/** The environment without the variables that change how Node starts or runs, so that all peers start under the same conditions. */
 const environment = (() => {
   const { NODE_COMPILE_CACHE: _1, NODE_OPTIONS: _2, NODE_V8_COVERAGE: _3, ...rest } = process.env
   return rest
@@ -26,8 +26,8 @@ const environment = (() => {
 let pinned = false
 
 /**
- * Keeps this process on the first core and, from here on, each server on the second, so that the two never take turns on one:
- * where the system lets them, they sometimes do, and halve a peer's figure. Answers whether the system could (Linux, `taskset`).
+ * Pins this process to the first core and all later servers to the second. Otherwise the two sometimes share a core, which halves the
+ * figure of a peer. Returns whether the system supports it (Linux with `taskset`).
  */
 export const pin = (): boolean => {
   if (availableParallelism() < 2) return false
@@ -36,8 +36,7 @@ export const pin = (): boolean => {
 }
 
 /**
- * Starts a command on the core of the servers, or on this process's own, from where the load comes. Options that are not given
- * are Node's.
+ * Starts a command on the core of the servers, or on the core of this process, which generates the load.
  */
 export const launch = (
   core: "server" | "load",
@@ -51,10 +50,10 @@ export const launch = (
   return child
 }
 
-/** Starts a program on the Node that runs this one. Its stderr goes where ours goes. */
+/** Starts a program with the current Node. It inherits stderr. */
 export const start = (file: string, args: ReadonlyArray<string> = []): Child => {
   const child = launch("server", [process.execPath, file, ...args], { stdio: ["pipe", "pipe", "inherit"] }) as Child
-  // A child that died is noticed at its stdout; a write to it must not bring the benchmark down first.
+  // The exit of a child is detected on its stdout. A failed write must not end the benchmark before.
   child.stdin.on("error", () => {})
   return child
 }
@@ -67,7 +66,7 @@ export const kill = async (child: ChildProcess): Promise<void> => {
   await exited
 }
 
-/** Closes the child's stdin and waits for its exit; after a second it is killed. Answers whether it went by itself. */
+/** Closes the child's stdin and waits for its exit. Kills it after a second. Returns whether it exited without being killed. */
 export const stop = async (child: Child): Promise<boolean> => {
   if (child.exitCode !== null || child.signalCode !== null) return child.signalCode === null
   const exited = once(child, "exit")

@@ -1,26 +1,26 @@
 /**
- * The side of a process that is measured: does what it is told, and answers.
+ * The command loop of a measured process: executes commands of the benchmark and replies.
  */
 import { cpuTime } from "../lib/machine.ts"
-import type { Burst, Command, Reply } from "./wire.ts"
+import type { Burst, Command, Reply } from "./commands.ts"
 
-/** Does what only this process knows how to do. */
-export type Obey = (command: Command) => Promise<unknown>
+/** Executes the commands that depend on the library. */
+export type Execute = (command: Command) => Promise<unknown>
 
-export const say = (reply: Reply): void => void process.send?.(reply)
+export const sendReply = (reply: Reply): void => void process.send?.(reply)
 
 const collect = (globalThis as { readonly gc?: () => void }).gc
 
 const memory = async (): Promise<NodeJS.MemoryUsage> => {
-  // What ended is often let go of a few turns of the event loop later.
+  // Closed objects are often released a few turns of the event loop resolve.
   for (let round = 0; round < 5; round++) {
     collect?.()
-    await new Promise((later) => setTimeout(later, 50))
+    await new Promise((resolve) => setTimeout(resolve, 50))
   }
   return process.memoryUsage()
 }
 
-/** Runs tasks to their ends for so long, so many at a time. `run` is given what says whether there is another one to begin. */
+/** Measures a burst. `run` receives a function that returns whether another task may start. */
 export const burst = async (millis: number, run: (next: () => boolean) => Promise<void>): Promise<Burst> => {
   let tasks = 0
   const begin = performance.now()
@@ -29,24 +29,24 @@ export const burst = async (millis: number, run: (next: () => boolean) => Promis
   return { tasks, wall: performance.now() - begin, cpu: cpuTime() - before }
 }
 
-/** Serves until the benchmark goes. */
-export const serve = (obey: Obey): void => {
-  const answer = (command: Command): unknown => {
+/** Executes commands until the benchmark disconnects. */
+export const runCommandLoop = (execute: Execute): void => {
+  const dispatch = (command: Command): unknown => {
     switch (command.do) {
       case "cpu":
         return cpuTime()
       case "memory":
         return memory()
       default:
-        return obey(command)
+        return execute(command)
     }
   }
   const reply = async (command: Command): Promise<void> => {
     try {
-      say({ value: await answer(command) })
+      sendReply({ value: await dispatch(command) })
       if (command.do === "close") process.disconnect()
     } catch (error) {
-      say({ error: error instanceof Error ? error.stack ?? error.message : String(error) })
+      sendReply({ error: error instanceof Error ? error.stack ?? error.message : String(error) })
     }
   }
   process.on("message", (command: Command) => void reply(command))

@@ -1,5 +1,5 @@
 /**
- * Skein, in all its parts: a server with its engine, a worker, a door without work, a client.
+ * All Skein processes of the tasks benchmark: a server with an engine, a worker, a server that runs no tasks, and a client.
  */
 import * as Client from "@skein/client/Client"
 import * as NodeClient from "@skein/client/NodeHttp"
@@ -19,9 +19,9 @@ import * as Layer from "effect/Layer"
 import { MinimumLogLevel } from "effect/References"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { burst, type Obey, serve } from "../serve.ts"
+import { burst, type Execute, runCommandLoop } from "../commandLoop.ts"
 import { server } from "../tools.ts"
-import { clock, type Command, done, type Through } from "../wire.ts"
+import { clock, type Command, done, type Through } from "../commands.ts"
 
 type Of<Do extends Command["do"]> = Extract<Command, { readonly do: Do }>
 
@@ -45,7 +45,7 @@ const engineOf = ({ at, store, work }: Of<"open">) => {
 
 const connect = (through: Through, transport: Transport) =>
   Effect.gen(function*() {
-    const revisions = [through === "legacy" ? "2025-11-25" : "2026-07-28"] as const
+    const revisions = [through === "inMemoryLegacy" ? "2025-11-25" : "2026-07-28"] as const
     const client = yield* Client.make(transport, { info: { name: "bench", version: "1.0.0" }, revisions })
     yield* client.listTools()
     clients.set(through, client)
@@ -56,11 +56,12 @@ const open = (command: Of<"open">) =>
     const context = yield* Layer.build(Layer.provideMerge(server, engineOf(command)))
     engine = Context.get(context, TaskEngine)
     const { serve } = Context.get(context, McpServer)
-    yield* connect("link", Link.transport(serve))
-    yield* connect("legacy", Link.transport(serve))
-    if (!command.door) return undefined
-    const door = NodeServer.layer({ port: 0, maxStreams: 20_000 })
-    return Context.get(yield* Layer.build(Layer.provide(door, Layer.succeedContext(context))), NodeServer.Listening).url
+    yield* connect("inMemory", Link.transport(serve))
+    yield* connect("inMemoryLegacy", Link.transport(serve))
+    if (!command.listen) return undefined
+    const listener = NodeServer.layer({ port: 0, maxStreams: 20_000 })
+    return Context.get(yield* Layer.build(Layer.provide(listener, Layer.succeedContext(context))), NodeServer.Listening)
+      .url
   })
 
 const newTask = (tool: string, args: NewTask["args"] = {}): NewTask => ({
@@ -81,7 +82,7 @@ const newTask = (tool: string, args: NewTask["args"] = {}): NewTask => ({
 
 const ended = ({ id }: State) => Stream.runLast(Stream.takeUntil(engine.watch(id), isFinal))
 
-/** A task from its creation to its result, which is looked at. */
+/** Runs a task from its creation to its result, and checks the result. */
 const task = (through: Through, tool: string): Effect.Effect<void, unknown> => {
   const check = (result: unknown) => {
     const text = (result as { readonly content?: ReadonlyArray<{ readonly text?: unknown }> }).content?.[0]?.text
@@ -96,7 +97,7 @@ const task = (through: Through, tool: string): Effect.Effect<void, unknown> => {
   return Effect.flatMap(clients.get(through)!.callTool(tool, {}, { task: { augment: true } }), check)
 }
 
-const together = (count: number, one: Effect.Effect<void, unknown>): Effect.Effect<void, unknown> =>
+const runConcurrently = (count: number, one: Effect.Effect<void, unknown>): Effect.Effect<void, unknown> =>
   Effect.all(Array.from({ length: count }, () => one), { concurrency: "unbounded", discard: true })
 
 const begin = ({ count, tool }: Of<"begin">) =>
@@ -105,29 +106,29 @@ const begin = ({ count, tool }: Of<"begin">) =>
     discard: true
   })
 
-/** How late each tick was heard, in milliseconds. */
-const listen = ({ every, tasks, ticks }: Of<"listen">) =>
+/** Follows tasks, and returns the latency of each tick in milliseconds. */
+const follow = ({ interval, tasks, ticks }: Of<"follow">) =>
   Effect.gen(function*() {
-    const late: Array<number> = []
+    const latencies: Array<number> = []
     const one = Effect.gen(function*() {
-      const started = yield* clients.get("http")!.startTask("ticks", { count: ticks, every })
-      if (started._tag !== "RemoteTask") return yield* Effect.die(new Error("There is no task to listen to"))
+      const started = yield* clients.get("http")!.startTask("ticks", { count: ticks, interval })
+      if (started._tag !== "RemoteTask") return yield* Effect.die(new Error("ticks did not create a task"))
       yield* Stream.runForEach(started.states, ({ status, statusMessage }) =>
         Effect.sync(() => {
-          if (status === "working" && statusMessage !== undefined) late.push(clock() - Number(statusMessage))
+          if (status === "working" && statusMessage !== undefined) latencies.push(clock() - Number(statusMessage))
         }))
     })
-    yield* together(tasks, one)
-    return late
+    yield* runConcurrently(tasks, one)
+    return latencies
   })
 
-/** One after the other, each in the stead of one that has ended. */
-const march = ({ step, tasks }: Of<"march">) =>
+/** Keeps a number of `steps` tasks running: each one that ends is replaced. */
+const runSteps = ({ stepDuration, tasks }: Of<"runSteps">) =>
   Effect.forkScoped(
-    together(tasks, Effect.forever(Effect.flatMap(engine.submit(newTask("marches", { step })), ended)))
+    runConcurrently(tasks, Effect.forever(Effect.flatMap(engine.submit(newTask("steps", { stepDuration })), ended)))
   )
 
-const obey: Obey = async (command) => {
+const execute: Execute = async (command) => {
   switch (command.do) {
     case "open":
       return run(open(command))
@@ -137,7 +138,7 @@ const obey: Obey = async (command) => {
       const { inFlight, millis, through, tool } = command
       const one = task(through, tool)
       return burst(millis, (next) =>
-        run(together(
+        run(runConcurrently(
           inFlight,
           Effect.suspend(function more(): Effect.Effect<void, unknown> {
             return next() ? Effect.flatMap(one, more) : Effect.void
@@ -146,10 +147,10 @@ const obey: Obey = async (command) => {
     }
     case "begin":
       return run(begin(command))
-    case "listen":
-      return run(listen(command))
-    case "march":
-      return void await run(march(command))
+    case "follow":
+      return run(follow(command))
+    case "runSteps":
+      return void await run(runSteps(command))
     case "close":
       return Effect.runPromise(Scope.close(scope, Exit.void))
     case "cpu":
@@ -158,4 +159,4 @@ const obey: Obey = async (command) => {
   }
 }
 
-serve(obey)
+runCommandLoop(execute)

@@ -1,4 +1,4 @@
-/** `@modelcontextprotocol/server` 2: one factory that serves both eras, as its documentation shows it. */
+/** `@modelcontextprotocol/server` 2: one factory for both revisions, as in its documentation. */
 import { McpServer } from "@modelcontextprotocol/server"
 import { serveStdio } from "@modelcontextprotocol/server/stdio"
 import * as z from "zod"

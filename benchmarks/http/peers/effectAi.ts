@@ -1,4 +1,4 @@
-/** Effect's own `effect/ai` server: a toolkit over HTTP, in both eras, from one process. */
+/** The `effect/ai` server of Effect: a toolkit over HTTP, for both revisions in one process. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as McpProtocol from "effect/ai/McpProtocol"
@@ -17,12 +17,12 @@ const more = Number(process.argv.find((arg) => arg.startsWith("--tools="))?.slic
 
 const toolkit = Toolkit.make(
   Tool.make("echo", {
-    description: "Says a message several times",
+    description: "Repeats a message",
     parameters: Schema.Struct({ message: Schema.String, times: Schema.Int }),
     success: Schema.String
   }),
   Tool.make("count", {
-    description: "Counts, and tells how far it is",
+    description: "Counts and reports progress",
     parameters: Schema.Struct({ to: Schema.Int }),
     success: Schema.String,
     dependencies: [McpSchema.McpRequestContext]

@@ -1,7 +1,7 @@
 /**
- * Requests that are sent one by one: to open sessions, and to look at an answer closely.
+ * Sends single requests: to open sessions, and to check a response completely.
  */
-import { Agent, request as send } from "node:http"
+import { Agent, request as httpRequest } from "node:http"
 import type { Socket } from "node:net"
 
 export interface Request {
@@ -10,17 +10,17 @@ export interface Request {
   readonly body: string
 }
 
-export interface Answer {
+export interface Response {
   readonly status: number
   readonly type: string
   readonly session: string | undefined
   readonly body: string
-  /** The size of the whole answer as it came, in bytes. */
+  /** The size of the whole response in bytes. */
   readonly bytes: number
 }
 
-/** How long an answer may take, in milliseconds. */
-const patience = 30_000
+/** How long a response may take, in milliseconds. */
+const responseTimeout = 30_000
 
 const headersOf = (port: number, { body, headers, method }: Request): Readonly<Record<string, string | number>> => ({
   host: `127.0.0.1:${port}`,
@@ -34,7 +34,7 @@ export const textOf = (port: number, request: Request): string => {
   return `${request.method} /mcp HTTP/1.1\r\n${lines.join("")}\r\n${request.body}`
 }
 
-export class Client {
+export class HttpClient {
   readonly #port: number
   readonly #agent: Agent
 
@@ -43,24 +43,24 @@ export class Client {
     this.#agent = new Agent({ keepAlive: true, maxSockets: connections })
   }
 
-  ask(request: Request): Promise<Answer> {
+  send(request: Request): Promise<Response> {
     return new Promise((resolve, reject) => {
-      const outgoing = send({
+      const outgoing = httpRequest({
         agent: this.#agent,
         host: "127.0.0.1",
         port: this.#port,
         path: "/mcp",
         method: request.method,
         headers: headersOf(this.#port, request),
-        timeout: patience
+        timeout: responseTimeout
       })
       let before = 0
       let socket: Socket | undefined
-      outgoing.once("socket", (taken) => {
-        socket = taken
-        before = taken.bytesRead
+      outgoing.once("socket", (assigned) => {
+        socket = assigned
+        before = assigned.bytesRead
       })
-      outgoing.once("timeout", () => outgoing.destroy(new Error(`no answer for ${patience} ms`)))
+      outgoing.once("timeout", () => outgoing.destroy(new Error(`no response within ${responseTimeout} ms`)))
       outgoing.once("error", reject)
       outgoing.once("response", (incoming) => {
         let body = ""

@@ -1,7 +1,7 @@
 /** `@modelcontextprotocol/sdk` 1, with its defaults. */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
-import { type Connect, textOf, together } from "../face.ts"
+import { type Connect, runConcurrently, textOf } from "../testClient.ts"
 
 export const connect: Connect = async ({ url }) => {
   const client = new Client({ name: "bench", version: "1.0.0" })
@@ -9,12 +9,12 @@ export const connect: Connect = async ({ url }) => {
   return {
     discover: async () => void await client.listTools(),
     drive: (job, inFlight, turns) =>
-      together(inFlight, async () => {
+      runConcurrently(inFlight, async () => {
         for (let turn = turns.next(); turn !== undefined; turn = turns.next()) {
           if (job === "greet") {
             const result = await client.callTool({ name: job, arguments: { name: `n${turn}` } })
             turns.greeted(turn, textOf(result as { readonly content: ReadonlyArray<unknown> }))
-          } else if (job === "report" || job === "lie") {
+          } else if (job === "report" || job === "invalid") {
             const result = await client.callTool({ name: job, arguments: { id: turn } })
             turns.reported(turn, result.structuredContent)
           } else turns.listed((await client.listTools()).tools)

@@ -1,5 +1,5 @@
 /**
- * What the server offers, and what is looked at in each answer: that it is the answer to this call, and that it is whole.
+ * The tools of the server, and the checks that a response is complete and belongs to its call.
  */
 
 export interface Report {
@@ -10,7 +10,7 @@ export interface Report {
 
 const items = Array.from({ length: 8 }, (_, index) => ({ sku: `sku-${index}`, count: index + 1, price: 9.5 * index }))
 
-/** The report that a call gets. */
+/** The report with an id. */
 export const report = <Id>(id: Id) => ({ id, title: "What was sold today", items })
 
 const outputSchema = {
@@ -30,14 +30,14 @@ const outputSchema = {
   required: ["id", "title", "items"]
 }
 
-/** The tools that are called. */
+/** The tools that clients call. */
 export const tools = [
   {
     name: "greet",
     description: "Greets a person by name",
     inputSchema: { type: "object", properties: { name: { type: "string" } }, required: ["name"] }
   },
-  ...["report", "lie"].map((name) => ({
+  ...["report", "invalid"].map((name) => ({
     name,
     description: "Reports what was sold",
     inputSchema: { type: "object", properties: { id: { type: "integer" } }, required: ["id"] },
@@ -45,11 +45,11 @@ export const tools = [
   }))
 ]
 
-/** How many tools a long listing has. */
-export const many = 100
+/** The number of tools in the long list. */
+export const longListSize = 100
 
-/** The tools of a long listing. */
-export const manyTools = Array.from({ length: many }, (_, index) => ({
+/** The tools of the long list. */
+export const longTools = Array.from({ length: longListSize }, (_, index) => ({
   name: `tool-${index}`,
   description: `Does thing number ${index}`,
   inputSchema: {
@@ -59,14 +59,14 @@ export const manyTools = Array.from({ length: many }, (_, index) => ({
   }
 }))
 
-/** For how long a listing may be kept, in milliseconds. */
+/** How long a listing may be cached, in milliseconds. */
 export const ttlMs = 600_000
 
-/** What a greeting says. */
+/** The text of a greeting. */
 export const greeting = (turn: number | string): string => `Hello, n${turn}!`
 
 export const checkGreeting = (turn: number, text: unknown): void => {
-  if (text !== greeting(turn)) throw new Error(`call ${turn} was answered with ${JSON.stringify(text)?.slice(0, 200)}`)
+  if (text !== greeting(turn)) throw new Error(`call ${turn} returned ${JSON.stringify(text)?.slice(0, 200)}`)
 }
 
 export const checkReport = (turn: number, value: unknown): void => {
@@ -77,7 +77,7 @@ export const checkReport = (turn: number, value: unknown): void => {
 }
 
 export const checkTools = (listed: ReadonlyArray<{ readonly name: string }>): void => {
-  if (listed.length !== many || listed[many - 1]!.name !== `tool-${many - 1}`) {
-    throw new Error(`${listed.length} tools were listed, not ${many}`)
+  if (listed.length !== longListSize || listed[longListSize - 1]!.name !== `tool-${longListSize - 1}`) {
+    throw new Error(`${listed.length} tools instead of ${longListSize}`)
   }
 }

@@ -1,27 +1,27 @@
 /**
- * From the spawn of a program to its first result: it connects, calls a tool and prints what came.
+ * The time from the spawn of a program to its first result: it connects, calls a tool and prints the result.
  */
 import { createInterface } from "node:readline"
-import { kill, launch } from "../lib/children.ts"
+import { kill, launch } from "../lib/childProcesses.ts"
 import { ratios, spread } from "../lib/statistics.ts"
 import type { Form } from "../stdio/peers.ts"
-import { type Era, revisionOf } from "../stdio/wire.ts"
+import { type Era, revisionOf } from "../stdio/messages.ts"
 import { failure, type Measure, type Row } from "../http/report.ts"
 import { type Peer, startOf } from "./peers.ts"
 import type { Server } from "./processes.ts"
-import { greeting } from "./wire.ts"
+import { greeting } from "./serverData.ts"
 
 export interface Plan {
-  /** How often each program is started. */
+  /** The number of starts of each program. */
   readonly starts: number
 }
 
-/** How long a program may take, in milliseconds. */
-const patience = 20_000
+/** How long a program may run, in milliseconds. */
+const programTimeout = 20_000
 
 interface Start {
   readonly millis: number
-  /** What it keeps for the next time. */
+  /** The detection result for the next start. */
   readonly kept: string | undefined
 }
 
@@ -35,16 +35,16 @@ const startOnce = (command: ReadonlyArray<string>): Promise<Start> =>
       if (millis !== undefined) kept = line
       else if (line === greeting(1)) millis = performance.now() - begin
     })
-    const timer = setTimeout(() => void kill(child), patience)
+    const timer = setTimeout(() => void kill(child), programTimeout)
     child.once("error", reject)
     child.once("close", (code) => {
       clearTimeout(timer)
       if (millis !== undefined && code === 0) resolve({ millis, kept })
-      else reject(new Error(`its program ended with ${code}, ${millis === undefined ? "without" : "after"} a result`))
+      else reject(new Error(`the program exited with ${code} ${millis === undefined ? "without" : "after"} a result`))
     })
   })
 
-/** One way to start one client. */
+/** A client in one form, with or without a detection result. */
 interface Variant {
   readonly peer: Peer
   readonly column: string
@@ -60,7 +60,7 @@ const titles: Readonly<Record<string, string>> = {
   bundledKept: "one file, kept"
 }
 
-/** Times the starts in one era. */
+/** Measures the start times in one era. */
 export const measure = async (
   server: Server,
   peers: ReadonlyArray<Peer>,
@@ -70,11 +70,11 @@ export const measure = async (
   const url = server.url(era)
   const variants: Array<Variant> = []
   const failures = new Map<Peer, Row>()
-  const speakers = peers.filter((peer) => peer.eras.includes(era))
-  for (const peer of speakers) {
+  const participants = peers.filter((peer) => peer.eras.includes(era))
+  for (const peer of participants) {
     try {
       for (const form of forms) {
-        // The first start fills the file cache, and tells what can be kept.
+        // The first start fills the file cache, and returns the detection result.
         const { kept } = await startOnce(startOf(peer, form, [url, era]))
         variants.push({ peer, column: form, command: startOf(peer, form, [url, era]), times: [] })
         if (kept === undefined) continue
@@ -96,13 +96,13 @@ export const measure = async (
   }
   const base = variants.find(({ column, peer }) => peer.name === "bare" && column === "node_modules")!.times
   const rowOf = (peer: Peer): Row => {
-    const mine = variants.filter((variant) => variant.peer === peer)
-    const times = Object.fromEntries(mine.map((variant) => [variant.column, variant.times]))
+    const own = variants.filter((variant) => variant.peer === peer)
+    const times = Object.fromEntries(own.map((variant) => [variant.column, variant.times]))
     return {
       peer: peer.name,
       label: peer.label,
       figures: {
-        ...Object.fromEntries(mine.map((variant) => [variant.column, spread(variant.times)])),
+        ...Object.fromEntries(own.map((variant) => [variant.column, spread(variant.times)])),
         ratio: ratios(times["node_modules"]!, base)
       },
       samples: times
@@ -116,6 +116,6 @@ export const measure = async (
       { key: "ratio", title: "node_modules / bare", unit: "ratio" },
       ...Object.entries(titles).map(([key, title]) => ({ key, title: `${title} ms`, unit: "decimal" as const }))
     ],
-    rows: speakers.map((peer) => failures.get(peer) ?? rowOf(peer))
+    rows: participants.map((peer) => failures.get(peer) ?? rowOf(peer))
   }
 }

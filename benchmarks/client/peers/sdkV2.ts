@@ -1,9 +1,9 @@
 /**
- * `@modelcontextprotocol/client` 2. In the session era with its defaults, which know that era only; for the other with `auto`, its way to
- * find out what a server speaks.
+ * `@modelcontextprotocol/client` 2. For revisions with sessions it has its defaults, which support those only. For 2026-07-28 it negotiates
+ * with `auto`.
  */
 import { Client, type ConnectOptions, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
-import { type Connect, textOf, together } from "../face.ts"
+import { type Connect, runConcurrently, textOf } from "../testClient.ts"
 
 export const connect: Connect = async ({ era, kept, url }) => {
   const client = new Client(
@@ -15,11 +15,11 @@ export const connect: Connect = async ({ era, kept, url }) => {
   return {
     discover: async () => void await client.listTools(),
     drive: (job, inFlight, turns) =>
-      together(inFlight, async () => {
+      runConcurrently(inFlight, async () => {
         for (let turn = turns.next(); turn !== undefined; turn = turns.next()) {
           if (job === "greet") {
             turns.greeted(turn, textOf(await client.callTool({ name: job, arguments: { name: `n${turn}` } })))
-          } else if (job === "report" || job === "lie") {
+          } else if (job === "report" || job === "invalid") {
             turns.reported(turn, (await client.callTool({ name: job, arguments: { id: turn } })).structuredContent)
           } else {
             const cacheMode = job === "list" ? "bypass" : "use"

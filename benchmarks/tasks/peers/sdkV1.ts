@@ -1,6 +1,6 @@
 /**
- * The experimental tasks of `@modelcontextprotocol/sdk` 1, which are kept in memory: a server and its client in one process. What the
- * tool does is done at once, which is the best case of a client that looks and does not listen.
+ * The experimental tasks of `@modelcontextprotocol/sdk` 1 in memory, with a server and its client in one process. The tool completes
+ * immediately, which is the best case for a client that polls.
  */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import {
@@ -10,8 +10,8 @@ import {
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js"
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js"
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js"
-import { burst, type Obey, serve } from "../serve.ts"
-import { done } from "../wire.ts"
+import { burst, type Execute, runCommandLoop } from "../commandLoop.ts"
+import { done } from "../commands.ts"
 
 const client = new Client({ name: "bench", version: "1.0.0" }, { capabilities: {} })
 
@@ -32,9 +32,9 @@ const open = async (): Promise<void> => {
     getTask: (_, { taskId, taskStore }) => taskStore.getTask(taskId),
     getTaskResult: async (_, { taskId, taskStore }) => await taskStore.getTaskResult(taskId) as CallToolResult
   })
-  const [near, far] = InMemoryTransport.createLinkedPair()
-  await server.connect(far)
-  await client.connect(near)
+  const [clientTransport, serverTransport] = InMemoryTransport.createLinkedPair()
+  await server.connect(serverTransport)
+  await client.connect(clientTransport)
   await client.listTools()
 }
 
@@ -44,19 +44,19 @@ const task = async (): Promise<void> => {
     if (message.type === "error") throw message.error
     if (message.type !== "result") continue
     const [content] = message.result.content as ReadonlyArray<{ readonly text?: unknown }>
-    if (content?.text !== done) throw new Error(`It ended with ${JSON.stringify(message.result)}`)
+    if (content?.text !== done) throw new Error(`the task ended with ${JSON.stringify(message.result)}`)
   }
 }
 
-const obey: Obey = async (command) => {
+const execute: Execute = async (command) => {
   if (command.do === "open") return open()
   if (command.do !== "burst") return undefined
   return burst(command.millis, async (next) => {
-    const more = async (): Promise<void> => {
+    const worker = async (): Promise<void> => {
       while (next()) await task()
     }
-    await Promise.all(Array.from({ length: command.inFlight }, more))
+    await Promise.all(Array.from({ length: command.inFlight }, worker))
   })
 }
 
-serve(obey)
+runCommandLoop(execute)
