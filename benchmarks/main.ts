@@ -1,6 +1,6 @@
 /**
- * Benchmarks against other libraries: `npm run bench -- <benchmark> [--quick]`. Each prints ratios of one interleaved run. Nothing is
- * asserted.
+ * Benchmarks against other libraries: `npm run bench -- <benchmark> [--quick]`. Each prints ratios of one interleaved
+ * run. Nothing is asserted.
  */
 const benchmarks: Readonly<
   Record<string, () => Promise<{ readonly main: (args: ReadonlyArray<string>) => Promise<void> }>>

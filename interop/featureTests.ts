@@ -22,8 +22,8 @@ const isRunning = (pid: number): boolean => {
 }
 
 /**
- * Whether a server sends only the members and content types of the revision. Skein converts other content to a known type if possible;
- * `effect/ai` fails the call. The SDKs send the newest members and content types in every revision.
+ * Whether a server sends only the members and content types of the revision. Skein converts other content to a known
+ * type if possible; `effect/ai` fails the call. The SDKs send the newest members and content types in every revision.
  */
 const followsRevision = ({ server }: Pairing): boolean => server === "skein" || server === "effect-ai"
 

@@ -1,5 +1,6 @@
 /**
- * Tests of a client with Skein's interactive server (`fixtures/skeinInteractive.ts`), which sends requests and notifications.
+ * Tests of a client with Skein's interactive server (`fixtures/skeinInteractive.ts`), which sends requests and
+ * notifications.
  */
 import { expect, it } from "vitest"
 import type { InteractiveClient } from "./testClient.ts"

@@ -1,5 +1,6 @@
 /**
- * Tests of Skein's client with an official server that sends requests and notifications (see `fixtures/interactiveState.ts`).
+ * Tests of Skein's client with an official server that sends requests and notifications (see
+ * `fixtures/interactiveState.ts`).
  */
 import type { Revision } from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"

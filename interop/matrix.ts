@@ -3,70 +3,85 @@
  *
  * The revisions of the official packages, from their sources and confirmed by these tests:
  *
- * |                    | 2024-11-05 | 2025-03-26 | 2025-06-18 | 2025-11-25 | 2026-07-28 | selected with                              |
- * | ------------------ | ---------- | ---------- | ---------- | ---------- | ---------- | ------------------------------------------ |
- * | SDK v1 client      | yes        | yes        | yes        | newest     | no         | no option: it requests its newest revision |
- * |                    |            |            |            |            |            | and accepts any that it knows. The tests   |
- * |                    |            |            |            |            |            | change the request                         |
- * | SDK v1 server      | yes        | yes        | yes        | newest     | no         | the client's request                       |
- * | SDK v2 client      | yes        | yes        | yes        | default    | yes        | `supportedProtocolVersions`;               |
- * |                    |            |            |            |            |            | `versionNegotiation` `auto` or a pin       |
- * | SDK v2 server      | yes        | yes        | yes        | newest     | yes        | `supportedProtocolVersions` and `connect`; |
- * |                    |            |            |            |            |            | `serveStdio` adds 2026-07-28               |
- * | `effect/ai` server | yes        | yes        | yes        | newest     | yes        | `protocols`                                |
+ * |                    | 2024-11-05 | 2025-03-26 | 2025-06-18 | 2025-11-25 | 2026-07-28 | selected with               |
+ * | ------------------ | ---------- | ---------- | ---------- | ---------- | ---------- | --------------------------- |
+ * | SDK v1 client      | yes        | yes        | yes        | newest     | no         | no option; the tests change |
+ * |                    |            |            |            |            |            | its `initialize`            |
+ * | SDK v1 server      | yes        | yes        | yes        | newest     | no         | the client's request        |
+ * | SDK v2 client      | yes        | yes        | yes        | default    | yes        | `versionNegotiation`,       |
+ * |                    |            |            |            |            |            | `supportedProtocolVersions` |
+ * | SDK v2 server      | yes        | yes        | yes        | newest     | yes        | `serveStdio`,               |
+ * |                    |            |            |            |            |            | `supportedProtocolVersions` |
+ * | `effect/ai` server | yes        | yes        | yes        | newest     | yes        | `protocols`                 |
  *
- * Neither SDK adapts messages to older revisions: both send the newest content types and members that they know.
+ * SDK v1's client requests its newest revision and accepts any that it knows. SDK v2's client selects a revision with
+ * `supportedProtocolVersions`, and 2026-07-28 with `versionNegotiation` `auto` or a pin. SDK v2's server has older
+ * revisions with `supportedProtocolVersions` and `connect`; `serveStdio` adds 2026-07-28. Neither SDK adapts messages
+ * to older revisions: both send the newest content types and members that they know.
  *
  * Official clients with Skein's server over HTTP:
  *
- * |                          | SDK v1                     | SDK v2                                   | Inspector `--cli`            |
- * | ------------------------ | -------------------------- | ---------------------------------------- | ---------------------------- |
- * | Streamable HTTP          | 2024-11-05 to 2025-11-25   | all five revisions                       | 2025-11-25 and 2026-07-28    |
- * |                          |                            |                                          | (`--protocol-era`)           |
- * | HTTP+SSE                 | revisions with sessions    | revisions with sessions                  | 2025-11-25                   |
- * | elicitation, sampling,   | yes; forms since 2025-06-18, which introduced them, and URLs since    | no, returns an error;        |
- * | roots                    | 2025-11-25                                                            | its list of roots is empty   |
- * | logs, subscriptions,     | yes                        | yes; in 2026-07-28 with `_meta` and      | not in one call              |
- * | list changes             |                            | `subscriptions/listen`                   |                              |
- * | ping                     | yes                        | not in 2026-07-28, which has no ping     | no                           |
- * | resuming a stream        | yes                        | yes; 2026-07-28 has no resumption        | no: it exits after its call  |
- * | cancellation             | a notification             | the same; in 2026-07-28 it closes the    | no                           |
- * |                          |                            | stream                                   |                              |
- * | batches (2025-03-26)     | not by the client; by the transport if asked to                       | no                           |
- * | continuing a session in  | if the application stores the session id and the last event id        | no                           |
- * | another process          |                                                                       |                              |
- * | `Mcp-Param-*` headers    | no: they are part of       | yes, for tools that it has listed; else  | yes                          |
- * |                          | 2026-07-28                 | it is rejected, lists and retries, which |                              |
- * |                          |                            | fails for some of several calls at once  |                              |
- * | DELETE at the end        | if the application calls it                                           | no: its sessions expire      |
- * | expired session          | the call fails; the application must create a new client              | creates one for each call    |
+ * | Feature                 | SDK v1                       | SDK v2                        | Inspector `--cli`        |
+ * | ----------------------- | ---------------------------- | ----------------------------- | ------------------------ |
+ * | Streamable HTTP         | 2024-11-05 to 2025-11-25     | all five revisions            | 2025-11-25 and           |
+ * |                         |                              |                               | 2026-07-28               |
+ * |                         |                              |                               | (`--protocol-era`)       |
+ * | HTTP+SSE                | revisions with sessions      | revisions with sessions       | 2025-11-25               |
+ * | elicitation, sampling,  | yes; forms since 2025-06-18, | the same                      | no, returns an error;    |
+ * | roots                   | which introduced them, URLs  |                               | its list of roots is     |
+ * |                         | since 2025-11-25             |                               | empty                    |
+ * | logs, subscriptions,    | yes                          | yes; in 2026-07-28 with       | not in one call          |
+ * | list changes            |                              | `_meta` and                   |                          |
+ * |                         |                              | `subscriptions/listen`        |                          |
+ * | ping                    | yes                          | not in 2026-07-28, which has  | no                       |
+ * |                         |                              | no ping                       |                          |
+ * | resuming a stream       | yes                          | yes; 2026-07-28 has no        | no: it exits after its   |
+ * |                         |                              | resumption                    | call                     |
+ * | cancellation            | a notification               | the same; in 2026-07-28 it    | no                       |
+ * |                         |                              | closes the stream             |                          |
+ * | batches (2025-03-26)    | not by the client; by the    | the same                      | no                       |
+ * |                         | transport if asked to        |                               |                          |
+ * | continuing a session in | if the application stores    | the same                      | no                       |
+ * | another process         | the session id and the last  |                               |                          |
+ * |                         | event id                     |                               |                          |
+ * | `Mcp-Param-*` headers   | no: they are part of         | yes, for tools that it has    | yes                      |
+ * |                         | 2026-07-28                   | listed; else it is rejected,  |                          |
+ * |                         |                              | lists and retries, which      |                          |
+ * |                         |                              | fails for some of several     |                          |
+ * |                         |                              | calls at once                 |                          |
+ * | DELETE at the end       | if the application calls it  | the same                      | no: its sessions expire  |
+ * | expired session         | the call fails; the          | the same                      | creates one for each     |
+ * |                         | application must create a    |                               | call                     |
+ * |                         | new client                   |                               |                          |
  *
  * Skein's client with official servers over HTTP (tests: `servers/configurations.ts` and `interactiveServerTests.ts`):
  *
- * |                          | SDK v1                     | SDK v2                                   | `effect/ai`                  |
- * | ------------------------ | -------------------------- | ---------------------------------------- | ---------------------------- |
- * | sessions with a          | yes; responds 200 to       | yes; the same                            | sessions without the stream; |
- * | standalone stream        | DELETE                     |                                          | responds 204; it declares    |
- * |                          |                            |                                          | `listChanged` nevertheless   |
- * | without sessions         | never receives responses   | 2026-07-28 completely; in older          | 2026-07-28                   |
- * |                          | to requests on the stream  | revisions without requests to the client |                              |
- * |                          | of a call                  |                                          |                              |
- * | JSON responses           | drops progress, and        | drops progress and logs                  | no                           |
- * |                          | requests on the stream of  |                                          |                              |
- * |                          | a call                     |                                          |                              |
- * | HTTP+SSE                 | yes                        | no                                       | no                           |
- * | resuming a stream        | with an event store        | the same                                 | no                           |
- * | unknown session          | 404; 400 if the server has | 404                                      | 404                          |
- * |                          | one transport for all, or  |                                          |                              |
- * |                          | follows old examples       |                                          |                              |
- * | form defaults in         | sends all, although the revision has defaults of booleans only        | rejects such forms           |
- * | 2025-06-18               |                                                                       |                              |
- * | completed URL            | 2025-11-25                 | not with `inputRequired`                 | no                           |
- * | elicitation              |                            |                                          |                              |
- * | changed roots            | receives the notification                                             | ignores the notification     |
- * | new content types in old | sends them unchanged                                                  | the call fails               |
- * | revisions                |                                                                       |                              |
- * | pagination               | none, unless the application implements it                            | none                         |
+ * | Feature                 | SDK v1                       | SDK v2                        | `effect/ai`              |
+ * | ----------------------- | ---------------------------- | ----------------------------- | ------------------------ |
+ * | sessions with a         | yes; responds 200 to DELETE  | the same                      | sessions without the     |
+ * | standalone stream       |                              |                               | stream; responds 204; it |
+ * |                         |                              |                               | declares `listChanged`   |
+ * |                         |                              |                               | nevertheless             |
+ * | without sessions        | never receives responses to  | 2026-07-28 completely; in     | 2026-07-28               |
+ * |                         | requests on the stream of a  | older revisions without       |                          |
+ * |                         | call                         | requests to the client        |                          |
+ * | JSON responses          | drops progress, and requests | drops progress and logs       | no                       |
+ * |                         | on the stream of a call      |                               |                          |
+ * | HTTP+SSE                | yes                          | no                            | no                       |
+ * | resuming a stream       | with an event store          | the same                      | no                       |
+ * | unknown session         | 404; 400 if the server has   | 404                           | 404                      |
+ * |                         | one transport for all, or    |                               |                          |
+ * |                         | follows old examples         |                               |                          |
+ * | form defaults in        | sends all, although the      | the same                      | rejects such forms       |
+ * | 2025-06-18              | revision has defaults of     |                               |                          |
+ * |                         | booleans only                |                               |                          |
+ * | completed URL           | 2025-11-25                   | not with `inputRequired`      | no                       |
+ * | elicitation             |                              |                               |                          |
+ * | changed roots           | receives the notification    | the same                      | ignores the notification |
+ * | new content types in    | sends them unchanged         | the same                      | the call fails           |
+ * | old revisions           |                              |                               |                          |
+ * | pagination              | none, unless the application | the same                      | none                     |
+ * |                         | implements it                |                               |                          |
  */
 import * as Revision from "@skein/protocol/Revision"
 import { fileURLToPath } from "node:url"
@@ -146,8 +161,8 @@ export interface HttpPairing extends Pairing {
 }
 
 /**
- * The HTTP+SSE transport of 2024-11-05 does not depend on the revision: the official clients use it with every revision that has
- * sessions. The oldest and the newest are tested.
+ * The HTTP+SSE transport of 2024-11-05 does not depend on the revision: the official clients use it with every revision
+ * that has sessions. The oldest and the newest are tested.
  */
 const overHttp = (client: "sdk-v1" | "sdk-v2", transport: "http" | "sse"): ReadonlyArray<HttpPairing> => {
   const pairing = (ask: Pairing["ask"], agreed: Revision.Revision): HttpPairing => ({

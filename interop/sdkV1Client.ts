@@ -17,7 +17,10 @@ import type {
   TestClient
 } from "./testClient.ts"
 
-/** Replaces the revision in `initialize`, since the SDK always requests its newest one. Returns a function for the negotiated revision. */
+/**
+ * Replaces the revision in `initialize`, since the SDK always requests its newest one. Returns a function for the
+ * negotiated revision.
+ */
 const requestRevision = (transport: Transport, revision: string | undefined): () => string | undefined => {
   let agreed: string | undefined
   const send = transport.send.bind(transport)

@@ -125,7 +125,10 @@ export interface InteractiveSkeinClient extends TestClient {
   readonly setRoots: (...paths: ReadonlyArray<string>) => Promise<void>
 }
 
-/** Connects a client whose user declines forms that begin with `Decline`, enters only `name` into others, and accepts every URL. */
+/**
+ * Connects a client whose user declines forms that begin with `Decline`, enters only `name` into others, and accepts
+ * every URL.
+ */
 export const connectInteractive = async (
   server: AnyServer,
   { name = "Ada", httpClient = "node", ...options }: Client.Options & {

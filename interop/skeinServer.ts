@@ -1,5 +1,6 @@
 /**
- * Starts Skein servers over HTTP in the test process, so that a test can check which sessions, requests and streams remain.
+ * Starts Skein servers over HTTP in the test process, so that a test can check which sessions, requests and streams
+ * remain.
  */
 import type * as Inspect from "@skein/runtime/Inspect"
 import type * as Http from "@skein/server/Http"

@@ -1,6 +1,6 @@
 /**
- * One interface for all clients of the suite, so that each test is written once. The wrappers are `skeinClient.ts`, `sdkV1Client.ts` and
- * `sdkV2Client.ts`.
+ * One interface for all clients of the suite, so that each test is written once. The wrappers are `skeinClient.ts`,
+ * `sdkV1Client.ts` and `sdkV2Client.ts`.
  */
 import type { Revision } from "@skein/protocol/Revision"
 
@@ -59,8 +59,8 @@ export interface ServerAddress {
 export type AnyServer = ServerCommand | ServerAddress
 
 /**
- * Connects to a server. With a revision, the client offers only that one. With `auto`, it negotiates the newest common revision. Without
- * either, it uses its defaults.
+ * Connects to a server. With a revision, the client offers only that one. With `auto`, it negotiates the newest common
+ * revision. Without either, it uses its defaults.
  */
 export type Connect = (server: ServerCommand, revision: Revision | "auto" | undefined) => Promise<TestClient>
 

@@ -1,5 +1,6 @@
 /**
- * Operations per second and their processor time: every client in each round, compared with the bare client in the same round.
+ * Operations per second and their processor time: every client in each round, compared with the bare client in the same
+ * round.
  */
 import { ratios, spread } from "../lib/statistics.ts"
 import { type Era, revisionOf } from "../stdio/messages.ts"
@@ -59,8 +60,8 @@ const rowOf = (entry: Entry, base: Entry): Row => {
 }
 
 /**
- * Measures all workloads in one era, with one process per client. A client that fails has a remark in the table; a failure of the bare
- * client ends the benchmark.
+ * Measures all workloads in one era, with one process per client. A client that fails has a remark in the table; a
+ * failure of the bare client ends the benchmark.
  */
 export const run = async (
   server: Server,

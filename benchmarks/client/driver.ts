@@ -24,7 +24,10 @@ export type Reply = { readonly value: unknown } | { readonly error: string }
 
 const collect = (globalThis as { readonly gc?: () => void }).gc
 
-/** Collects garbage until the heap stops shrinking. Closed objects are often released a few turns of the event loop resolve. */
+/**
+ * Collects garbage until the heap stops shrinking. Closed objects are often released a few turns of the event loop
+ * resolve.
+ */
 const collectGarbage = async (): Promise<NodeJS.MemoryUsage> => {
   let before = Number.POSITIVE_INFINITY
   for (let round = 0; round < 20; round++) {

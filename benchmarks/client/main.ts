@@ -1,7 +1,7 @@
 /**
- * The benchmark of clients: calls and listings per second and their processor time, the time to a first result, and the memory of an idle
- * client. All clients use the same bare server. Rounds are interleaved, and each client is compared with a bare one in the same round.
- * Only the correctness of responses is checked.
+ * The benchmark of clients: calls and listings per second and their processor time, the time to a first result, and the
+ * memory of an idle client. All clients use the same bare server. Rounds are interleaved, and each client is compared
+ * with a bare one in the same round. Only the correctness of responses is checked.
  */
 import { writeFileSync } from "node:fs"
 import { pin } from "../lib/childProcesses.ts"

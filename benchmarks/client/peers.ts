@@ -1,5 +1,6 @@
 /**
- * The clients under test, built in two forms: as plain JavaScript that imports its packages from `node_modules`, and as one bundled file.
+ * The clients under test, built in two forms: as plain JavaScript that imports its packages from `node_modules`, and as
+ * one bundled file.
  */
 import { build } from "esbuild"
 import { mkdirSync, writeFileSync } from "node:fs"
@@ -51,8 +52,8 @@ const command = (peer: Peer, file: string, args: ReadonlyArray<string>): Readonl
 export const serverFile = join(out, "server.mjs")
 
 /**
- * The command of the process that runs operations. Without `--no-memory-reducer`, V8 shrinks the heap of a process while the others run,
- * and its next operations are slower. The order of the peers would change the result then.
+ * The command of the process that runs operations. Without `--no-memory-reducer`, V8 shrinks the heap of a process
+ * while the others run, and its next operations are slower. The order of the peers would change the result then.
  */
 export const driverOf = (peer: Peer): ReadonlyArray<string> => {
   const [node, ...rest] = command(peer, fileOf(peer, "driver", "node_modules"), [])
@@ -80,8 +81,8 @@ const entryOf = (peer: Peer, role: Role): string => {
 }
 
 /**
- * Builds all peers. With `node_modules`, Skein is used from the built `dist` of its packages, as an installed package would be. The bundled
- * file is the output of `npm run bundle`.
+ * Builds all peers. With `node_modules`, Skein is used from the built `dist` of its packages, as an installed package
+ * would be. The bundled file is the output of `npm run bundle`.
  */
 export const prepare = async (peers: ReadonlyArray<Peer>): Promise<void> => {
   mkdirSync(join(out, "entries"), { recursive: true })

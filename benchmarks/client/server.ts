@@ -1,6 +1,6 @@
 /**
- * The server of the client benchmark: plain `node:http` with prepared responses for both eras. It checks nothing. The path selects its
- * behaviour: `/session/json`, `/request/sse`; with `/long` at the end it lists many tools.
+ * The server of the client benchmark: plain `node:http` with prepared responses for both eras. It checks nothing. The
+ * path selects its behaviour: `/session/json`, `/request/sse`; with `/long` at the end it lists many tools.
  *
  * Its first line on stdout is its port.
  */

@@ -1,5 +1,6 @@
 /**
- * The shortest program with a result: it connects, calls a tool, prints the result, and prints the detection result for the next start.
+ * The shortest program with a result: it connects, calls a tool, prints the result, and prints the detection result for
+ * the next start.
  */
 import { greetOnce } from "./driver.ts"
 import type { Connect, Target } from "./testClient.ts"

@@ -1,6 +1,6 @@
 /**
- * The interface of a client under test. Each library is used as in its documentation. For a library that is based on Effect, the loop of
- * calls is an effect too.
+ * The interface of a client under test. Each library is used as in its documentation. For a library that is based on
+ * Effect, the loop of calls is an effect too.
  */
 import type { Era } from "../stdio/messages.ts"
 import type { Report } from "./serverData.ts"
@@ -14,8 +14,8 @@ export interface Target {
 }
 
 /**
- * The repeated operation: a call with a small result, a call with a structured result that is validated, a listing from the server, or a
- * listing that may come from a cache. `invalid` returns a structured result that violates its schema.
+ * The repeated operation: a call with a small result, a call with a structured result that is validated, a listing from
+ * the server, or a listing that may come from a cache. `invalid` returns a structured result that violates its schema.
  */
 export type Job = "greet" | "report" | "invalid" | "list" | "cached"
 

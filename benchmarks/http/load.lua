@@ -1,8 +1,9 @@
 -- The requests of wrk, and the checks of their responses.
 --
--- Arguments: a file with complete requests (separated by NUL, with "0000000" as the placeholder of the id), the pause before each
--- request in milliseconds, and texts. If there are texts, each response must have status 200 and contain all of them. This check
--- reduces the speed of wrk by a third, so measured runs do without: there the status and the number of bytes are compared.
+-- Arguments: a file with complete requests (separated by NUL, with "0000000" as the placeholder of the id), the pause
+-- before each request in milliseconds, and texts. If there are texts, each response must have status 200 and contain
+-- all of them. This check reduces the speed of wrk by a third, so measured runs do without: there the status and the
+-- number of bytes are compared.
 
 local requests, turn, id, pause = {}, 0, 1000000, 0
 local threads = {}
@@ -43,7 +44,8 @@ function init(args)
   end
 end
 
--- Ids are unique, as a session requires, and have equal length, so that all requests and all responses have equal length too.
+-- Ids are unique, as a session requires, and have equal length, so that all requests and all responses have equal
+-- length too.
 function request()
   turn = turn % #requests + 1
   id = id + 1

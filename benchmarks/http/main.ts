@@ -1,6 +1,7 @@
 /**
- * The HTTP benchmark of servers: calls, listings and events per second, and the memory of idle sessions and streams. Rounds are
- * interleaved, and each peer is compared with bare `node:http` in the same round. Only the correctness of responses is checked.
+ * The HTTP benchmark of servers: calls, listings and events per second, and the memory of idle sessions and streams.
+ * Rounds are interleaved, and each peer is compared with bare `node:http` in the same round. Only the correctness of
+ * responses is checked.
  */
 import { spawnSync } from "node:child_process"
 import { writeFileSync } from "node:fs"

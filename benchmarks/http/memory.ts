@@ -1,6 +1,6 @@
 /**
- * The memory of idle sessions and streams: heap and resident memory of a server after a garbage collection, with few and with many of
- * them. Also the latency of calls meanwhile.
+ * The memory of idle sessions and streams: heap and resident memory of a server after a garbage collection, with few
+ * and with many of them. Also the latency of calls meanwhile.
  */
 import { type Era, revisionOf } from "../stdio/messages.ts"
 import { HttpClient, type Request, textOf } from "./httpClient.ts"
@@ -17,7 +17,10 @@ export interface Plan {
   readonly many: number
 }
 
-/** The number of sessions or streams warmUpCount the baseline, so that it includes compiled code and other one-time allocations. */
+/**
+ * The number of sessions or streams warmUpCount the baseline, so that it includes compiled code and other one-time
+ * allocations.
+ */
 export const warmUpCount = 500
 
 /** The pause between calls while streams are open, in milliseconds. */

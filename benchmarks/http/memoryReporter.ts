@@ -1,10 +1,13 @@
 /**
- * Preloaded into each server process: reports its memory to the benchmark on request, and exits with the benchmark. So the server programs
- * contain only the code that a user would write.
+ * Preloaded into each server process: reports its memory to the benchmark on request, and exits with the benchmark. So
+ * the server programs contain only the code that a user would write.
  */
 const collect = (globalThis as { readonly gc?: () => void }).gc
 
-/** Collects garbage until the heap stops shrinking. Closed objects are often released a few turns of the event loop resolve. */
+/**
+ * Collects garbage until the heap stops shrinking. Closed objects are often released a few turns of the event loop
+ * resolve.
+ */
 const collectGarbage = async (): Promise<NodeJS.MemoryUsage> => {
   let before = Number.POSITIVE_INFINITY
   for (let round = 0; round < 20; round++) {

@@ -53,7 +53,10 @@ const cell = (figure: Spread | number | undefined, unit: Column["unit"]): string
   }
 }
 
-/** Renders a measure as a heading, a table, and the remarks about missing figures. `subject` is the title of the first column. */
+/**
+ * Renders a measure as a heading, a table, and the remarks about missing figures. `subject` is the title of the first
+ * column.
+ */
 export const render = ({ columns, rows, title }: Measure, subject = "server"): string =>
   [
     `### ${title}`,

@@ -142,7 +142,10 @@ const rowOf = (runner: Runner, base: ReadonlyArray<number>): Row => {
   }
 }
 
-/** Measures a workload in one era. A peer that fails has a remark in the table; a failure of bare Node ends the benchmark. */
+/**
+ * Measures a workload in one era. A peer that fails has a remark in the table; a failure of bare Node ends the
+ * benchmark.
+ */
 export const measure = async (
   peers: ReadonlyArray<Peer>,
   era: Era,

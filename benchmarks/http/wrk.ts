@@ -1,5 +1,6 @@
 /**
- * Generates load with `wrk`, which needs far less processor time per request than any server here. `load.lua` creates the requests.
+ * Generates load with `wrk`, which needs far less processor time per request than any server here. `load.lua` creates
+ * the requests.
  */
 import { spawnSync } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"

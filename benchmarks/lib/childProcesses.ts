@@ -1,5 +1,6 @@
 /**
- * The child processes of a benchmark. None of them outlives the benchmark: not when it ends, fails, or is stopped with Ctrl-C.
+ * The child processes of a benchmark. None of them outlives the benchmark: not when it ends, fails, or is stopped with
+ * Ctrl-C.
  */
 import { type ChildProcess, type ChildProcessByStdio, spawn, type SpawnOptions, spawnSync } from "node:child_process"
 import { once } from "node:events"
@@ -17,7 +18,10 @@ for (const [signal, code] of [["SIGINT", 130], ["SIGTERM", 143], ["SIGHUP", 129]
   process.on(signal, () => process.exit(code))
 }
 
-/** The environment without the variables that change how Node starts or runs, so that all peers start under the same conditions. */
+/**
+ * The environment without the variables that change how Node starts or runs, so that all peers start under the same
+ * conditions.
+ */
 const environment = (() => {
   const { NODE_COMPILE_CACHE: _1, NODE_OPTIONS: _2, NODE_V8_COVERAGE: _3, ...rest } = process.env
   return rest
@@ -26,8 +30,8 @@ const environment = (() => {
 let pinned = false
 
 /**
- * Pins this process to the first core and all later servers to the second. Otherwise the two sometimes share a core, which halves the
- * figure of a peer. Returns whether the system supports it (Linux with `taskset`).
+ * Pins this process to the first core and all later servers to the second. Otherwise the two sometimes share a core,
+ * which halves the figure of a peer. Returns whether the system supports it (Linux with `taskset`).
  */
 export const pin = (): boolean => {
   if (availableParallelism() < 2) return false
@@ -66,7 +70,10 @@ export const kill = async (child: ChildProcess): Promise<void> => {
   await exited
 }
 
-/** Closes the child's stdin and waits for its exit. Kills it after a second. Returns whether it exited without being killed. */
+/**
+ * Closes the child's stdin and waits for its exit. Kills it after a second. Returns whether it exited without being
+ * killed.
+ */
 export const stop = async (child: Child): Promise<boolean> => {
   if (child.exitCode !== null || child.signalCode !== null) return child.signalCode === null
   const exited = once(child, "exit")

@@ -12,8 +12,8 @@ export const describe = (): string =>
   ].join(" · ")
 
 /**
- * The processor time that another process has used so far, in milliseconds, or `undefined` if the system does not report it. Linux
- * counts it in ticks of 10 ms.
+ * The processor time that another process has used so far, in milliseconds, or `undefined` if the system does not
+ * report it. Linux counts it in ticks of 10 ms.
  */
 export const cpuTimeOf = (pid: number): number | undefined => {
   try {

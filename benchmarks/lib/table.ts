@@ -1,6 +1,8 @@
 import type { Spread } from "./statistics.ts"
 
-/** A Markdown table with padded columns, readable in a terminal too. The first column is text, the others are figures. */
+/**
+ * A Markdown table with padded columns, readable in a terminal too. The first column is text, the others are figures.
+ */
 export const markdown = (header: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
   const widths = header.map((title, column) => Math.max(title.length, 4, ...rows.map((row) => row[column]!.length)))
   const line = (cells: ReadonlyArray<string>) =>

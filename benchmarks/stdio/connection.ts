@@ -92,7 +92,9 @@ export class Connection {
     })
   }
 
-  /** Keeps `inFlight` calls in flight for `duration` milliseconds, then waits for the last one. Verifies each response. */
+  /**
+   * Keeps `inFlight` calls in flight for `duration` milliseconds, then waits for the last one. Verifies each response.
+   */
   async burst(inFlight: number, duration: number): Promise<Burst> {
     const { era } = this
     const stdin = this.child.stdin

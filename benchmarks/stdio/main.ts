@@ -1,6 +1,7 @@
 /**
- * The stdio benchmark of servers: `tools/call` with 32 calls in flight, and the time from spawn to the result of `initialize`. Rounds are
- * interleaved, and each peer is compared with the bare program in the same round. Only the correctness of responses is checked.
+ * The stdio benchmark of servers: `tools/call` with 32 calls in flight, and the time from spawn to the result of
+ * `initialize`. Rounds are interleaved, and each peer is compared with the bare program in the same round. Only the
+ * correctness of responses is checked.
  */
 import { pin } from "../lib/childProcesses.ts"
 import { describe } from "../lib/machine.ts"

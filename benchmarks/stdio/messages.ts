@@ -1,5 +1,6 @@
 /**
- * The messages of the driver. They are composed as text, so that the driver needs less processor time than the fastest server.
+ * The messages of the driver. They are composed as text, so that the driver needs less processor time than the fastest
+ * server.
  */
 
 /** The form of the protocol: sessions with an `initialize` handshake, or stateless requests with metadata in each. */
@@ -46,8 +47,8 @@ export const call = (era: Era, id: number): string =>
   }`
 
 /**
- * Parses the successful response to a `call` and returns its id. Throws for anything else. effect/ai sends the text as structured content
- * too, and its text is JSON then.
+ * Parses the successful response to a `call` and returns its id. Throws for anything else. effect/ai sends the text as
+ * structured content too, and its text is JSON then.
  */
 const parseResponse = (line: string): number => {
   const { id, result } = JSON.parse(line)
@@ -62,8 +63,9 @@ const parseResponse = (line: string): number => {
 }
 
 /**
- * An exact and cheap check of responses. All responses of a server are equal except for the id and the text. So the first one is parsed and
- * becomes a pattern, and later lines are compared with the pattern. A line that differs is parsed.
+ * An exact and cheap check of responses. All responses of a server are equal except for the id and the text. So the
+ * first one is parsed and becomes a pattern, and later lines are compared with the pattern. A line that differs is
+ * parsed.
  */
 export const makeVerifier = (): (line: string) => number => {
   const idAt = `"id":`

@@ -1,6 +1,6 @@
 /**
- * The server programs under test, built in two forms: as plain JavaScript that imports its packages from `node_modules`, and as one bundled
- * file. Types are stripped beforehand, so that no start includes it.
+ * The server programs under test, built in two forms: as plain JavaScript that imports its packages from
+ * `node_modules`, and as one bundled file. Types are stripped beforehand, so that no start includes it.
  */
 import { build } from "esbuild"
 import { existsSync, readdirSync, statSync } from "node:fs"
@@ -53,8 +53,8 @@ const programOf = (peer: Peer): string => programName(peer.program ?? peer.name)
 export const fileOf = (peer: Peer, form: Form): string => join(out, form, `${programOf(peer)}.mjs`)
 
 /**
- * Builds all peers in both forms. With `node_modules`, Skein is used from the built `dist` of its packages, as an installed package would
- * be. The bundled file is the output of `npm run bundle`, for each peer.
+ * Builds all peers in both forms. With `node_modules`, Skein is used from the built `dist` of its packages, as an
+ * installed package would be. The bundled file is the output of `npm run bundle`, for each peer.
  */
 export const prepare = async (peers: ReadonlyArray<Peer>): Promise<void> => {
   const entryOf = (peer: Peer) => join(here, "peers", `${programOf(peer)}.ts`)

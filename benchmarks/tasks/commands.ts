@@ -9,8 +9,9 @@ export type Store = "memory" | "sqlite" | "postgres"
 export type Tool = "plain" | "one" | "five"
 
 /**
- * How tasks are started and followed: directly with the engine, with a client in the same process, or with a client in another process over
- * HTTP. `inMemoryLegacy` is a client in the same process with 2025-11-25, whose tasks other libraries support too.
+ * How tasks are started and followed: directly with the engine, with a client in the same process, or with a client in
+ * another process over HTTP. `inMemoryLegacy` is a client in the same process with 2025-11-25, whose tasks other
+ * libraries support too.
  */
 export type Through = "engine" | "inMemory" | "inMemoryLegacy" | "http"
 

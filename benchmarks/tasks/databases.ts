@@ -1,5 +1,6 @@
 /**
- * The databases: files in a temporary folder, and a PostgreSQL server from npm. The server shares the cores with all other processes.
+ * The databases: files in a temporary folder, and a PostgreSQL server from npm. The server shares the cores with all
+ * other processes.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"

@@ -1,6 +1,7 @@
 /**
- * The benchmark of tasks: tasks per second and their processor time, the latency of change notifications, the cost of ten thousand waiting
- * tasks, and how long tasks pause when their worker leaves. Rounds are interleaved. Only the correctness of results is checked.
+ * The benchmark of tasks: tasks per second and their processor time, the latency of change notifications, the cost of
+ * ten thousand waiting tasks, and how long tasks pause when their worker leaves. Rounds are interleaved. Only the
+ * correctness of results is checked.
  */
 import { writeFileSync } from "node:fs"
 import { type Measure, render } from "../http/report.ts"

@@ -1,6 +1,6 @@
 /**
- * The latency of a change of a task: the time from the call of `Task.say` to the new state in a subscribed client in another process. On
- * PostgreSQL the worker and the server of the client are different processes.
+ * The latency of a change of a task: the time from the call of `Task.say` to the new state in a subscribed client in
+ * another process. On PostgreSQL the worker and the server of the client are different processes.
  */
 import type { Measure, Row } from "../http/report.ts"
 import { quantile } from "../lib/statistics.ts"
@@ -10,7 +10,9 @@ import type { Store } from "./commands.ts"
 
 export interface Plan {
   readonly rounds: number
-  /** The number of concurrent tasks, the number of changes of each, and the interval between changes in milliseconds. */
+  /**
+   * The number of concurrent tasks, the number of changes of each, and the interval between changes in milliseconds.
+   */
   readonly tasks: number
   readonly ticks: number
   readonly interval: number

@@ -55,7 +55,8 @@ export class Program {
   onStepEnd: (stepEnd: StepEnd) => void = () => {}
 
   /**
-   * `keepHeap` disables V8's memory reducer. It shrinks the heap of an idle process, whose next operations are slower then.
+   * `keepHeap` disables V8's memory reducer. It shrinks the heap of an idle process, whose next operations are slower
+   * then.
    */
   constructor(peer: PeerName, keepHeap = true) {
     this.#child = launch("load", [
@@ -79,7 +80,10 @@ export class Program {
     })
   }
 
-  /** Starts a server with an engine. With `work` the engine runs tasks; with `listen` the server listens at the returned URL. */
+  /**
+   * Starts a server with an engine. With `work` the engine runs tasks; with `listen` the server listens at the returned
+   * URL.
+   */
   static async startServer(
     store: Store,
     at: string,

@@ -148,7 +148,10 @@ const measure = async (setups: ReadonlyArray<Setup>, through: Through, tool: Too
   }
 }
 
-/** Compares Skein with SDK v1, both with tasks in memory and a client in the same process, in 2025-11-25, which both support. */
+/**
+ * Compares Skein with SDK v1, both with tasks in memory and a client in the same process, in 2025-11-25, which both
+ * support.
+ */
 export const compare = async (plan: Plan): Promise<Measure> => {
   const { program: skein } = await Program.startServer("memory", "")
   const sdkV1 = new Program("sdk-v1")

@@ -1,7 +1,8 @@
 /**
- * How long tasks pause when one of three workers shuts down (as after a SIGTERM) or is killed (SIGKILL), and when another one joins. The
- * tasks have steps of equal duration, and workers report the end of each step. The pause of a task is the time between the end of its
- * last step on one worker and of its next step on another, minus the duration of a step.
+ * How long tasks pause when one of three workers shuts down (as after a SIGTERM) or is killed (SIGKILL), and when
+ * another one joins. The tasks have steps of equal duration, and workers report the end of each step. The pause of a
+ * task is the time between the end of its last step on one worker and of its next step on another, minus the duration
+ * of a step.
  */
 import type { Measure, Row } from "../http/report.ts"
 import { quantile, spread } from "../lib/statistics.ts"

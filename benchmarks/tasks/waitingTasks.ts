@@ -11,7 +11,10 @@ import type { Store } from "./commands.ts"
 export interface Plan {
   /** The number of waiting tasks. */
   readonly tasks: number
-  /** The time between the last activity and the measurement, and the duration of a processor time sample, in milliseconds. */
+  /**
+   * The time between the last activity and the measurement, and the duration of a processor time sample, in
+   * milliseconds.
+   */
   readonly idleTime: number
   readonly sampleTime: number
   /** The number of rounds with other tasks, and the duration of each in milliseconds. */

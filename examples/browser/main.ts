@@ -1,6 +1,6 @@
 /**
- * `npm run page`: serves a web page with a client of the tea house on `--port` (3001 by default). The page connects to the server of
- * `npm start` at http://127.0.0.1:3000/mcp, or to the one at `--server`.
+ * `npm run page`: serves a web page with a client of the tea house on `--port` (3001 by default). The page connects to
+ * the server of `npm start` at http://127.0.0.1:3000/mcp, or to the one at `--server`.
  */
 import { build } from "esbuild"
 import { readFile } from "node:fs/promises"

@@ -1,9 +1,9 @@
 /**
  * Explores the server at a URL: `npm run -s everything-client -- http://127.0.0.1:3001/mcp`.
  *
- * The official conformance suite sets two environment variables. `MCP_CONFORMANCE_SCENARIO` names the program to run instead, see
- * `scenarios.ts`. `MCP_CONFORMANCE_PROTOCOL_VERSION` is the only revision to offer; without it the revision is negotiated. `--fetch`
- * uses `fetch`, as in a browser, instead of `node:http`.
+ * The official conformance suite sets two environment variables. `MCP_CONFORMANCE_SCENARIO` names the program to run
+ * instead, see `scenarios.ts`. `MCP_CONFORMANCE_PROTOCOL_VERSION` is the only revision to offer; without it the
+ * revision is negotiated. `--fetch` uses `fetch`, as in a browser, instead of `node:http`.
  *
  * Exits with 0 on success, 1 on a failure, and 2 on wrong arguments.
  */

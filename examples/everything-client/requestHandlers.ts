@@ -8,7 +8,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { sampleArguments } from "./sampleArguments.ts"
 
-/** Accepts each form with sample values for the required fields and with the defaults of the others. Declines URL elicitation. */
+/**
+ * Accepts each form with sample values for the required fields and with the defaults of the others. Declines URL
+ * elicitation.
+ */
 const elicitation = Elicitation.layer({
   form: ({ defaults, problem, requestedSchema }) => {
     const entered = Object.entries(sampleArguments(requestedSchema)).filter(([field]) => !(field in defaults))

@@ -1,5 +1,6 @@
 /**
- * Generates sample arguments for a JSON Schema of type object: a value for each required property. Supports simple schemas only.
+ * Generates sample arguments for a JSON Schema of type object: a value for each required property. Supports simple
+ * schemas only.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 

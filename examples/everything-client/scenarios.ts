@@ -1,8 +1,8 @@
 /**
  * One program for each scenario of the official conformance suite, except authorization.
  *
- * The programs are short, since the client does most of the work: it fills in the defaults of forms, resumes streams, sets headers, and
- * repeats calls with the requested input.
+ * The programs are short, since the client does most of the work: it fills in the defaults of forms, resumes streams,
+ * sets headers, and repeats calls with the requested input.
  */
 import type * as Client from "@skein/client/Client"
 import * as Effect from "effect/Effect"

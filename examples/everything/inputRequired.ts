@@ -1,6 +1,7 @@
 /**
- * Tools that request input from the client, under the names that the suite expects in 2026-07-28. There a call can have several rounds:
- * each input-required result lists input requests by key, and the client calls again with the responses.
+ * Tools that request input from the client, under the names that the suite expects in 2026-07-28. There a call can have
+ * several rounds: each input-required result lists input requests by key, and the client calls again with the
+ * responses.
  */
 import type { AskError } from "@skein/server/AskError"
 import * as Elicitation from "@skein/server/Elicitation"

@@ -1,6 +1,6 @@
 /**
- * A server with one of everything: the tools, resources and prompts that the official conformance suite expects, written with the public
- * API only. The names and texts are those of the suite.
+ * A server with one of everything: the tools, resources and prompts that the official conformance suite expects,
+ * written with the public API only. The names and texts are those of the suite.
  */
 import * as McpServer from "@skein/server/McpServer"
 import { clientRequests } from "./clientRequests.ts"

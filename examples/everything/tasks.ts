@@ -1,6 +1,6 @@
 /**
- * The tools that the suite expects for the extension `io.modelcontextprotocol/tasks`: tasks, and one ordinary tool. The tasks are stored in
- * memory.
+ * The tools that the suite expects for the extension `io.modelcontextprotocol/tasks`: tasks, and one ordinary tool. The
+ * tasks are stored in memory.
  */
 import * as McpError from "@skein/protocol/McpError"
 import * as Elicitation from "@skein/server/Elicitation"

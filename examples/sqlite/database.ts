@@ -26,8 +26,8 @@ export class Database extends Context.Service<Database, {
   /** The names of the tables and views. */
   readonly tables: Effect.Effect<ReadonlyArray<string>, DatabaseError>
   /**
-   * The first rows of a query, `limit` at most. SQLite runs on the main thread: a slow query blocks the server and cannot be
-   * interrupted.
+   * The first rows of a query, `limit` at most. SQLite runs on the main thread: a slow query blocks the server and
+   * cannot be interrupted.
    */
   readonly select: (sql: string, limit: number) => Effect.Effect<Rows, DatabaseError>
 }>()("Database") {}
@@ -75,8 +75,9 @@ const make = (database: DatabaseSync): Database["Service"] => {
     ),
     select: (sql, limit) =>
       attempt(() => {
-        // Only a SELECT can be in parentheses. Statements that write, attach another file or set a pragma are a syntax error there.
-        // Closing the parenthesis in the query does not help: SQLite runs only the first of several statements.
+        // Only a SELECT can be in parentheses. Statements that write, attach another file or set a pragma are a syntax
+        // error there. Closing the parenthesis in the query does not help: SQLite runs only the first of several
+        // statements.
         const statement = database.prepare(`SELECT * FROM (\n${sql.replace(/[\s;]+$/, "")}\n)`)
         statement.setReadBigInts(true)
         const rows: Array<Rows["rows"][number]> = []

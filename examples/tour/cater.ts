@@ -1,7 +1,9 @@
 /**
- * A durable task: it prepares tea for a party, which takes about half a minute, and asks the user a question on the way.
+ * A durable task: it prepares tea for a party, which takes about half a minute, and asks the user a question on the
+ * way.
  *
- * Kill its process at any moment and start it again. Completed steps are not repeated, and a pending question stays open.
+ * Kill its process at any moment and start it again. Completed steps are not repeated, and a pending question stays
+ * open.
  */
 import * as Elicitation from "@skein/server/Elicitation"
 import * as Progress from "@skein/server/Progress"
@@ -28,7 +30,10 @@ export const cater = Task.layer(definition, ({ guests, tea }) =>
     const pots = Math.ceil(guests / guestsPerPot)
     const total = pots + 2
 
-    /** A step that takes some seconds and logs its completion. A completed step is not repeated when the task is resumed. */
+    /**
+     * A step that takes some seconds and logs its completion. A completed step is not repeated when the task is
+     * resumed.
+     */
     const step = (name: string, done: string, seconds: number) =>
       Step.run(name, {}, () => Effect.andThen(Effect.sleep(seconds * 1000), log(id, done)))
 

@@ -1,6 +1,6 @@
 /**
- * `npm start`: serves the tea house over HTTP on `--port` (3000 by default), or over stdio with `--stdio`. Its long tasks are stored in a
- * file, see `--data`, or in PostgreSQL with `--postgres`.
+ * `npm start`: serves the tea house over HTTP on `--port` (3000 by default), or over stdio with `--stdio`. Its long
+ * tasks are stored in a file, see `--data`, or in PostgreSQL with `--postgres`.
  */
 import * as Cors from "@skein/server/Cors"
 import * as NodeHttp from "@skein/server/NodeHttp"

@@ -1,6 +1,6 @@
 /**
- * `npm run postgres`: starts a PostgreSQL server from npm with an empty database for the tea house, in a temporary folder that is deleted
- * at the end.
+ * `npm run postgres`: starts a PostgreSQL server from npm with an empty database for the tea house, in a temporary
+ * folder that is deleted at the end.
  */
 import { setInterval } from "node:timers"
 import { startPostgres, unavailable } from "../../packages/sql/test/postgres.ts"

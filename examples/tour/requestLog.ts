@@ -1,5 +1,6 @@
 /**
- * A request log for people: one line per request with its method and arguments, the client, the revision, the outcome and the duration.
+ * A request log for people: one line per request with its method and arguments, the client, the revision, the outcome
+ * and the duration.
  */
 import * as AuditLog from "@skein/server/AuditLog"
 import * as Effect from "effect/Effect"
@@ -18,8 +19,8 @@ const colours: Readonly<Record<Outcome, Parameters<typeof styleText>[0]>> = {
 }
 
 /**
- * Pads or shortens a text to a column. Control characters become `?`: the text comes from clients, and could otherwise control the
- * terminal.
+ * Pads or shortens a text to a column. Control characters become `?`: the text comes from clients, and could otherwise
+ * control the terminal.
  */
 const column = (text: string, width: number): string => {
   const short = text.length > width ? `${text.slice(0, width - 1)}…` : text

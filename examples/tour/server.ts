@@ -1,6 +1,6 @@
 /**
- * The tea house, a server with one of everything: tools with and without structured results, a tool that reports progress, a tool that
- * asks the user, a durable task, resources, a resource template and a prompt.
+ * The tea house, a server with one of everything: tools with and without structured results, a tool that reports
+ * progress, a tool that asks the user, a durable task, resources, a resource template and a prompt.
  *
  * `npm start` serves it.
  */

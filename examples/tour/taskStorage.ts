@@ -30,7 +30,10 @@ const fileOfPort = (port: number): string => join(import.meta.dirname, ".data", 
 
 const kill = `kill -9 ${process.pid}`
 
-/** The storage that the options ask for. The default is a file, or memory on stdio and on a random port: those have no next run. */
+/**
+ * The storage that the options ask for. The default is a file, or memory on stdio and on a random port: those have no
+ * next run.
+ */
 export const taskStorage = ({ data, port, postgres, stdio }: Options): TaskStorage => {
   if (postgres !== undefined) {
     const description = `Tasks are stored in PostgreSQL. Start a worker: npm run worker -- --postgres ${postgres}\n` +

@@ -1,6 +1,6 @@
 /**
- * `npm run tour`: starts the tea house server as a child process, with revision 2025-11-25 and then with 2026-07-28, and prints the
- * whole conversation.
+ * `npm run tour`: starts the tea house server as a child process, with revision 2025-11-25 and then with 2026-07-28,
+ * and prints the whole conversation.
  */
 import * as Client from "@skein/client/Client"
 import * as Stdio from "@skein/client/Stdio"

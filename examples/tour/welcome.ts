@@ -1,5 +1,6 @@
 /**
- * The output of `npm start`: the server's URL, commands to connect to it, and a log of some first requests, which this program sends.
+ * The output of `npm start`: the server's URL, commands to connect to it, and a log of some first requests, which this
+ * program sends.
  */
 import * as Client from "@skein/client/Client"
 import type * as Revision from "@skein/protocol/Revision"
@@ -84,7 +85,10 @@ const firstRequests = Effect.all([
   }))
 ])
 
-/** Prints the introduction and never ends. When the server shuts down, it prints a last line. `storage` describes the task storage. */
+/**
+ * Prints the introduction and never ends. When the server shuts down, it prints a last line. `storage` describes the
+ * task storage.
+ */
 export const welcome = (url: string, storage: string): Effect.Effect<never, never, McpServer.McpServer> =>
   print(introduction(url, storage)).pipe(
     Effect.andThen(Effect.orDie(firstRequests)),

@@ -1,6 +1,6 @@
 /**
- * `npm run worker`: a worker of the tea house. It has the definitions of the server but no transport. It runs tasks of the PostgreSQL
- * database at `--postgres`, together with the other workers and servers, and logs their steps.
+ * `npm run worker`: a worker of the tea house. It has the definitions of the server but no transport. It runs tasks of
+ * the PostgreSQL database at `--postgres`, together with the other workers and servers, and logs their steps.
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as PostgresTasks from "@skein/tasks/PostgresTasks"

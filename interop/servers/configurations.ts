@@ -61,7 +61,8 @@ export const configurations: ReadonlyArray<Configuration> = [
     revisions: ["2025-03-26", "2025-11-25"],
     negotiated: "2025-11-25",
     variant: "streamable",
-    // It sends requests on the stream of a call, and the response reaches another server than the one that waits for it.
+    // It sends requests on the stream of a call, and the response reaches another server than the one that waits for
+    // it.
     missing: () => ["clientResponses", ...stateless],
     features: () => V1.streamable(V1Features.make, "stateless"),
     interactive: (state) => V1.streamable(() => V1Interactive.make(state), "stateless")
@@ -122,8 +123,8 @@ export const configurations: ReadonlyArray<Configuration> = [
     revisions: Revision.all,
     negotiated: "2026-07-28",
     variant: "streamable",
-    // In sessions it has no standalone stream. It does not support completed URL elicitations and changed roots. In 2025-06-18, which
-    // has defaults of booleans only, it rejects forms with other defaults.
+    // In sessions it has no standalone stream. It does not support completed URL elicitations and changed roots. In
+    // 2025-06-18, which has defaults of booleans only, it rejects forms with other defaults.
     missing: (agreed) => [
       "urlCompletion",
       "urlRequired",

@@ -1,6 +1,6 @@
 /**
- * Runs an official server over HTTP in the test process. It records its requests, and can be restarted on the same port without its
- * sessions.
+ * Runs an official server over HTTP in the test process. It records its requests, and can be restarted on the same port
+ * without its sessions.
  */
 import { once } from "node:events"
 import * as http from "node:http"

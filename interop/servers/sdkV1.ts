@@ -14,11 +14,12 @@ import { type HttpServer, readBody, sendError, type ServerInstance, startHttpSer
  * The configuration of a server:
  *
  * - `sessions`: sessions, with an event store that keeps the order.
- * - `unknownSession400`: the same, but it rejects unknown sessions with 400. The SDK's transport does that before `initialize`, and so do
- *   many servers that follow its first examples.
- * - `exampleStore`: the event store of the SDK's examples. Only a call that has sent nothing since the interruption can be resumed with
- *   it: it returns events of the same millisecond in any order, and may lose the last one. It cannot resume the stream of a session: the
- *   stream's name contains the character that separates the parts of an event id, so that the SDK opens a stream without events.
+ * - `unknownSession400`: the same, but it rejects unknown sessions with 400. The SDK's transport does that before
+ *   `initialize`, and so do many servers that follow its first examples.
+ * - `exampleStore`: the event store of the SDK's examples. Only a call that has sent nothing since the interruption can
+ *   be resumed with it: it returns events of the same millisecond in any order, and may lose the last one. It cannot
+ *   resume the stream of a session: the stream's name contains the character that separates the parts of an event id,
+ *   so that the SDK opens a stream without events.
  * - `json`: sessions, and one JSON response for each request.
  * - `stateless`: a new server for each request.
  */

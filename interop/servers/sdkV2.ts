@@ -51,7 +51,10 @@ export const sessions = (make: () => McpServer): Promise<HttpServer> =>
     }
   })
 
-/** `createMcpHandler`, which makes a server for each request: 2026-07-28 and, depending on `legacy`, older revisions without sessions. */
+/**
+ * `createMcpHandler`, which makes a server for each request: 2026-07-28 and, depending on `legacy`, older revisions
+ * without sessions.
+ */
 export const handler = (
   make: (notify: () => McpHttpHandler["notify"]) => McpServer,
   options: CreateMcpHandlerOptions = {}

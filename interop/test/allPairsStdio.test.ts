@@ -1,6 +1,7 @@
 /**
- * All pairs over stdio: official clients with Skein's server, and Skein's client with official servers, in each common revision. Requests
- * and notifications from the server are tested with one revision per client; `sdkClientsHttp.test.ts` has all of them.
+ * All pairs over stdio: official clients with Skein's server, and Skein's client with official servers, in each common
+ * revision. Requests and notifications from the server are tested with one revision per client;
+ * `sdkClientsHttp.test.ts` has all of them.
  */
 import { afterAll, beforeAll, describe } from "vitest"
 import type { Connect, InteractiveClient, TestClient } from "../testClient.ts"

@@ -1,12 +1,13 @@
 /**
- * `@modelcontextprotocol/ext-tasks` with Skein's server, in both forms of tasks ("v1" there is 2025-11-25, "v2" the extension).
+ * `@modelcontextprotocol/ext-tasks` with Skein's server, in both forms of tasks ("v1" there is 2025-11-25, "v2" the
+ * extension).
  *
  * In 2025-11-25 it deviates from the specification:
- * - "When the requestor encounters the `input_required` status, it SHOULD preemptively call `tasks/result`": it continues polling, so that
- *   it never receives the requests of the task. The application has to call `tasks/result` on the client below; ext-tasks responds to
- *   the requests then.
- * - It does not fetch `tasks/result` for a `failed` task: the code and data of an error are lost, and a tool error looks like a protocol
- *   error.
+ * - "When the requestor encounters the `input_required` status, it SHOULD preemptively call `tasks/result`": it
+ *   continues polling, so that it never receives the requests of the task. The application has to call `tasks/result`
+ *   on the client below; ext-tasks responds to the requests then.
+ * - It does not fetch `tasks/result` for a `failed` task: the code and data of an error are lost, and a tool error
+ *   looks like a protocol error.
  */
 import { type TaskId, taskId } from "@modelcontextprotocol/ext-tasks/core"
 import { TaskStatusNotificationV1Schema } from "@modelcontextprotocol/ext-tasks/core/v1"

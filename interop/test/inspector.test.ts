@@ -1,5 +1,6 @@
 /**
- * The command line of the MCP Inspector with Skein's server: over HTTP with and without sessions, over HTTP+SSE, and over stdio.
+ * The command line of the MCP Inspector with Skein's server: over HTTP with and without sessions, over HTTP+SSE, and
+ * over stdio.
  *
  * The Inspector's postinstall script is not run. It only downloads files that a checkout of its sources lacks.
  */

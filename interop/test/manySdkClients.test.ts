@@ -49,8 +49,8 @@ describe("many clients at one server", () => {
   const all = <A>(each: (client: InteractiveClient, user: string) => Promise<A>) =>
     Promise.all(clients.map(({ client, user }) => each(client, user)))
 
-  // All clients use the same request ids, counting from zero. The client of 2026-07-28 lists the tools first, since it has to know which
-  // arguments it repeats in headers: it would detect that itself, but not with ten calls at once.
+  // All clients use the same request ids, counting from zero. The client of 2026-07-28 lists the tools first, since it
+  // has to know which arguments it repeats in headers: it would detect that itself, but not with ten calls at once.
   it("sends each client its own results and requests", async () => {
     await all(async (client, user) => {
       await client.tools()

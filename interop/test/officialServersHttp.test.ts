@@ -1,6 +1,6 @@
 /**
- * Skein's client with official servers over HTTP: in each configuration of the servers, in each common revision, with `node:http` and with
- * `fetch`.
+ * Skein's client with official servers over HTTP: in each configuration of the servers, in each common revision, with
+ * `node:http` and with `fetch`.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { TestClient } from "../testClient.ts"

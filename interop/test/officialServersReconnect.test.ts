@@ -1,5 +1,6 @@
 /**
- * Skein's client when an official server restarts, when the network fails, and when it is given the result of an earlier detection.
+ * Skein's client when an official server restarts, when the network fails, and when it is given the result of an
+ * earlier detection.
  */
 import type { Detection } from "@skein/client/Detection"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"

@@ -1,5 +1,6 @@
 /**
- * Skein's client with interactive official servers over stdio, in each common revision. Their features are in `allPairsStdio.test.ts`.
+ * Skein's client with interactive official servers over stdio, in each common revision. Their features are in
+ * `allPairsStdio.test.ts`.
  */
 import * as Revision from "@skein/protocol/Revision"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

@@ -1,5 +1,6 @@
 /**
- * Features of the official client transports that the clients do not use themselves: continuing a session in another process, and batches.
+ * Features of the official client transports that the clients do not use themselves: continuing a session in another
+ * process, and batches.
  */
 import * as V2 from "@modelcontextprotocol/client"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"

@@ -1,6 +1,6 @@
 /**
- * Sessions over HTTP of official clients with Skein's server: their requests, and how they resume streams, cancel calls and end sessions.
- * Each request and its response is recorded, so that endless retries are found.
+ * Sessions over HTTP of official clients with Skein's server: their requests, and how they resume streams, cancel calls
+ * and end sessions. Each request and its response is recorded, so that endless retries are found.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { InteractiveClient, SentRequest } from "../testClient.ts"

@@ -1,8 +1,9 @@
 /**
- * Skein's server sends task-augmented requests to official clients, in 2025-11-25: to the receiver of ext-tasks with SDK v2's client, and to
- * the experimental tasks of SDK v1's client.
+ * Skein's server sends task-augmented requests to official clients, in 2025-11-25: to the receiver of ext-tasks with
+ * SDK v2's client, and to the experimental tasks of SDK v1's client.
  *
- * "Tasks MUST begin in the `working` status": tasks of ext-tasks begin as `input_required`, so Skein requests their result immediately.
+ * "Tasks MUST begin in the `working` status": tasks of ext-tasks begin as `input_required`, so Skein requests their
+ * result immediately.
  */
 import * as V2 from "@modelcontextprotocol/client"
 import { bindTaskReceiver } from "@modelcontextprotocol/ext-tasks/receiver"

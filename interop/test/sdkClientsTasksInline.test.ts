@@ -1,6 +1,6 @@
 /**
- * Official clients without tasks: a call of a task waits for its result. The call reports the progress of the task, sends its requests, and
- * cancels the task when it is cancelled.
+ * Official clients without tasks: a call of a task waits for its result. The call reports the progress of the task,
+ * sends its requests, and cancels the task when it is cancelled.
  */
 import type { Revision } from "@skein/protocol/Revision"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

@@ -1,9 +1,9 @@
 /**
- * SDK v1's client with its experimental tasks and Skein's server, in 2025-11-25: over HTTP with tasks in memory, and over stdio with tasks
- * in a file.
+ * SDK v1's client with its experimental tasks and Skein's server, in 2025-11-25: over HTTP with tasks in memory, and
+ * over stdio with tasks in a file.
  *
- * Its `requestStream` deviates from the specification: for a `failed` task it returns an error of its own instead of `tasks/result`; and a
- * stream that is no longer read leaves the task running.
+ * Its `requestStream` deviates from the specification: for a `failed` task it returns an error of its own instead of
+ * `tasks/result`; and a stream that is no longer read leaves the task running.
  */
 import {
   CallToolResultSchema,

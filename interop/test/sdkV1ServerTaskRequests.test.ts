@@ -1,5 +1,6 @@
 /**
- * Skein's client with an SDK v1 server that sends task-augmented requests (its experimental `server.tasks`), over stdio in 2025-11-25.
+ * Skein's client with an SDK v1 server that sends task-augmented requests (its experimental `server.tasks`), over stdio
+ * in 2025-11-25.
  */
 import * as Client from "@skein/client/Client"
 import * as Elicitation from "@skein/client/Elicitation"

@@ -1,14 +1,16 @@
 /**
- * Skein's client with SDK v1's server and its experimental tasks, in 2025-11-25: over HTTP with sessions, over HTTP with a server for each
- * request, and over stdio.
+ * Skein's client with SDK v1's server and its experimental tasks, in 2025-11-25: over HTTP with sessions, over HTTP
+ * with a server for each request, and over stdio.
  *
  * The SDK deviates from the specification, and Skein accepts it:
  * - "Tasks MUST begin in the `working` status": a task that ends immediately is created with its final status.
  * - Tasks belong to a session: another session of the same client cannot access them.
- * - The store cannot store JSON-RPC errors. A task that failed with a message only has no result, and `tasks/result` fails with `-32603`.
- * - "The `progressToken` provided in the initial request remains valid throughout the task lifetime": over HTTP it cannot send progress
- *   after the response of the request.
- * - "Servers MUST return a `-32601` error" for a call without a task if the tool requires skein: it returns a tool error.
+ * - The store cannot store JSON-RPC errors. A task that failed with a message only has no result, and `tasks/result`
+ *   fails with `-32603`.
+ * - "The `progressToken` provided in the initial request remains valid throughout the task lifetime": over HTTP it
+ *   cannot send progress after the response of the request.
+ * - "Servers MUST return a `-32601` error" for a call without a task if the tool requires skein: it returns a tool
+ *   error.
  */
 import type { ClientError } from "@skein/client/ClientError"
 import type { RemoteTask, State } from "@skein/client/RemoteTask"

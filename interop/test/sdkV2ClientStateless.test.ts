@@ -1,5 +1,6 @@
 /**
- * SDK v2's client with Skein's server in 2026-07-28, over HTTP, where each request is self-contained. The requests are recorded.
+ * SDK v2's client with Skein's server in 2026-07-28, over HTTP, where each request is self-contained. The requests are
+ * recorded.
  */
 import * as Sdk from "@modelcontextprotocol/client"
 import * as Revision from "@skein/protocol/Revision"

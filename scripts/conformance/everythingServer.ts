@@ -9,7 +9,10 @@ const root = dirname(dirname(import.meta.dirname))
 
 export interface EverythingServer {
   readonly url: string
-  /** Sends SIGTERM. Fails if the server has exited before, exits with an error, or does not exit in time; it is killed then. */
+  /**
+   * Sends SIGTERM. Fails if the server has exited before, exits with an error, or does not exit in time; it is killed
+   * then.
+   */
   readonly stop: () => Promise<void>
 }
 

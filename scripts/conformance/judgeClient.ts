@@ -1,8 +1,9 @@
 /**
- * Judges `examples/everything-client`: every scenario except authorization, of both requirement sets and of the whole suite at the older
- * revisions.
+ * Judges `examples/everything-client`: every scenario except authorization, of both requirement sets and of the whole
+ * suite at the older revisions.
  *
- * The suite starts a new client process for each scenario, with the command of `npm run everything-client` but without npm.
+ * The suite starts a new client process for each scenario, with the command of `npm run everything-client` but without
+ * npm.
  */
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -22,7 +23,10 @@ import {
 
 const main = join(dirname(dirname(import.meta.dirname)), "examples", "everything-client", "main.ts")
 
-/** Quotes a word of a command for a shell. The suite splits the command at each space, joins it again, and passes it to a shell. */
+/**
+ * Quotes a word of a command for a shell. The suite splits the command at each space, joins it again, and passes it to
+ * a shell.
+ */
 export const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
 const clientCommand = `${quoted(process.execPath)} --conditions=@skein/source ${quoted(main)}`
 
@@ -61,8 +65,8 @@ const isOfAuthorization = ({ name }: ListedScenario): boolean => name.startsWith
 const isOfSkills = ({ name }: ListedScenario): boolean => name.startsWith("sep-2640-")
 
 /**
- * An additional check: the client process exits with 0. The suite does not check it, since a few scenarios allow a client to give up; this
- * client must not.
+ * An additional check: the client process exits with 0. The suite does not check it, since a few scenarios allow a
+ * client to give up; this client must not.
  */
 const exitChecks = (stderr: string): ReadonlyArray<Check> => {
   const [, message] = /^((?:Client exited with code|Client timed out after)[^]*)/m.exec(stderr) ?? []

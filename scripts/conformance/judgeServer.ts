@@ -1,6 +1,6 @@
 /**
- * Judges a server, `examples/everything` on a free port or the one at a URL: both requirement sets, and the whole suite at the older
- * revisions.
+ * Judges a server, `examples/everything` on a free port or the one at a URL: both requirement sets, and the whole suite
+ * at the older revisions.
  */
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -10,8 +10,8 @@ import { type Outcome, type Report, report } from "./report.ts"
 import { failureReason, listScenarios, readChecks, runSuite, scenarioTimeout, type Selection } from "./suite.ts"
 
 /**
- * The selections of one round run at the same time. The scenarios of 2026-07-28 run alone: they change the server's lists, and they check
- * time limits of half a second.
+ * The selections of one round run at the same time. The scenarios of 2026-07-28 run alone: they change the server's
+ * lists, and they check time limits of half a second.
  */
 const rounds: ReadonlyArray<ReadonlyArray<Selection>> = [
   [{ revision: "2025-11-25" }, { revision: "2025-06-18", whole: true }, { revision: "2025-03-26", whole: true }],
@@ -21,7 +21,10 @@ const rounds: ReadonlyArray<ReadonlyArray<Selection>> = [
 /** The minimum number of checks for `examples/everything`. 44 of the unscored ones are about the tasks extension. */
 const minChecks = { "2026-07-28": 120, "2026-07-28 unscored": 76, "2025-11-25": 70, "2025-06-18": 56, "2025-03-26": 3 }
 
-/** Runs a selection against the server at `url`. A scenario of the selection without a result is in the outcome as failed. */
+/**
+ * Runs a selection against the server at `url`. A scenario of the selection without a result is in the outcome as
+ * failed.
+ */
 export const runSelection = async (url: string, selection: Selection): Promise<Outcome> => {
   const { revision, whole = false } = selection
   const listed = await listScenarios("server", selection)

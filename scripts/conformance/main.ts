@@ -2,8 +2,8 @@
  * Runs the official conformance suite: `npm run conformance -- server [--url <url>] [--verbose]` and
  * `npm run conformance -- client [--verbose]`.
  *
- * The server is `examples/everything`, or the one at `--url`; the client is `examples/everything-client`. Prints a table, and exits with 1
- * when a scenario fails that must pass.
+ * The server is `examples/everything`, or the one at `--url`; the client is `examples/everything-client`. Prints a
+ * table, and exits with 1 when a scenario fails that must pass.
  */
 import { parseArgs } from "node:util"
 import { judgeClient } from "./judgeClient.ts"

@@ -1,8 +1,8 @@
 /**
  * Evaluates and prints the results of the conformance suite.
  *
- * The suite itself passes a scenario without any check, and one with warnings. Here both fail: a warning is a violated SHOULD, and a
- * scenario without checks proves nothing.
+ * The suite itself passes a scenario without any check, and one with warnings. Here both fail: a warning is a violated
+ * SHOULD, and a scenario without checks proves nothing.
  */
 
 /** One check, as the suite writes it to its result file. */
@@ -29,8 +29,8 @@ export interface Outcome {
 }
 
 /**
- * The one scenario that need not pass, about `notifications/tasks`. The suite has no check in it yet and skips it. It counts as soon as
- * the suite checks something.
+ * The one scenario that need not pass, about `notifications/tasks`. The suite has no check in it yet and skips it. It
+ * counts as soon as the suite checks something.
  */
 export const isUnimplemented = (revision: string, { checks, name, scored }: Scenario): boolean =>
   revision === "2026-07-28" && !scored && name === "tasks-status-notifications" &&
@@ -88,8 +88,8 @@ export interface Options {
   /** Longer messages are clipped to so many characters: 500 by default. */
   readonly width?: number | undefined
   /**
-   * The minimum number of decided checks: under `<revision>` for scored checks, under `<revision> unscored` for the others. Without it a
-   * check that the suite turns into information would disappear unnoticed.
+   * The minimum number of decided checks: under `<revision>` for scored checks, under `<revision> unscored` for the
+   * others. Without it a check that the suite turns into information would disappear unnoticed.
    */
   readonly minChecks?: { readonly [revision: string]: number } | undefined
 }

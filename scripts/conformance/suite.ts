@@ -1,5 +1,6 @@
 /**
- * Runs the official conformance suite, `@modelcontextprotocol/conformance`, as a child process, and reads its result files.
+ * Runs the official conformance suite, `@modelcontextprotocol/conformance`, as a child process, and reads its result
+ * files.
  */
 import { spawn } from "node:child_process"
 import { readdir, readFile } from "node:fs/promises"
@@ -34,7 +35,10 @@ const suiteTimeout = 120_000
 /** How long one scenario may take, in milliseconds. The longest, about tasks, wait five seconds. */
 export const scenarioTimeout = 20_000
 
-/** Runs the suite with additional environment variables. The results of its scenarios are in its files, see `readChecks`. */
+/**
+ * Runs the suite with additional environment variables. The results of its scenarios are in its files, see
+ * `readChecks`.
+ */
 export const runSuite = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}): Promise<Output> =>
   new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [join(dirname(manifest), "dist", "index.js"), ...args], {
@@ -58,8 +62,8 @@ export const runSuite = (args: ReadonlyArray<string>, env: Readonly<Record<strin
 export type ListedScenario = Pick<Scenario, "name" | "scored">
 
 /**
- * Parses the output of `list`. The scored scenarios are under "Server scenarios" or "Client scenarios". The unscored ones of both sides
- * are under "Run and reported".
+ * Parses the output of `list`. The scored scenarios are under "Server scenarios" or "Client scenarios". The unscored
+ * ones of both sides are under "Run and reported".
  */
 const parseList = (text: string, side: Side): ReadonlyArray<ListedScenario> => {
   const found: Array<ListedScenario> = []
@@ -90,8 +94,8 @@ export const listAllScenarios = (side: Side): Promise<ReadonlyArray<ListedScenar
   list(side, `a ${side}`, [`--${side}`])
 
 /**
- * Reads the checks of all completed scenarios from the result files in `folder`: `server-<name>-<time>/checks.json`, without `server-`
- * for a client.
+ * Reads the checks of all completed scenarios from the result files in `folder`: `server-<name>-<time>/checks.json`,
+ * without `server-` for a client.
  */
 export const readChecks = async (side: Side, folder: string): Promise<ReadonlyMap<string, ReadonlyArray<Check>>> => {
   const checks = new Map<string, ReadonlyArray<Check>>()
@@ -109,6 +113,9 @@ export const readChecks = async (side: Side, folder: string): Promise<ReadonlyMa
 export const shorten = (text: string): string =>
   text.length > 400 ? `${text.slice(0, 200)} … ${text.slice(-200)}` : text
 
-/** Why a scenario has no result file: the suite's message about it if there is one, else the beginning and end of stderr. */
+/**
+ * Why a scenario has no result file: the suite's message about it if there is one, else the beginning and end of
+ * stderr.
+ */
 export const failureReason = (name: string, { stderr }: Output): string =>
   `the scenario did not complete: ${shorten((stderr.split(`Failed to run scenario ${name}:`)[1] ?? stderr).trim())}`

@@ -1,11 +1,11 @@
 /**
- * Kills the processes of running tasks and checks that every task still ends correctly: `npm run crash`, or with one store only,
- * `npm run crash -- sqlite` or `npm run crash -- postgres`. `--seed` repeats the random choices of an earlier run; `--quick` runs a small
- * part of it.
+ * Kills the processes of running tasks and checks that every task still ends correctly: `npm run crash`, or with one
+ * store only, `npm run crash -- sqlite` or `npm run crash -- postgres`. `--seed` repeats the random choices of an
+ * earlier run; `--quick` runs a small part of it.
  *
- * SQLite: the server is killed at random moments, and before every commit to its database. PostgreSQL: workers, front servers and the
- * database are killed, stopped and terminated, at random moments and at chosen ones; workers join and leave. It also measures how long
- * tasks pause then.
+ * SQLite: the server is killed at random moments, and before every commit to its database. PostgreSQL: workers, front
+ * servers and the database are killed, stopped and terminated, at random moments and at chosen ones; workers join and
+ * leave. It also measures how long tasks pause then.
  */
 import { parseArgs } from "node:util"
 import { crash, line, type Plan, type Report } from "../../packages/tasks/test/crash/crash.ts"
@@ -52,8 +52,8 @@ const sqlite = async (): Promise<void> => {
   )
 
   if (!values.quick) {
-    // The first run starts with the migrations. The others start at the commit where they begin to differ from it: a question without
-    // an answer, a failure, a cancellation.
+    // The first run starts with the migrations. The others start at the commit where they begin to differ from it: a
+    // question without an answer, a failure, a cancellation.
     for (const [order, first] of [[1, 1], [5, 20], [4, 28], [3, 19]] as const) {
       await timed(`SQLite, SIGKILL before each commit of a task (${kindOf(order)})`, async () => {
         const { deaths, problems } = await everywhere(order, "before", first)

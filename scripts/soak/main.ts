@@ -1,12 +1,12 @@
 /**
- * Checks for leaks under load: `npm run soak`, or one half of it with `npm run soak -- server` or `npm run soak -- client`. `--quick`
- * runs a small part of it.
+ * Checks for leaks under load: `npm run soak`, or one half of it with `npm run soak -- server` or `npm run soak --
+ * client`. `--quick` runs a small part of it.
  *
- * The server half opens thousands of sessions and streams and drops them abruptly. The client half opens and closes thousands of
- * clients in one process, and restarts their server again and again.
+ * The server half opens thousands of sessions and streams and drops them abruptly. The client half opens and closes
+ * thousands of clients in one process, and restarts their server again and again.
  *
- * It fails when a session, stream, fiber, socket, timer or process remains that was not there before, when the heap grows by more than
- * the bound, or when the heap has many more objects of one class.
+ * It fails when a session, stream, fiber, socket, timer or process remains that was not there before, when the heap
+ * grows by more than the bound, or when the heap has many more objects of one class.
  */
 import { parseArgs } from "node:util"
 import { soakClient } from "./client/soakClient.ts"

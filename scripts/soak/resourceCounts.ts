@@ -32,7 +32,10 @@ export interface ResourceCounts extends ServerState {
   readonly heap: number
   /** Resident memory of the whole process in bytes. It is printed but not checked: the system reclaims it late. */
   readonly resident: number
-  /** Fibers on the heap, whether they run or are suspended. A leaked fiber is found here even if nothing else refers to it. */
+  /**
+   * Fibers on the heap, whether they run or are suspended. A leaked fiber is found here even if nothing else refers to
+   * it.
+   */
   readonly fibers: number
   /** Timers that keep the process alive, according to Node. */
   readonly timers: number
@@ -63,8 +66,8 @@ export const countFibers = (): number => queryObjects(FiberClass, { format: "cou
 const collect = (globalThis as { readonly gc?: () => void }).gc
 
 /**
- * Collects garbage until the heap stops shrinking, and returns its size in bytes. One collection is not enough: a closed object is
- * often released a few turns of the event loop later.
+ * Collects garbage until the heap stops shrinking, and returns its size in bytes. One collection is not enough: a
+ * closed object is often released a few turns of the event loop later.
  */
 export const collectGarbage = async (): Promise<number> => {
   let least = Number.POSITIVE_INFINITY

@@ -1,6 +1,6 @@
 /**
- * The reference: the cost of Node itself. `http.request` with keep-alive, `JSON.stringify` and `JSON.parse`. It has no checks, limits or
- * timeouts, and reports errors to the caller only.
+ * The reference: the cost of Node itself. `http.request` with keep-alive, `JSON.stringify` and `JSON.parse`. It has no
+ * checks, limits or timeouts, and reports errors to the caller only.
  */
 import { Agent, request as send } from "node:http"
 import { meta, revisionOf } from "../../stdio/messages.ts"

@@ -1,7 +1,7 @@
 /**
- * The `effect/ai` client of Effect over `fetch`, the only HTTP client that it includes. It does not negotiate the revision, opens no
- * standalone stream, and validates a structured result with a schema of the caller instead of the tool's. Modules are imported one by
- * one, which starts fastest.
+ * The `effect/ai` client of Effect over `fetch`, the only HTTP client that it includes. It does not negotiate the
+ * revision, opens no standalone stream, and validates a structured result with a schema of the caller instead of the
+ * tool's. Modules are imported one by one, which starts fastest.
  */
 import * as McpClient from "effect/ai/McpClient"
 import * as McpProtocol from "effect/ai/McpProtocol"
@@ -46,7 +46,8 @@ export const connect: Connect = async ({ era, url }) => {
   const client = await Effect.runPromise(
     Effect.flatMap(Layer.buildWithScope(layer, scope), (context) => Effect.provide(McpClient.McpClient, context))
   )
-  // `callTool` expects a listed tool. A made-up definition avoids the listing, which the other clients do not need either.
+  // `callTool` expects a listed tool. A made-up definition avoids the listing, which the other clients do not need
+  // either.
   const tools = new Map<string, McpSchema.Tool>()
   const toolOf = (name: string) =>
     tools.get(name) ?? new McpSchema.Tool({ name, inputSchema: { type: "object" } as never })

@@ -1,6 +1,6 @@
 /**
- * `@modelcontextprotocol/client` 2. For revisions with sessions it has its defaults, which support those only. For 2026-07-28 it negotiates
- * with `auto`.
+ * `@modelcontextprotocol/client` 2. For revisions with sessions it has its defaults, which support those only. For
+ * 2026-07-28 it negotiates with `auto`.
  */
 import { Client, type ConnectOptions, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import { type Connect, runConcurrently, textOf } from "../testClient.ts"

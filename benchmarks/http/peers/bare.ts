@@ -1,6 +1,7 @@
 /**
- * The reference: the cost of Node itself. It collects the body, parses JSON, switches on the method and writes the response with a content
- * length, almost the same bytes as Skein. It has no checks and no limits; a session is an id in a set.
+ * The reference: the cost of Node itself. It collects the body, parses JSON, switches on the method and writes the
+ * response with a content length, almost the same bytes as Skein. It has no checks and no limits; a session is an id in
+ * a set.
  */
 import { randomUUID } from "node:crypto"
 import { createServer, type ServerResponse } from "node:http"

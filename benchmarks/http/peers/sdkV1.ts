@@ -1,7 +1,7 @@
 /**
- * `@modelcontextprotocol/sdk` 1 in its Express application, with its check of `Host`. With `--sessions` there is a server and a transport
- * per session in a map, as in its examples; without, each request has new ones. `--json` selects JSON responses, which are faster than
- * the default of SSE but drop the notifications that a handler sends.
+ * `@modelcontextprotocol/sdk` 1 in its Express application, with its check of `Host`. With `--sessions` there is a
+ * server and a transport per session in a map, as in its examples; without, each request has new ones. `--json` selects
+ * JSON responses, which are faster than the default of SSE but drop the notifications that a handler sends.
  */
 import { createMcpExpressApp } from "@modelcontextprotocol/sdk/server/express.js"
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js"

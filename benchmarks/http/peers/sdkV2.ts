@@ -1,8 +1,8 @@
 /**
- * `@modelcontextprotocol/server` 2: `createMcpHandler` for both revisions, behind its checks of `Host` and `Origin`. It runs on `node:http`
- * with the adapter of `@hono/node-server`, which the SDK's transport for Node uses too. `--sessions` adds sessions as in its
- * documentation: a transport per session in a map. `--json` selects JSON responses for these transports, which are faster than the
- * default of SSE but drop the notifications that a handler sends.
+ * `@modelcontextprotocol/server` 2: `createMcpHandler` for both revisions, behind its checks of `Host` and `Origin`. It
+ * runs on `node:http` with the adapter of `@hono/node-server`, which the SDK's transport for Node uses too.
+ * `--sessions` adds sessions as in its documentation: a transport per session in a map. `--json` selects JSON responses
+ * for these transports, which are faster than the default of SSE but drop the notifications that a handler sends.
  */
 import { getRequestListener } from "@hono/node-server"
 import {

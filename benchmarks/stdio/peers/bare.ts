@@ -1,7 +1,7 @@
 /**
- * The reference: the cost of Node itself. It splits lines, parses JSON, switches on the method and writes the response. It has no checks, no
- * cancellation, no limits, and one tool. It writes each response separately. With `--join` it writes the responses to all messages of one
- * read together, which is the minimum for Node.
+ * The reference: the cost of Node itself. It splits lines, parses JSON, switches on the method and writes the response.
+ * It has no checks, no cancellation, no limits, and one tool. It writes each response separately. With `--join` it
+ * writes the responses to all messages of one read together, which is the minimum for Node.
  */
 const join = process.argv.includes("--join")
 const serverInfo = { name: "bare", version: "1.0.0" }

@@ -1,6 +1,6 @@
 /**
- * The minimum of a server that uses Effect: it has the Effect imports of `skein.ts`, uses almost nothing of them, and responds to
- * `initialize` like bare Node. The start time of Skein beyond this is its own.
+ * The minimum of a server that uses Effect: it has the Effect imports of `skein.ts`, uses almost nothing of them, and
+ * responds to `initialize` like bare Node. The start time of Skein beyond this is its own.
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

@@ -1,4 +1,7 @@
-/** The `effect/ai` server of Effect: a toolkit over stdio, for both revisions. Modules are imported one by one, which starts fastest. */
+/**
+ * The `effect/ai` server of Effect: a toolkit over stdio, for both revisions. Modules are imported one by one, which
+ * starts fastest.
+ */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
 import * as McpProtocol from "effect/ai/McpProtocol"

@@ -1,4 +1,7 @@
-/** The `effect/ai` server of Effect with a tool that is not in a toolkit. It is faster, since its arguments are not checked. */
+/**
+ * The `effect/ai` server of Effect with a tool that is not in a toolkit. It is faster, since its arguments are not
+ * checked.
+ */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
 import * as McpProtocol from "effect/ai/McpProtocol"

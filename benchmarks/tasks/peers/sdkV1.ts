@@ -1,6 +1,6 @@
 /**
- * The experimental tasks of `@modelcontextprotocol/sdk` 1 in memory, with a server and its client in one process. The tool completes
- * immediately, which is the best case for a client that polls.
+ * The experimental tasks of `@modelcontextprotocol/sdk` 1 in memory, with a server and its client in one process. The
+ * tool completes immediately, which is the best case for a client that polls.
  */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import {

@@ -1,5 +1,6 @@
 /**
- * All Skein processes of the tasks benchmark: a server with an engine, a worker, a server that runs no tasks, and a client.
+ * All Skein processes of the tasks benchmark: a server with an engine, a worker, a server that runs no tasks, and a
+ * client.
  */
 import * as Client from "@skein/client/Client"
 import * as NodeClient from "@skein/client/NodeHttp"

@@ -1,6 +1,6 @@
 /**
- * A web page as an MCP host: connects to the tea house, lists its tools, calls them, shows their progress, and asks the user their
- * questions.
+ * A web page as an MCP host: connects to the tea house, lists its tools, calls them, shows their progress, and asks the
+ * user their questions.
  */
 import * as Client from "@skein/client/Client"
 import * as Elicitation from "@skein/client/Elicitation"

@@ -1,6 +1,7 @@
 /**
- * The soak of the client, in a process of its own: `program.ts [--scale 0.1] [--leak]`. After each workload the process must have as many
- * fibers, sockets, timers, listeners and child processes as before, and its heap must not have grown by more than the bound.
+ * The soak of the client, in a process of its own: `program.ts [--scale 0.1] [--leak]`. After each workload the process
+ * must have as many fibers, sockets, timers, listeners and child processes as before, and its heap must not have grown
+ * by more than the bound.
  */
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"

@@ -6,7 +6,9 @@ import { once } from "node:events"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 
-/** Runs all workloads, each scaled by `scale`, prints their table, and returns the problems that the program reported. */
+/**
+ * Runs all workloads, each scaled by `scale`, prints their table, and returns the problems that the program reported.
+ */
 export const soakClient = async (
   scale: number,
   print: (line: string) => void,

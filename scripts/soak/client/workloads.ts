@@ -1,5 +1,6 @@
 /**
- * The workloads of the client soak: opening and closing thousands of clients over each transport, and restarting their server.
+ * The workloads of the client soak: opening and closing thousands of clients over each transport, and restarting their
+ * server.
  */
 import * as Client from "@skein/client/Client"
 import * as Http from "@skein/client/Http"
@@ -50,8 +51,8 @@ const repeat = (count: number, concurrency: number, one: (n: number) => Effect.E
   )
 
 /**
- * Opens a client, calls a tool, and closes the client; every fifth one closes during the call. Returns a problem when the result is
- * wrong, or when the call fails although `mustSucceed`.
+ * Opens a client, calls a tool, and closes the client; every fifth one closes during the call. Returns a problem when
+ * the result is wrong, or when the call fails although `mustSucceed`.
  */
 const openCallClose = (transport: Transport, n: number, key: string, mustSucceed: boolean) =>
   Effect.scoped(Effect.gen(function*() {

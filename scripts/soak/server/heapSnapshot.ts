@@ -27,7 +27,8 @@ interface Snapshot {
 // Nodes of these types are counted by name, all others by type: the name of a string, for example, is its text.
 const named = new Set(["object", "closure", "native"])
 
-// V8's internal nodes depend on which code is hot, not on the data of the program. A heap number is part of another object.
+// V8's internal nodes depend on which code is hot, not on the data of the program. A heap number is part of another
+// object.
 const ignored = new Set(["hidden", "code", "synthetic", "object shape", "number"])
 
 /** Reads the snapshot in a file. */

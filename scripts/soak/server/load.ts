@@ -24,8 +24,8 @@ export class Load {
   }
 
   /**
-   * Opens and resets more connections than there will be at any later moment. Node reuses the buffers of a closed connection, so they
-   * must be allocated before the baseline.
+   * Opens and resets more connections than there will be at any later moment. Node reuses the buffers of a closed
+   * connection, so they must be allocated before the baseline.
    */
   async openManyConnections(): Promise<void> {
     const connections = Array.from({ length: 4 * concurrency }, () => new RawConnection(this.#port))

@@ -1,6 +1,6 @@
 /**
- * The server under test. It uses every feature that holds state, with timeouts so short that abandoned sessions end within seconds. The
- * parent process requests its state over the IPC channel.
+ * The server under test. It uses every feature that holds state, with timeouts so short that abandoned sessions end
+ * within seconds. The parent process requests its state over the IPC channel.
  */
 import * as AuditLog from "@skein/server/AuditLog"
 import * as Catalog from "@skein/server/Catalog"
@@ -97,7 +97,9 @@ const mayChange = Latch.makeUnsafe(true)
 /** Open while `changes` waits for `mayChange`. */
 const changesPaused = Latch.makeUnsafe()
 
-/** Adds and removes a tool and updates a resource all the time, so that subscribed clients always receive notifications. */
+/**
+ * Adds and removes a tool and updates a resource all the time, so that subscribed clients always receive notifications.
+ */
 const changes = Layer.effectDiscard(
   Effect.forkScoped(Effect.forever(
     Effect.scoped(Effect.andThen(temporary, Effect.sleep("40 millis"))).pipe(
@@ -112,8 +114,8 @@ const changes = Layer.effectDiscard(
 )
 
 /**
- * Pauses the changes and their timers. Waits 1.1 s more, since Node caches the `Date` header of the last response with a timer of one
- * second.
+ * Pauses the changes and their timers. Waits 1.1 s more, since Node caches the `Date` header of the last response with
+ * a timer of one second.
  */
 const pauseChanges = Effect.suspend(() => {
   changesPaused.closeUnsafe()
@@ -121,7 +123,10 @@ const pauseChanges = Effect.suspend(() => {
   return Effect.andThen(changesPaused.await, Effect.sleep("1100 millis"))
 })
 
-/** Every middleware that stores something per caller. No caller connects twice, so that each entry that is not removed adds up. */
+/**
+ * Every middleware that stores something per caller. No caller connects twice, so that each entry that is not removed
+ * adds up.
+ */
 const middleware = Layer.mergeAll(
   Telemetry.layer(),
   AuditLog.layer({ sink: () => Effect.void }),

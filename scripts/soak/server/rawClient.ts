@@ -1,5 +1,6 @@
 /**
- * A minimal MCP client over raw connections, for all revisions over HTTP. It can abandon a request or a session at any moment.
+ * A minimal MCP client over raw connections, for all revisions over HTTP. It can abandon a request or a session at any
+ * moment.
  */
 import { type CloseMode, type HttpResponse, RawConnection } from "./rawConnection.ts"
 

@@ -1,6 +1,6 @@
 /**
- * A TCP connection to the server that bypasses Node's HTTP client: it can send any bytes, stop reading, and close at any moment in any
- * way.
+ * A TCP connection to the server that bypasses Node's HTTP client: it can send any bytes, stop reading, and close at
+ * any moment in any way.
  */
 import { connect, type Socket } from "node:net"
 

@@ -1,6 +1,7 @@
 /**
- * How clients treat the server under test: a table of scenarios, each a list of steps. A step fails when it does not get as far as its
- * name says, so that no scenario becomes harmless unnoticed. After the last step, or a failure, all connections are closed at once.
+ * How clients treat the server under test: a table of scenarios, each a list of steps. A step fails when it does not
+ * get as far as its name says, so that no scenario becomes harmless unnoticed. After the last step, or a failure, all
+ * connections are closed at once.
  */
 import { call, initialize, initialized, message, type RawClient, type Revision, type Session } from "./rawClient.ts"
 import type { RawConnection } from "./rawConnection.ts"

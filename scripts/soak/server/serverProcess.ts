@@ -35,7 +35,10 @@ export class ServerProcess {
     return this.#ask({})
   }
 
-  /** Collects garbage in the server and counts its resources. Also writes a heap snapshot if `snapshot` is the path of a file. */
+  /**
+   * Collects garbage in the server and counts its resources. Also writes a heap snapshot if `snapshot` is the path of a
+   * file.
+   */
   count(snapshot?: string): Promise<ResourceCounts> {
     return this.#ask({ count: true, snapshot })
   }

@@ -1,6 +1,6 @@
 /**
- * The soak of the server: a warm-up, a baseline count, then slices of load. After each slice it waits until the abandoned sessions have
- * expired, and compares the counts with the baseline.
+ * The soak of the server: a warm-up, a baseline count, then slices of load. After each slice it waits until the
+ * abandoned sessions have expired, and compares the counts with the baseline.
  */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -11,7 +11,9 @@ import { Load } from "./load.ts"
 import { ServerProcess } from "./serverProcess.ts"
 
 export interface Plan {
-  /** The number of sessions, and of streams, before the baseline, so that it includes everything that is created once. */
+  /**
+   * The number of sessions, and of streams, before the baseline, so that it includes everything that is created once.
+   */
   readonly warmUp: number
   /** The number of sessions, and of streams, after the baseline. */
   readonly goal: number
@@ -30,14 +32,20 @@ const expiryTimeout = 30_000
 
 const sleep = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Waits until the server reports no sessions or requests, or until the timeout: the next count then reports what remains. */
+/**
+ * Waits until the server reports no sessions or requests, or until the timeout: the next count then reports what
+ * remains.
+ */
 const untilIdle = async (server: ServerProcess): Promise<void> => {
   const until = performance.now() + expiryTimeout
   const busy = (state: ServerState): boolean => Object.values(state).some((count) => count !== 0)
   while (busy(await server.state()) && performance.now() < until) await sleep(100)
 }
 
-/** Classes of which the heap must not have a single object more at the end: the endpoint and its sessions consist of them. */
+/**
+ * Classes of which the heap must not have a single object more at the end: the endpoint and its sessions consist of
+ * them.
+ */
 const exactClasses =
   /^object (FiberImpl|Peer|HttpSession|LegacySession|ServerSession|Stream|Exchange|Turn|Listen|Socket|ServerResponse|IncomingMessage|Timeout|Immediate)$/
 
@@ -70,7 +78,9 @@ const cells = (counts: ResourceCounts): ReadonlyArray<string> => [
 const row = (label: string, cells: ReadonlyArray<string>): string =>
   `| ${label.padEnd(34)} | ${cells.map((cell, at) => cell.padStart(columns[at]!.length)).join(" | ")} |`
 
-/** The growth of the heap in bytes per 1,000 sessions: the slope of the least squares line through `[sessions, heap]`. */
+/**
+ * The growth of the heap in bytes per 1,000 sessions: the slope of the least squares line through `[sessions, heap]`.
+ */
 const trend = (points: ReadonlyArray<readonly [number, number]>): number => {
   const mean = (axis: 0 | 1): number => points.reduce((sum, point) => sum + point[axis], 0) / points.length
   const [x, y] = [mean(0), mean(1)]
