@@ -15,8 +15,8 @@ const long = [
   "packages/tasks/test/engine/{CutOff,Outages,Postgres,Takeover}.test.ts",
   "packages/tasks/test/{face/stopping,hostile/Names}.test.ts",
   "docs/test/tasksMachines.test.ts",
-  "examples/{everything-client,sqlite,tour.tasks}.test.ts",
-  "interop/test/{command,crowd,inspector,stdio,tasksExt,theirs,theirsStdio}.test.ts",
+  "examples/{everythingClient,sqlite,tourTasks}.test.ts",
+  "interop/test/{allPairsStdio,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersStdio,skeinCall}.test.ts",
   "scripts/soak/soak.test.ts"
 ]
 

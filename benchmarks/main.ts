@@ -1,7 +1,8 @@
 /**
- * Races side by side: `npm run bench -- <race> [--quick]`. Ratios of one interleaved run are printed; nothing is asserted.
+ * Benchmarks against other libraries: `npm run bench -- <benchmark> [--quick]`. Each prints ratios of one interleaved
+ * run. Nothing is asserted.
  */
-const races: Readonly<
+const benchmarks: Readonly<
   Record<string, () => Promise<{ readonly main: (args: ReadonlyArray<string>) => Promise<void> }>>
 > = {
   stdio: () => import("./stdio/main.ts"),
@@ -11,14 +12,14 @@ const races: Readonly<
 }
 
 const [name = "", ...args] = process.argv.slice(2)
-const race = Object.hasOwn(races, name) ? races[name] : undefined
+const benchmark = Object.hasOwn(benchmarks, name) ? benchmarks[name] : undefined
 
-if (race === undefined) {
-  console.error(`usage: npm run bench -- ${Object.keys(races).join("|")} [--quick]`)
+if (benchmark === undefined) {
+  console.error(`usage: npm run bench -- ${Object.keys(benchmarks).join("|")} [--quick]`)
   process.exitCode = 2
 } else {
   try {
-    await (await race()).main(args)
+    await (await benchmark()).main(args)
   } catch (error) {
     console.error(error instanceof Error ? error.message : error)
     process.exit(1)

@@ -4,14 +4,14 @@ import * as Stdio from "@skein/client/Stdio"
 import * as Revision from "@skein/protocol/Revision"
 import * as Content from "@skein/server/Content"
 import * as Effect from "effect/Effect"
-import * as kit from "./kit.ts"
+import * as kit from "./testKit.ts"
 
 const message = "Grüße, “Skein”/42"
 const uri = `echo://${encodeURIComponent(message)}`
 
 describe("echo", () => {
   for (const revision of Revision.all) {
-    it.live(`says the same back as a tool, a resource and a prompt, in ${revision}`, () =>
+    it.live(`${revision} · returns the message as a tool, a resource and a prompt over stdio`, () =>
       Effect.gen(function*() {
         const transport = Stdio.transport(kit.program("echo/main.ts", "--stdio"))
         const client = yield* Client.make(transport, { revisions: [revision] })
@@ -23,12 +23,12 @@ describe("echo", () => {
       }))
   }
 
-  it.live("does so over HTTP, in each revision that has it, and ends with SIGTERM", () =>
+  it.live("returns the message over HTTP in each revision, and exits after SIGTERM", () =>
     Effect.gen(function*() {
       const server = yield* kit.start(kit.program("echo/main.ts", "--port", "0"))
       const url = yield* kit.urlOf(server)
-      for (const revision of kit.overHttp) {
-        const ask = yield* kit.asking(url, revision)
+      for (const revision of kit.httpRevisions) {
+        const ask = yield* kit.connect(url, revision)
         const params = { name: "echo", arguments: { message } }
         expect((yield* ask("tools/call", params)).result.content).toEqual([Content.text(message)])
         expect((yield* ask("resources/read", { uri })).result.contents[0].text).toBe(message)

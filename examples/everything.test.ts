@@ -9,9 +9,9 @@ import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import { Everything } from "./everything/server.ts"
-import * as kit from "./kit.ts"
+import * as kit from "./testKit.ts"
 
-/** A client of the server, over a link; each test has a server of its own. */
+/** A client connected in memory. Each test has its own server. */
 const connect = (revision: Revision.Revision) =>
   Effect.flatMap(
     McpServer.McpServer,
@@ -21,7 +21,7 @@ const connect = (revision: Revision.Revision) =>
 describe("everything", () => {
   for (const revision of Revision.all) {
     describe(revision, () => {
-      it.effect("every tool, resource, template and prompt says what it is for", () =>
+      it.effect("describes every tool, resource, template and prompt", () =>
         Effect.gen(function*() {
           const client = yield* connect(revision)
           const offered = [
@@ -34,14 +34,14 @@ describe("everything", () => {
           expect(offered.length).toBeGreaterThan(15)
         }).pipe(Effect.provide(Everything)))
 
-      it.effect("tools answer with each kind of content, and fail as tools do", () =>
+      it.effect("returns each type of content, and a tool error", () =>
         Effect.gen(function*() {
           const client = yield* connect(revision)
           const kinds = (name: string) =>
             Effect.map(client.callTool(name), ({ content }) => content.map(({ type }) => type))
           expect(yield* kinds("test_simple_text")).toEqual(["text"])
           expect(yield* kinds("test_image_content")).toEqual(["image"])
-          // 2024-11-05 knows no sounds.
+          // 2024-11-05 has no audio content.
           expect(yield* kinds("test_audio_content")).toEqual([revision === "2024-11-05" ? "text" : "audio"])
           expect(yield* kinds("test_embedded_resource")).toEqual(["resource"])
           expect(yield* kinds("test_multiple_content_types")).toEqual(["text", "image", "resource"])
@@ -51,16 +51,16 @@ describe("everything", () => {
           })
         }).pipe(Effect.provide(Everything)))
 
-      it.live("progress comes before the result, in order, from zero on", () =>
+      it.live("sends progress before the result, in order and from zero", () =>
         Effect.gen(function*() {
           const client = yield* connect(revision)
-          const heard: Array<number> = []
-          const onProgress = ({ progress }: { readonly progress: number }) => void heard.push(progress)
+          const received: Array<number> = []
+          const onProgress = ({ progress }: { readonly progress: number }) => void received.push(progress)
           yield* client.callTool("test_tool_with_progress", {}, { onProgress })
-          expect(heard).toEqual([0, 50, 100])
+          expect(received).toEqual([0, 50, 100])
         }).pipe(Effect.provide(Everything)))
 
-      it.effect("resources are text or bytes, and a template fills in its variable", () =>
+      it.effect("reads text and binary resources, and a template", () =>
         Effect.gen(function*() {
           const client = yield* connect(revision)
           const read = (uri: string) => Effect.map(client.readResource(uri), ({ contents }) => contents[0])
@@ -70,7 +70,7 @@ describe("everything", () => {
           expect(data).toMatchObject({ text: "{\"id\":\"123\",\"templateTest\":true,\"data\":\"Data for ID: 123\"}" })
         }).pipe(Effect.provide(Everything)))
 
-      it.effect("prompts are filled in, and bring resources and images along", () =>
+      it.effect("completes prompts with arguments, resources and images", () =>
         Effect.gen(function*() {
           const client = yield* connect(revision)
           const get = (name: string, args?: Readonly<Record<string, string>>) =>
@@ -86,21 +86,21 @@ describe("everything", () => {
     })
   }
 
-  it.effect("what a tool adds is there while it runs, and clients hear of it", () =>
+  it.effect("offers a tool for the duration of a call, and notifies clients", () =>
     Effect.gen(function*() {
       const client = yield* connect("2025-11-25")
-      const heard = yield* Effect.forkChild(Stream.runHead(client.notifications))
+      const notification = yield* Effect.forkChild(Stream.runHead(client.notifications))
       const names = Effect.map(client.listTools(), (tools) => tools.map(({ name }) => name))
       const called = yield* Effect.forkChild(client.callTool("test_trigger_tool_change"))
       yield* TestClock.adjust("50 millis")
-      expect(yield* Fiber.join(heard)).toMatchObject({ value: { method: "notifications/tools/list_changed" } })
-      expect(yield* names).toContain("test_passing_tool")
+      expect(yield* Fiber.join(notification)).toMatchObject({ value: { method: "notifications/tools/list_changed" } })
+      expect(yield* names).toContain("test_temporary_tool")
       yield* TestClock.adjust("50 millis")
       yield* Fiber.join(called)
-      expect(yield* names).not.toContain("test_passing_tool")
+      expect(yield* names).not.toContain("test_temporary_tool")
     }).pipe(Effect.provide(Everything)))
 
-  it.effect("raw JSON Schema is told as it was written, and validates", () =>
+  it.effect("lists a raw JSON Schema unchanged, and validates with it", () =>
     Effect.gen(function*() {
       const client = yield* connect("2026-07-28")
       const { inputSchema } = (yield* client.listTools()).find(({ name }) => name === "json_schema_2020_12_tool")!
@@ -116,10 +116,10 @@ describe("everything", () => {
       expect(yield* call({ contactMethod: "phone", email: "a@b" })).toBe(true)
     }).pipe(Effect.provide(Everything)))
 
-  it.live("asks over HTTP, and goes on with the answer", () =>
+  it.live("2026-07-28 · requests input over HTTP in two rounds", () =>
     Effect.gen(function*() {
       const server = yield* kit.start(kit.program("everything/main.ts", "--port", "0"))
-      const ask = yield* kit.asking(yield* kit.urlOf(server), "2026-07-28")
+      const ask = yield* kit.connect(yield* kit.urlOf(server), "2026-07-28")
       const _meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": { elicitation: {} }
@@ -140,12 +140,12 @@ describe("everything", () => {
       expect(three.result.content).toEqual([{ type: "text", text: "Ada likes blue." }])
     }))
 
-  it.live("as a process: both eras from one address, until SIGTERM", () =>
+  it.live("serves every revision at one URL, and exits after SIGTERM", () =>
     Effect.gen(function*() {
       const server = yield* kit.start(kit.program("everything/main.ts", "--port", "0"))
       const url = yield* kit.urlOf(server)
-      for (const revision of kit.overHttp) {
-        const ask = yield* kit.asking(url, revision)
+      for (const revision of kit.httpRevisions) {
+        const ask = yield* kit.connect(url, revision)
         const { result } = yield* ask("tools/call", { name: "test_simple_text" })
         expect(result.content).toEqual([{ type: "text", text: "This is a simple text response for testing." }])
         const { error } = yield* ask("tools/call", { name: "test_elicitation", arguments: { message: "?" } })

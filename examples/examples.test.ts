@@ -4,7 +4,7 @@ import { execFile } from "node:child_process"
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { join, relative } from "node:path"
 import { promisify } from "node:util"
-import * as kit from "./kit.ts"
+import * as kit from "./testKit.ts"
 
 const run = promisify(execFile)
 const node = (file: string) => run(process.execPath, ["--conditions=@skein/source", file], { cwd: root })
@@ -14,7 +14,7 @@ const npm = "\"npm\", args: [\"run\", \"-s\", \"hello\"]"
 const lines = (text: string): number => text.split("\n").filter((line) => line.trim() !== "").length
 
 describe("hello", () => {
-  it("the client calls the server, which is a process of its own", async () => {
+  it("the client calls the server, a child process", async () => {
     const { stdout } = await node("examples/hello/client.ts")
     expect(stdout).toContain("Hello, Ada!")
   })
@@ -24,69 +24,70 @@ describe("hello", () => {
     expect(lines(await source("hello/client.ts"))).toBeLessThanOrEqual(8)
   })
 
-  it.live("over HTTP the server has at most 13 lines, and is guarded, and the client has at most 6", () =>
+  it.live("over HTTP the server has at most 13 lines and checks the Origin header, and the client has at most 6", () =>
     Effect.gen(function*() {
-      const program = yield* Effect.promise(() => source("hello/http.ts"))
+      const program = yield* Effect.promise(() => source("hello/httpServer.ts"))
       expect(lines(program)).toBeLessThanOrEqual(13)
-      const client = yield* Effect.promise(() => source("hello/http-client.ts"))
+      const client = yield* Effect.promise(() => source("hello/httpClient.ts"))
       expect(lines(client)).toBeLessThanOrEqual(6)
       const folder = yield* Effect.acquireRelease(
         Effect.promise(() => mkdtemp(join(root, "scratchpad", "hello-"))),
         (folder) => Effect.promise(() => rm(folder, { recursive: true }))
       )
-      // The same on a port that is free.
-      const file = join(folder, "http.ts")
+      // The same program on a free port.
+      const file = join(folder, "httpServer.ts")
       yield* Effect.promise(() => writeFile(file, program.replace("port: 3000", "port: 0")))
       const server = yield* kit.start({ command: process.execPath, args: ["--conditions=@skein/source", file] })
       const url = yield* kit.urlOf(server)
-      const ask = yield* kit.asking(url, "2025-11-25")
+      const ask = yield* kit.connect(url, "2025-11-25")
       const { result } = yield* ask("tools/call", { name: "greet", arguments: { name: "Ada" } })
       expect(result.content).toEqual([{ type: "text", text: "Hello, Ada!" }])
-      const elsewhere = yield* Effect.promise(() => fetch(url, { headers: { origin: "https://evil.example.com" } }))
-      expect(elsewhere.status).toBe(403)
+      const forbidden = yield* Effect.promise(() => fetch(url, { headers: { origin: "https://evil.example.com" } }))
+      expect(forbidden.status).toBe(403)
       expect(client).toContain("\"http://127.0.0.1:3000/mcp\"")
-      const caller = join(folder, "http-client.ts")
+      const caller = join(folder, "httpClient.ts")
       yield* Effect.promise(() => writeFile(caller, client.replace("http://127.0.0.1:3000/mcp", url)))
       const { stdout } = yield* Effect.promise(() => node(caller))
       expect(stdout).toContain("Hello, Ada!")
     }))
 
-  it("the packages' own READMEs show the same", async () => {
+  it("the READMEs of the packages quote the programs", async () => {
     expect(await source("../packages/server/README.md")).toContain(await source("hello/server.ts"))
     const client = (await source("../packages/client/README.md")).replace("\"node\", args: [\"server.mjs\"]", npm)
     expect(client).toContain(await source("hello/client.ts"))
-    expect(client).toContain(await source("hello/http-client.ts"))
+    expect(client).toContain(await source("hello/httpClient.ts"))
   })
 
-  it("the README shows them to the letter", async () => {
+  it("the README quotes the programs to the letter", async () => {
     const readme = await source("../README.md")
     expect(readme).toContain(await source("hello/server.ts"))
     expect(readme).toContain(await source("hello/client.ts"))
-    expect(readme).toContain(await source("hello/http-client.ts"))
+    expect(readme).toContain(await source("hello/httpClient.ts"))
   })
 
-  it("the README shows a host's configuration that is JSON", async () => {
+  it("the README shows a host configuration that is valid JSON", async () => {
     const block = (await source("../README.md")).match(/```json\n([^]*?)```/)?.[1] ?? ""
     expect(Object.keys(JSON.parse(block).mcpServers.dice)).toEqual(["command", "args"])
   })
 })
 
 describe("README", () => {
-  it("shows no program that is not run: each is an example, or part of one, or the newcomer's own", async () => {
+  it("quotes only programs that are tested: examples, guides, or the two programs of its tutorial", async () => {
     const plain = (text: string): string => text.replaceAll(/^ +/gm, "").trim()
     const guides = ["../docs/programs/tasks.ts", "../docs/programs/tasksServed.ts"]
-    const files = ["hello/server.ts", "hello/client.ts", "hello/http-client.ts", "memory/greet.test.ts", ...guides]
+    const files = ["hello/server.ts", "hello/client.ts", "hello/httpClient.ts", "memory/greet.test.ts", ...guides]
     const examples = plain((await Promise.all(files.map(source))).join("\n"))
     const blocks = Array.from(
       (await source("../README.md")).matchAll(/```ts\n([^]*?)```/g),
       ([, block]) => plain(block!)
     )
-    const own = (block: string): boolean => block.includes("name: \"dice\"") || block.includes("callTool(\"roll\"")
+    const isTutorial = (block: string): boolean =>
+      block.includes("name: \"dice\"") || block.includes("callTool(\"roll\"")
     expect(blocks.length).toBe(9)
-    expect(blocks.filter((block) => !own(block) && !examples.includes(block))).toEqual([])
+    expect(blocks.filter((block) => !isTutorial(block) && !examples.includes(block))).toEqual([])
   })
 
-  it("a newcomer's own tool answers a client of their own", async () => {
+  it("has a tutorial whose server and client work", async () => {
     const blocks = (await source("../README.md")).split("```").filter((block) => block.startsWith("ts\n"))
     const program = (marker: string): string => {
       const block = blocks.find((block) => block.includes(marker))
@@ -99,7 +100,7 @@ describe("README", () => {
       await writeFile(join(folder, "player.ts"), player)
       const { stdout } = await node(join(folder, "player.ts"))
       expect(stdout).toMatch(/name: 'roll'[^]*structuredContent: { rolled: [1-6] }/)
-      // Often enough to see every side of the smallest die, and none that it does not have.
+      // A hundred calls with two sides return both sides and no other number.
       const often = player.replace(
         /yield\* (client\.callTool\("roll", { sides: )6( }\))/,
         (_, head, tail) => `JSON.stringify(yield* Effect.replicateEffect(${head}2${tail}, 100))`
@@ -114,27 +115,27 @@ describe("README", () => {
 })
 
 describe("npm run tour", () => {
-  it("shows the same visit in both eras, and ends by itself", async () => {
-    const { stdout, stderr } = await node("examples/tour/guide.ts")
-    const [, session, request] = stdout.split(/^2025-11-25: |^2026-07-28: /m)
+  it("prints the same conversation for both revisions, and exits", async () => {
+    const { stdout, stderr } = await node("examples/tour/tour.ts")
+    const [, session, stateless] = stdout.split(/^2025-11-25: |^2026-07-28: /m)
     expect(stderr).toBe("")
     expect(session).toContain("→ initialize")
-    expect(request).toContain("→ server/discover")
-    for (const era of [session, request]) {
-      // Long messages are wrapped, wherever that may be.
-      const seen = era?.replaceAll(/\s/g, "")
+    expect(stateless).toContain("→ server/discover")
+    for (const conversation of [session, stateless]) {
+      // Long messages are wrapped at any position.
+      const seen = conversation?.replaceAll(/\s/g, "")
       const expectSeen = (text: string) => expect(seen).toContain(text.replaceAll(" ", ""))
       expectSeen("Welcome to the tea house, Ada!")
-      expectSeen("The program has { total: 10, currency: \"EUR\" }, typed.")
+      expectSeen("The program receives a typed value: { total: 10, currency: \"EUR\" }.")
       expectSeen("\"progress\":3,\"total\":3")
-      expectSeen("There is no sachertorte left today")
+      expectSeen("sachertorte is sold out today")
       expectSeen("-32602 Unknown tool: juggle")
       expectSeen("→ notifications/cancelled")
     }
   })
 
-  it("stays within 110 columns where there is no terminal, and writes no colours there", async () => {
-    const { stdout } = await node("examples/tour/guide.ts")
+  it("prints at most 110 columns and no colours if stdout is not a terminal", async () => {
+    const { stdout } = await node("examples/tour/tour.ts")
     expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(110)
     expect(stdout).not.toContain("\u001b")
     expect(stdout).not.toMatch(/ $/m)

@@ -10,13 +10,13 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import * as kit from "./kit.ts"
+import * as kit from "./testKit.ts"
 import * as Database from "./sqlite/database.ts"
 import { SqliteExplorer } from "./sqlite/server.ts"
 
 const Answer = Schema.Struct({ rows: Schema.Array(Schema.Any), more: Schema.Boolean })
 
-/** A client of the explorer, over a link, with the database in `file` or the mountains. */
+/** A client of the explorer in memory, with the database in `file` or the demo database. */
 const explorer = (file?: string) =>
   Effect.gen(function*() {
     const server = yield* Layer.build(Layer.provide(SqliteExplorer, Database.layer(file)))
@@ -29,7 +29,7 @@ const explorer = (file?: string) =>
 const ask = (client: Client.Client, sql: string, limit?: number) =>
   client.callTool("query", limit === undefined ? { sql } : { sql, limit }, { output: Answer })
 
-/** A folder with a database in it, which goes with the scope. */
+/** A folder with a database. Closing the scope deletes it. */
 const folder = Effect.acquireRelease(
   Effect.sync(() => {
     const path = mkdtempSync(join(tmpdir(), "skein-sqlite-"))
@@ -45,7 +45,7 @@ const folder = Effect.acquireRelease(
 )
 
 describe("the SQLite explorer", () => {
-  it.effect("shows the schema and the names of the tables as resources", () =>
+  it.effect("has resources for the schema and the names of the tables", () =>
     Effect.gen(function*() {
       const client = yield* explorer()
       const { resources } = yield* client.listResourcesPage()
@@ -59,18 +59,18 @@ describe("the SQLite explorer", () => {
       expect(tables).toMatchObject({ text: JSON.stringify(["mountains", "ranges", "unclimbed"], null, 2) })
     }))
 
-  it.effect("shows each table and view as a resource, and none that is not there", () =>
+  it.effect("has a resource for each table and view, and fails for unknown names", () =>
     Effect.gen(function*() {
       const client = yield* explorer(join(yield* folder, "data.db"))
       const { contents: [table] } = yield* client.readResource(`sqlite://tables/${encodeURIComponent("odd \"name\"")}`)
       expect(table).toMatchObject({ text: JSON.stringify({ rows: [{ a: 1 }, { a: 2 }], more: false }, null, 2) })
-      for (const missing of ["nobody", "sqlite_schema", encodeURIComponent("kinds\"; --")]) {
+      for (const missing of ["missing", "sqlite_schema", encodeURIComponent("kinds\"; --")]) {
         const error = yield* Effect.flip(client.readResource(`sqlite://tables/${missing}`))
         expect(error).toMatchObject({ reason: { _tag: "ProtocolError", error: { reason: "ResourceNotFound" } } })
       }
     }))
 
-  it.effect("answers a query with rows, no more than asked for, and says whether there are more", () =>
+  it.effect("returns the rows of a query up to the limit, and whether there are more", () =>
     Effect.gen(function*() {
       const client = yield* explorer()
       const sql =
@@ -84,23 +84,23 @@ describe("the SQLite explorer", () => {
       expect(yield* ask(client, endless)).toMatchObject({ rows: { length: 100 }, more: true })
     }))
 
-  it.effect("values that JSON has no number for are text, and of blobs only the size is told", () =>
+  it.effect("returns numbers outside the range of JSON as text, and the sizes of blobs", () =>
     Effect.gen(function*() {
       const client = yield* explorer(join(yield* folder, "data.db"))
       const { rows } = yield* ask(client, "SELECT * FROM kinds")
       expect(rows).toEqual([{ big: "9007199254740993", huge: "Infinity", blob: "<3 bytes>", none: null }])
     }))
 
-  it.effect("what SQLite objects to is told to the model", () =>
+  it.effect("returns errors of SQLite and of the limit as tool errors", () =>
     Effect.gen(function*() {
       const client = yield* explorer()
-      const result = yield* client.callTool("query", { sql: "SELECT * FROM nobody" })
-      expect(result).toMatchObject({ isError: true, content: [{ text: "no such table: nobody" }] })
+      const result = yield* client.callTool("query", { sql: "SELECT * FROM missing" })
+      expect(result).toMatchObject({ isError: true, content: [{ text: "no such table: missing" }] })
       const refused = yield* client.callTool("query", { sql: "SELECT 1", limit: 5000 })
       expect(refused).toMatchObject({ isError: true })
     }))
 
-  it.effect("nothing but a SELECT is taken, in a file or in memory, however it is dressed up", () =>
+  it.effect("rejects everything except a single SELECT, in a file and in memory", () =>
     Effect.gen(function*() {
       const path = yield* folder
       for (const file of [join(path, "data.db"), undefined]) {
@@ -129,7 +129,7 @@ describe("the SQLite explorer", () => {
       expect(readdirSync(path)).toEqual(["data.db"])
     }))
 
-  it.effect("a file that is no database, or is not there, is an error, and is not made", () =>
+  it.effect("fails for a file that is missing or not a database, and creates none", () =>
     Effect.gen(function*() {
       const path = yield* folder
       for (const file of [join(path, "nothing.db"), import.meta.filename]) {
@@ -149,22 +149,22 @@ describe("the SQLite explorer", () => {
       expect(yield* complete("nothing")).toEqual([])
     }))
 
-  it.live("as a process on stdio, with a file or with the mountains", () =>
+  it.live("serves a file and the demo database over stdio", () =>
     Effect.gen(function*() {
       const start = (...args: ReadonlyArray<string>) =>
         Client.make(Stdio.transport(kit.program("sqlite/main.ts", "--stdio", ...args)))
-      const own = yield* start(join(yield* folder, "data.db"))
-      expect((yield* ask(own, "SELECT count(*) AS n FROM kinds")).rows).toEqual([{ n: 1 }])
-      const mountains = yield* start()
-      expect((yield* ask(mountains, "SELECT count(*) AS n FROM mountains")).rows).toEqual([{ n: 7 }])
+      const withFile = yield* start(join(yield* folder, "data.db"))
+      expect((yield* ask(withFile, "SELECT count(*) AS n FROM kinds")).rows).toEqual([{ n: 1 }])
+      const demo = yield* start()
+      expect((yield* ask(demo, "SELECT count(*) AS n FROM mountains")).rows).toEqual([{ n: 7 }])
     }))
 
-  it.live("as a process over HTTP, in each revision that has it", () =>
+  it.live("serves a file over HTTP in each revision", () =>
     Effect.gen(function*() {
       const server = yield* kit.start(kit.program("sqlite/main.ts", "--port", "0", join(yield* folder, "data.db")))
       const url = yield* kit.urlOf(server)
-      for (const revision of kit.overHttp) {
-        const ask = yield* kit.asking(url, revision)
+      for (const revision of kit.httpRevisions) {
+        const ask = yield* kit.connect(url, revision)
         const { result: { contents: [schema] } } = yield* ask("resources/read", { uri: "sqlite://schema" })
         expect(schema.text).toContain("CREATE TABLE kinds")
         const sql = "SELECT count(*) AS n FROM kinds"
@@ -175,10 +175,10 @@ describe("the SQLite explorer", () => {
       expect(yield* Effect.promise(() => server.ended)).toBe(143)
     }))
 
-  it.live("a process whose database cannot be opened ends, and says why", () =>
+  it.live("exits with 1 and prints the reason when it cannot open the database", () =>
     Effect.gen(function*() {
-      for (const door of ["--stdio", "--port=0"]) {
-        const server = yield* kit.start(kit.program("sqlite/main.ts", door, join(yield* folder, "nothing.db")))
+      for (const option of ["--stdio", "--port=0"]) {
+        const server = yield* kit.start(kit.program("sqlite/main.ts", option, join(yield* folder, "nothing.db")))
         expect(yield* Effect.promise(() => server.ended)).toBe(1)
         expect(server.err()).toContain("unable to open database file")
         expect(server.out()).toBe("")

@@ -2,35 +2,35 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import * as Stdio from "@skein/client/Stdio"
 import * as Effect from "effect/Effect"
-import * as kit from "./kit.ts"
-import { lines } from "./tour/welcome.ts"
+import * as kit from "./testKit.ts"
+import { commands } from "./tour/welcome.ts"
 
-const open = /Now it is your turn.*\n/
+const ready = /The server is ready.*\n/
 
 describe("npm start", () => {
-  it.live("says where the tea house is and how to reach it, and shows its own first requests", () =>
+  it.live("prints the URL, commands to connect, and a log of its own first requests", () =>
     Effect.gen(function*() {
       const server = yield* kit.start(kit.program("tour/main.ts", "--port", "0"))
       const url = yield* kit.urlOf(server)
-      yield* Effect.promise(() => server.until(open))
-      for (const line of Object.values(lines(url))) expect(server.out()).toContain(`\n${line}\n`)
+      yield* Effect.promise(() => server.until(ready))
+      for (const command of Object.values(commands(url))) expect(server.out()).toContain(`\n${command}\n`)
       for (
         const shown of [
-          /^ {2}initialize +first-guest 1 +2025-11-25 +ok +\d+\.\d ms$/m,
-          /^ {2}tools\/call greet {"name":"Ada"} +first-guest 1 +2025-11-25 +ok +\d+\.\d ms$/m,
-          /^ {2}tools\/call order {"cake":"sachertorte"} +first-guest 1 +2026-07-28 +tool error +\d+\.\d ms$/m,
-          /^ {2}tools\/call juggle +first-guest 1 +2026-07-28 +error -32602 +\d+\.\d ms$/m
+          /^ {2}initialize +welcome 1 +2025-11-25 +ok +\d+\.\d ms$/m,
+          /^ {2}tools\/call greet {"name":"Ada"} +welcome 1 +2025-11-25 +ok +\d+\.\d ms$/m,
+          /^ {2}tools\/call order {"cake":"sachertorte"} +welcome 1 +2026-07-28 +tool error +\d+\.\d ms$/m,
+          /^ {2}tools\/call juggle +welcome 1 +2026-07-28 +error -32602 +\d+\.\d ms$/m
         ]
       ) expect(server.out()).toMatch(shown)
       expect(server.err()).toBe("")
       expect(server.out()).not.toContain("\u001b")
     }))
 
-  it.live("the line for a shell works as it stands, and what passes is shown", () =>
+  it.live("prints a curl command that works, and logs its request", () =>
     Effect.gen(function*() {
       const server = yield* kit.start(kit.program("tour/main.ts", "--port", "0"))
       const url = yield* kit.urlOf(server)
-      const { curl } = lines(url)
+      const { curl } = commands(url)
       const headers = Array.from(curl.matchAll(/-H '([^:]+): ([^']+)'/g), ([, name, value]): [string, string] => [
         name!,
         value!
@@ -44,10 +44,10 @@ describe("npm start", () => {
       )
     }))
 
-  it.live("what a client makes up cannot write to the terminal, and long requests are cut", () =>
+  it.live("replaces control characters in logged requests, and shortens long ones", () =>
     Effect.gen(function*() {
       const server = yield* kit.start(kit.program("tour/main.ts", "--port", "0"))
-      const ask = yield* kit.asking(yield* kit.urlOf(server), "2025-11-25")
+      const ask = yield* kit.connect(yield* kit.urlOf(server), "2025-11-25")
       yield* ask("tools/call", { name: "\u001b[2J\n\u202eevil", arguments: { long: "x".repeat(200) } })
       const line = yield* Effect.promise(() => server.until(/ {2}tools\/call \?\[2J.*ms\n/))
       expect(line).toContain("tools/call ?[2J??evil {\"long\":\"xxx")
@@ -56,18 +56,18 @@ describe("npm start", () => {
     }))
 
   for (const [signal, code] of [["SIGINT", 130], ["SIGTERM", 143]] as const) {
-    it.live(`${signal} closes it, and it says so`, () =>
+    it.live(`shuts down after ${signal}`, () =>
       Effect.gen(function*() {
         const server = yield* kit.start(kit.program("tour/main.ts", "--port", "0"))
-        yield* Effect.promise(() => server.until(open))
+        yield* Effect.promise(() => server.until(ready))
         server.kill(signal)
         expect(yield* Effect.promise(() => server.ended)).toBe(code)
-        expect(server.out()).toMatch(/The tea house closes\..*\n$/)
+        expect(server.out()).toMatch(/Shutting down\..*\n$/)
         expect(server.err()).toBe("")
       }))
   }
 
-  it.live("a port that is taken is told in one line", () =>
+  it.live("reports a port in use in one line", () =>
     Effect.gen(function*() {
       const first = yield* kit.start(kit.program("tour/main.ts", "--port", "0"))
       const { port } = new URL(yield* kit.urlOf(first))
@@ -79,7 +79,7 @@ describe("npm start", () => {
       ])
     }))
 
-  it.live("an option that there is not: says which there are, exit 2", () =>
+  it.live("exits with 2 for an unknown option, and prints the usage", () =>
     Effect.gen(function*() {
       const server = yield* kit.start(kit.program("tour/main.ts", "--prot", "0"))
       expect(yield* Effect.promise(() => server.ended)).toBe(2)
@@ -88,27 +88,27 @@ describe("npm start", () => {
       )
     }))
 
-  it.live("npm that is told to end leaves no server behind", () =>
+  it.live("exits when npm is terminated", () =>
     Effect.gen(function*() {
       const npm = yield* kit.start({ command: "npm", args: ["run", "-s", "start", "--", "--port", "0"] })
-      yield* Effect.promise(() => npm.until(open))
+      yield* Effect.promise(() => npm.until(ready))
       npm.kill("SIGTERM")
       yield* Effect.promise(() => npm.ended)
-      expect(npm.out()).toContain("The tea house closes.")
+      expect(npm.out()).toContain("Shutting down.")
     }))
 
-  it.live("with --stdio it serves stdin and stdout, and shows requests on stderr", () =>
+  it.live("serves stdin and stdout with --stdio, and logs requests to stderr", () =>
     Effect.gen(function*() {
-      let shown = ""
+      let log = ""
       const transport = Stdio.transport({
         ...kit.program("tour/main.ts", "--stdio"),
-        stderr: (text) => void (shown += text)
+        stderr: (text) => void (log += text)
       })
       const greeted = yield* Effect.scoped(
         Effect.flatMap(Client.make(transport), (client) => client.callTool("greet", { name: "Ada" }))
       )
       expect(greeted.content).toMatchObject([{ text: "Welcome to the tea house, Ada!" }])
-      expect(shown).toMatch(/^ {2}tools\/call greet {"name":"Ada"} .* ok +\d+\.\d ms$/m)
-      expect(shown).not.toContain("\u001b")
+      expect(log).toMatch(/^ {2}tools\/call greet {"name":"Ada"} .* ok +\d+\.\d ms$/m)
+      expect(log).not.toContain("\u001b")
     }))
 })

@@ -1,5 +1,5 @@
 import { vi } from "vitest"
 
-/** Waits until what is expected holds: for what two processes, or two sockets, do in an order of their own. */
+/** Retries an expectation for up to ten seconds. For events whose order two processes or sockets do not guarantee. */
 export const eventually = <A>(expected: () => A | Promise<A>): Promise<A> =>
   vi.waitFor(expected, { interval: 10, timeout: 10_000 })

@@ -1,110 +1,126 @@
 /**
- * Who meets whom, in which revision.
+ * The pairs of clients and servers, and their revisions.
  *
- * What the official packages can be made to speak (read in their sources, and proved by the suite):
+ * The revisions of the official packages, from their sources and confirmed by these tests:
  *
- * |                 | 2024-11-05 | 2025-03-26 | 2025-06-18 | 2025-11-25 | 2026-07-28 | how a revision is chosen                    |
- * | --------------- | ---------- | ---------- | ---------- | ---------- | ---------- | ------------------------------------------- |
- * | SDK v1 client   | yes        | yes        | yes        | newest     | no         | no option: it asks for the newest and takes |
- * |                 |            |            |            |            |            | what it knows. Here the request is changed  |
- * |                 |            |            |            |            |            | on its way out                              |
- * | SDK v1 server   | yes        | yes        | yes        | newest     | no         | the client's choice                         |
- * | SDK v2 client   | yes        | yes        | yes        | default    | yes        | `supportedProtocolVersions`;                |
- * |                 |            |            |            |            |            | `versionNegotiation` `auto` or a pin        |
- * | SDK v2 server   | yes        | yes        | yes        | newest     | yes        | `supportedProtocolVersions` and `connect`;  |
- * |                 |            |            |            |            |            | `serveStdio` adds 2026-07-28                |
- * | `effect/ai`     | yes        | yes        | yes        | newest     | yes        | `protocols`                                 |
- * | server          |            |            |            |            |            |                                             |
+ * |                    | 2024-11-05 | 2025-03-26 | 2025-06-18 | 2025-11-25 | 2026-07-28 | selected with               |
+ * | ------------------ | ---------- | ---------- | ---------- | ---------- | ---------- | --------------------------- |
+ * | SDK v1 client      | yes        | yes        | yes        | newest     | no         | no option; the tests change |
+ * |                    |            |            |            |            |            | its `initialize`            |
+ * | SDK v1 server      | yes        | yes        | yes        | newest     | no         | the client's request        |
+ * | SDK v2 client      | yes        | yes        | yes        | default    | yes        | `versionNegotiation`,       |
+ * |                    |            |            |            |            |            | `supportedProtocolVersions` |
+ * | SDK v2 server      | yes        | yes        | yes        | newest     | yes        | `serveStdio`,               |
+ * |                    |            |            |            |            |            | `supportedProtocolVersions` |
+ * | `effect/ai` server | yes        | yes        | yes        | newest     | yes        | `protocols`                 |
  *
- * Neither SDK lowers a message: in an older revision both write the content kinds and members of the newest one that they
- * know.
+ * SDK v1's client requests its newest revision and accepts any that it knows. SDK v2's client selects a revision with
+ * `supportedProtocolVersions`, and 2026-07-28 with `versionNegotiation` `auto` or a pin. SDK v2's server has older
+ * revisions with `supportedProtocolVersions` and `connect`; `serveStdio` adds 2026-07-28. Neither SDK adapts messages
+ * to older revisions: both send the newest content types and members that they know.
  *
- * What the official clients do with our server over HTTP, and what they cannot:
+ * Official clients with Skein's server over HTTP:
  *
- * |                         | SDK v1                      | SDK v2                            | Inspector `--cli`             |
- * | ----------------------- | --------------------------- | --------------------------------- | ----------------------------- |
- * | Streamable HTTP         | 2024-11-05 to 2025-11-25    | all five                          | 2025-11-25 and 2026-07-28     |
- * |                         |                             |                                   | (`--protocol-era`)            |
- * | HTTP+SSE                | the session era             | the session era                   | 2025-11-25                    |
- * | asked for forms, its    | yes; forms since 2025-06-18, which is the first to have them,   | no, and says so; its roots    |
- * | model, its roots        | and URLs since 2025-11-25                                       | are none                      |
- * | logs, subscriptions,    | yes                         | yes; in 2026-07-28 by `_meta` and | not in one call               |
- * | list changes            |                             | `subscriptions/listen`            |                               |
- * | ping                    | yes                         | not in 2026-07-28, which has none | no                            |
- * | coming back to a stream | yes                         | yes; 2026-07-28 has no such thing | no: it ends with its answer   |
- * | cancelling              | a notification              | the same; in 2026-07-28 it leaves | no                            |
- * | batches (2025-03-26)    | its client sends none; its transport does, told to              | no                            |
- * | going on with a session | its host keeps the id, and the last event that was seen         | no                            |
- * | in another process      |                                                                 |                               |
- * | mirrored arguments      | no: they are of 2026-07-28  | yes, of tools that it has listed; | yes                           |
- * |                         |                             | else it is refused, lists, and    |                               |
- * |                         |                             | tries again, which calls at the   |                               |
- * |                         |                             | same time spoil for each other    |                               |
- * | DELETE at the end       | where its host says so                                          | no: its sessions expire       |
- * | a session that is gone  | the call fails; its host has to make a new client               | makes one for each call       |
+ * | Feature                 | SDK v1                       | SDK v2                        | Inspector `--cli`        |
+ * | ----------------------- | ---------------------------- | ----------------------------- | ------------------------ |
+ * | Streamable HTTP         | 2024-11-05 to 2025-11-25     | all five revisions            | 2025-11-25 and           |
+ * |                         |                              |                               | 2026-07-28               |
+ * |                         |                              |                               | (`--protocol-era`)       |
+ * | HTTP+SSE                | revisions with sessions      | revisions with sessions       | 2025-11-25               |
+ * | elicitation, sampling,  | yes; forms since 2025-06-18, | the same                      | no, returns an error;    |
+ * | roots                   | which introduced them, URLs  |                               | its list of roots is     |
+ * |                         | since 2025-11-25             |                               | empty                    |
+ * | logs, subscriptions,    | yes                          | yes; in 2026-07-28 with       | not in one call          |
+ * | list changes            |                              | `_meta` and                   |                          |
+ * |                         |                              | `subscriptions/listen`        |                          |
+ * | ping                    | yes                          | not in 2026-07-28, which has  | no                       |
+ * |                         |                              | no ping                       |                          |
+ * | resuming a stream       | yes                          | yes; 2026-07-28 has no        | no: it exits after its   |
+ * |                         |                              | resumption                    | call                     |
+ * | cancellation            | a notification               | the same; in 2026-07-28 it    | no                       |
+ * |                         |                              | closes the stream             |                          |
+ * | batches (2025-03-26)    | not by the client; by the    | the same                      | no                       |
+ * |                         | transport if asked to        |                               |                          |
+ * | continuing a session in | if the application stores    | the same                      | no                       |
+ * | another process         | the session id and the last  |                               |                          |
+ * |                         | event id                     |                               |                          |
+ * | `Mcp-Param-*` headers   | no: they are part of         | yes, for tools that it has    | yes                      |
+ * |                         | 2026-07-28                   | listed; else it is rejected,  |                          |
+ * |                         |                              | lists and retries, which      |                          |
+ * |                         |                              | fails for some of several     |                          |
+ * |                         |                              | calls at once                 |                          |
+ * | DELETE at the end       | if the application calls it  | the same                      | no: its sessions expire  |
+ * | expired session         | the call fails; the          | the same                      | creates one for each     |
+ * |                         | application must create a    |                               | call                     |
+ * |                         | new client                   |                               |                          |
  *
- * What our client finds with their servers over HTTP, and what they cannot (`hosts/all.ts` and `talks.ts` have the tests):
+ * Skein's client with official servers over HTTP (tests: `servers/configurations.ts` and `interactiveServerTests.ts`):
  *
- * |                         | SDK v1                      | SDK v2                            | `effect/ai`                   |
- * | ----------------------- | --------------------------- | --------------------------------- | ----------------------------- |
- * | a session, its stream   | yes; DELETE is answered 200 | yes; the same                     | a session without a stream of |
- * |                         |                             |                                   | its own: 204; it declares     |
- * |                         |                             |                                   | `listChanged` all the same    |
- * | without sessions        | what it asks on the stream  | in 2026-07-28 all of it; before   | 2026-07-28                    |
- * |                         | of a call it never hears    | that it cannot ask                |                               |
- * | one JSON answer         | progress is dropped, and    | progress and logs are dropped     | no                            |
- * |                         | what it asks on the stream  |                                   |                               |
- * |                         | of the call is lost         |                                   |                               |
- * | HTTP+SSE                | yes                         | no                                | no                            |
- * | resuming                | with a store of its host's  | the same                          | no                            |
- * | a session it forgot     | 404; 400 where the host has | 404                               | 404                           |
- * |                         | one transport for all, or   |                                   |                               |
- * |                         | was made from old examples  |                                   |                               |
- * | defaults of a form in   | written, though only those of booleans are known there          | does not ask                  |
- * | 2025-06-18              |                                                                 |                               |
- * | the end of a visit      | 2025-11-25                  | not with `inputRequired`          | no                            |
- * | roots that are others   | heard of                                                        | not heard of                  |
- * | new kinds of content in | written as they are                                             | the call fails                |
- * | old revisions           |                                                                 |                               |
- * | pages                   | none, unless its host makes them                                | none                          |
+ * | Feature                 | SDK v1                       | SDK v2                        | `effect/ai`              |
+ * | ----------------------- | ---------------------------- | ----------------------------- | ------------------------ |
+ * | sessions with a         | yes; responds 200 to DELETE  | the same                      | sessions without the     |
+ * | standalone stream       |                              |                               | stream; responds 204; it |
+ * |                         |                              |                               | declares `listChanged`   |
+ * |                         |                              |                               | nevertheless             |
+ * | without sessions        | never receives responses to  | 2026-07-28 completely; in     | 2026-07-28               |
+ * |                         | requests on the stream of a  | older revisions without       |                          |
+ * |                         | call                         | requests to the client        |                          |
+ * | JSON responses          | drops progress, and requests | drops progress and logs       | no                       |
+ * |                         | on the stream of a call      |                               |                          |
+ * | HTTP+SSE                | yes                          | no                            | no                       |
+ * | resuming a stream       | with an event store          | the same                      | no                       |
+ * | unknown session         | 404; 400 if the server has   | 404                           | 404                      |
+ * |                         | one transport for all, or    |                               |                          |
+ * |                         | follows old examples         |                               |                          |
+ * | form defaults in        | sends all, although the      | the same                      | rejects such forms       |
+ * | 2025-06-18              | revision has defaults of     |                               |                          |
+ * |                         | booleans only                |                               |                          |
+ * | completed URL           | 2025-11-25                   | not with `inputRequired`      | no                       |
+ * | elicitation             |                              |                               |                          |
+ * | changed roots           | receives the notification    | the same                      | ignores the notification |
+ * | new content types in    | sends them unchanged         | the same                      | the call fails           |
+ * | old revisions           |                              |                               |                          |
+ * | pagination              | none, unless the application | the same                      | none                     |
+ * |                         | implements it                |                               |                          |
  */
 import * as Revision from "@skein/protocol/Revision"
 import { fileURLToPath } from "node:url"
-import type { ServerCommand } from "./clients.ts"
+import type { ServerCommand } from "./testClient.ts"
 
 export type ClientName = "skein" | "sdk-v1" | "sdk-v2"
 export type ServerName = "skein" | "sdk-v1" | "sdk-v2" | "effect-ai"
 
-/** The revisions that each party speaks. */
-export const speaks: Readonly<Record<ClientName | ServerName, ReadonlyArray<Revision.Revision>>> = {
+/** The revisions that each client or server supports. */
+export const supportedRevisions: Readonly<Record<ClientName | ServerName, ReadonlyArray<Revision.Revision>>> = {
   skein: Revision.all,
   "sdk-v1": Revision.sessionEra,
   "sdk-v2": Revision.all,
   "effect-ai": Revision.all
 }
 
-export interface Meeting {
+export interface Pairing {
   readonly client: ClientName
   readonly server: ServerName
-  /** What the client is told: see `Connect`. */
+  /** The revision that the client is given, see `Connect`. */
   readonly ask: Revision.Revision | "auto" | undefined
-  /** The one revision that the server is held to, if any. */
+  /** The only revision of the server, if it is restricted. */
   readonly serve: Revision.Revision | undefined
-  /** What they then have to agree on. */
+  /** The revision that they must negotiate. */
   readonly agreed: Revision.Revision
 }
 
-const shared = (a: ClientName, b: ServerName) => speaks[a].filter((revision) => speaks[b].includes(revision))
+const shared = (a: ClientName, b: ServerName) =>
+  supportedRevisions[a].filter((revision) => supportedRevisions[b].includes(revision))
 
-/** The official pairs prove the fixtures and the expectations themselves. */
-const controls: ReadonlyArray<Meeting> = [
+/** Pairs of official packages, which test the fixtures and the tests themselves. */
+const controls: ReadonlyArray<Pairing> = [
   { client: "sdk-v1", server: "sdk-v1", ask: "2025-06-18", serve: "2025-06-18", agreed: "2025-06-18" },
   { client: "sdk-v2", server: "sdk-v2", ask: "auto", serve: "2026-07-28", agreed: "2026-07-28" }
 ]
 
-/** A client that asks for one revision, of our server, which speaks them all; and as it comes: an SDK then speaks 2025. */
-const theirClient = (client: "sdk-v1" | "sdk-v2"): ReadonlyArray<Meeting> => [
-  ...shared(client, "skein").map((agreed): Meeting => ({
+/** An official client with each revision, and with its defaults: then it uses 2025-11-25. */
+const officialClient = (client: "sdk-v1" | "sdk-v2"): ReadonlyArray<Pairing> => [
+  ...shared(client, "skein").map((agreed): Pairing => ({
     client,
     server: "skein",
     ask: agreed,
@@ -114,9 +130,9 @@ const theirClient = (client: "sdk-v1" | "sdk-v2"): ReadonlyArray<Meeting> => [
   { client, server: "skein", ask: undefined, serve: undefined, agreed: "2025-11-25" }
 ]
 
-/** Our client finds out what a server speaks that is held to one revision; and speaks the newest with one that is not. */
-const theirServer = (server: "sdk-v1" | "sdk-v2" | "effect-ai"): ReadonlyArray<Meeting> => [
-  ...shared("skein", server).map((agreed): Meeting => ({
+/** Skein's client with a server that is restricted to one revision, for each revision; and with an unrestricted one. */
+const officialServer = (server: "sdk-v1" | "sdk-v2" | "effect-ai"): ReadonlyArray<Pairing> => [
+  ...shared("skein", server).map((agreed): Pairing => ({
     client: "skein",
     server,
     ask: "auto",
@@ -126,29 +142,30 @@ const theirServer = (server: "sdk-v1" | "sdk-v2" | "effect-ai"): ReadonlyArray<M
   { client: "skein", server, ask: undefined, serve: undefined, agreed: shared("skein", server).at(-1)! }
 ]
 
-export const table: ReadonlyArray<Meeting> = [
+/** The pairs over stdio. */
+export const stdioPairings: ReadonlyArray<Pairing> = [
   ...controls,
-  ...theirClient("sdk-v1"),
-  ...theirClient("sdk-v2"),
+  ...officialClient("sdk-v1"),
+  ...officialClient("sdk-v2"),
   { client: "sdk-v2", server: "skein", ask: "auto", serve: undefined, agreed: "2026-07-28" },
-  ...theirServer("sdk-v1"),
-  ...theirServer("sdk-v2"),
-  ...theirServer("effect-ai")
+  ...officialServer("sdk-v1"),
+  ...officialServer("sdk-v2"),
+  ...officialServer("effect-ai")
 ]
 
-/** A meeting over HTTP, of an official client and our server. */
-export interface HttpMeeting extends Meeting {
+/** An official client and Skein's server over HTTP. */
+export interface HttpPairing extends Pairing {
   readonly client: "sdk-v1" | "sdk-v2"
   readonly server: "skein"
   readonly transport: "http" | "sse"
 }
 
 /**
- * The transport of 2024-11-05 is older than the other revisions, and does not care: the official clients speak the whole session
- * era over it.
+ * The HTTP+SSE transport of 2024-11-05 does not depend on the revision: the official clients use it with every revision
+ * that has sessions. The oldest and the newest are tested.
  */
-const overHttp = (client: "sdk-v1" | "sdk-v2", transport: "http" | "sse"): ReadonlyArray<HttpMeeting> => {
-  const meeting = (ask: Meeting["ask"], agreed: Revision.Revision): HttpMeeting => ({
+const overHttp = (client: "sdk-v1" | "sdk-v2", transport: "http" | "sse"): ReadonlyArray<HttpPairing> => {
+  const pairing = (ask: Pairing["ask"], agreed: Revision.Revision): HttpPairing => ({
     client,
     server: "skein",
     transport,
@@ -157,10 +174,11 @@ const overHttp = (client: "sdk-v1" | "sdk-v2", transport: "http" | "sse"): Reado
     agreed
   })
   const revisions = transport === "http" ? shared(client, "skein") : ["2024-11-05", "2025-11-25"] as const
-  return [...revisions.map((revision) => meeting(revision, revision)), meeting(undefined, "2025-11-25")]
+  return [...revisions.map((revision) => pairing(revision, revision)), pairing(undefined, "2025-11-25")]
 }
 
-export const httpTable: ReadonlyArray<HttpMeeting> = [
+/** The pairs over HTTP. */
+export const httpPairings: ReadonlyArray<HttpPairing> = [
   ...overHttp("sdk-v1", "http"),
   ...overHttp("sdk-v2", "http"),
   { client: "sdk-v2", server: "skein", transport: "http", ask: "auto", serve: undefined, agreed: "2026-07-28" },
@@ -168,19 +186,27 @@ export const httpTable: ReadonlyArray<HttpMeeting> = [
   ...overHttp("sdk-v2", "sse")
 ]
 
-/** How a client got to the revision, where nobody told it. */
-export const manner = ({ ask }: Meeting): string =>
-  ask === undefined ? ", as it comes" : ask === "auto" ? ", found out" : ""
+/** A suffix for test titles: how the client selected the revision, if none was given. */
+export const negotiationLabel = ({ ask }: Pairing): string =>
+  ask === undefined ? ", default" : ask === "auto" ? ", negotiated" : ""
 
-/** How a server is started, held to one revision or not. */
+const fixtureNames: Readonly<Record<ServerName, string>> = {
+  skein: "skein",
+  "sdk-v1": "sdkV1",
+  "sdk-v2": "sdkV2",
+  "effect-ai": "effectAi"
+}
+
+/** The command of a fixture server over stdio, restricted to one revision if given. */
 export const serverCommand = (
-  server: ServerName | `${ServerName}-talk`,
+  server: ServerName,
+  kind: "Features" | "Interactive",
   revision?: Revision.Revision
 ): ServerCommand => ({
   command: process.execPath,
   args: [
     "--conditions=@skein/source",
-    fileURLToPath(new URL(`./fixtures/${server}-server.ts`, import.meta.url)),
+    fileURLToPath(new URL(`./fixtures/${fixtureNames[server]}${kind}Server.ts`, import.meta.url)),
     ...(revision === undefined ? [] : [revision])
   ]
 })

@@ -1,32 +1,33 @@
 /**
- * Turns per second, and what one costs the client: each client in turn, round by round, compared with the bare one in the same round.
+ * Operations per second and their processor time: every client in each round, compared with the bare client in the same
+ * round.
  */
 import { ratios, spread } from "../lib/statistics.ts"
-import { type Era, revisionOf } from "../stdio/wire.ts"
+import { type Era, revisionOf } from "../stdio/messages.ts"
 import { failure, type Measure, type Row } from "../http/report.ts"
 import type { Burst } from "./driver.ts"
-import type { Job } from "./face.ts"
+import type { Job } from "./testClient.ts"
 import type { Peer } from "./peers.ts"
-import { type Manner, Runner, type Server } from "./processes.ts"
+import { type ResponseMode, Runner, type Server } from "./processes.ts"
 
 export interface Plan {
-  /** Rounds, and how long a client is driven in each and before anything counts, in milliseconds. */
+  /** The number of rounds, and the duration of a round and of the warm-up in milliseconds. */
   readonly rounds: number
   readonly millis: number
   readonly warmUp: number
 }
 
-/** One race of all clients. */
-export interface Race {
+/** A workload for all clients. */
+export interface Workload {
   readonly name: string
   readonly title: string
   readonly job: Job
   readonly inFlight: number
-  readonly manner: Manner
-  readonly takesPart: (peer: Peer) => boolean
+  readonly mode: ResponseMode
+  readonly includes: (peer: Peer) => boolean
 }
 
-/** A client in a race, and what came of it. */
+/** A client and its measurements. */
 interface Entry {
   readonly runner: Runner
   readonly bursts: Array<Burst>
@@ -59,47 +60,47 @@ const rowOf = (entry: Entry, base: Entry): Row => {
 }
 
 /**
- * Runs all races in one era, with one process per client. One that fails is told of, and the others go on; without the bare one there
- * is no race.
+ * Measures all workloads in one era, with one process per client. A client that fails has a remark in the table; a
+ * failure of the bare client ends the benchmark.
  */
 export const run = async (
   server: Server,
   peers: ReadonlyArray<Peer>,
   era: Era,
-  races: ReadonlyArray<Race>,
+  workloads: ReadonlyArray<Workload>,
   plan: Plan,
   show: (measure: Measure) => void
 ): Promise<void> => {
   const runners = peers.filter((peer) => peer.eras.includes(era)).map((peer) => new Runner(peer))
   try {
-    for (const race of races) {
-      const taking = runners.filter(({ peer }) => peer.name === "bare" || race.takesPart(peer))
-      if (taking.length > 1) show(await raceOf(server, taking, era, race, plan))
+    for (const workload of workloads) {
+      const included = runners.filter(({ peer }) => peer.name === "bare" || workload.includes(peer))
+      if (included.length > 1) show(await measure(server, included, era, workload, plan))
     }
   } finally {
     await Promise.all(runners.map((runner) => runner.stop()))
   }
 }
 
-/** Whether it refuses a structured result that does not fit. */
-const isChecking = (runner: Runner): Promise<boolean> =>
-  runner.burst("lie", 1, 1).then(() => false, (error: Error) => !error.message.startsWith("report"))
+/** Whether the client rejects a structured result that violates the output schema. */
+const validatesResults = (runner: Runner): Promise<boolean> =>
+  runner.burst("invalid", 1, 1).then(() => false, (error: Error) => !error.message.startsWith("report"))
 
-const raceOf = async (
+const measure = async (
   server: Server,
   runners: ReadonlyArray<Runner>,
   era: Era,
-  race: Race,
+  workload: Workload,
   plan: Plan
 ): Promise<Measure> => {
-  const { inFlight, job, manner, name, title } = race
+  const { inFlight, job, mode, name, title } = workload
   const entries: Array<Entry> = runners.map((runner) => ({ runner, bursts: [], serverCpu: 0 }))
   const failures = new Map<Entry, Row>()
-  const each = async (effort: (entry: Entry) => Promise<void>): Promise<void> => {
+  const each = async (action: (entry: Entry) => Promise<void>): Promise<void> => {
     for (const entry of entries) {
       if (failures.has(entry)) continue
       try {
-        await effort(entry)
+        await action(entry)
       } catch (error) {
         const { peer } = entry.runner
         if (peer.name === "bare") throw error
@@ -108,15 +109,15 @@ const raceOf = async (
     }
   }
   await each(async ({ runner }) => {
-    await runner.connect(server.url(era, manner), era, true)
-    if (job === "report" && await isChecking(runner) !== runner.peer.checks) {
-      throw new Error(`it ${runner.peer.checks ? "does not check" : "checks"} structured results`)
+    await runner.connect(server.url(era, mode), era, true)
+    if (job === "report" && await validatesResults(runner) !== runner.peer.validates) {
+      throw new Error(`the client ${runner.peer.validates ? "does not validate" : "validates"} structured results`)
     }
     await runner.burst(job, inFlight, plan.warmUp)
   })
   for (let round = 0; round < plan.rounds; round++) {
     await each(async (entry) => {
-      // The first ones open the sockets that idled away.
+      // The first operations open sockets again that closed while idle.
       await entry.runner.burst(job, inFlight, 50)
       const before = server.cpu()
       entry.bursts.push(await entry.runner.burst(job, inFlight, plan.millis))

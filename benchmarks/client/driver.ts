@@ -1,17 +1,17 @@
 /**
- * The process of a client under test. The benchmark tells it over IPC what to do, and it answers with figures.
+ * The process of a client under test. The benchmark sends it commands over IPC, and it replies with measurements.
  */
-import type { Client, Connect, Job, Target, Turns } from "./face.ts"
-import { checkGreeting, checkReport, checkTools } from "./wire.ts"
+import type { Client, Connect, Job, Target, Turns } from "./testClient.ts"
+import { checkGreeting, checkReport, checkTools } from "./serverData.ts"
 
-/** What the process is told to do. */
+/** A command to the process. */
 export type Command =
   | { readonly do: "connect"; readonly target: Target; readonly discover: boolean }
   | { readonly do: "burst"; readonly job: Job; readonly inFlight: number; readonly millis: number }
   | { readonly do: "many"; readonly target: Target; readonly count: number }
   | { readonly do: "memory" }
 
-/** What a burst came to. Times in milliseconds. */
+/** The measurements of a burst. Times are in milliseconds. */
 export interface Burst {
   readonly turns: number
   readonly wall: number
@@ -19,17 +19,20 @@ export interface Burst {
   readonly cpu: number
 }
 
-/** What the process says. */
+/** A reply of the process. */
 export type Reply = { readonly value: unknown } | { readonly error: string }
 
 const collect = (globalThis as { readonly gc?: () => void }).gc
 
-/** Collects until nothing more goes: what ended is often let go of a few turns of the event loop later. */
-const settle = async (): Promise<NodeJS.MemoryUsage> => {
+/**
+ * Collects garbage until the heap stops shrinking. Closed objects are often released a few turns of the event loop
+ * resolve.
+ */
+const collectGarbage = async (): Promise<NodeJS.MemoryUsage> => {
   let before = Number.POSITIVE_INFINITY
   for (let round = 0; round < 20; round++) {
     collect?.()
-    await new Promise((later) => setTimeout(later, 25))
+    await new Promise((resolve) => setTimeout(resolve, 25))
     const { heapUsed } = process.memoryUsage()
     if (round > 2 && before - heapUsed < 10_000) break
     before = heapUsed
@@ -38,53 +41,53 @@ const settle = async (): Promise<NodeJS.MemoryUsage> => {
 }
 
 const burst = async (client: Client, job: Job, inFlight: number, millis: number, from: number): Promise<Burst> => {
-  let taken = 0
-  let answered = 0
+  let started = 0
+  let completed = 0
   const begin = performance.now()
   const before = process.cpuUsage()
   const turns: Turns = {
-    next: () => performance.now() - begin < millis ? from + ++taken : undefined,
+    next: () => performance.now() - begin < millis ? from + ++started : undefined,
     greeted: (turn, text) => {
       checkGreeting(turn, text)
-      answered++
+      completed++
     },
     reported: (turn, report) => {
       checkReport(turn, report)
-      answered++
+      completed++
     },
     listed: (tools) => {
       checkTools(tools)
-      answered++
+      completed++
     }
   }
   await client.drive(job, inFlight, turns)
   const wall = performance.now() - begin
   const { system, user } = process.cpuUsage(before)
-  if (answered !== taken) throw new Error(`${answered} of ${taken} were answered`)
-  return { turns: answered, wall, cpu: (system + user) / 1_000 }
+  if (completed !== started) throw new Error(`${completed} of ${started} operations completed`)
+  return { turns: completed, wall, cpu: (system + user) / 1_000 }
 }
 
-/** One call that is answered rightly. */
+/** Makes one call, checks its result, and returns the text. */
 export const greetOnce = async (client: Client): Promise<string> => {
-  let said = ""
-  let left = 1
+  let result = ""
+  let remaining = 1
   await client.drive("greet", 1, {
-    next: () => left-- > 0 ? 1 : undefined,
+    next: () => remaining-- > 0 ? 1 : undefined,
     greeted: (turn, text) => {
       checkGreeting(turn, text)
-      said = String(text)
+      result = String(text)
     },
     reported: () => {},
     listed: () => {}
   })
-  return said
+  return result
 }
 
-/** Does what it is told until the benchmark goes. */
+/** Executes commands until the benchmark disconnects. */
 export const serve = (connect: Connect): void => {
   const clients: Array<Client> = []
   let turns = 0
-  const obey = async (command: Command): Promise<unknown> => {
+  const execute = async (command: Command): Promise<unknown> => {
     switch (command.do) {
       case "connect": {
         const client = await connect(command.target)
@@ -113,12 +116,12 @@ export const serve = (connect: Connect): void => {
         return undefined
       }
       case "memory":
-        return settle()
+        return collectGarbage()
     }
   }
   process.on("message", (command: Command) => {
     const reply = (reply: Reply) => process.send?.(reply)
-    obey(command).then(
+    execute(command).then(
       (value) => reply({ value }),
       (error: unknown) => reply({ error: error instanceof Error ? error.message : String(error) })
     )

@@ -1,38 +1,38 @@
 /**
- * What an idle client costs that is connected: the heap and the resident memory of its process, after garbage was collected.
+ * The memory of an idle connected client: heap and resident memory of its process after a garbage collection.
  */
-import { type Era, revisionOf } from "../stdio/wire.ts"
+import { type Era, revisionOf } from "../stdio/messages.ts"
 import { failure, type Measure, type Row } from "../http/report.ts"
 import type { Peer } from "./peers.ts"
 import { Runner, type Server } from "./processes.ts"
 
 export interface Plan {
-  /** How many clients are idle. */
+  /** The number of idle clients. */
   readonly idle: number
 }
 
-/** How many come first and do not count, so that what is made once has been made: compiled code, above all. */
-const before = 100
+/** The number of clients before the baseline, so that it includes compiled code and other one-time allocations. */
+const warmUpCount = 100
 
-/** How long they are idle before they are measured, in milliseconds: sockets that nobody needs have been closed then. */
-const rest = 6_000
+/** How long clients are idle before the measurement, in milliseconds, so that unused sockets have closed. */
+const idleTime = 6_000
 
-const wait = (millis: number): Promise<void> => new Promise((later) => setTimeout(later, millis))
+const sleep = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
 const rowOf = async (server: Server, peer: Peer, era: Era, { idle }: Plan): Promise<Row> => {
   const runner = new Runner(peer)
   const measured = async () => {
-    await wait(rest)
+    await sleep(idleTime)
     return runner.memory()
   }
   try {
-    await runner.open(before, server.url(era), era)
+    await runner.open(warmUpCount, server.url(era), era)
     const base = await measured()
     const begin = performance.now()
     await runner.open(idle, server.url(era), era)
     const seconds = (performance.now() - begin) / 1_000
-    const held = await measured()
-    const kilobytes = (of: (usage: NodeJS.MemoryUsage) => number) => (of(held) - of(base)) / idle / 1_000
+    const withClients = await measured()
+    const kilobytes = (of: (usage: NodeJS.MemoryUsage) => number) => (of(withClients) - of(base)) / idle / 1_000
     return {
       peer: peer.name,
       label: peer.label,
@@ -50,7 +50,7 @@ const rowOf = async (server: Server, peer: Peer, era: Era, { idle }: Plan): Prom
   }
 }
 
-/** Measures each client in one era. */
+/** Measures all clients in one era. */
 export const measure = async (
   server: Server,
   peers: ReadonlyArray<Peer>,

@@ -1,28 +1,28 @@
 /**
- * The processes of the race: the one server, and a process for each client under test.
+ * The processes of the client benchmark: one server, and a process for each client under test.
  */
 import type { ChildProcess } from "node:child_process"
 import { once } from "node:events"
 import { createInterface } from "node:readline"
-import { kill, launch } from "../lib/children.ts"
+import { kill, launch } from "../lib/childProcesses.ts"
 import { cpuTimeOf } from "../lib/machine.ts"
-import type { Era } from "../stdio/wire.ts"
+import type { Era } from "../stdio/messages.ts"
 import type { Burst, Command, Reply } from "./driver.ts"
-import type { Job } from "./face.ts"
+import type { Job } from "./testClient.ts"
 import { driverOf, type Peer, serverFile } from "./peers.ts"
 
-/** How long a client may take for anything beyond what it was told, in milliseconds. */
-const patience = 60_000
+/** How long a client may take to reply to a command, in milliseconds. */
+const replyTimeout = 60_000
 
-/** How the server answers, and how many tools it lists. */
-export interface Manner {
+/** How the server responds. `long` selects the long list of tools. */
+export interface ResponseMode {
   readonly sse: boolean
-  readonly many: boolean
+  readonly long: boolean
 }
 
-const plain: Manner = { sse: false, many: false }
+const json: ResponseMode = { sse: false, long: false }
 
-/** The server, on a core of its own. */
+/** The server, on its own core. */
 export class Server {
   readonly #child: ChildProcess
   readonly #port: number
@@ -38,11 +38,11 @@ export class Server {
     return new Server(child, Number(line))
   }
 
-  url(era: Era, { many, sse }: Manner = plain): string {
-    return `http://127.0.0.1:${this.#port}/${era}/${sse ? "sse" : "json"}${many ? "/many" : ""}`
+  url(era: Era, { long, sse }: ResponseMode = json): string {
+    return `http://127.0.0.1:${this.#port}/${era}/${sse ? "sse" : "json"}${long ? "/long" : ""}`
   }
 
-  /** The processor time that it has used so far, in milliseconds. */
+  /** The processor time that the server has used so far, in milliseconds. */
   cpu(): number {
     return cpuTimeOf(this.#child.pid!) ?? Number.NaN
   }
@@ -52,7 +52,7 @@ export class Server {
   }
 }
 
-/** A client under test, in a process of its own on the core of the load. */
+/** The process of a client under test, on the core of the load. */
 export class Runner {
   readonly peer: Peer
   readonly #child: ChildProcess
@@ -63,44 +63,44 @@ export class Runner {
     this.#child = launch("load", [file!, ...args], { stdio: ["ignore", "inherit", "inherit", "ipc"] })
   }
 
-  /** Opens a client, which is the one that is driven from now on. `discover` lists its tools too. */
+  /** Opens a client, which later bursts use. With `discover` it also lists the tools. */
   async connect(url: string, era: Era, discover: boolean): Promise<void> {
-    await this.#tell({ do: "connect", target: { url, era }, discover })
+    await this.#send({ do: "connect", target: { url, era }, discover })
   }
 
   async burst(job: Job, inFlight: number, millis: number): Promise<Burst> {
-    return await this.#tell({ do: "burst", job, inFlight, millis }) as Burst
+    return await this.#send({ do: "burst", job, inFlight, millis }) as Burst
   }
 
   /** Opens more clients, each of which makes a call. */
   async open(count: number, url: string, era: Era): Promise<void> {
-    await this.#tell({ do: "many", target: { url, era }, count })
+    await this.#send({ do: "many", target: { url, era }, count })
   }
 
   async memory(): Promise<NodeJS.MemoryUsage> {
-    return await this.#tell({ do: "memory" }) as NodeJS.MemoryUsage
+    return await this.#send({ do: "memory" }) as NodeJS.MemoryUsage
   }
 
   stop(): Promise<void> {
     return kill(this.#child)
   }
 
-  #tell(command: Command): Promise<unknown> {
+  #send(command: Command): Promise<unknown> {
     const child = this.#child
     return new Promise((resolve, reject) => {
-      const over = () => {
+      const cleanUp = () => {
         clearTimeout(timer)
         child.removeAllListeners("message").removeAllListeners("exit")
       }
       const fail = (message: string) => {
-        over()
+        cleanUp()
         reject(new Error(message))
       }
-      const timer = setTimeout(() => fail(`no answer to "${command.do}" for ${patience} ms`), patience)
-      child.once("exit", () => fail("its process ended"))
+      const timer = setTimeout(() => fail(`no reply to "${command.do}" within ${replyTimeout} ms`), replyTimeout)
+      child.once("exit", () => fail("the client process exited"))
       child.once("message", (reply: Reply) => {
         if ("error" in reply) return fail(reply.error)
-        over()
+        cleanUp()
         resolve(reply.value)
       })
       child.send(command, (error) => {

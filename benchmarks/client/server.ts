@@ -1,19 +1,19 @@
 /**
- * The one server of the race: raw `node:http`, which answers both eras from texts that are ready but for their numbers. It checks
- * nothing. The path says what it is like: `/session/json`, `/request/sse`; with `/many` at the end it lists many tools.
+ * The server of the client benchmark: plain `node:http` with prepared responses for both eras. It checks nothing. The
+ * path selects its behaviour: `/session/json`, `/request/sse`; with `/long` at the end it lists many tools.
  *
  * Its first line on stdout is its port.
  */
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import { revisionOf } from "../stdio/wire.ts"
-import { greeting, manyTools, report, tools, ttlMs } from "./wire.ts"
+import { revisionOf } from "../stdio/messages.ts"
+import { greeting, longTools, report, tools, ttlMs } from "./serverData.ts"
 
 const serverInfo = { name: "bare", version: "1.0.0" }
 const capabilities = { tools: { listChanged: true } }
 const modern = { resultType: "complete", _meta: { "io.modelcontextprotocol/serverInfo": serverInfo } }
 
-/** The text of an answer, in the pieces between its id and the number of its call. */
+/** The text of a response, split at the placeholders of the id and of the call's number. */
 const pieces = (result: object): ReadonlyArray<string> =>
   JSON.stringify({ jsonrpc: "2.0", id: "%id%", result })
     .replaceAll(/"(%id%|%n%)"/g, "$1")
@@ -26,22 +26,22 @@ const fill = (pieces: ReadonlyArray<string>, id: unknown, number: unknown): stri
 }
 
 /** "A tool that returns structured content SHOULD also return the serialized JSON in a TextContent block." */
-const reported = (structuredContent: { readonly id: unknown }): object => ({
+const reportResult = (structuredContent: { readonly id: unknown }): object => ({
   content: [{ type: "text", text: JSON.stringify(structuredContent).replace("\"%n%\"", "%n%") }],
   structuredContent
 })
 
-const answersOf = (more: object, cached: object) => ({
+const makeResponses = (more: object, cached: object) => ({
   greet: pieces({ ...more, content: [{ type: "text", text: greeting("%n%") }] }),
-  report: pieces({ ...more, ...reported(report("%n%")) }),
-  lie: pieces({ ...more, ...reported({ ...report("%n%"), title: 1 } as { readonly id: unknown }) }),
-  few: pieces({ ...more, tools, ...cached }),
-  many: pieces({ ...more, tools: manyTools, ...cached })
+  report: pieces({ ...more, ...reportResult(report("%n%")) }),
+  invalid: pieces({ ...more, ...reportResult({ ...report("%n%"), title: 1 } as { readonly id: unknown }) }),
+  tools: pieces({ ...more, tools, ...cached }),
+  longTools: pieces({ ...more, tools: longTools, ...cached })
 })
 
-const answers = {
-  session: answersOf({}, {}),
-  request: answersOf(modern, { ttlMs, cacheScope: "public" })
+const responses = {
+  session: makeResponses({}, {}),
+  request: makeResponses(modern, { ttlMs, cacheScope: "public" })
 }
 
 const opened = pieces({ protocolVersion: revisionOf.session, capabilities, serverInfo })
@@ -64,7 +64,7 @@ const send = (res: ServerResponse, text: string, sse: boolean): void => {
   res.end(body)
 }
 
-const refuse = (res: ServerResponse, status: number, id: unknown, code: number, message: string): void => {
+const sendError = (res: ServerResponse, status: number, id: unknown, code: number, message: string): void => {
   const body = JSON.stringify({ jsonrpc: "2.0", error: { code, message }, id })
   res.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(body) }).end(body)
 }
@@ -78,21 +78,21 @@ const answer = (res: ServerResponse, path: string, text: string): void => {
   switch (method) {
     case "tools/call": {
       const { arguments: args, name } = params
-      if (name === "greet") return send(res, fill(answers[era].greet, id, args.name.slice(1)), sse)
-      return send(res, fill(answers[era][name as "report" | "lie"], id, args.id), sse)
+      if (name === "greet") return send(res, fill(responses[era].greet, id, args.name.slice(1)), sse)
+      return send(res, fill(responses[era][name as "report" | "invalid"], id, args.id), sse)
     }
     case "tools/list":
-      return send(res, fill(answers[era][path.endsWith("/many") ? "many" : "few"], id, 0), sse)
+      return send(res, fill(responses[era][path.endsWith("/long") ? "longTools" : "tools"], id, 0), sse)
     case "initialize":
-      if (era === "request") return refuse(res, 400, id, -32601, "Method not found")
+      if (era === "request") return sendError(res, 400, id, -32601, "Method not found")
       res.setHeader("mcp-session-id", `session-${++sessions}`)
       return send(res, fill(opened, id, 0), sse)
     case "server/discover":
-      // As SDK v1 says it to whoever does not begin with `initialize`.
-      if (era === "session") return refuse(res, 400, null, -32000, "Bad Request: Server not initialized")
+      // The response of SDK v1 to a request before `initialize`.
+      if (era === "session") return sendError(res, 400, null, -32000, "Bad Request: Server not initialized")
       return send(res, fill(discovered, id, 0), sse)
     default:
-      if (id !== undefined) return refuse(res, era === "session" ? 200 : 404, id, -32601, "Method not found")
+      if (id !== undefined) return sendError(res, era === "session" ? 200 : 404, id, -32601, "Method not found")
       res.writeHead(202).end()
   }
 }
@@ -112,7 +112,7 @@ const server = createServer((req, res) => {
   })
   req.on("end", () => answer(res, path, body))
 })
-// How long a socket waits is left to the clients.
+// The clients decide how long idle sockets stay open.
 server.keepAliveTimeout = 600_000
 server.listen(0, "127.0.0.1", 4_096, () => console.log((server.address() as AddressInfo).port))
 process.on("disconnect", () => process.exit())

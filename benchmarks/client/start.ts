@@ -1,8 +1,9 @@
 /**
- * The shortest program that has a result: it connects, calls a tool, prints what came, and what it can keep for the next time.
+ * The shortest program with a result: it connects, calls a tool, prints the result, and prints the detection result for
+ * the next start.
  */
 import { greetOnce } from "./driver.ts"
-import type { Connect, Target } from "./face.ts"
+import type { Connect, Target } from "./testClient.ts"
 
 export const start = async (connect: Connect): Promise<void> => {
   const [url, era, kept] = process.argv.slice(2) as [string, Target["era"], string | undefined]

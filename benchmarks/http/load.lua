@@ -1,8 +1,9 @@
--- What wrk sends, and how it looks at the answers.
+-- The requests of wrk, and the checks of their responses.
 --
--- Arguments: a file with whole requests (apart by NUL, with "0000000" wherever an id goes), the pause before each request in
--- milliseconds, and texts: with any, each answer must have status 200 and all of them. That costs wrk a third of its speed, so
--- that measured runs go without: there statuses and the number of bytes say whether the answers are the same as before.
+-- Arguments: a file with complete requests (separated by NUL, with "0000000" as the placeholder of the id), the pause
+-- before each request in milliseconds, and texts. If there are texts, each response must have status 200 and contain
+-- all of them. This check reduces the speed of wrk by a third, so measured runs do without: there the status and the
+-- number of bytes are compared.
 
 local requests, turn, id, pause = {}, 0, 1000000, 0
 local threads = {}
@@ -43,7 +44,8 @@ function init(args)
   end
 end
 
--- Ids differ, for a session must not see one twice, and are equally long, for then so are the requests and the answers.
+-- Ids are unique, as a session requires, and have equal length, so that all requests and all responses have equal
+-- length too.
 function request()
   turn = turn % #requests + 1
   id = id + 1
@@ -57,7 +59,7 @@ function done(summary, latency)
     if example == "" then example = thread:get("sample") end
   end
   local e = summary.errors
-  -- One line, fields apart by tabs.
+  -- One line, with fields separated by tabs.
   io.write("\n@", table.concat({
     summary.requests, summary.duration, summary.bytes, e.status, e.connect + e.read + e.write + e.timeout, wrong,
     latency:percentile(50), latency:percentile(99), latency.max, (example:gsub("%s", " "))

@@ -1,18 +1,19 @@
 /**
- * The HTTP benchmark: calls, listings and events per second, and what idle sessions and idle streams cost. Rounds are interleaved,
- * each peer is compared with bare `node:http` in the same round, and nothing is asserted but that the answers are right.
+ * The HTTP benchmark of servers: calls, listings and events per second, and the memory of idle sessions and streams.
+ * Rounds are interleaved, and each peer is compared with bare `node:http` in the same round. Only the correctness of
+ * responses is checked.
  */
 import { spawnSync } from "node:child_process"
 import { writeFileSync } from "node:fs"
-import { pin } from "../lib/children.ts"
+import { pin } from "../lib/childProcesses.ts"
 import { describe } from "../lib/machine.ts"
 import { buildProblem } from "../stdio/peers.ts"
-import type { Era } from "../stdio/wire.ts"
+import type { Era } from "../stdio/messages.ts"
 import * as memory from "./memory.ts"
 import { all, prepare } from "./peers.ts"
 import { type Measure, render } from "./report.ts"
 import * as throughput from "./throughput.ts"
-import { call, count, events, list, listed } from "./wire.ts"
+import { call, count, eventCount, list, toolCount } from "./requests.ts"
 import { requireWrk } from "./wrk.ts"
 
 interface Plan extends throughput.Plan, memory.Plan {}
@@ -20,43 +21,43 @@ interface Plan extends throughput.Plan, memory.Plan {}
 const thorough: Plan = { rounds: 7, seconds: 1, warmUp: 3, few: 1_000, many: 10_000 }
 const quick: Plan = { rounds: 2, seconds: 1, warmUp: 1, few: 500, many: 2_000 }
 
-const races: ReadonlyArray<throughput.Race> = [
+const workloads: ReadonlyArray<throughput.Workload> = [
   {
     name: "calls",
     title: "tools/call over HTTP, 32 connections",
     unit: "calls",
-    each: 1,
-    question: call,
+    perResponse: 1,
+    operation: call,
     connections: 32,
     streams: false
   },
   {
     name: "list",
-    title: `tools/list of ${listed} tools over HTTP, 32 connections`,
+    title: `tools/list of ${toolCount} tools over HTTP, 32 connections`,
     unit: "lists",
-    each: 1,
-    question: list,
+    perResponse: 1,
+    operation: list,
     connections: 32,
     streams: false
   },
   {
     name: "events",
-    title: `Progress over SSE, ${events} events per call, 8 streams`,
+    title: `Progress over SSE, ${eventCount} events per call, 8 streams`,
     unit: "events",
-    each: events,
-    question: count,
+    perResponse: eventCount,
+    operation: count,
     connections: 8,
     streams: true
   }
 ]
 
-const parts: ReadonlyArray<string> = [...races.map(({ name }) => name), "idle"]
+const parts: ReadonlyArray<string> = [...workloads.map(({ name }) => name), "idle"]
 const usage = `usage: npm run bench -- http [--quick] [--only=${
   parts.join("|")
 }] [--peers=bare,skein,…] [--source] [--json=file]`
 
-/** How many files a process may have open, sockets included. Node raises its own limit to the hard one as it starts. */
-const openFiles = (): number => {
+/** The limit of open files and sockets of a process. Node raises its soft limit to the hard limit at its start. */
+const maxOpenFiles = (): number => {
   const limit = Number(spawnSync("sh", ["-c", "ulimit -n"], { encoding: "utf8" }).stdout)
   return Number.isNaN(limit) ? Number.POSITIVE_INFINITY : limit
 }
@@ -91,12 +92,16 @@ export const main = async (args: ReadonlyArray<string>): Promise<void> => {
   await prepare(peers)
   const machine = `${describe()} · npm run bench -- ${["http", ...args].join(" ")}`
   console.log(`${machine}\n`)
-  if (problem !== undefined) console.log(`${problem.message} With --source it runs from its sources.\n`)
-  if (source) console.log("Skein runs from its sources, not as it is installed.\n")
-  if (!pin()) console.log("Load and server could not be kept on cores of their own: the ratios say little.\n")
-  // Each end has a socket of each stream, and some files besides.
-  const many = Math.min(plan.many, openFiles() - memory.before - 200)
-  if (many < plan.many) console.log(`Only ${many} streams: see \`ulimit -Hn\`.\n`)
+  if (problem !== undefined) console.log(`${problem.message} Or use --source to run from the sources.\n`)
+  if (source) console.log("Skein runs from its sources, not from its built packages.\n")
+  if (!pin()) {
+    console.log("Load and server cannot be pinned to different cores on this system: the ratios are not reliable.\n")
+  }
+  // Each process has a socket per stream, and some other files.
+  const many = Math.min(plan.many, maxOpenFiles() - memory.warmUpCount - 200)
+  if (many < plan.many) {
+    console.log(`Only ${many} streams: the limit of open files (\`ulimit -Hn\`) is too low for ${plan.many}.\n`)
+  }
 
   const measures: Array<Measure> = []
   const show = (measure: Measure): void => {
@@ -104,18 +109,18 @@ export const main = async (args: ReadonlyArray<string>): Promise<void> => {
     console.log(render(measure) + "\n")
   }
   const eras: ReadonlyArray<Era> = ["session", "request"]
-  for (const race of races) {
-    if (only !== undefined && only !== race.name) continue
-    for (const era of eras) show(await throughput.race(peers, era, race, plan))
+  for (const workload of workloads) {
+    if (only !== undefined && only !== workload.name) continue
+    for (const era of eras) show(await throughput.measure(peers, era, workload, plan))
   }
   if (only === undefined || only === "idle") {
-    for (const measure of await memory.inSessions(peers, { few: plan.few, many })) show(measure)
-    show(await memory.listening(peers, { few: plan.few, many }))
+    for (const measure of await memory.measureSessions(peers, { few: plan.few, many })) show(measure)
+    show(await memory.measureListenStreams(peers, { few: plan.few, many }))
   }
   console.log(
     [
-      "Rates and latencies are medians over interleaved rounds. A ratio is the median of a peer's rate over bare node:http's in",
-      "the same round (min–max). Memory is the growth per session or stream after garbage was collected, in one run."
+      "Rates and latencies are medians over interleaved rounds. A ratio is the median of a peer's rate divided by the rate of bare",
+      "node:http in the same round (min–max). Memory is the growth per session or stream after a garbage collection, in one run."
     ].join("\n")
   )
   if (json !== undefined) writeFileSync(json, JSON.stringify({ machine, plan, measures }, undefined, 2) + "\n")

@@ -1,15 +1,15 @@
 /**
- * What an idle session and an idle stream cost: the heap and the resident memory of a server of its own, after garbage was
- * collected, with few and with many of them. And how it answers meanwhile.
+ * The memory of idle sessions and streams: heap and resident memory of a server after a garbage collection, with few
+ * and with many of them. Also the latency of calls meanwhile.
  */
-import { type Era, revisionOf } from "../stdio/wire.ts"
-import { Client, type Request, textOf } from "./client.ts"
+import { type Era, revisionOf } from "../stdio/messages.ts"
+import { HttpClient, type Request, textOf } from "./httpClient.ts"
 import type { Peer } from "./peers.ts"
 import { failure, type Measure, type Row } from "./report.ts"
-import { Server } from "./server.ts"
+import { ServerProcess } from "./serverProcess.ts"
 import { Streams } from "./streams.ts"
 import { openSession } from "./throughput.ts"
-import { call, listen, messagesOf, numbered, stream } from "./wire.ts"
+import { call, listen, messagesOf, stream, withId } from "./requests.ts"
 import * as wrk from "./wrk.ts"
 
 export interface Plan {
@@ -17,23 +17,31 @@ export interface Plan {
   readonly many: number
 }
 
-/** How many come first and do not count, so that what is made once has been made: compiled code, above all. */
-export const before = 500
+/**
+ * The number of sessions or streams warmUpCount the baseline, so that it includes compiled code and other one-time
+ * allocations.
+ */
+export const warmUpCount = 500
 
-/** The pause between the calls that are made beside streams, in milliseconds. */
+/** The pause between calls while streams are open, in milliseconds. */
 const pause = 5
 
-const wait = (millis: number): Promise<void> => new Promise((later) => setTimeout(later, millis))
+const sleep = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
 const kilobytes = (from: number, to: number, count: number): number => (to - from) / count / 1_000
 
 type Figures = Record<string, number>
 
-const callIn = async (client: Client, session: string, id: number): Promise<void> =>
-  call.check(messagesOf(await client.ask(numbered(call.request("session", session), id))))
+const callIn = async (client: HttpClient, session: string, id: number): Promise<void> =>
+  call.check(messagesOf(await client.send(withId(call.request("session", session), id))))
 
-/** Opens sessions; measures at few and at many. Answers the sessions. */
-const openSessions = async (server: Server, client: Client, plan: Plan, figures: Figures): Promise<Array<string>> => {
+/** Opens sessions, measures with few and with many of them, and returns them. */
+const openSessions = async (
+  server: ServerProcess,
+  client: HttpClient,
+  plan: Plan,
+  figures: Figures
+): Promise<Array<string>> => {
   const sessions: Array<string> = []
   let opening = 0
   const open = async (total: number): Promise<NodeJS.MemoryUsage> => {
@@ -43,7 +51,7 @@ const openSessions = async (server: Server, client: Client, plan: Plan, figures:
         pending++
         const session = await openSession(client)
         pending--
-        if (session === undefined) throw new Error("it has no sessions")
+        if (session === undefined) throw new Error("the server has no sessions")
         sessions.push(session)
       }
     }
@@ -53,13 +61,13 @@ const openSessions = async (server: Server, client: Client, plan: Plan, figures:
     client.close()
     return server.memory()
   }
-  await open(before)
+  await open(warmUpCount)
   for (const session of sessions) await callIn(client, session, 1_000_000)
-  const base = await open(before)
-  const few = await open(before + plan.few)
-  const many = await open(before + plan.many)
-  // They are all there still, the first as the last.
-  for (const index of [0, before, before + plan.few, sessions.length - 1]) {
+  const base = await open(warmUpCount)
+  const few = await open(warmUpCount + plan.few)
+  const many = await open(warmUpCount + plan.many)
+  // All sessions still exist.
+  for (const index of [0, warmUpCount, warmUpCount + plan.few, sessions.length - 1]) {
     await callIn(client, sessions[index]!, 1_000_001)
   }
   figures["rate"] = (plan.many - plan.few) / opening * 1_000
@@ -69,34 +77,40 @@ const openSessions = async (server: Server, client: Client, plan: Plan, figures:
   return sessions
 }
 
-/** Opens streams; measures at few and at many, and how a call fares while they are opened and after. */
+/** Opens streams, measures with few and with many of them, and measures the latency of calls during and after. */
 const openStreams = async (
-  server: Server,
+  server: ServerProcess,
   { few, many }: Plan,
   requests: ReadonlyArray<Request>,
   mark: string,
-  beside: Request,
+  callRequest: Request,
   figures: Figures
 ): Promise<void> => {
   const streams = new Streams(server.port, mark)
-  const load = { port: server.port, requests: [textOf(server.port, beside)], connections: 1, pause, marks: call.marks }
+  const load = {
+    port: server.port,
+    requests: [textOf(server.port, callRequest)],
+    connections: 1,
+    pause,
+    marks: call.marks
+  }
   try {
-    await streams.open(requests.slice(0, before))
+    await streams.open(requests.slice(0, warmUpCount))
     await wrk.run({ ...load, seconds: 1 })
     const base = await server.memory()
-    const first = await streams.open(requests.slice(before, before + few))
+    const first = await streams.open(requests.slice(warmUpCount, warmUpCount + few))
     const atFew = await server.memory()
     const meanwhile = wrk.start({ ...load, seconds: 60 })
     const opening = (async () => {
-      await wait(200)
-      const seconds = await streams.open(requests.slice(before + few, before + many))
+      await sleep(200)
+      const seconds = await streams.open(requests.slice(warmUpCount + few, warmUpCount + many))
       meanwhile.stop()
       return seconds
     })()
     const [second, during] = await Promise.all([opening.finally(meanwhile.stop), meanwhile.load])
     const atMany = await server.memory()
     const after = await wrk.run({ ...load, seconds: 2 })
-    if (streams.size < before + many) throw new Error(`${before + many - streams.size} streams were closed`)
+    if (streams.size < warmUpCount + many) throw new Error(`${warmUpCount + many - streams.size} streams were closed`)
     figures["few"] = kilobytes(base.heapUsed, atFew.heapUsed, few)
     figures["many"] = kilobytes(base.heapUsed, atMany.heapUsed, many)
     figures["rss"] = kilobytes(base.rss, atMany.rss, many)
@@ -110,7 +124,7 @@ const openStreams = async (
   }
 }
 
-const compared = (rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
+const withRatios = (rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
   const base = rows.find(({ peer }) => peer === "bare")?.figures["many"]
   return rows.map((row) => {
     const many = row.figures["many"]
@@ -134,7 +148,7 @@ const sessionMeasure = (plan: Plan, rows: ReadonlyArray<Row>): Measure => ({
   name: "sessions",
   era: "session",
   title: `An idle session, ${revisionOf.session}`,
-  // Bare Node's session is next to nothing, so that a ratio to it says nothing.
+  // A session of bare Node needs almost no memory, so a ratio would be meaningless.
   columns: [...heapColumns(plan), residentColumn, { key: "rate", title: "opened/s", unit: "count" }],
   rows
 })
@@ -143,7 +157,7 @@ const streamMeasure = (era: Era, plan: Plan, rows: ReadonlyArray<Row>): Measure 
   name: "streams",
   era,
   title: era === "session"
-    ? `An idle GET stream, each of a session of its own, ${revisionOf.session}`
+    ? `An idle GET stream, one per session, ${revisionOf.session}`
     : `An idle subscriptions/listen stream, ${revisionOf.request}`,
   columns: [
     ...heapColumns(plan),
@@ -155,25 +169,25 @@ const streamMeasure = (era: Era, plan: Plan, rows: ReadonlyArray<Row>): Measure 
     { key: "after50", title: "call p50 ms after", unit: "decimal" },
     { key: "after99", title: "p99", unit: "decimal" }
   ],
-  rows: compared(rows)
+  rows: withRatios(rows)
 })
 
 const rowOf = (peer: Peer, figures: Figures): Row => ({ peer: peer.name, label: peer.label, figures })
 
-/** Sessions, then a GET stream for each of them. */
-export const inSessions = async (peers: ReadonlyArray<Peer>, plan: Plan): Promise<ReadonlyArray<Measure>> => {
+/** Measures sessions, then a GET stream for each of them. */
+export const measureSessions = async (peers: ReadonlyArray<Peer>, plan: Plan): Promise<ReadonlyArray<Measure>> => {
   const sessionRows: Array<Row> = []
   const streamRows: Array<Row> = []
   for (const peer of peers.filter((peer) => peer.eras.includes("session"))) {
-    const server = await Server.start(peer, peer.json ?? [])
-    const client = new Client(server.port, 32)
+    const server = await ServerProcess.start(peer, peer.json ?? [])
+    const client = new HttpClient(server.port, 32)
     try {
       const ofSessions: Figures = {}
       const sessions = await openSessions(server, client, plan, ofSessions)
       sessionRows.push(rowOf(peer, ofSessions))
       const ofStreams: Figures = {}
-      const beside = call.request("session", await openSession(client))
-      await openStreams(server, plan, sessions.map(stream), "", beside, ofStreams)
+      const callRequest = call.request("session", await openSession(client))
+      await openStreams(server, plan, sessions.map(stream), "", callRequest, ofStreams)
       streamRows.push(rowOf(peer, ofStreams))
     } catch (error) {
       const rows = sessionRows.at(-1)?.peer === peer.name ? streamRows : sessionRows
@@ -186,16 +200,16 @@ export const inSessions = async (peers: ReadonlyArray<Peer>, plan: Plan): Promis
   return [sessionMeasure(plan, sessionRows), streamMeasure("session", plan, streamRows)]
 }
 
-/** Streams of the request era. */
-export const listening = async (peers: ReadonlyArray<Peer>, plan: Plan): Promise<Measure> => {
+/** Measures `subscriptions/listen` streams (2026-07-28). */
+export const measureListenStreams = async (peers: ReadonlyArray<Peer>, plan: Plan): Promise<Measure> => {
   const rows: Array<Row> = []
   for (const peer of peers.filter((peer) => peer.eras.includes("request"))) {
-    const server = await Server.start(peer, [])
+    const server = await ServerProcess.start(peer, [])
     try {
       const figures: Figures = {}
-      const requests = Array.from({ length: before + plan.many }, (_, index) => numbered(listen, 2_000_000 + index))
-      const beside = call.request("request", undefined)
-      await openStreams(server, plan, requests, "notifications/subscriptions/acknowledged", beside, figures)
+      const requests = Array.from({ length: warmUpCount + plan.many }, (_, index) => withId(listen, 2_000_000 + index))
+      const callRequest = call.request("request", undefined)
+      await openStreams(server, plan, requests, "notifications/subscriptions/acknowledged", callRequest, figures)
       rows.push(rowOf(peer, figures))
     } catch (error) {
       rows.push(failure(peer, error))

@@ -1,19 +1,20 @@
 /**
- * The programs under test, made ready to run as plain JavaScript that finds its packages in `node_modules`.
+ * The server programs under test, built as plain JavaScript that imports its packages from `node_modules`.
  */
 import { build } from "esbuild"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { join } from "node:path"
-import type { Era } from "../stdio/wire.ts"
+import type { Era } from "../stdio/messages.ts"
+import { programName } from "../stdio/peers.ts"
 
 export interface Peer {
   readonly name: string
   readonly label: string
   readonly eras: ReadonlyArray<Era>
-  /** The program, where its name is not the peer's. */
+  /** The name of the program, if it is not the name of the peer. */
   readonly program?: string
   readonly args?: ReadonlyArray<string>
-  /** What makes its answers JSON where it would stream them, for answers that are one message: its faster way. */
+  /** Arguments that select JSON responses instead of streams, which is faster, for responses with one message. */
   readonly json?: ReadonlyArray<string>
   /** Runs from Skein's sources instead of its built packages. */
   readonly source?: boolean
@@ -21,7 +22,7 @@ export interface Peer {
 
 const both: ReadonlyArray<Era> = ["session", "request"]
 
-/** All of them, the yardstick first. */
+/** All peers, the reference first. */
 export const all: ReadonlyArray<Peer> = [
   { name: "bare", label: "bare node:http", eras: both },
   { name: "skein", label: "Skein", eras: both },
@@ -55,7 +56,7 @@ export const all: ReadonlyArray<Peer> = [
 const here = fileURLToPath(new URL(".", import.meta.url))
 const out = join(here, "..", "dist", "http")
 
-const programOf = (peer: Peer): string => peer.program ?? peer.name
+const programOf = (peer: Peer): string => programName(peer.program ?? peer.name)
 
 /** The command that runs a peer. */
 export const commandOf = (peer: Peer, args: ReadonlyArray<string>): ReadonlyArray<string> => [
@@ -63,17 +64,17 @@ export const commandOf = (peer: Peer, args: ReadonlyArray<string>): ReadonlyArra
   "--expose-gc",
   ...(peer.source === true ? ["--conditions=@skein/source"] : []),
   "--import",
-  pathToFileURL(join(out, "control.mjs")).href,
+  pathToFileURL(join(out, "memoryReporter.mjs")).href,
   join(out, "peers", `${programOf(peer)}.mjs`),
   ...(peer.args ?? []),
   ...args
 ]
 
-/** Makes every peer ready. Skein is the built `dist` of its packages, as an installed one is. */
+/** Builds all peers. Skein is used from the built `dist` of its packages, as an installed package would be. */
 export const prepare = (peers: ReadonlyArray<Peer>): Promise<unknown> =>
   build({
     entryPoints: [
-      join(here, "control.ts"),
+      join(here, "memoryReporter.ts"),
       ...new Set(peers.map((peer) => join(here, "peers", `${programOf(peer)}.ts`)))
     ],
     outbase: here,

@@ -1,9 +1,9 @@
 /**
- * What was measured, as data, and as the tables that show it.
+ * Measurements as data, and as Markdown tables.
  */
 import type { Spread } from "../lib/statistics.ts"
 import { count, markdown, ratio } from "../lib/table.ts"
-import type { Era } from "../stdio/wire.ts"
+import type { Era } from "../stdio/messages.ts"
 import type { Peer } from "./peers.ts"
 
 export interface Column {
@@ -17,7 +17,7 @@ export interface Row {
   readonly label: string
   readonly figures: Readonly<Record<string, Spread | number>>
   readonly samples?: Readonly<Record<string, ReadonlyArray<number>>>
-  /** Why there are no figures, or fewer. */
+  /** Why figures are missing. */
   readonly remark?: string
 }
 
@@ -53,13 +53,16 @@ const cell = (figure: Spread | number | undefined, unit: Column["unit"]): string
   }
 }
 
-/** A measure as a heading, a table and a remark for each gap in it. `who` is what is compared. */
-export const render = ({ columns, rows, title }: Measure, who = "server"): string =>
+/**
+ * Renders a measure as a heading, a table, and the remarks about missing figures. `subject` is the title of the first
+ * column.
+ */
+export const render = ({ columns, rows, title }: Measure, subject = "server"): string =>
   [
     `### ${title}`,
     "",
     markdown(
-      [who, ...columns.map((column) => column.title)],
+      [subject, ...columns.map((column) => column.title)],
       rows.map(({ figures, label }) => [label, ...columns.map(({ key, unit }) => cell(figures[key], unit))])
     ),
     ...rows.flatMap(({ label, remark }) => remark === undefined ? [] : ["", `${label}: ${remark}`])

@@ -1,18 +1,18 @@
 /**
- * Streams that are opened and then kept, each on a socket of its own.
+ * Opens streams and holds them open, each on its own socket.
  */
 import { connect, type Socket } from "node:net"
-import { type Request, textOf } from "./client.ts"
+import { type Request, textOf } from "./httpClient.ts"
 
-/** How many are being opened at a time. */
-const atOnce = 64
+/** The number of streams that open at the same time. */
+const concurrency = 64
 
-/** How long one may take to open, in milliseconds. */
-const patience = 30_000
+/** How long a stream may take to open, in milliseconds. */
+const openTimeout = 30_000
 
 export class Streams {
   readonly #port: number
-  /** What must have come before a stream counts as open, beside the head. */
+  /** The text after the head that marks a stream as open. */
   readonly #mark: string
   readonly #sockets = new Set<Socket>()
 
@@ -21,14 +21,14 @@ export class Streams {
     this.#mark = mark
   }
 
-  /** Opens one more for each request; answers how long that took, in seconds. */
+  /** Opens a stream for each request, and returns the duration in seconds. */
   async open(requests: ReadonlyArray<Request>): Promise<number> {
     const begin = performance.now()
     let next = 0
     const worker = async (): Promise<void> => {
       while (next < requests.length) await this.#one(requests[next++]!)
     }
-    await Promise.all(Array.from({ length: atOnce }, worker))
+    await Promise.all(Array.from({ length: concurrency }, worker))
     return (performance.now() - begin) / 1_000
   }
 
@@ -38,15 +38,15 @@ export class Streams {
       this.#sockets.add(socket)
       let head = ""
       socket.setEncoding("latin1")
-      socket.setTimeout(patience, () => socket.destroy(new Error(`a stream did not open within ${patience} ms`)))
+      socket.setTimeout(openTimeout, () => socket.destroy(new Error(`a stream did not open within ${openTimeout} ms`)))
       socket.on("data", (chunk: string) => {
         head += chunk
         const end = head.indexOf("\r\n\r\n")
         if (end < 0 || (head.startsWith("HTTP/1.1 200 ") && !head.includes(this.#mark, end))) return
         if (!head.startsWith("HTTP/1.1 200 ") || !/^content-type: text\/event-stream/im.test(head)) {
-          return socket.destroy(new Error(`no stream, but ${head.split("\r\n")[0]!}`))
+          return socket.destroy(new Error(`not a stream: ${head.split("\r\n")[0]!}`))
         }
-        // From here on it is only held: what else comes is read and forgotten.
+        // The stream is open. Further data is read and dropped.
         socket.removeAllListeners("data")
         socket.setTimeout(0)
         socket.resume()
@@ -55,13 +55,13 @@ export class Streams {
       socket.once("error", reject)
       socket.once("close", () => {
         this.#sockets.delete(socket)
-        reject(new Error("a stream was closed before it was open"))
+        reject(new Error("a stream closed before it was open"))
       })
       socket.write(textOf(this.#port, request))
     })
   }
 
-  /** How many are open. */
+  /** The number of open streams. */
   get size(): number {
     return this.#sockets.size
   }

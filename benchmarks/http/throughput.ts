@@ -1,40 +1,40 @@
 /**
- * Answers per second: each server in turn, round by round, compared with bare Node in the same round.
+ * Responses per second: every server in each round, compared with bare Node in the same round.
  */
 import { ratios, type Spread, spread } from "../lib/statistics.ts"
-import { type Era, revisionOf } from "../stdio/wire.ts"
-import { Client, textOf } from "./client.ts"
+import { type Era, revisionOf } from "../stdio/messages.ts"
+import { HttpClient, textOf } from "./httpClient.ts"
 import type { Peer } from "./peers.ts"
 import { failure, type Measure, type Row } from "./report.ts"
-import { Server } from "./server.ts"
-import { initialized, messagesOf, numbered, opening, type Question } from "./wire.ts"
+import { ServerProcess } from "./serverProcess.ts"
+import { initialized, messagesOf, opening, type Operation, withId } from "./requests.ts"
 import * as wrk from "./wrk.ts"
 
 export interface Plan {
-  /** Rounds, and how long a server is driven in each and before anything counts, in whole seconds. */
+  /** The number of rounds, and the duration of a round and of the warm-up in whole seconds. */
   readonly rounds: number
   readonly seconds: number
   readonly warmUp: number
 }
 
-export interface Race {
+export interface Workload {
   readonly name: string
   readonly title: string
-  /** What is counted, and how much of it an answer brings. */
+  /** The counted unit, and how many of them a response has. */
   readonly unit: string
-  readonly each: number
-  readonly question: Question
+  readonly perResponse: number
+  readonly operation: Operation
   readonly connections: number
-  /** Whether the answer is a stream. */
+  /** Whether the response is a stream. */
   readonly streams: boolean
 }
 
-/** Opens a session; where the server gives none, its absence. */
-export const openSession = async (client: Client): Promise<string | undefined> => {
-  const opened = await client.ask(opening)
+/** Opens a session. Returns undefined if the server has no sessions. */
+export const openSession = async (client: HttpClient): Promise<string | undefined> => {
+  const opened = await client.send(opening)
   messagesOf(opened)
-  const { status } = await client.ask(initialized(opened.session))
-  if (status !== 202) throw new Error(`notifications/initialized was answered ${status}`)
+  const { status } = await client.send(initialized(opened.session))
+  if (status !== 202) throw new Error(`notifications/initialized: status ${status} instead of 202`)
   return opened.session
 }
 
@@ -43,36 +43,42 @@ interface Burst extends wrk.Load {
   readonly cpu: number
 }
 
-/** One server in a race, ready to be driven. */
+/** A running server under a workload. */
 class Runner {
   readonly peer: Peer
   readonly bursts: Array<Burst> = []
-  readonly #race: Race
-  readonly #server: Server
+  readonly #workload: Workload
+  readonly #server: ServerProcess
   readonly #requests: ReadonlyArray<string>
-  /** How large one answer is, in bytes. */
+  /** The size of one response in bytes. */
   readonly #size: number
 
-  private constructor(peer: Peer, race: Race, server: Server, requests: ReadonlyArray<string>, size: number) {
+  private constructor(
+    peer: Peer,
+    workload: Workload,
+    server: ServerProcess,
+    requests: ReadonlyArray<string>,
+    size: number
+  ) {
     this.peer = peer
-    this.#race = race
+    this.#workload = workload
     this.#server = server
     this.#requests = requests
     this.#size = size
   }
 
-  /** Starts the server, opens a session per connection where it has sessions, and looks at one answer closely. */
-  static async start(peer: Peer, era: Era, race: Race): Promise<Runner> {
-    const { connections, question, streams } = race
-    const server = await Server.start(peer, [...question.args, ...(streams ? [] : peer.json ?? [])])
-    const client = new Client(server.port, 1)
+  /** Starts the server, opens a session per connection if it has sessions, and checks one response completely. */
+  static async start(peer: Peer, era: Era, workload: Workload): Promise<Runner> {
+    const { connections, operation, streams } = workload
+    const server = await ServerProcess.start(peer, [...operation.args, ...(streams ? [] : peer.json ?? [])])
+    const client = new HttpClient(server.port, 1)
     try {
       const sessions: Array<string | undefined> = [era === "session" ? await openSession(client) : undefined]
       while (sessions[0] !== undefined && sessions.length < connections) sessions.push(await openSession(client))
-      const requests = sessions.map((session) => question.request(era, session))
-      const answer = await client.ask(numbered(requests[0]!, 1_000_000))
-      question.check(messagesOf(answer))
-      return new Runner(peer, race, server, requests.map((request) => textOf(server.port, request)), answer.bytes)
+      const requests = sessions.map((session) => operation.request(era, session))
+      const answer = await client.send(withId(requests[0]!, 1_000_000))
+      operation.check(messagesOf(answer))
+      return new Runner(peer, workload, server, requests.map((request) => textOf(server.port, request)), answer.bytes)
     } catch (error) {
       await server.stop()
       throw error
@@ -81,9 +87,9 @@ class Runner {
     }
   }
 
-  /** Drives it and looks for the marks of a right answer in each. */
+  /** Generates load, and checks each response for the marks of a correct one. */
   async warmUp(seconds: number): Promise<void> {
-    await this.#drive(seconds, this.#race.question.marks)
+    await this.#drive(seconds, this.#workload.operation.marks)
   }
 
   async burst(seconds: number): Promise<void> {
@@ -91,21 +97,21 @@ class Runner {
   }
 
   async #drive(seconds: number, marks?: ReadonlyArray<string>): Promise<Burst> {
-    const { connections } = this.#race
+    const { connections } = this.#workload
     const before = this.#server.cpu()
     const options = { port: this.#server.port, requests: this.#requests, connections, seconds }
     const load = await wrk.run(marks === undefined ? options : { ...options, marks })
-    // At the end up to one answer per connection is there in part.
+    // At the end, up to one response per connection is incomplete.
     const least = load.requests * this.#size
     if (load.bytes < least * 0.99 || load.bytes > (least + connections * this.#size) * 1.01) {
-      throw new Error(`${load.requests} answers of ${load.bytes} bytes, where one has ${this.#size}`)
+      throw new Error(`${load.requests} responses with ${load.bytes} bytes in total, expected ${this.#size} bytes each`)
     }
     return { ...load, cpu: this.#server.cpu() - before }
   }
 
-  /** How much of what is counted came per second. Bytes count, so that an answer that came in part counts in part. */
+  /** Units per second. Computed from bytes, so that an incomplete response counts in part. */
   rates(): ReadonlyArray<number> {
-    return this.bursts.map(({ bytes, seconds }) => bytes / this.#size * this.#race.each / seconds)
+    return this.bursts.map(({ bytes, seconds }) => bytes / this.#size * this.#workload.perResponse / seconds)
   }
 
   stop(): Promise<void> {
@@ -136,13 +142,21 @@ const rowOf = (runner: Runner, base: ReadonlyArray<number>): Row => {
   }
 }
 
-/** Runs a race in one era. A peer that fails is told of, and the others go on; without bare Node there is no race. */
-export const race = async (peers: ReadonlyArray<Peer>, era: Era, race: Race, plan: Plan): Promise<Measure> => {
+/**
+ * Measures a workload in one era. A peer that fails has a remark in the table; a failure of bare Node ends the
+ * benchmark.
+ */
+export const measure = async (
+  peers: ReadonlyArray<Peer>,
+  era: Era,
+  workload: Workload,
+  plan: Plan
+): Promise<Measure> => {
   const runners: Array<Runner> = []
   const failures: Array<Row> = []
-  const attempt = async (peer: Peer, effort: () => Promise<void>): Promise<boolean> => {
+  const attempt = async (peer: Peer, action: () => Promise<void>): Promise<boolean> => {
     try {
-      await effort()
+      await action()
       return true
     } catch (error) {
       if (peer.name === "bare") throw error
@@ -152,27 +166,27 @@ export const race = async (peers: ReadonlyArray<Peer>, era: Era, race: Race, pla
   }
   try {
     for (const peer of peers.filter((peer) => peer.eras.includes(era))) {
-      await attempt(peer, async () => void runners.push(await Runner.start(peer, era, race)))
+      await attempt(peer, async () => void runners.push(await Runner.start(peer, era, workload)))
     }
     const failed = new Set<Runner>()
-    const each = async (effort: (runner: Runner) => Promise<void>): Promise<void> => {
+    const each = async (action: (runner: Runner) => Promise<void>): Promise<void> => {
       for (const runner of runners) {
-        if (!failed.has(runner) && !await attempt(runner.peer, () => effort(runner))) failed.add(runner)
+        if (!failed.has(runner) && !await attempt(runner.peer, () => action(runner))) failed.add(runner)
       }
     }
     await each((runner) => runner.warmUp(plan.warmUp))
     for (let round = 0; round < plan.rounds; round++) await each((runner) => runner.burst(plan.seconds))
     const base = runners[0]!.rates()
     return {
-      name: race.name,
+      name: workload.name,
       era,
-      title: `${race.title}, ${revisionOf[era]}`,
+      title: `${workload.title}, ${revisionOf[era]}`,
       columns: [
-        { key: "ratio", title: `${race.unit}/s / bare`, unit: "ratio" },
-        { key: "rate", title: `${race.unit}/s`, unit: "count" },
+        { key: "ratio", title: `${workload.unit}/s / bare`, unit: "ratio" },
+        { key: "rate", title: `${workload.unit}/s`, unit: "count" },
         { key: "p50", title: "p50 ms", unit: "decimal" },
         { key: "p99", title: "p99 ms", unit: "decimal" },
-        { key: "micros", title: `server µs/${race.unit.slice(0, -1)}`, unit: "decimal" },
+        { key: "micros", title: `server µs/${workload.unit.slice(0, -1)}`, unit: "decimal" },
         { key: "busy", title: "server busy", unit: "percent" }
       ],
       rows: [

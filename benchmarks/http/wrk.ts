@@ -1,27 +1,28 @@
 /**
- * The load: `wrk`, which is C and costs far less per request than any server here, with the requests that `load.lua` takes turns in.
+ * Generates load with `wrk`, which needs far less processor time per request than any server here. `load.lua` creates
+ * the requests.
  */
 import { spawnSync } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
 import { join } from "node:path"
-import { launch } from "../lib/children.ts"
+import { launch } from "../lib/childProcesses.ts"
 
 const script = fileURLToPath(new URL("./load.lua", import.meta.url))
 const folder = fileURLToPath(new URL("../dist/http/load/", import.meta.url))
 
-/** Fails, and says how to get it, where there is no `wrk`. */
+/** Throws if `wrk` is not installed, with instructions to install it. */
 export const requireWrk = (): void => {
   if (spawnSync("wrk", ["--version"]).error !== undefined) {
-    throw new Error("This benchmark needs wrk: apt install wrk, brew install wrk, or https://github.com/wg/wrk")
+    throw new Error("This benchmark requires wrk: apt install wrk, brew install wrk, or https://github.com/wg/wrk")
   }
 }
 
 export interface Load {
   readonly requests: number
   readonly bytes: number
-  /** How long it took, in seconds. */
+  /** The duration in seconds. */
   readonly seconds: number
   /** Latencies in milliseconds. */
   readonly p50: number
@@ -31,21 +32,21 @@ export interface Load {
 
 export interface Options {
   readonly port: number
-  /** Whole requests, to be sent in turn. */
+  /** Complete HTTP requests, sent in turn. */
   readonly requests: ReadonlyArray<string>
   readonly connections: number
   readonly seconds: number
-  /** The pause before each request, in milliseconds. None by default. */
+  /** The pause before each request, in milliseconds. 0 by default. */
   readonly pause?: number
-  /** What must be in each answer. Without, answers are not read. */
+  /** Texts that each response must contain. Without them, responses are not checked. */
   readonly marks?: ReadonlyArray<string>
 }
 
-/** A load under way. */
+/** A running load. */
 export interface Running {
-  /** Fails when an answer was wrong or did not come. */
+  /** Rejects when a response was wrong or missing. */
   readonly load: Promise<Load>
-  /** Ends it before its time; what was measured counts. */
+  /** Ends the load early. The measurements so far count. */
   readonly stop: () => void
 }
 
@@ -81,10 +82,10 @@ const read = (output: string, errors: string): Load => {
   const [requests, micros, bytes, refused, lost, wrong, p50, p99, max] = fields.slice(0, 9).map(Number)
   if (refused! + lost! + wrong! > 0) {
     throw new Error(
-      `${refused} answers with another status, ${lost} lost, ${wrong} not as expected ${fields[9]}`.trim()
+      `${refused} responses with another status, ${lost} lost, ${wrong} with unexpected content ${fields[9]}`.trim()
     )
   }
-  if (requests === 0) throw new Error("no answer at all")
+  if (requests === 0) throw new Error("wrk received no response")
   return {
     requests: requests!,
     bytes: bytes!,

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { arch, availableParallelism, cpus, loadavg, platform } from "node:os"
 
-/** Where and when a run took place, in one line. */
+/** The machine and the date of a run, in one line. */
 export const describe = (): string =>
   [
     `${cpus()[0]?.model.trim() ?? "unknown processor"}, ${availableParallelism()} cores`,
@@ -12,8 +12,8 @@ export const describe = (): string =>
   ].join(" · ")
 
 /**
- * The processor time that another process has used so far, in milliseconds, or `undefined` where the system does not tell.
- * Linux counts it in ticks of 10 ms.
+ * The processor time that another process has used so far, in milliseconds, or `undefined` if the system does not
+ * report it. Linux counts it in ticks of 10 ms.
  */
 export const cpuTimeOf = (pid: number): number | undefined => {
   try {

@@ -1,4 +1,4 @@
-/** A figure that was measured several times. */
+/** The spread of a repeated measurement. */
 export interface Spread {
   readonly median: number
   readonly min: number
@@ -21,6 +21,6 @@ export const quantile = (samples: ReadonlyArray<number>, share: number): number 
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]!
 }
 
-/** Sample by sample, `samples` over `base`: both were taken in the same round, so that a drift of the machine cancels out. */
+/** Divides each sample by the base of the same round, so that a drift of the machine cancels out. */
 export const ratios = (samples: ReadonlyArray<number>, base: ReadonlyArray<number>): Spread =>
   spread(samples.map((sample, index) => sample / base[index]!))

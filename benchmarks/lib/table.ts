@@ -1,6 +1,8 @@
 import type { Spread } from "./statistics.ts"
 
-/** A Markdown table whose columns are padded, so that it reads well in a terminal too. The first column is text, the rest figures. */
+/**
+ * A Markdown table with padded columns, readable in a terminal too. The first column is text, the others are figures.
+ */
 export const markdown = (header: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
   const widths = header.map((title, column) => Math.max(title.length, 4, ...rows.map((row) => row[column]!.length)))
   const line = (cells: ReadonlyArray<string>) =>
@@ -17,5 +19,5 @@ export const markdown = (header: ReadonlyArray<string>, rows: ReadonlyArray<Read
 export const ratio = ({ max, median, min }: Spread): string =>
   `${median.toFixed(2)} (${min.toFixed(2)}–${max.toFixed(2)})`
 
-/** A count with thousands apart. */
+/** A count with separators between thousands. */
 export const count = (value: number): string => Math.round(value).toLocaleString("en-US")

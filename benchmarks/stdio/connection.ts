@@ -1,9 +1,9 @@
 /**
- * One peer under test, and the lines that go to and fro.
+ * A peer under test as a child process, and the messages to and from it.
  */
-import { type Child, start, stop } from "../lib/children.ts"
+import { type Child, start, stop } from "../lib/childProcesses.ts"
 import { cpuTime, cpuTimeOf } from "../lib/machine.ts"
-import { call, type Era, initialized, makeVerifier, opening } from "./wire.ts"
+import { call, type Era, initialized, makeVerifier, opening } from "./messages.ts"
 
 /** A burst of calls. Times are in milliseconds. */
 export interface Burst {
@@ -13,8 +13,8 @@ export interface Burst {
   readonly serverCpu: number | undefined
 }
 
-/** How long a peer may say nothing while an answer is due, in milliseconds. */
-const patience = 20_000
+/** How long a peer may send nothing while a response is pending, in milliseconds. */
+const silenceTimeout = 20_000
 
 export class Connection {
   readonly child: Child
@@ -31,7 +31,7 @@ export class Connection {
     this.name = name
     this.era = era
     this.child = start(file, args)
-    // One byte is one character, so a chunk is never cut within one; what we compare is ASCII.
+    // With latin1 a chunk never splits a character. All compared text is ASCII.
     this.child.stdout.setEncoding("latin1")
     this.child.stdout.on("data", (chunk: string) => {
       const lines = (this.#rest + chunk).split("\n")
@@ -39,22 +39,22 @@ export class Connection {
       this.#onLines(lines)
     })
     this.child.stdout.once("close", () => {
-      this.#ended = new Error(`${name} ended before it had answered`)
+      this.#ended = new Error(`${name} exited before it had responded`)
       this.#onFailure(this.#ended)
     })
   }
 
-  /** Waits for what `body` resolves with; fails when the peer ends, or is silent for too long. */
+  /** Waits for the value that `body` resolves with. Fails when the peer exits or sends nothing for too long. */
   async #watched<A>(body: (succeed: (value: A) => void) => (lines: ReadonlyArray<string>) => void): Promise<A> {
     if (this.#ended !== undefined) throw this.#ended
-    let heard = performance.now()
+    let lastOutput = performance.now()
     let timer: NodeJS.Timeout | undefined
     try {
       return await new Promise<A>((resolve, reject) => {
         const onLines = body(resolve)
         this.#onFailure = reject
         this.#onLines = (lines) => {
-          heard = performance.now()
+          lastOutput = performance.now()
           try {
             onLines(lines)
           } catch (error) {
@@ -62,7 +62,9 @@ export class Connection {
           }
         }
         timer = setInterval(() => {
-          if (performance.now() - heard > patience) reject(new Error(`${this.name} has been silent for ${patience} ms`))
+          if (performance.now() - lastOutput > silenceTimeout) {
+            reject(new Error(`${this.name} sent nothing for ${silenceTimeout} ms`))
+          }
         }, 1_000)
       })
     } finally {
@@ -72,7 +74,7 @@ export class Connection {
     }
   }
 
-  /** Sends the opening request of the era; resolves as soon as its answer is here, with the moment that it came at. */
+  /** Sends the first request of the era. Resolves with the time at which its response arrived. */
   open(): Promise<number> {
     const id = ++this.#lastId
     return this.#watched<number>((succeed) => {
@@ -82,7 +84,7 @@ export class Connection {
         for (const line of lines) {
           const message = JSON.parse(line)
           if (message.id !== id) continue
-          if (message.result === undefined) throw new Error(`${this.name} refused the opening: ${line}`)
+          if (message.result === undefined) throw new Error(`${this.name} rejected the first request: ${line}`)
           if (this.era === "session") this.child.stdin.write(initialized)
           succeed(at)
         }
@@ -90,37 +92,41 @@ export class Connection {
     })
   }
 
-  /** Keeps `inFlight` calls in flight for `duration` milliseconds, then waits for the last. Each answer is verified. */
+  /**
+   * Keeps `inFlight` calls in flight for `duration` milliseconds, then waits for the last one. Verifies each response.
+   */
   async burst(inFlight: number, duration: number): Promise<Burst> {
     const { era } = this
     const stdin = this.child.stdin
     const verify = this.#verify
-    const due = new Set<number>()
+    const pending = new Set<number>()
     const serverBefore = cpuTimeOf(this.child.pid!)
     const driverBefore = cpuTime()
     const begin = performance.now()
     let calls = 0
-    const ask = (many: number): void => {
+    const send = (many: number): void => {
       let out = ""
       for (let index = 0; index < many; index++) {
         const id = ++this.#lastId
-        due.add(id)
+        pending.add(id)
         out += call(era, id)
       }
       stdin.write(out, "latin1")
     }
     const wall = await this.#watched<number>((succeed) => {
-      ask(inFlight)
+      send(inFlight)
       return (lines) => {
-        let answered = 0
+        let responses = 0
         for (const line of lines) {
-          if (!due.delete(verify(line))) throw new Error(`${this.name} answered what was not asked, or twice: ${line}`)
-          answered++
+          if (!pending.delete(verify(line))) {
+            throw new Error(`${this.name} sent an unexpected or repeated response: ${line}`)
+          }
+          responses++
         }
-        calls += answered
+        calls += responses
         const elapsed = performance.now() - begin
-        if (elapsed < duration) ask(answered)
-        else if (due.size === 0) succeed(elapsed)
+        if (elapsed < duration) send(responses)
+        else if (pending.size === 0) succeed(elapsed)
       }
     })
     const serverAfter = cpuTimeOf(this.child.pid!)
@@ -132,7 +138,7 @@ export class Connection {
     }
   }
 
-  /** Closes the peer's stdin; answers whether it went by itself. */
+  /** Closes the peer's stdin. Returns whether it exited without being killed. */
   close(): Promise<boolean> {
     return stop(this.child)
   }

@@ -1,25 +1,25 @@
 /**
- * The stdio benchmark: `tools/call` with 32 in flight, and the time from spawn to the result of `initialize`. Rounds are
- * interleaved, each peer is compared with the bare program in the same round, and nothing is asserted but that each answer
- * is right.
+ * The stdio benchmark of servers: `tools/call` with 32 calls in flight, and the time from spawn to the result of
+ * `initialize`. Rounds are interleaved, and each peer is compared with the bare program in the same round. Only the
+ * correctness of responses is checked.
  */
-import { pin } from "../lib/children.ts"
+import { pin } from "../lib/childProcesses.ts"
 import { describe } from "../lib/machine.ts"
 import { ratios, type Spread, spread } from "../lib/statistics.ts"
 import { count, markdown, ratio } from "../lib/table.ts"
 import { type Burst, Connection } from "./connection.ts"
 import { all, buildProblem, fileOf, type Form, type Peer, prepare } from "./peers.ts"
-import { type Era, revisionOf } from "./wire.ts"
+import { type Era, revisionOf } from "./messages.ts"
 
 const inFlight = 32
 
 interface Plan {
-  /** Rounds of calls, and how long a peer is driven in each, in milliseconds. */
+  /** The number of rounds, and the duration of a round in milliseconds. */
   readonly rounds: number
   readonly duration: number
-  /** How long each peer is driven before anything counts, in milliseconds. */
+  /** The duration of the warm-up in milliseconds. */
   readonly warmUp: number
-  /** How often each peer is started. */
+  /** The number of measured starts. */
   readonly starts: number
 }
 
@@ -27,9 +27,11 @@ const thorough: Plan = { rounds: 9, duration: 1_000, warmUp: 3_000, starts: 25 }
 const quick: Plan = { rounds: 3, duration: 300, warmUp: 500, starts: 5 }
 
 const throughput = async (peers: ReadonlyArray<Peer>, era: Era, plan: Plan): Promise<string> => {
-  const speakers = peers.filter((peer) => peer.eras.includes(era))
-  const connections = speakers.map((peer) => new Connection(peer.label, era, fileOf(peer, "node_modules"), peer.args))
-  const bursts = speakers.map((): Array<Burst> => [])
+  const participants = peers.filter((peer) => peer.eras.includes(era))
+  const connections = participants.map((peer) =>
+    new Connection(peer.label, era, fileOf(peer, "node_modules"), peer.args)
+  )
+  const bursts = participants.map((): Array<Burst> => [])
   for (const connection of connections) {
     await connection.open()
     await connection.burst(inFlight, plan.warmUp)
@@ -40,10 +42,12 @@ const throughput = async (peers: ReadonlyArray<Peer>, era: Era, plan: Plan): Pro
     }
   }
   for (const connection of connections) {
-    if (!await connection.close()) console.log(`${connection.name} had to be killed after its stdin was closed.`)
+    if (!await connection.close()) {
+      console.log(`${connection.name} did not exit after its stdin was closed, and was killed.`)
+    }
   }
   const rates = bursts.map((rounds) => rounds.map(({ calls, wall }) => calls / wall * 1_000))
-  const rows = speakers.map((peer, index) => {
+  const rows = participants.map((peer, index) => {
     const total = (of: (burst: Burst) => number | undefined): number =>
       bursts[index]!.reduce((sum, burst) => sum + (of(burst) ?? Number.NaN), 0)
     const wall = total((burst) => burst.wall)
@@ -120,16 +124,18 @@ export const main = async (args: ReadonlyArray<string>): Promise<void> => {
   await prepare(peers)
   console.log(`${describe()} · npm run bench -- ${["stdio", ...args].join(" ")}\n`)
   if (problem !== undefined) console.log(`${problem.message}\n`)
-  // First, while nothing is pinned: a start is measured as it comes.
+  // Start times are measured before processes are pinned to cores.
   if (only !== "calls") console.log(await startTimes(peers.filter((peer) => peer.program === undefined), plan) + "\n")
   if (only !== "start") {
     if (!pin()) {
-      console.log("Driver and server could not be kept on cores of their own: the ratios of calls say little.\n")
+      console.log(
+        "Driver and server cannot be pinned to different cores on this system: the ratios of calls are not reliable.\n"
+      )
     }
     console.log(await throughput(peers, "session", plan) + "\n")
     console.log(await throughput(peers, "request", plan) + "\n")
   }
   console.log(
-    `A ratio is the median over interleaved rounds of a peer's figure over bare Node's in the same round (min–max).`
+    `A ratio is the median over interleaved rounds of a peer's figure divided by that of bare Node in the same round (min–max).`
   )
 }

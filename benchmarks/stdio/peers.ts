@@ -1,24 +1,24 @@
 /**
- * The programs under test, made ready to run: as plain JavaScript that finds its packages in `node_modules`, and as one
- * bundled file. Types are stripped beforehand, so that nobody's start pays for it.
+ * The server programs under test, built in two forms: as plain JavaScript that imports its packages from
+ * `node_modules`, and as one bundled file. Types are stripped beforehand, so that no start includes it.
  */
 import { build } from "esbuild"
 import { existsSync, readdirSync, statSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { join } from "node:path"
 import { bundle } from "../../scripts/bundle.ts"
-import type { Era } from "./wire.ts"
+import type { Era } from "./messages.ts"
 
 export interface Peer {
   readonly name: string
   readonly label: string
   readonly eras: ReadonlyArray<Era>
-  /** The program, where its name is not the peer's. */
+  /** The name of the program, if it is not the name of the peer. */
   readonly program?: string
   readonly args?: ReadonlyArray<string>
 }
 
-/** All of them, the yardstick first. */
+/** All peers, the reference first. */
 export const all: ReadonlyArray<Peer> = [
   { name: "bare", label: "bare Node", eras: ["session", "request"] },
   {
@@ -28,7 +28,7 @@ export const all: ReadonlyArray<Peer> = [
     program: "bare",
     args: ["--join"]
   },
-  // Only its start says anything.
+  // Only its start time is measured.
   { name: "effect", label: "Effect and its Schema, imported", eras: [] },
   { name: "skein", label: "Skein", eras: ["session", "request"] },
   { name: "sdk-v1", label: "SDK v1 1.32.2", eras: ["session"] },
@@ -37,20 +37,24 @@ export const all: ReadonlyArray<Peer> = [
   { name: "effect-ai-raw", label: "effect/ai 4.1, unchecked", eras: ["session", "request"] }
 ]
 
-/** Where a peer's packages come from. */
+/** The source of a peer's packages. */
 export type Form = "node_modules" | "bundled"
 
 const here = fileURLToPath(new URL(".", import.meta.url))
 const out = join(here, "..", "dist", "stdio")
 
-const programOf = (peer: Peer): string => peer.program ?? peer.name
+/** The name of the file of a program: `sdk-v1` is in `sdkV1.ts`. */
+export const programName = (name: string): string =>
+  name.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
 
-/** The file to run. */
+const programOf = (peer: Peer): string => programName(peer.program ?? peer.name)
+
+/** The built file of a peer. */
 export const fileOf = (peer: Peer, form: Form): string => join(out, form, `${programOf(peer)}.mjs`)
 
 /**
- * Makes every peer ready in both forms. In `node_modules`, Skein is the built `dist` of its packages, as an installed one is.
- * One file is what `npm run bundle` makes of a program, for each peer alike.
+ * Builds all peers in both forms. With `node_modules`, Skein is used from the built `dist` of its packages, as an
+ * installed package would be. The bundled file is the output of `npm run bundle`, for each peer.
  */
 export const prepare = async (peers: ReadonlyArray<Peer>): Promise<void> => {
   const entryOf = (peer: Peer) => join(here, "peers", `${programOf(peer)}.ts`)
@@ -77,19 +81,24 @@ const newest = (folder: string, ending: string): number =>
     )
     : 0
 
-/** Says what is wrong with the built `dist`, if anything: it is absent, or older than the sources. */
+/** Reports if the built `dist` is missing or older than the sources. */
 export const buildProblem = (
   module = "Stdio.js",
   role: "client" | "server" = "server"
 ): { readonly missing: boolean; readonly message: string } | undefined => {
   const packages = join(here, "..", "..", "packages")
   if (!existsSync(join(packages, role, "dist", module))) {
-    return { missing: true, message: "Skein is not built, so it is left out: run `npm run build` first." }
+    return { missing: true, message: "Skein is not built and is left out. Run `npm run build` first." }
   }
-  const stale = ["protocol", "runtime", role].filter((room) =>
-    newest(join(packages, room, "src"), ".ts") > newest(join(packages, room, "dist"), ".js")
+  const stale = ["protocol", "runtime", role].filter((name) =>
+    newest(join(packages, name, "src"), ".ts") > newest(join(packages, name, "dist"), ".js")
   )
   return stale.length === 0
     ? undefined
-    : { missing: false, message: `Older than its sources: ${stale.join(", ")}. Run \`npm run build\` first.` }
+    : {
+      missing: false,
+      message: `The build of these packages is older than their sources: ${
+        stale.join(", ")
+      }. Run \`npm run build\` first.`
+    }
 }

@@ -1,36 +1,37 @@
 /**
- * The benchmark of tasks: how many per second and at what cost, how soon a change is heard, what ten thousand cost that wait, and how
- * long they stand still when their worker leaves. Rounds are interleaved, and nothing is asserted but that the results are right.
+ * The benchmark of tasks: tasks per second and their processor time, the latency of change notifications, the cost of
+ * ten thousand waiting tasks, and how long tasks pause when their worker leaves. Rounds are interleaved. Only the
+ * correctness of results is checked.
  */
 import { writeFileSync } from "node:fs"
 import { type Measure, render } from "../http/report.ts"
 import { describe } from "../lib/machine.ts"
-import { Databases } from "./database.ts"
-import * as leaving from "./leaving.ts"
-import * as notices from "./notices.ts"
-import { prepare, unbuilt } from "./processes.ts"
+import { Databases } from "./databases.ts"
+import * as takeover from "./takeover.ts"
+import * as notificationLatency from "./notificationLatency.ts"
+import { prepare, unbuiltPackages } from "./processes.ts"
 import * as rates from "./rates.ts"
-import * as waiting from "./waiting.ts"
-import type { Store } from "./wire.ts"
+import * as waitingTasks from "./waitingTasks.ts"
+import type { Store } from "./commands.ts"
 
 interface Plan {
   readonly rates: rates.Plan
-  readonly notices: notices.Plan
-  readonly waiting: waiting.Plan
-  readonly leaving: leaving.Plan
+  readonly notices: notificationLatency.Plan
+  readonly waiting: waitingTasks.Plan
+  readonly leaving: takeover.Plan
 }
 
 const thorough: Plan = {
   rates: { rounds: 5, millis: 1_500, warmUp: 2_500 },
-  notices: { rounds: 5, tasks: 8, ticks: 60, every: 40 },
-  waiting: { tasks: 10_000, rest: 20_000, watch: 5_000, millis: 1_500, rounds: 3 },
-  leaving: { rounds: 5, tasks: 48, step: 100, settle: 6_000, patience: 12_000 }
+  notices: { rounds: 5, tasks: 8, ticks: 60, interval: 40 },
+  waiting: { tasks: 10_000, idleTime: 20_000, sampleTime: 5_000, millis: 1_500, rounds: 3 },
+  leaving: { rounds: 5, tasks: 48, stepDuration: 100, settleTime: 6_000, takeoverTime: 12_000 }
 }
 const quick: Plan = {
   rates: { rounds: 3, millis: 400, warmUp: 700 },
-  notices: { rounds: 2, tasks: 8, ticks: 20, every: 40 },
-  waiting: { tasks: 1_000, rest: 15_000, watch: 2_000, millis: 500, rounds: 3 },
-  leaving: { rounds: 1, tasks: 48, step: 100, settle: 5_000, patience: 12_000 }
+  notices: { rounds: 2, tasks: 8, ticks: 20, interval: 40 },
+  waiting: { tasks: 1_000, idleTime: 15_000, sampleTime: 2_000, millis: 500, rounds: 3 },
+  leaving: { rounds: 1, tasks: 48, stepDuration: 100, settleTime: 5_000, takeoverTime: 12_000 }
 }
 
 const stores: ReadonlyArray<Store> = ["memory", "sqlite", "postgres"]
@@ -41,8 +42,8 @@ const usage = `usage: npm run bench -- tasks [--quick] [--only=${
   [...stores, ...parts].join("|")
 },…] [--source] [--json=file]`
 
-/** What was asked for. */
-interface Choice {
+/** The parsed arguments. */
+interface Options {
   plan: Plan
   stores: ReadonlyArray<Store>
   parts: ReadonlyArray<Part>
@@ -55,39 +56,39 @@ const pick = <A extends string>(all: ReadonlyArray<A>, names: ReadonlyArray<stri
   return picked.length === 0 ? all : picked
 }
 
-const read = (args: ReadonlyArray<string>): Choice => {
-  const choice: Choice = { plan: thorough, stores, parts, source: false, json: undefined }
+const parseOptions = (args: ReadonlyArray<string>): Options => {
+  const options: Options = { plan: thorough, stores, parts, source: false, json: undefined }
   for (const arg of args) {
     const value = arg.slice(arg.indexOf("=") + 1)
-    if (arg === "--quick") choice.plan = quick
-    else if (arg === "--source") choice.source = true
-    else if (arg.startsWith("--json=")) choice.json = value
+    if (arg === "--quick") options.plan = quick
+    else if (arg === "--source") options.source = true
+    else if (arg.startsWith("--json=")) options.json = value
     else if (arg.startsWith("--only=")) {
       const names = value.split(",")
-      const unknown = names.find((name) => ![...stores, ...parts].some((known) => known === name))
+      const unknown = names.find((name) => ![...stores, ...parts].some((valid) => valid === name))
       if (unknown !== undefined) throw new Error(`${unknown}: neither a store nor a part\n${usage}`)
-      choice.stores = pick(stores, names)
-      choice.parts = pick(parts, names)
+      options.stores = pick(stores, names)
+      options.parts = pick(parts, names)
     } else throw new Error(`${arg}: not an option\n${usage}`)
   }
-  return choice
+  return options
 }
 
 const explanation = [
-  "Rates, costs and times are medians over interleaved rounds. A ratio is the median of a figure over that of the first line in the",
-  "same round (min–max). CPU is that of all our processes together, clients among them; that of the database is beside it. SQLite",
-  "is a file with `synchronous: \"normal\"`, PostgreSQL flushes each commit. Nothing is kept on a core of its own."
+  "Rates, costs and times are medians over interleaved rounds. A ratio is the median of a figure divided by that of the first row in the",
+  "same round (min–max). CPU is the processor time of all Skein processes, including clients; that of the database is in its own column.",
+  "SQLite is a file with `synchronous: \"normal\"`, PostgreSQL flushes each commit. Processes are not pinned to cores."
 ].join("\n")
 
 /** Runs the benchmark and prints its tables. */
 export const main = async (args: ReadonlyArray<string>): Promise<void> => {
-  const { json, parts, plan, source, stores } = read(args)
-  const missing = source ? [] : unbuilt()
+  const { json, parts, plan, source, stores } = parseOptions(args)
+  const missing = source ? [] : unbuiltPackages()
   await prepare(source || missing.length > 0)
   const machine = `${describe()} · npm run bench -- ${["tasks", ...args].join(" ")}`
   console.log(`${machine}\n`)
-  if (missing.length > 0) console.log(`Not built: ${missing.join(", ")}.`)
-  if (source || missing.length > 0) console.log("Skein runs from its sources, not as it is installed.\n")
+  if (missing.length > 0) console.log(`These packages are not built: ${missing.join(", ")}.`)
+  if (source || missing.length > 0) console.log("Skein runs from its sources, not from its built packages.\n")
 
   const measures: Array<Measure> = []
   const show = (measure: Measure): void => {
@@ -105,13 +106,13 @@ export const main = async (args: ReadonlyArray<string>): Promise<void> => {
           if (stores.includes("memory")) show(await rates.compare(plan.rates))
           break
         case "notices":
-          show(await notices.measure(databases, stores.filter((store) => store !== "memory"), plan.notices))
+          show(await notificationLatency.measure(databases, stores.filter((store) => store !== "memory"), plan.notices))
           break
         case "waiting":
-          show(await waiting.measure(databases, stores, plan.waiting))
+          show(await waitingTasks.measure(databases, stores, plan.waiting))
           break
         case "leaving":
-          if (stores.includes("postgres")) show(await leaving.measure(databases, plan.leaving))
+          if (stores.includes("postgres")) show(await takeover.measure(databases, plan.leaving))
       }
     }
   } finally {

@@ -1,38 +1,39 @@
 /**
- * The processes that are measured, and how they are made ready to run.
+ * The measured processes, and the build of their programs.
  */
 import { build } from "esbuild"
 import type { ChildProcess } from "node:child_process"
 import { existsSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { join } from "node:path"
-import { kill, launch } from "../lib/children.ts"
-import type { Burst, Command, Reply, Store, Stride } from "./wire.ts"
+import { kill, launch } from "../lib/childProcesses.ts"
+import { programName } from "../stdio/peers.ts"
+import type { Burst, Command, Reply, StepEnd, Store } from "./commands.ts"
 
-/** How long a process may take for anything beyond what it was told, in milliseconds. */
-const patience = 300_000
+/** How long a process may take to reply to a command, in milliseconds. */
+const replyTimeout = 300_000
 
 const here = fileURLToPath(new URL(".", import.meta.url))
 const out = join(here, "..", "dist", "tasks")
 const packages = join(here, "..", "..", "packages")
 
-/** Who is measured. */
-export type Subject = "skein" | "sdk-v1"
+/** The measured library. */
+export type PeerName = "skein" | "sdk-v1"
 
-/** The packages that have not been built: those are installed as they are built, and run from their sources otherwise. */
-export const unbuilt = (): ReadonlyArray<string> =>
-  ["protocol", "runtime", "server", "client", "sql", "tasks"].filter((room) =>
-    !existsSync(join(packages, room, "dist", "index.js"))
+/** The packages without a build. If there are any, the benchmark runs from the sources. */
+export const unbuiltPackages = (): ReadonlyArray<string> =>
+  ["protocol", "runtime", "server", "client", "sql", "tasks"].filter((name) =>
+    !existsSync(join(packages, name, "dist", "index.js"))
   )
 
 let conditions: ReadonlyArray<string> = []
 
-/** Makes programs of the subjects, which find Skein's packages as they are built, or their sources. */
+/** Builds the programs. They import the built packages of Skein, or their sources. */
 export const prepare = async (source: boolean): Promise<void> => {
   conditions = source ? ["--conditions=@skein/source"] : []
   await build({
-    entryPoints: (["skein", "sdk-v1"] satisfies ReadonlyArray<Subject>).map((name) =>
-      join(here, "subjects", `${name}.ts`)
+    entryPoints: (["skein", "sdk-v1"] satisfies ReadonlyArray<PeerName>).map((name) =>
+      join(here, "peers", `${programName(name)}.ts`)
     ),
     outdir: out,
     bundle: true,
@@ -50,21 +51,24 @@ export class Program {
   readonly #child: ChildProcess
   #waiting: { readonly resolve: (value: unknown) => void; readonly reject: (error: Error) => void } | undefined
   #ended = false
-  /** Hears of the steps that end in it. */
-  onStride: (stride: Stride) => void = () => {}
+  /** Called when a step ends in this process. */
+  onStepEnd: (stepEnd: StepEnd) => void = () => {}
 
-  /** `steady`: V8 shrinks no heap of a process that idles while others have their turn; what it does next is dearer otherwise. */
-  constructor(subject: Subject, steady = true) {
+  /**
+   * `keepHeap` disables V8's memory reducer. It shrinks the heap of an idle process, whose next operations are slower
+   * then.
+   */
+  constructor(peer: PeerName, keepHeap = true) {
     this.#child = launch("load", [
       process.execPath,
       "--expose-gc",
-      ...(steady ? ["--no-memory-reducer"] : []),
+      ...(keepHeap ? ["--no-memory-reducer"] : []),
       "--disable-warning=ExperimentalWarning",
       ...conditions,
-      join(out, `${subject}.mjs`)
+      join(out, `${programName(peer)}.mjs`)
     ], { stdio: ["ignore", "ignore", "inherit", "ipc"] })
     this.#child.on("message", (reply: Reply) => {
-      if ("stride" in reply) return this.onStride(reply.stride)
+      if ("stepEnd" in reply) return this.onStepEnd(reply.stepEnd)
       const waiting = this.#waiting
       this.#waiting = undefined
       if ("error" in reply) waiting?.reject(new Error(reply.error))
@@ -72,42 +76,45 @@ export class Program {
     })
     this.#child.once("exit", () => {
       this.#ended = true
-      this.#waiting?.reject(new Error("its process ended"))
+      this.#waiting?.reject(new Error("the process exited"))
     })
   }
 
-  /** A server with an engine, which works, and maybe listens: then it says where. */
-  static async serving(
+  /**
+   * Starts a server with an engine. With `work` the engine runs tasks; with `listen` the server listens at the returned
+   * URL.
+   */
+  static async startServer(
     store: Store,
     at: string,
-    { door = false, steady = true, work = true }: {
-      readonly door?: boolean
-      readonly steady?: boolean
+    { listen = false, keepHeap = true, work = true }: {
+      readonly listen?: boolean
+      readonly keepHeap?: boolean
       readonly work?: boolean
     } = {}
   ): Promise<{ readonly program: Program; readonly url: string }> {
-    const program = new Program("skein", steady)
-    return { program, url: await program.tell({ do: "open", store, at, work, door }) as string }
+    const program = new Program("skein", keepHeap)
+    return { program, url: await program.send({ do: "open", store, at, work, listen }) as string }
   }
 
-  /** A client of a server. */
-  static async client(url: string): Promise<Program> {
+  /** Starts a client of a server. */
+  static async startClient(url: string): Promise<Program> {
     const program = new Program("skein")
-    await program.tell({ do: "connect", url })
+    await program.send({ do: "connect", url })
     return program
   }
 
-  tell(command: Command): Promise<unknown> {
+  send(command: Command): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      if (this.#ended) return reject(new Error("its process ended"))
+      if (this.#ended) return reject(new Error("the process exited"))
       const timer = setTimeout(() => {
-        this.#waiting?.reject(new Error(`no answer to "${command.do}" for ${patience} ms`))
-      }, patience)
-      const over = <A>(settle: (value: A) => void) => (value: A) => {
+        this.#waiting?.reject(new Error(`no reply to "${command.do}" within ${replyTimeout} ms`))
+      }, replyTimeout)
+      const settled = <A>(settle: (value: A) => void) => (value: A) => {
         clearTimeout(timer)
         settle(value)
       }
-      this.#waiting = { resolve: over(resolve), reject: over(reject) }
+      this.#waiting = { resolve: settled(resolve), reject: settled(reject) }
       this.#child.send(command, (error) => {
         if (error !== null) this.#waiting?.reject(error)
       })
@@ -115,21 +122,21 @@ export class Program {
   }
 
   async burst(command: Omit<Extract<Command, { readonly do: "burst" }>, "do">): Promise<Burst> {
-    return await this.tell({ do: "burst", ...command }) as Burst
+    return await this.send({ do: "burst", ...command }) as Burst
   }
 
-  /** The processor time that it has used so far, in milliseconds. */
+  /** The processor time that the process has used so far, in milliseconds. */
   async cpu(): Promise<number> {
-    return await this.tell({ do: "cpu" }) as number
+    return await this.send({ do: "cpu" }) as number
   }
 
   async memory(): Promise<NodeJS.MemoryUsage> {
-    return await this.tell({ do: "memory" }) as NodeJS.MemoryUsage
+    return await this.send({ do: "memory" }) as NodeJS.MemoryUsage
   }
 
-  /** It stops as its host would stop it, and what it does is handed over. */
+  /** Shuts the process down gracefully. Other workers take over its tasks. */
   async close(): Promise<void> {
-    await this.tell({ do: "close" })
+    await this.send({ do: "close" })
   }
 
   kill(): Promise<void> {

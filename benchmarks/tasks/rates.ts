@@ -1,35 +1,35 @@
 /**
- * Tasks per second and processor time per task, from creation to result.
+ * Tasks per second and processor time per task, from its creation to its result.
  */
 import { type Measure, type Row } from "../http/report.ts"
 import { ratios, spread } from "../lib/statistics.ts"
-import type { Databases } from "./database.ts"
+import type { Databases } from "./databases.ts"
 import { Program } from "./processes.ts"
-import type { Burst, Store, Through, Tool } from "./wire.ts"
+import type { Burst, Store, Through, Tool } from "./commands.ts"
 
 export interface Plan {
-  /** Rounds of each, and how long a subject is driven in one, in milliseconds. */
+  /** The number of rounds, and the duration of a round in milliseconds. */
   readonly rounds: number
   readonly millis: number
-  /** How long a subject is driven before anything counts, in milliseconds. */
+  /** The duration of the warm-up in milliseconds. */
   readonly warmUp: number
 }
 
-/** How many tasks are under way at a time. */
+/** The number of tasks in flight. */
 export const inFlight = 64
 
-/** What is measured in one round. */
+/** The measurements of one round. */
 interface Sample extends Burst {
-  /** Processor time of the workers beside the process that is driven, and of the database. */
+  /** Processor time of the other processes, and of the database. */
   readonly others: number
   readonly database: number
 }
 
-/** A store with the processes around it. */
+/** A store and its processes. */
 interface Setup {
   readonly name: string
   readonly label: string
-  readonly driven: (through: Through) => Program
+  readonly driver: (through: Through) => Program
   readonly all: ReadonlyArray<Program>
   readonly database: () => number
 }
@@ -46,13 +46,13 @@ type Name = keyof typeof setups
 const start = async (databases: Databases, name: Name): Promise<Setup> => {
   const { label, store, workers } = setups[name]
   const at = await databases.create(store)
-  const { program: server, url } = await Program.serving(store, at, { door: true, work: workers === 0 })
-  const others = await Promise.all(Array.from({ length: workers }, () => Program.serving(store, at)))
-  const client = await Program.client(url)
+  const { program: server, url } = await Program.startServer(store, at, { listen: true, work: workers === 0 })
+  const others = await Promise.all(Array.from({ length: workers }, () => Program.startServer(store, at)))
+  const client = await Program.startClient(url)
   return {
     name,
     label,
-    driven: (through) => through === "http" ? client : server,
+    driver: (through) => through === "http" ? client : server,
     all: [server, client, ...others.map(({ program }) => program)],
     database: () => store === "postgres" ? databases.cpu() : 0
   }
@@ -62,10 +62,10 @@ const cpuOf = async (programs: ReadonlyArray<Program>): Promise<number> =>
   (await Promise.all(programs.map((program) => program.cpu()))).reduce((sum, cpu) => sum + cpu, 0)
 
 const sample = async (setup: Setup, through: Through, tool: Tool, millis: number): Promise<Sample> => {
-  const driven = setup.driven(through)
-  const rest = setup.all.filter((program) => program !== driven)
+  const driver = setup.driver(through)
+  const rest = setup.all.filter((program) => program !== driver)
   const before = { others: await cpuOf(rest), database: setup.database() }
-  const burst = await driven.burst({ through, tool, inFlight, millis })
+  const burst = await driver.burst({ through, tool, inFlight, millis })
   return {
     ...burst,
     others: await cpuOf(rest) - before.others,
@@ -74,24 +74,24 @@ const sample = async (setup: Setup, through: Through, tool: Tool, millis: number
 }
 
 const titles: Record<Tool, string> = {
-  plain: "a plain tool",
-  one: "a durable one of one step",
-  five: "a durable one of five steps"
+  plain: "a tool that is not durable",
+  one: "a durable tool with one step",
+  five: "a durable tool with five steps"
 }
 
-const ways: Record<Through, string> = {
+const throughTitles: Record<Through, string> = {
   engine: "through the engine",
-  link: "by a client in the same process, 2026-07-28",
-  legacy: "by a client in the same process, 2025-11-25",
+  inMemory: "by a client in the same process, 2026-07-28",
+  inMemoryLegacy: "by a client in the same process, 2025-11-25",
   http: "by a client in another process, over HTTP, 2026-07-28"
 }
 
 const rateOf = ({ tasks, wall }: Burst): number => tasks / wall * 1_000
 
-/** Ours alone: what the database uses is told beside it. */
+/** Processor time without the database, which has its own column. */
 const costOf = ({ cpu, others, tasks }: Sample): number => (cpu + others) / tasks
 
-/** Runs all races, with the setups side by side. */
+/** Measures all combinations of client and tool, with all setups side by side. */
 export const run = async (
   databases: Databases,
   names: ReadonlyArray<Name>,
@@ -101,15 +101,15 @@ export const run = async (
   const running: Array<Setup> = []
   try {
     for (const name of names) running.push(await start(databases, name))
-    for (const through of ["engine", "link", "http"] as const) {
-      for (const tool of ["plain", "one", "five"] as const) show(await race(running, through, tool, plan))
+    for (const through of ["engine", "inMemory", "http"] as const) {
+      for (const tool of ["plain", "one", "five"] as const) show(await measure(running, through, tool, plan))
     }
   } finally {
     await Promise.all(running.flatMap(({ all }) => all).map((program) => program.kill()))
   }
 }
 
-const race = async (setups: ReadonlyArray<Setup>, through: Through, tool: Tool, plan: Plan): Promise<Measure> => {
+const measure = async (setups: ReadonlyArray<Setup>, through: Through, tool: Tool, plan: Plan): Promise<Measure> => {
   const samples = setups.map((): Array<Sample> => [])
   for (const setup of setups) await sample(setup, through, tool, plan.warmUp)
   for (let round = 0; round < plan.rounds; round++) {
@@ -118,47 +118,50 @@ const race = async (setups: ReadonlyArray<Setup>, through: Through, tool: Tool, 
     }
   }
   const rows = setups.map(({ label, name }, index): Row => {
-    const taken = samples[index]!
+    const own = samples[index]!
     const base = samples[0]!
     return {
       peer: name,
       label,
       figures: {
-        rate: spread(taken.map(rateOf)),
-        cost: spread(taken.map(costOf)),
+        rate: spread(own.map(rateOf)),
+        cost: spread(own.map(costOf)),
         ...(name.startsWith("postgres") && {
-          database: spread(taken.map(({ database, tasks }) => database / tasks))
+          database: spread(own.map(({ database, tasks }) => database / tasks))
         }),
-        ...(index > 0 && { ratio: ratios(taken.map(costOf), base.map(costOf)) })
+        ...(index > 0 && { ratio: ratios(own.map(costOf), base.map(costOf)) })
       },
-      samples: { rate: taken.map(rateOf), cost: taken.map(costOf) }
+      samples: { rate: own.map(rateOf), cost: own.map(costOf) }
     }
   })
   return {
     name: "rates",
     era: "request",
-    title: `Tasks to their results, ${titles[tool]}, ${ways[through]}, ${inFlight} at a time`,
+    title: `Tasks to their results, ${titles[tool]}, ${throughTitles[through]}, ${inFlight} at a time`,
     columns: [
       { key: "rate", title: "tasks/s", unit: "count" },
       { key: "cost", title: "CPU ms/task", unit: "decimal" },
-      { key: "database", title: "database's", unit: "decimal" },
+      { key: "database", title: "database", unit: "decimal" },
       { key: "ratio", title: `CPU / ${setups[0]!.label}`, unit: "ratio" }
     ],
     rows
   }
 }
 
-/** Skein in memory beside the tasks in memory of SDK v1, each with its own client in the same process, in the shape that both have. */
+/**
+ * Compares Skein with SDK v1, both with tasks in memory and a client in the same process, in 2025-11-25, which both
+ * support.
+ */
 export const compare = async (plan: Plan): Promise<Measure> => {
-  const { program: ours } = await Program.serving("memory", "")
-  const theirs = new Program("sdk-v1")
-  await theirs.tell({ do: "open", store: "memory", at: "", work: true, door: false })
+  const { program: skein } = await Program.startServer("memory", "")
+  const sdkV1 = new Program("sdk-v1")
+  await sdkV1.send({ do: "open", store: "memory", at: "", work: true, listen: false })
   const peers = [
-    { peer: "sdk-v1", label: "SDK v1 1.32.2, InMemoryTaskStore", program: theirs, samples: [] as Array<Burst> },
-    { peer: "skein", label: "Skein, memory", program: ours, samples: [] as Array<Burst> }
+    { peer: "sdk-v1", label: "SDK v1 1.32.2, InMemoryTaskStore", program: sdkV1, samples: [] as Array<Burst> },
+    { peer: "skein", label: "Skein, memory", program: skein, samples: [] as Array<Burst> }
   ]
   const drive = (program: Program, millis: number) =>
-    program.burst({ through: "legacy", tool: "plain", inFlight, millis })
+    program.burst({ through: "inMemoryLegacy", tool: "plain", inFlight, millis })
   try {
     for (const { program } of peers) await drive(program, plan.warmUp)
     for (let round = 0; round < plan.rounds; round++) {
@@ -172,7 +175,7 @@ export const compare = async (plan: Plan): Promise<Measure> => {
   return {
     name: "peer",
     era: "session",
-    title: `Tasks in memory, ${titles.plain}, each ${ways.legacy}, ${inFlight} at a time`,
+    title: `Tasks in memory, ${titles.plain}, each ${throughTitles.inMemoryLegacy}, ${inFlight} at a time`,
     columns: [
       { key: "ratio", title: "tasks/s / SDK v1", unit: "ratio" },
       { key: "rate", title: "tasks/s", unit: "count" },

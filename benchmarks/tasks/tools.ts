@@ -1,5 +1,5 @@
 /**
- * The tools of the server whose tasks are measured.
+ * The measured tools.
  */
 import * as Elicitation from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
@@ -9,14 +9,14 @@ import * as Task from "@skein/tasks/Task"
 import * as Tasks from "@skein/tasks/Tasks"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { say } from "./serve.ts"
-import { clock, done } from "./wire.ts"
+import { sendReply } from "./commandLoop.ts"
+import { clock, done } from "./commands.ts"
 
 const step = (number: number) =>
   Step.run(`step ${number}`, { success: Schema.String }, (key) => Effect.succeed(`${key} ${number}`))
 
-/** How many steps a marching task has: a history that is neither short nor long. */
-export const strides = 40
+/** The number of steps of a `steps` task: a history of medium length. */
+export const stepCount = 40
 
 const definitions = [
   Tool.layer(Tool.make("plain", { execution: { taskSupport: "optional" } }), () => Effect.succeed(done)),
@@ -25,26 +25,26 @@ const definitions = [
     Task.make("five"),
     () => Effect.as(Effect.forEach([1, 2, 3, 4, 5], step, { discard: true }), done)
   ),
-  Task.layer(Task.make("sleeps"), () => Effect.as(Step.sleep("long", "1 day"), done)),
-  Task.layer(Task.make("asks"), () => Effect.as(Elicitation.form("Well?", { answer: Schema.String }), done)),
-  // Who looks in place of listening would be a minute late.
+  Task.layer(Task.make("sleep"), () => Effect.as(Step.sleep("long", "1 day"), done)),
+  Task.layer(Task.make("ask"), () => Effect.as(Elicitation.form("Your answer?", { answer: Schema.String }), done)),
+  // With the long interval, a client that polls instead of subscribing would be a minute late.
   Task.layer(
-    Task.make("ticks", { input: { count: Schema.Int, every: Schema.Int }, pollInterval: "1 minute" }),
-    ({ count, every }) =>
+    Task.make("ticks", { input: { count: Schema.Int, interval: Schema.Int }, pollInterval: "1 minute" }),
+    ({ count, interval }) =>
       Effect.gen(function*() {
         for (let tick = 0; tick < count; tick++) {
-          yield* Effect.sleep(every)
+          yield* Effect.sleep(interval)
           yield* Task.say(String(clock()))
         }
         return done
       })
   ),
-  Task.layer(Task.make("marches", { input: { step: Schema.Int } }), (input) =>
+  Task.layer(Task.make("steps", { input: { stepDuration: Schema.Int } }), (input) =>
     Effect.gen(function*() {
       const task = yield* Task.id
-      for (let step = 0; step < strides; step++) {
-        yield* Step.run(`step ${step}`, {}, () => Effect.sleep(input.step))
-        yield* Effect.sync(() => say({ stride: { task, step, at: clock() } }))
+      for (let step = 0; step < stepCount; step++) {
+        yield* Step.run(`step ${step}`, {}, () => Effect.sleep(input.stepDuration))
+        yield* Effect.sync(() => sendReply({ stepEnd: { task, step, at: clock() } }))
       }
       return done
     }))
@@ -52,7 +52,7 @@ const definitions = [
 
 const unbounded = { live: Infinity, retained: Infinity }
 
-/** The server, with tasks that nothing but the machine bounds. */
+/** The server, without limits on tasks. */
 export const server = McpServer.layer(
   { name: "bench", version: "1.0.0" },
   ...definitions,

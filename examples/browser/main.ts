@@ -1,33 +1,33 @@
 /**
- * `npm run page`: serves a web page that is a guest of the tea house, on `--port` (3001 unless it is given). The house is what
- * `npm start` opens; where it is elsewhere than on port 3000, `--server` says where.
+ * `npm run page`: serves a web page with a client of the tea house on `--port` (3001 by default). The page connects to
+ * the server of `npm start` at http://127.0.0.1:3000/mcp, or to the one at `--server`.
  */
 import { build } from "esbuild"
 import { readFile } from "node:fs/promises"
 import { createServer } from "node:http"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
-import { endWithNpm } from "../npm.ts"
+import { exitWithNpm } from "../exitWithNpm.ts"
 
-const here = (file: string): string => join(import.meta.dirname, file)
+const pathOf = (file: string): string => join(import.meta.dirname, file)
 
-/** The program of the page, in one file. */
-const { outputFiles: [program] } = await build({
-  entryPoints: [here("page/main.ts")],
+/** The script of the page, bundled. */
+const { outputFiles: [script] } = await build({
+  entryPoints: [pathOf("page/main.ts")],
   bundle: true,
   write: false,
   platform: "browser",
   format: "esm",
   target: "es2023",
   conditions: ["@skein/source"],
-  // It is loaded where a client is given to a language model, which this page does not do.
+  // Only applications that connect a client to a language model load this module.
   external: ["*/Toolkit.ts"],
   minify: true
 })
 
 const files = new Map([
-  ["/", { type: "text/html; charset=utf-8", body: await readFile(here("page/index.html")) }],
-  ["/page.js", { type: "text/javascript; charset=utf-8", body: program!.contents }]
+  ["/", { type: "text/html; charset=utf-8", body: await readFile(pathOf("page/index.html")) }],
+  ["/page.js", { type: "text/javascript; charset=utf-8", body: script!.contents }]
 ])
 
 const { values } = parseArgs({
@@ -43,10 +43,10 @@ const server = createServer((request, response) => {
   else response.writeHead(200, { "content-type": file.type }).end(file.body)
 })
 
-endWithNpm()
+exitWithNpm()
 server.listen(Number(values.port), "127.0.0.1", () => {
   const { port } = server.address() as { readonly port: number }
   const url = new URL(`http://127.0.0.1:${port}/`)
   url.searchParams.set("server", values.server)
-  console.log(`A guest of the tea house (npm start), in a browser:\n${url}`)
+  console.log(`A web client for the tea house server (npm start). Open it in a browser:\n${url}`)
 })

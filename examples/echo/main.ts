@@ -1,5 +1,6 @@
 /**
- * Serves http://127.0.0.1:3000/mcp, or another port with `--port`, or stdin and stdout with `--stdio`.
+ * Serves the echo server at http://127.0.0.1:3000/mcp, on another port with `--port`, or over stdin and stdout with
+ * `--stdio`.
  */
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Stdio from "@skein/server/Stdio"

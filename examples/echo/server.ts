@@ -1,5 +1,5 @@
 /**
- * Says back what it is told. The smallest server that has a tool, a resource and a prompt.
+ * Returns the message that it receives. The smallest server with a tool, a resource and a prompt.
  */
 import * as McpServer from "@skein/server/McpServer"
 import * as Prompt from "@skein/server/Prompt"
@@ -8,10 +8,10 @@ import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
-const message = Schema.String.annotate({ description: "What to say back" })
+const message = Schema.String.annotate({ description: "The message to return" })
 
 const tool = Tool.layer(
-  Tool.make("echo", { description: "Says it back.", input: { message }, annotations: { readOnlyHint: true } }),
+  Tool.make("echo", { description: "Returns the message.", input: { message }, annotations: { readOnlyHint: true } }),
   ({ message }) => Effect.succeed(message)
 )
 
@@ -21,8 +21,8 @@ const resource = ResourceTemplate.layer(
 )
 
 const prompt = Prompt.layer(
-  Prompt.make("echo", { description: "Asks to have it said back.", arguments: { message } }),
-  ({ message }) => Effect.succeed(`Please say back to me, word for word: ${message}`)
+  Prompt.make("echo", { description: "Asks the model to repeat the message.", arguments: { message } }),
+  ({ message }) => Effect.succeed(`Please repeat this message word for word: ${message}`)
 )
 
 export const Echo = McpServer.layer({ name: "echo", version: "1.0.0" }, tool, resource, prompt)

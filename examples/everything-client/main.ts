@@ -1,11 +1,11 @@
 /**
- * Visits the server at a URL: `npm run -s everything-client -- http://127.0.0.1:3001/mcp`.
+ * Explores the server at a URL: `npm run -s everything-client -- http://127.0.0.1:3001/mcp`.
  *
- * The official conformance suite starts it with `MCP_CONFORMANCE_SCENARIO`, the program to run instead (see `programs.ts`), and
- * `MCP_CONFORMANCE_PROTOCOL_VERSION`, the one revision to speak: without it that is found out. `--fetch` goes by `fetch`, as a browser
- * would, and not by the sockets of Node.
+ * The official conformance suite sets two environment variables. `MCP_CONFORMANCE_SCENARIO` names the program to run
+ * instead, see `scenarios.ts`. `MCP_CONFORMANCE_PROTOCOL_VERSION` is the only revision to offer; without it the
+ * revision is negotiated. `--fetch` uses `fetch`, as in a browser, instead of `node:http`.
  *
- * Exits with 0 when all went well, 1 when something did not, and 2 when it was not told what to do.
+ * Exits with 0 on success, 1 on a failure, and 2 on wrong arguments.
  */
 import * as Client from "@skein/client/Client"
 import * as Http from "@skein/client/Http"
@@ -14,12 +14,12 @@ import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"
 import { parseArgs } from "node:util"
-import { Answers } from "./answers.ts"
-import { programs } from "./programs.ts"
-import { visit } from "./visit.ts"
+import { explore } from "./explore.ts"
+import { RequestHandlers } from "./requestHandlers.ts"
+import { scenarios } from "./scenarios.ts"
 
-const misuse = (why: string): never => {
-  console.error(`${why}\nusage: npm run -s everything-client -- [--fetch] <url>`)
+const usageError = (message: string): never => {
+  console.error(`${message}\nusage: npm run -s everything-client -- [--fetch] <url>`)
   process.exit(2)
 }
 
@@ -27,25 +27,25 @@ const args = () => {
   try {
     return parseArgs({ allowPositionals: true, options: { fetch: { type: "boolean", default: false } } })
   } catch (error) {
-    return misuse(String(error))
+    return usageError(error instanceof Error ? error.message : String(error))
   }
 }
 
-const { positionals: [url = misuse("There is no URL"), ...more], values } = args()
-if (more.length > 0 || !URL.canParse(url)) misuse("It is one URL that is wanted")
+const { positionals: [url = usageError("missing URL"), ...more], values } = args()
+if (more.length > 0 || !URL.canParse(url)) usageError("expected one valid URL")
 
 const { MCP_CONFORMANCE_PROTOCOL_VERSION: version, MCP_CONFORMANCE_SCENARIO: scenario } = process.env
-const program = scenario === undefined ? visit : programs[scenario] ?? misuse(`There is no scenario ${scenario}`)
+const program = scenario === undefined ? explore : scenarios[scenario] ?? usageError(`unknown scenario: ${scenario}`)
 const revisions = version === undefined ? Revision.all : Revision.all.filter((revision) => revision === version)
-if (revisions.length === 0) misuse(`There is no revision ${version}`)
+if (revisions.length === 0) usageError(`unknown revision: ${version}`)
 
 const transport = values.fetch ? Http.transport({ url }) : NodeHttp.transport({ url })
 const client = Client.make(transport, { info: { name: "everything-client", version: "1.0.0" }, revisions })
 
 Effect.flatMap(client, program).pipe(
   Effect.scoped,
-  Effect.provide(Answers),
-  // What a program says is on stdout; what is worth a warning is not.
+  Effect.provide(RequestHandlers),
+  // Stdout is for the output of the programs.
   Effect.provideService(References.LogToStderr, true),
   Effect.runPromise
 ).catch((error: unknown) => {

@@ -1,5 +1,5 @@
 /**
- * Which tools the suite wants to see called, where it says so: `toolCalls` in `MCP_CONFORMANCE_CONTEXT`.
+ * The tool calls that the suite requests: `toolCalls` in the environment variable `MCP_CONFORMANCE_CONTEXT`.
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

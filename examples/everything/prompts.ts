@@ -27,7 +27,7 @@ const withArguments = Prompt.layer(
 
 const withResource = Prompt.layer(
   Prompt.make("test_prompt_with_embedded_resource", {
-    description: "A prompt that brings a resource along.",
+    description: "A prompt with an embedded resource.",
     arguments: { resourceUri: Schema.String.annotate({ description: "URI of the resource to embed" }) }
   }),
   ({ resourceUri }) =>
@@ -40,7 +40,7 @@ const withResource = Prompt.layer(
 )
 
 const withImage = Prompt.layer(
-  Prompt.make("test_prompt_with_image", { description: "A prompt that brings an image along." }),
+  Prompt.make("test_prompt_with_image", { description: "A prompt with an image." }),
   () =>
     Effect.succeed([
       Prompt.user(Content.image(dot, "image/png")),

@@ -1,6 +1,6 @@
 /**
- * Tasks, and one tool that is none: what the suite looks for in the extension `io.modelcontextprotocol/tasks`. They are kept in
- * memory: the suite has no use for them afterwards.
+ * The tools that the suite expects for the extension `io.modelcontextprotocol/tasks`: tasks, and one ordinary tool. The
+ * tasks are stored in memory.
  */
 import * as McpError from "@skein/protocol/McpError"
 import * as Elicitation from "@skein/server/Elicitation"
@@ -15,7 +15,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 
 const greet = Tool.layer(
-  Tool.make("greet", { description: "Greets, at once.", input: { name: Schema.String } }),
+  Tool.make("greet", { description: "Greets without a task.", input: { name: Schema.String } }),
   ({ name }) => Effect.succeed(`Hello, ${name}!`)
 )
 
@@ -30,19 +30,19 @@ const compute = Task.layer(
 
 const failing = Task.layer(
   Task.make("failing_job", { description: "Fails after a second.", taskSupport: "required" }),
-  () => Effect.andThen(Step.sleep("try", "1 second"), Effect.fail({ message: "The job has failed" }))
+  () => Effect.andThen(Step.sleep("try", "1 second"), Effect.fail({ message: "The job failed" }))
 )
 
-const refusing = Task.layer(
-  Task.make("protocol_error_job", { description: "Fails as no tool may." }),
-  () => Effect.fail(McpError.other(-32603, "The job has broken the protocol"))
+const protocolError = Task.layer(
+  Task.make("protocol_error_job", { description: "Fails with a protocol error." }),
+  () => Effect.fail(McpError.other(-32603, "The job failed with a protocol error"))
 )
 
-const sure = Schema.Boolean.annotate({ description: "Whether to go on" })
+const sure = Schema.Boolean.annotate({ description: "Whether to continue" })
 
 const confirm = Task.layer(
   Task.make("confirm_delete", {
-    description: "Deletes a file, if that is meant.",
+    description: "Deletes a file after a confirmation.",
     input: { filename: Schema.optionalKey(Schema.String) }
   }),
   ({ filename = "it" }) =>
@@ -52,8 +52,8 @@ const confirm = Task.layer(
     )
 )
 
-const both = Task.layer(
-  Task.make("multi_input", { description: "Asks two questions at once." }),
+const multiInput = Task.layer(
+  Task.make("multi_input", { description: "Sends two input requests at once." }),
   () =>
     Effect.map(
       Effect.all(
@@ -68,7 +68,7 @@ const both = Task.layer(
 
 const composed = Task.layerPrepared(
   Task.make("test_tool_with_task", {
-    description: "Asks for a name, and becomes a task then.",
+    description: "Requests a name, then creates a task.",
     taskSupport: "required"
   }),
   Schema.String,
@@ -84,9 +84,9 @@ export const tasks = Layer.mergeAll(
   greet,
   compute,
   failing,
-  refusing,
+  protocolError,
   confirm,
-  both,
+  multiInput,
   composed,
   Tasks.layer()
 ).pipe(Layer.provide(MemoryTasks.layer()))

@@ -1,5 +1,5 @@
 /**
- * A server under test, in memory: no process, no port, and Effect's test clock.
+ * Tests a server in memory: without a process or a port, and with Effect's test clock.
  */
 import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
@@ -28,7 +28,7 @@ class TooMany extends Data.TaggedError("TooMany")<{ readonly message: string }> 
 const bill = Tool.layer(
   Tool.make("bill", { input: { cups: Schema.Int }, output: { total: Schema.Finite } }),
   ({ cups }) =>
-    cups > 12 ? Effect.fail(new TooMany({ message: "No more than 12" })) : Effect.succeed({ total: 5 * cups })
+    cups > 12 ? Effect.fail(new TooMany({ message: "at most 12 cups per bill" })) : Effect.succeed({ total: 5 * cups })
 )
 
 const Server = McpServer.layer({ name: "hello", version: "1.0.0" }, greet, nap, bill).pipe(
@@ -44,7 +44,7 @@ describe("a server in memory", () => {
       expect(content).toEqual([Content.text("Hello, Ada!")])
     }).pipe(Effect.provide(Server)))
 
-  it.effect("is called with a schema for what it answers", () =>
+  it.effect("decodes the result with a schema", () =>
     Effect.gen(function*() {
       const server = yield* McpServer.McpServer
       const client = yield* Client.make(InMemoryTransport.transport(server.serve))
@@ -59,10 +59,13 @@ describe("a server in memory", () => {
       )
       expect(yield* total).toBe("That is 10.")
       const error = yield* Effect.flip(client.callTool("bill", { cups: 13 }, { output: Total }))
-      expect(error).toMatchObject({ reason: { _tag: "ToolFailed" }, message: "The tool bill failed: No more than 12" })
+      expect(error).toMatchObject({
+        reason: { _tag: "ToolFailed" },
+        message: "The tool bill failed: at most 12 cups per bill"
+      })
     }).pipe(Effect.provide(Server)))
 
-  it.effect("is called with a timeout, and its handler is interrupted", () =>
+  it.effect("interrupts the handler of a call that times out", () =>
     Effect.gen(function*() {
       const server = yield* McpServer.McpServer
       const client = yield* Client.make(InMemoryTransport.transport(server.serve))

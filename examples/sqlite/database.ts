@@ -1,5 +1,5 @@
 /**
- * A SQLite database that can only be read.
+ * A read-only SQLite database.
  */
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -8,40 +8,40 @@ import * as Layer from "effect/Layer"
 import { DatabaseSync, type SQLOutputValue } from "node:sqlite"
 import { demo } from "./demo.ts"
 
-/** What JSON can say of a value: what is too large for a number is text, and of a blob only the size is told. */
+/** A value as JSON. Integers and numbers outside the range of JSON are text. A blob is replaced by its size. */
 export type Cell = string | number | null
 
-/** Some rows of a table or a query, and whether there are more. */
+/** The first rows of a table or query, and whether there are more. */
 export interface Rows {
   readonly rows: ReadonlyArray<Readonly<Record<string, Cell>>>
   readonly more: boolean
 }
 
-/** What SQLite has to say against a file or a query. */
+/** An error of SQLite about a file or a query. */
 export class DatabaseError extends Data.TaggedError("DatabaseError")<{ readonly message: string }> {}
 
 export class Database extends Context.Service<Database, {
-  /** The statements that make the tables, views, indices and triggers. */
+  /** The statements that create the tables, views, indices and triggers. */
   readonly schema: Effect.Effect<string, DatabaseError>
   /** The names of the tables and views. */
   readonly tables: Effect.Effect<ReadonlyArray<string>, DatabaseError>
   /**
-   * The first rows of a query, `limit` at most. SQLite runs on this thread: a query that takes long holds up the server for so
-   * long, and cannot be interrupted.
+   * The first rows of a query, `limit` at most. SQLite runs on the main thread: a slow query blocks the server and
+   * cannot be interrupted.
    */
   readonly select: (sql: string, limit: number) => Effect.Effect<Rows, DatabaseError>
 }>()("Database") {}
 
-/** Names a table in a query, whatever its name. */
+/** Quotes the name of a table for a query. */
 export const quoted = (table: string): string => `"${table.replaceAll("\"", "\"\"")}"`
 
-/** The database in a file, or one with something to look at. The scope closes it. */
+/** Opens the database in a file, or a demo database in memory. Closing the scope closes it. */
 export const layer = (file?: string): Layer.Layer<Database, DatabaseError> =>
   Layer.effect(
     Database,
     Effect.gen(function*() {
       const database = yield* Effect.acquireRelease(open(file), (database) => Effect.sync(() => database.close()))
-      // SQLite looks into a file only when something is read from it.
+      // SQLite does not open the file before the first read.
       yield* attempt(() => database.exec("SELECT 1 FROM sqlite_schema"))
       return make(database)
     })
@@ -75,8 +75,9 @@ const make = (database: DatabaseSync): Database["Service"] => {
     ),
     select: (sql, limit) =>
       attempt(() => {
-        // Only what reads can stand in parentheses: to write, to attach another file or to set a pragma is a syntax error there. And
-        // who closes them gains nothing: of several statements SQLite takes the first.
+        // Only a SELECT can be in parentheses. Statements that write, attach another file or set a pragma are a syntax
+        // error there. Closing the parenthesis in the query does not help: SQLite runs only the first of several
+        // statements.
         const statement = database.prepare(`SELECT * FROM (\n${sql.replace(/[\s;]+$/, "")}\n)`)
         statement.setReadBigInts(true)
         const rows: Array<Rows["rows"][number]> = []

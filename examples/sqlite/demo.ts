@@ -1,4 +1,4 @@
-/** A few mountains, for those who bring no database of their own. */
+/** The demo database: some mountains. */
 export const demo = `
   CREATE TABLE ranges (
     id INTEGER PRIMARY KEY,

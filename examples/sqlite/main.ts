@@ -1,6 +1,6 @@
 /**
- * Serves the database at the path that is given, or one with a few mountains in it: on http://127.0.0.1:3000/mcp, on another port with
- * `--port`, or on stdin and stdout with `--stdio`.
+ * Serves the SQLite database at the given path, or a demo database: at http://127.0.0.1:3000/mcp, on another port with
+ * `--port`, or over stdin and stdout with `--stdio`.
  */
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Stdio from "@skein/server/Stdio"

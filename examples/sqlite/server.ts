@@ -1,6 +1,5 @@
 /**
- * Shows a SQLite database to a model: its schema and its tables are resources, and a tool asks it whatever SQL can ask. Nothing can
- * be written.
+ * Gives a model read access to a SQLite database: its schema and tables are resources, and a tool runs SELECT queries.
  */
 import * as McpServer from "@skein/server/McpServer"
 import * as Resource from "@skein/server/Resource"
@@ -15,8 +14,8 @@ const json = (value: unknown): string => JSON.stringify(value, null, 2)
 const schema = Resource.layer(
   Resource.make("sqlite://schema", {
     name: "schema",
-    title: "The schema",
-    description: "The SQL that makes the tables, views, indices and triggers.",
+    title: "Schema",
+    description: "The SQL statements that create the tables, views, indices and triggers.",
     mimeType: "application/sql"
   }),
   Effect.flatMap(Database, ({ schema }) => schema)
@@ -25,8 +24,8 @@ const schema = Resource.layer(
 const tables = Resource.layer(
   Resource.make("sqlite://tables", {
     name: "tables",
-    title: "The tables",
-    description: "The names of the tables and views; each is a resource of its own.",
+    title: "Tables",
+    description: "The names of the tables and views. Each is a resource sqlite://tables/{name}.",
     mimeType: "application/json"
   }),
   Effect.flatMap(Database, ({ tables }) => Effect.map(tables, json))
@@ -35,7 +34,7 @@ const tables = Resource.layer(
 const table = ResourceTemplate.layer(
   ResourceTemplate.make("sqlite://tables/{table}", {
     name: "table",
-    title: "A table",
+    title: "Table",
     description: "The first 100 rows of a table or view.",
     mimeType: "application/json"
   }),
@@ -50,29 +49,33 @@ const table = ResourceTemplate.layer(
 
 const Cell = Schema.Union([Schema.String, Schema.Finite, Schema.Null])
 const limit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1000 })).annotate({
-  description: "How many rows at most: 100 unless given"
+  description: "The maximum number of rows, 100 by default"
 })
 
 const query = Tool.layer(
   Tool.make("query", {
-    title: "Ask the database",
-    description: "Runs one SELECT and returns its rows. The resource sqlite://schema says what there is.",
-    input: { sql: Schema.String.annotate({ description: "A SELECT of SQLite" }), limit: Schema.optionalKey(limit) },
+    title: "Query the database",
+    description:
+      "Runs one SELECT statement and returns its rows. Read the resource sqlite://schema for the tables and columns.",
+    input: {
+      sql: Schema.String.annotate({ description: "A SELECT statement in SQLite's dialect" }),
+      limit: Schema.optionalKey(limit)
+    },
     output: {
       rows: Schema.Array(Schema.Record(Schema.String, Cell)),
-      more: Schema.Boolean.annotate({ description: "Whether there are more rows than these" })
+      more: Schema.Boolean.annotate({ description: "Whether the query has more rows than these" })
     },
     annotations: { readOnlyHint: true, openWorldHint: false }
   }),
   ({ sql, limit = 100 }) => Effect.flatMap(Database, (database) => database.select(sql, limit))
 )
 
-/** The server; it needs a `Database`. */
+/** The server. It requires a `Database`. */
 export const SqliteExplorer = McpServer.layer(
   {
     name: "sqlite-explorer",
     version: "1.0.0",
-    instructions: "Read sqlite://schema before you ask with the query tool."
+    instructions: "Read sqlite://schema before you use the query tool."
   },
   schema,
   tables,

@@ -1,6 +1,6 @@
 /**
- * The tea house over HTTP, on `--port` (3000 unless it is given), or over stdio with `--stdio`. Its long tasks are kept in a file, which
- * `--data` names, or in PostgreSQL with `--postgres`.
+ * `npm start`: serves the tea house over HTTP on `--port` (3000 by default), or over stdio with `--stdio`. Its long
+ * tasks are stored in a file, see `--data`, or in PostgreSQL with `--postgres`.
  */
 import * as Cors from "@skein/server/Cors"
 import * as NodeHttp from "@skein/server/NodeHttp"
@@ -8,14 +8,14 @@ import * as Stdio from "@skein/server/Stdio"
 import * as Layer from "effect/Layer"
 import type { WriteStream } from "node:tty"
 import { parseArgs } from "node:util"
-import { endWithNpm } from "../npm.ts"
-import { placeOf } from "./keeping.ts"
-import { heard } from "./kitchen.ts"
-import { shown } from "./requests.ts"
+import { exitWithNpm } from "../exitWithNpm.ts"
+import { logKitchenTo } from "./kitchenLog.ts"
+import { logRequestsTo } from "./requestLog.ts"
 import { TeaHouse } from "./server.ts"
+import { taskStorage } from "./taskStorage.ts"
 import { welcome } from "./welcome.ts"
 
-const options = () => {
+const parseOptions = () => {
   try {
     const { values } = parseArgs({
       options: {
@@ -33,17 +33,21 @@ const options = () => {
   }
 }
 
-const given = options()
-const { tasks, told } = placeOf(given)
+const options = parseOptions()
+const { description, tasks } = taskStorage(options)
 
-/** The tea house, with what stands around it. */
-const house = (stream: WriteStream) =>
-  Layer.provideMerge(shown(stream), TeaHouse).pipe(Layer.provide([tasks, heard(stream)]))
+/** The server with its task storage, and with logs on `stream`. */
+const server = (stream: WriteStream) =>
+  Layer.provideMerge(logRequestsTo(stream), TeaHouse).pipe(Layer.provide([tasks, logKitchenTo(stream)]))
 
-endWithNpm()
-if (given.stdio) Stdio.runMain(house(process.stderr))
+exitWithNpm()
+if (options.stdio) Stdio.runMain(server(process.stderr))
 else {
-  // Pages of this machine may come too: `npm run page` has one.
+  // Allows web pages on this machine to connect, for example the one of `npm run page`.
   const cors = Cors.make()
-  NodeHttp.runMain(house(process.stdout), { port: given.port, cors, onListening: ({ url }) => welcome(url, told) })
+  NodeHttp.runMain(server(process.stdout), {
+    port: options.port,
+    cors,
+    onListening: ({ url }) => welcome(url, description)
+  })
 }

@@ -1,10 +1,10 @@
 /**
- * A PostgreSQL database to try the tea house with, `npm run postgres`, where there is none: from npm, in a temporary folder, gone when it
- * ends.
+ * `npm run postgres`: starts a PostgreSQL server from npm with an empty database for the tea house, in a temporary
+ * folder that is deleted at the end.
  */
 import { setInterval } from "node:timers"
 import { startPostgres, unavailable } from "../../packages/sql/test/postgres.ts"
-import { endWithNpm } from "../npm.ts"
+import { exitWithNpm } from "../exitWithNpm.ts"
 
 if (unavailable !== undefined) {
   console.error(unavailable)
@@ -13,15 +13,15 @@ if (unavailable !== undefined) {
 
 const server = await startPostgres()
 const url = await server.createDatabase()
-console.log(`A database, until Ctrl-C:
+console.log(`PostgreSQL is running; Ctrl-C stops it and deletes its data. Use it with:
   npm start -- --postgres ${url}
   npm run worker -- --postgres ${url}`)
 
-const stay = setInterval(() => {}, 60_000)
+const keepAlive = setInterval(() => {}, 60_000)
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.once(signal, () => {
-    clearInterval(stay)
+    clearInterval(keepAlive)
     void server.stop()
   })
 }
-endWithNpm()
+exitWithNpm()

@@ -1,6 +1,6 @@
 /**
- * A tea house: tools with and without structured results, one that takes its time, one that asks, a long task, resources, a template and
- * a prompt.
+ * The tea house, a server with one of everything: tools with and without structured results, a tool that reports
+ * progress, a tool that asks the user, a durable task, resources, a resource template and a prompt.
  *
  * `npm start` serves it.
  */
@@ -20,8 +20,8 @@ import * as Schema from "effect/Schema"
 import { cater } from "./cater.ts"
 import { TeaName, teas } from "./teas.ts"
 
-class SoldOut extends Data.TaggedError("SoldOut")<{ readonly tea: string }> {
-  override readonly message = `There is no ${this.tea} left today`
+class SoldOut extends Data.TaggedError("SoldOut")<{ readonly cake: string }> {
+  override readonly message = `${this.cake} is sold out today`
 }
 
 const greet = Tool.layer(
@@ -31,8 +31,8 @@ const greet = Tool.layer(
 
 const bill = Tool.layer(
   Tool.make("bill", {
-    title: "The bill, please",
-    description: "Adds up what some cups of tea cost.",
+    title: "Calculate the bill",
+    description: "Calculates the price of some cups of tea.",
     input: { tea: TeaName, cups: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 12 })) },
     output: { total: Schema.Finite, currency: Schema.String },
     annotations: { readOnlyHint: true }
@@ -41,10 +41,10 @@ const bill = Tool.layer(
 )
 
 const brew = Tool.layer(
-  Tool.make("brew", { description: "Brews a pot, and says how far it is.", input: { tea: TeaName } }),
+  Tool.make("brew", { description: "Brews a pot and reports progress.", input: { tea: TeaName } }),
   ({ tea }) =>
     Effect.gen(function*() {
-      const steps = ["the water is warm", `the water has ${teas[tea].celsius} °C`, "the leaves are in"]
+      const steps = ["heating the water", `the water is at ${teas[tea].celsius} °C`, "steeping the leaves"]
       for (const [index, message] of steps.entries()) {
         yield* Progress.report({ progress: index + 1, total: steps.length, message })
         yield* Effect.sleep("80 millis")
@@ -58,16 +58,19 @@ const brew = Tool.layer(
 
 const order = Tool.layer(
   Tool.make("order", { description: "Orders a cake.", input: { cake: Schema.String } }),
-  ({ cake }) => Effect.fail(new SoldOut({ tea: cake }))
+  ({ cake }) => Effect.fail(new SoldOut({ cake }))
 )
 
 const book = Tool.layer(
-  Tool.make("book", { description: "Books a table, and asks for how many.", input: { name: Schema.String } }),
+  Tool.make("book", {
+    description: "Books a table and asks for the number of people.",
+    input: { name: Schema.String }
+  }),
   ({ name }) =>
     Effect.gen(function*() {
       const people = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 8 }))
-      const answer = yield* Elicitation.accepted(Elicitation.form("How many will you be?", { people }))
-      return `A table for ${answer.people} in the name of ${name}.`
+      const answer = yield* Elicitation.accepted(Elicitation.form("For how many people?", { people }))
+      return `Booked a table for ${answer.people} in the name of ${name}.`
     })
 )
 
@@ -83,19 +86,19 @@ const tea = ResourceTemplate.layer(
 
 const recommend = Prompt.layer(
   Prompt.make("recommend", {
-    description: "Asks for a tea that fits a mood.",
-    arguments: { mood: Schema.String.annotate({ description: "Sleepy, curious, in a hurry…" }) }
+    description: "Asks for a tea that suits a mood.",
+    arguments: { mood: Schema.String.annotate({ description: "Sleepy, curious, in a hurry, …" }) }
   }),
   ({ mood }) => Effect.succeed([Prompt.user(`I feel ${mood}. Which of your teas should I have, and why?`)])
 )
 
-/** What it needs is a place for its tasks: see `keeping.ts`. */
+/** The server. It requires a `TaskEngine`, see `taskStorage.ts`. */
 export const TeaHouse = McpServer.layer(
   {
     name: "tea-house",
     version: "1.0.0",
     title: "The tea house",
-    instructions: "Greet the guest before anything else."
+    instructions: "Greet the guest before you call another tool."
   },
   Layer.mergeAll(greet, bill, brew, order, book, cater, menu, tea, recommend),
   Tasks.layer()

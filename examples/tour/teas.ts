@@ -1,4 +1,4 @@
-/** What the tea house has. */
+/** The teas that the tea house serves. */
 import * as Schema from "effect/Schema"
 
 export const teas = {
@@ -7,4 +7,4 @@ export const teas = {
   assam: { origin: "Assam", celsius: 96, seconds: 240, price: 3.5 }
 } as const
 
-export const TeaName = Schema.Literals(["sencha", "oolong", "assam"]).annotate({ description: "A tea of the house" })
+export const TeaName = Schema.Literals(["sencha", "oolong", "assam"]).annotate({ description: "The name of a tea" })

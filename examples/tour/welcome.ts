@@ -1,5 +1,6 @@
 /**
- * What a newcomer sees first: where the server is, what to paste to reach it, and the first requests, which this program makes.
+ * The output of `npm start`: the server's URL, commands to connect to it, and a log of some first requests, which this
+ * program sends.
  */
 import * as Client from "@skein/client/Client"
 import type * as Revision from "@skein/protocol/Revision"
@@ -8,15 +9,15 @@ import * as McpServer from "@skein/server/McpServer"
 import * as Effect from "effect/Effect"
 import { styleText } from "node:util"
 
-/** A request that stands alone, so that a shell is enough. */
+/** A request of revision 2026-07-28, which needs no session, so that curl can send it. */
 const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{
     "name":"bill","arguments":{"tea":"oolong","cups":2},"_meta":{
       "io.modelcontextprotocol/protocolVersion":"2026-07-28",
       "io.modelcontextprotocol/clientInfo":{"name":"curl","version":"1"},
       "io.modelcontextprotocol/clientCapabilities":{}}}}`
 
-/** What to paste into a shell. */
-export const lines = (url: string) => ({
+/** Commands to paste into a shell. */
+export const commands = (url: string) => ({
   claude: `claude mcp add --transport http tea-house ${url}`,
   inspector: `npx @modelcontextprotocol/inspector --cli ${url} --transport http --method tools/list`,
   curl: [
@@ -28,70 +29,73 @@ export const lines = (url: string) => ({
   task: `npm run -s call -- --verbose ${url} cater '{"guests":14,"tea":"oolong"}'`
 })
 
-const say = (text: string) => Effect.sync(() => console.log(text))
+const print = (text: string) => Effect.sync(() => console.log(text))
 const heading = (text: string): string => styleText(["bold", "cyan"], text)
-const quiet = (text: string): string => styleText("gray", text)
+const gray = (text: string): string => styleText("gray", text)
 
-const connecting = (url: string, tasks: string): string => {
-  const { claude, curl, inspector, page, task } = lines(url)
+const introduction = (url: string, storage: string): string => {
+  const { claude, curl, inspector, page, task } = commands(url)
   return `
-${heading("The tea house is open.")}  ${url}
+${heading("Tea house MCP server:")}  ${url}
 
-${quiet("From Claude Code:")}
+${gray("Add it to Claude Code:")}
 ${claude}
 
-${quiet("From the MCP Inspector:")}
+${gray("List its tools with the MCP Inspector:")}
 ${inspector}
 
-${quiet("From a shell, with nothing but curl:")}
+${gray("Call a tool with curl:")}
 ${curl}
 
-${quiet("From a web page, with the client of this tree:")}
+${gray("Connect from a web page:")}
 ${page}
 
-${quiet("A task of half a minute, which asks you something on the way:")}
+${gray("Run a task that takes about 30 seconds and asks you a question:")}
 ${task}
-${quiet(tasks)}
+${gray(storage)}
 
-${quiet("Requests are shown here as they pass. The first guest is this program, once in each era of the protocol:")}
+${gray("Requests are logged below. This program sends the first ones, with revision 2025-11-25 and then 2026-07-28:")}
 `
 }
 
-const turn = `
-${quiet("Now it is your turn. Ctrl-C closes the house. A whole conversation, message by message: npm run tour")}
+const ready = `
+${gray("The server is ready; Ctrl-C stops it. To see a whole conversation, message by message: npm run tour")}
 `
 
-/** A client in the same process, with the server's other end in its hand. */
-const guest = (revision: Revision.Revision) =>
+/** A client in the same process, connected in memory. */
+const connect = (revision: Revision.Revision) =>
   Effect.flatMap(
     McpServer.McpServer,
     ({ serve }) =>
       Client.make(InMemoryTransport.transport(serve), {
-        info: { name: "first-guest", version: "1" },
+        info: { name: "welcome", version: "1" },
         revisions: [revision]
       })
   )
 
-const visits = Effect.all([
+const firstRequests = Effect.all([
   Effect.scoped(Effect.gen(function*() {
-    const client = yield* guest("2025-11-25")
-    yield* client.listToolsPage()
+    const client = yield* connect("2025-11-25")
+    yield* client.listTools()
     yield* client.callTool("greet", { name: "Ada" })
     yield* client.readResource("menu://today")
   })),
   Effect.scoped(Effect.gen(function*() {
-    const client = yield* guest("2026-07-28")
+    const client = yield* connect("2026-07-28")
     yield* client.callTool("bill", { tea: "sencha", cups: 3 })
     yield* client.callTool("order", { cake: "sachertorte" })
     yield* Effect.ignore(client.callTool("juggle"))
   }))
 ])
 
-/** Welcomes, and stays until the house closes. `tasks` says where its tasks are kept. */
-export const welcome = (url: string, tasks: string): Effect.Effect<never, never, McpServer.McpServer> =>
-  say(connecting(url, tasks)).pipe(
-    Effect.andThen(Effect.orDie(visits)),
-    Effect.andThen(say(turn)),
+/**
+ * Prints the introduction and never ends. When the server shuts down, it prints a last line. `storage` describes the
+ * task storage.
+ */
+export const welcome = (url: string, storage: string): Effect.Effect<never, never, McpServer.McpServer> =>
+  print(introduction(url, storage)).pipe(
+    Effect.andThen(Effect.orDie(firstRequests)),
+    Effect.andThen(print(ready)),
     Effect.andThen(Effect.never),
-    Effect.onInterrupt(() => say("\nThe tea house closes. Who is served may finish."))
+    Effect.onInterrupt(() => print("\nShutting down. Running requests may finish."))
   )

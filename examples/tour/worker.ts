@@ -1,17 +1,17 @@
 /**
- * A worker of the tea house, `npm run worker`: the same definitions, and no door. It works on the tasks in the PostgreSQL database that
- * `--postgres` names, with whoever else does, and says what it does.
+ * `npm run worker`: a worker of the tea house. It has the definitions of the server but no transport. It runs tasks of
+ * the PostgreSQL database at `--postgres`, together with the other workers and servers, and logs their steps.
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as PostgresTasks from "@skein/tasks/PostgresTasks"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { parseArgs } from "node:util"
-import { endWithNpm } from "../npm.ts"
-import { heard } from "./kitchen.ts"
+import { exitWithNpm } from "../exitWithNpm.ts"
+import { logKitchenTo } from "./kitchenLog.ts"
 import { TeaHouse } from "./server.ts"
 
-const url = (): string => {
+const postgresUrl = (): string => {
   const usage = "usage: npm run worker -- --postgres <url>"
   try {
     const { postgres } = parseArgs({ options: { postgres: { type: "string" } } }).values
@@ -23,19 +23,19 @@ const url = (): string => {
   return process.exit(2)
 }
 
-const Engine = PostgresTasks.layer({ url: url() })
+const Engine = PostgresTasks.layer({ url: postgresUrl() })
 
 const Worker = TeaHouse.pipe(
   Layer.provideMerge(Layer.effectDiscard(Effect.acquireRelease(
     Effect.sync(() =>
-      console.log(`A worker of the tea house. Ctrl-C lets it go gently, kill -9 ${process.pid} does not.`)
+      console.log(`Tea house worker running. Ctrl-C stops it gracefully, kill -9 ${process.pid} kills it.`)
     ),
-    () => Effect.sync(() => console.log("The worker has gone. Others go on with what it had."))
+    () => Effect.sync(() => console.log("Worker stopped. Other processes continue its tasks."))
   ))),
-  Layer.provide([Engine, heard(process.stdout)])
+  Layer.provide([Engine, logKitchenTo(process.stdout)])
 )
 
-endWithNpm()
+exitWithNpm()
 NodeRuntime.runMain(
   Effect.catchTag(Layer.launch(Worker), "TaskError", ({ message }) =>
     Effect.sync(() => {

@@ -1,7 +1,8 @@
 /**
- * The Inspector's command line, which people try a server with: over HTTP in both eras, over HTTP+SSE, and over stdio.
+ * The command line of the MCP Inspector with Skein's server: over HTTP with and without sessions, over HTTP+SSE, and
+ * over stdio.
  *
- * Its package has a postinstall script, which is not run and need not be: it only fetches what a checkout of its sources lacks.
+ * The Inspector's postinstall script is not run. It only downloads files that a checkout of its sources lacks.
  */
 import { execFile } from "node:child_process"
 import { mkdtemp, rm } from "node:fs/promises"
@@ -10,27 +11,27 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { eventually } from "../eventually.ts"
-import * as Offer from "../fixtures/offer.ts"
-import * as OfferServer from "../fixtures/skein-offer.ts"
+import * as Features from "../fixtures/features.ts"
+import * as SkeinFeatures from "../fixtures/skeinFeatures.ts"
 import { serverCommand } from "../matrix.ts"
-import { serve, type Serving } from "../serving.ts"
+import { type RunningServer, startServer } from "../skeinServer.ts"
 
-interface Ended {
+interface CliResult {
   readonly code: number
   readonly result: unknown
   readonly stderr: string
 }
 
-let offer: Serving
-/** It keeps a catalog of servers at home. */
+let server: RunningServer
+/** The home directory of the Inspector, where it stores a catalog of servers. */
 let home: string
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), "skein-inspector-"))
-  // It does not end its sessions.
-  offer = await serve(OfferServer.server, { sessions: { idleTimeout: "2 seconds" } })
+  // The Inspector does not end its sessions.
+  server = await startServer(SkeinFeatures.server, { sessions: { idleTimeout: "2 seconds" } })
 })
 afterAll(async () => {
-  await offer.close()
+  await server.close()
   await rm(home, { recursive: true })
 })
 
@@ -38,7 +39,7 @@ const launcher = fileURLToPath(
   new URL("./clients/launcher/build/index.js", import.meta.resolve("@modelcontextprotocol/inspector/package.json"))
 )
 
-const inspect = (args: ReadonlyArray<string>): Promise<Ended> =>
+const inspect = (args: ReadonlyArray<string>): Promise<CliResult> =>
   new Promise((resolve) => {
     const env = { PATH: process.env["PATH"], HOME: home }
     const child = execFile(
@@ -55,19 +56,19 @@ const inspect = (args: ReadonlyArray<string>): Promise<Ended> =>
     )
   })
 
-const { args, command } = serverCommand("skein")
-const url = (transport: "http" | "sse") => ["--transport", transport, "--server-url", offer[transport].url]
+const { args, command } = serverCommand("skein", "Features")
+const url = (transport: "http" | "sse") => ["--transport", transport, "--server-url", server[transport].url]
 
-/** How it is told where the server is. */
-const doors: Readonly<Record<string, () => ReadonlyArray<string>>> = {
-  "http, the session era": () => url("http"),
-  "http, the request era": () => ["--protocol-era", "modern", ...url("http")],
-  "http, found out": () => ["--protocol-era", "auto", ...url("http")],
+/** The arguments that select the server. */
+const transports: Readonly<Record<string, () => ReadonlyArray<string>>> = {
+  "http, sessions": () => url("http"),
+  "http, stateless": () => ["--protocol-era", "modern", ...url("http")],
+  "http, negotiated": () => ["--protocol-era", "auto", ...url("http")],
   "http+sse": () => url("sse"),
   stdio: () => [command, ...args]
 }
 
-const fully = new Set(["http, the session era", "stdio"])
+const testedCompletely = new Set(["http, sessions", "stdio"])
 
 const named = (member: string, names: ReadonlyArray<string>, by = "name") => ({
   [member]: expect.toSatisfy((all: ReadonlyArray<Record<string, unknown>>) =>
@@ -75,29 +76,29 @@ const named = (member: string, names: ReadonlyArray<string>, by = "name") => ({
   )
 })
 
-/** What it is asked for, and what it shows. */
-const asks: ReadonlyArray<readonly [args: string, result: object]> = [
+/** Commands and their results. */
+const commands: ReadonlyArray<readonly [args: string, result: object]> = [
   ["tools/list", named("tools", ["add", "cancelled", "count", "echo", "fail", "gallery", "greet", "release", "slow"])],
   ["tools/call --tool-name add --tool-arg a=2 b=40", { structuredContent: { sum: 42 } }],
-  ["resources/list", named("resources", Offer.resourceUris, "uri")],
-  [`resources/read --uri ${Offer.textResource.uri}`, { contents: [Offer.textResource] }],
+  ["resources/list", named("resources", Features.resourceUris, "uri")],
+  [`resources/read --uri ${Features.textResource.uri}`, { contents: [Features.textResource] }],
   ["prompts/list", { prompts: [{ name: "brief", arguments: [{ name: "topic" }, { name: "tone" }] }] }],
   [
     "prompts/get --prompt-name brief --prompt-args topic=knots",
-    { messages: [{ role: "user", content: { type: "text", text: Offer.brief("knots", undefined) } }] }
+    { messages: [{ role: "user", content: { type: "text", text: Features.brief("knots", undefined) } }] }
   ]
 ]
 
-// What takes several values is followed by an option.
-const shown = (ask: string, at: ReadonlyArray<string>) =>
-  inspect(["--method", ...ask.split(" "), "--format", "json", "-q", ...at])
+// An option that takes several values must be followed by another option.
+const run = (method: string, serverArgs: ReadonlyArray<string>) =>
+  inspect(["--method", ...method.split(" "), "--format", "json", "-q", ...serverArgs])
 
-for (const [door, at] of Object.entries(doors)) {
-  describe.concurrent(`the Inspector over ${door}`, () => {
-    // Those that differ only in how they connect need not say it all again.
-    for (const [ask, result] of fully.has(door) ? asks : asks.slice(0, 2)) {
-      it(ask, async ({ expect }) => {
-        expect(await shown(ask, at())).toMatchObject({ code: 0, result, stderr: "" })
+for (const [transport, serverArgs] of Object.entries(transports)) {
+  describe.concurrent(`the Inspector over ${transport}`, () => {
+    // The other transports differ only in how they connect.
+    for (const [method, result] of testedCompletely.has(transport) ? commands : commands.slice(0, 2)) {
+      it(method, async ({ expect }) => {
+        expect(await run(method, serverArgs())).toMatchObject({ code: 0, result, stderr: "" })
       })
     }
   })
@@ -105,23 +106,23 @@ for (const [door, at] of Object.entries(doors)) {
 
 describe.concurrent("the Inspector over http shows", () => {
   it("resource templates", async ({ expect }) => {
-    const result = { resourceTemplates: [{ uriTemplate: Offer.template }] }
-    expect(await shown("resources/templates/list", url("http"))).toMatchObject({ code: 0, result })
+    const result = { resourceTemplates: [{ uriTemplate: Features.template }] }
+    expect(await run("resources/templates/list", url("http"))).toMatchObject({ code: 0, result })
   })
 
-  it("that a tool has failed", async ({ expect }) => {
-    const failed = await shown("tools/call --tool-name fail", url("http"))
-    expect(failed).toMatchObject({ code: 5, result: { isError: true, content: [{ text: Offer.failure }] } })
+  it("a tool error", async ({ expect }) => {
+    const failed = await run("tools/call --tool-name fail", url("http"))
+    expect(failed).toMatchObject({ code: 5, result: { isError: true, content: [{ text: Features.failure }] } })
   })
 
-  it("that there is no such resource", async ({ expect }) => {
-    const absent = await shown("resources/read --uri test://absent", url("http"))
+  it("that a resource does not exist", async ({ expect }) => {
+    const absent = await run("resources/read --uri test://absent", url("http"))
     expect(absent).toMatchObject({ code: 1, result: undefined, stderr: expect.stringContaining("Resource not found") })
   })
 })
 
-it("the Inspector leaves nothing on the server", () =>
+it("no session, request or stream of the Inspector remains on the server", () =>
   eventually(async () => {
-    const { requests, sessions, streams } = await offer.inspect()
+    const { requests, sessions, streams } = await server.inspect()
     expect({ requests, sessions, streams }).toEqual({ requests: [], sessions: [], streams: 0 })
   }))

@@ -1,24 +1,121 @@
 /**
- * Runs the referee against a server, and reads what it writes down.
+ * Runs the official conformance suite, `@modelcontextprotocol/conformance`, as a child process, and reads its result
+ * files.
  */
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { excuse, expected, read, referee, scenarioTimeout, type Selection } from "./referee.ts"
-import type { Outcome } from "./report.ts"
+import { spawn } from "node:child_process"
+import { readdir, readFile } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import type { Check, Scenario } from "./report.ts"
 
-/** Runs what is selected against the server at `url`. What ought to have run and did not is in the outcome, as failed. */
-export const run = async (url: string, selection: Selection): Promise<Outcome> => {
-  const { revision, whole = false } = selection
-  const all = await expected("server", selection)
-  const select = whole ? ["--suite", "all", "--spec-version", revision] : ["--requirements", revision]
-  const folder = await mkdtemp(join(tmpdir(), "skein-conformance-"))
-  try {
-    const output = await referee(["server", "--url", url, ...select, "--timeout", `${scenarioTimeout}`, "-o", folder])
-    const checks = await read("server", folder)
-    const scenarios = all.map((one) => ({ ...one, checks: checks.get(one.name) ?? excuse(one.name, output) }))
-    return { revision, label: whole ? "all" : "scored", scenarios }
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+const manifest = fileURLToPath(import.meta.resolve("@modelcontextprotocol/conformance/package.json"))
+
+/** The installed version of the suite. */
+export const suiteVersion = async (): Promise<string> => JSON.parse(await readFile(manifest, "utf8")).version
+
+/** The side under test. */
+export type Side = "server" | "client"
+
+/** The scenarios to run: the requirement set of a revision or, with `whole`, all scenarios at that revision. */
+export interface Selection {
+  readonly revision: string
+  readonly whole?: boolean
 }
+
+/** The output of the suite and its exit code, which is 1 when a scenario failed. */
+export interface Output {
+  readonly stdout: string
+  readonly stderr: string
+  readonly code: number | null
+}
+
+/** How long a run of the suite may take, in milliseconds. A run that passes takes seconds. */
+const suiteTimeout = 120_000
+
+/** How long one scenario may take, in milliseconds. The longest, about tasks, wait five seconds. */
+export const scenarioTimeout = 20_000
+
+/**
+ * Runs the suite with additional environment variables. The results of its scenarios are in its files, see
+ * `readChecks`.
+ */
+export const runSuite = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}): Promise<Output> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [join(dirname(manifest), "dist", "index.js"), ...args], {
+      env: { ...process.env, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: suiteTimeout,
+      killSignal: "SIGKILL"
+    })
+    let stdout = ""
+    let stderr = ""
+    child.stdout.setEncoding("utf8").on("data", (text: string) => stdout += text)
+    child.stderr.setEncoding("utf8").on("data", (text: string) => stderr += text)
+    child.on("error", reject)
+    child.on("close", (code, signal) => {
+      if (signal !== null) stderr += `\nthe conformance suite was killed after ${suiteTimeout} ms (${signal})`
+      resolve({ stdout, stderr, code })
+    })
+  })
+
+/** A scenario in the output of `list`. */
+export type ListedScenario = Pick<Scenario, "name" | "scored">
+
+/**
+ * Parses the output of `list`. The scored scenarios are under "Server scenarios" or "Client scenarios". The unscored
+ * ones of both sides are under "Run and reported".
+ */
+const parseList = (text: string, side: Side): ReadonlyArray<ListedScenario> => {
+  const found: Array<ListedScenario> = []
+  let heading = ""
+  for (const line of text.split("\n")) {
+    if (/^\S.*:$/.test(line)) heading = line
+    const scored = heading.toLowerCase().startsWith(`${side} scenarios`) ? /^ {2}- (\S+)/.exec(line) : null
+    const unscored = heading.startsWith("Run and reported") ? /^ {4}- (\S+) \[(\w+)\]$/.exec(line) : null
+    const name = scored?.[1] ?? (unscored?.[2] === side ? unscored[1] : undefined)
+    if (name !== undefined) found.push({ name, scored: scored !== null })
+  }
+  return found
+}
+
+const list = async (side: Side, what: string, args: ReadonlyArray<string>): Promise<ReadonlyArray<ListedScenario>> => {
+  const { stderr, stdout } = await runSuite(["list", ...args])
+  const scenarios = parseList(stdout, side)
+  if (scenarios.length === 0) throw new Error(`the conformance suite lists no scenario for ${what}:\n${stderr}`)
+  return scenarios
+}
+
+/** The scenarios of a selection. */
+export const listScenarios = (side: Side, { revision, whole }: Selection): Promise<ReadonlyArray<ListedScenario>> =>
+  list(side, revision, whole ? [`--${side}`, "--spec-version", revision] : ["--requirements", revision])
+
+/** All scenarios, including those of extensions that belong to no revision. */
+export const listAllScenarios = (side: Side): Promise<ReadonlyArray<ListedScenario>> =>
+  list(side, `a ${side}`, [`--${side}`])
+
+/**
+ * Reads the checks of all completed scenarios from the result files in `folder`: `server-<name>-<time>/checks.json`,
+ * without `server-` for a client.
+ */
+export const readChecks = async (side: Side, folder: string): Promise<ReadonlyMap<string, ReadonlyArray<Check>>> => {
+  const checks = new Map<string, ReadonlyArray<Check>>()
+  const prefix = side === "server" ? "server-" : ""
+  for (const entry of await readdir(folder)) {
+    const name = /^(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(entry)?.[1]
+    if (name === undefined || !name.startsWith(prefix)) continue
+    const text = await readFile(join(folder, entry, "checks.json"), "utf8").catch(() => undefined)
+    if (text !== undefined) checks.set(name.slice(prefix.length), JSON.parse(text))
+  }
+  return checks
+}
+
+/** Shortens a long text to its beginning and its end. */
+export const shorten = (text: string): string =>
+  text.length > 400 ? `${text.slice(0, 200)} … ${text.slice(-200)}` : text
+
+/**
+ * Why a scenario has no result file: the suite's message about it if there is one, else the beginning and end of
+ * stderr.
+ */
+export const failureReason = (name: string, { stderr }: Output): string =>
+  `the scenario did not complete: ${shorten((stderr.split(`Failed to run scenario ${name}:`)[1] ?? stderr).trim())}`

@@ -1,10 +1,10 @@
 /**
- * The yardstick: what Node itself costs. `http.request` on sockets that are kept, `JSON.stringify` and `JSON.parse`; nothing is checked,
- * bounded or timed, and nobody but the caller hears of an error.
+ * The reference: the cost of Node itself. `http.request` with keep-alive, `JSON.stringify` and `JSON.parse`. It has no
+ * checks, limits or timeouts, and reports errors to the caller only.
  */
 import { Agent, request as send } from "node:http"
-import { meta, revisionOf } from "../../stdio/wire.ts"
-import { type Connect, textOf, together } from "../face.ts"
+import { meta, revisionOf } from "../../stdio/messages.ts"
+import { type Connect, runConcurrently, textOf } from "../testClient.ts"
 
 const agent = new Agent({ keepAlive: true })
 
@@ -48,7 +48,7 @@ export const connect: Connect = async ({ era, url: address }) => {
       outgoing.end(body)
     })
 
-  const ask = (method: string, params: Record<string, unknown>, name?: string): Promise<any> =>
+  const request = (method: string, params: Record<string, unknown>, name?: string): Promise<any> =>
     era === "session"
       ? post({ jsonrpc: "2.0", id: ++lastId, method, params }, {})
       : post(
@@ -58,7 +58,7 @@ export const connect: Connect = async ({ era, url: address }) => {
 
   if (era === "session") {
     const clientInfo = { name: "bench", version: "1.0.0" }
-    await ask("initialize", { protocolVersion: revisionOf.session, capabilities: {}, clientInfo })
+    await request("initialize", { protocolVersion: revisionOf.session, capabilities: {}, clientInfo })
     await post({ jsonrpc: "2.0", method: "notifications/initialized" }, {})
     const headers = { accept: "text/event-stream", "mcp-session-id": session! }
     stream = send({ ...target, method: "GET", headers }, (incoming) => incoming.resume().on("error", () => {}))
@@ -67,17 +67,17 @@ export const connect: Connect = async ({ era, url: address }) => {
   }
 
   return {
-    discover: () => ask("tools/list", {}),
+    discover: () => request("tools/list", {}),
     drive: (job, inFlight, turns) =>
-      together(inFlight, async () => {
+      runConcurrently(inFlight, async () => {
         for (let turn = turns.next(); turn !== undefined; turn = turns.next()) {
           if (job === "greet") {
             const params = { name: job, arguments: { name: `n${turn}` } }
-            turns.greeted(turn, textOf(await ask("tools/call", params, job)))
-          } else if (job === "report" || job === "lie") {
+            turns.greeted(turn, textOf(await request("tools/call", params, job)))
+          } else if (job === "report" || job === "invalid") {
             const params = { name: job, arguments: { id: turn } }
-            turns.reported(turn, (await ask("tools/call", params, job)).structuredContent)
-          } else turns.listed((await ask("tools/list", {})).tools)
+            turns.reported(turn, (await request("tools/call", params, job)).structuredContent)
+          } else turns.listed((await request("tools/list", {})).tools)
         }
       }),
     kept: undefined,

@@ -1,6 +1,7 @@
 /**
- * The yardstick: what Node itself costs. It collects the body, parses JSON, switches on the method and writes the answer with
- * its length, of nearly the bytes that Skein answers. It checks nothing and has no limits; a session is a name in a set.
+ * The reference: the cost of Node itself. It collects the body, parses JSON, switches on the method and writes the
+ * response with a content length, almost the same bytes as Skein. It has no checks and no limits; a session is an id in
+ * a set.
  */
 import { randomUUID } from "node:crypto"
 import { createServer, type ServerResponse } from "node:http"
@@ -15,7 +16,7 @@ const more = Number(process.argv.find((arg) => arg.startsWith("--tools="))?.slic
 const tools = [
   {
     name: "echo",
-    description: "Says a message several times",
+    description: "Repeats a message",
     inputSchema: {
       type: "object",
       properties: { message: { type: "string" }, times: integer },
@@ -25,7 +26,7 @@ const tools = [
   },
   {
     name: "count",
-    description: "Counts, and tells how far it is",
+    description: "Counts and reports progress",
     inputSchema: { type: "object", properties: { to: integer }, required: ["to"], additionalProperties: true }
   },
   ...Array.from({ length: more }, (_, index) => ({

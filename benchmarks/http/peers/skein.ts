@@ -1,4 +1,4 @@
-/** Skein on `node:http`, with its guards on, as they are. */
+/** Skein on `node:http`, with its default checks. */
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Progress from "@skein/server/Progress"
@@ -11,14 +11,14 @@ const more = Number(process.argv.find((arg) => arg.startsWith("--tools="))?.slic
 
 const echo = Tool.layer(
   Tool.make("echo", {
-    description: "Says a message several times",
+    description: "Repeats a message",
     input: { message: Schema.String, times: Schema.Int }
   }),
   ({ message, times }) => Effect.succeed(message.repeat(times))
 )
 
 const count = Tool.layer(
-  Tool.make("count", { description: "Counts, and tells how far it is", input: { to: Schema.Int } }),
+  Tool.make("count", { description: "Counts and reports progress", input: { to: Schema.Int } }),
   Effect.fnUntraced(function*({ to }) {
     for (let progress = 1; progress <= to; progress++) yield* Progress.report({ progress, total: to })
     return `Counted to ${to}`
@@ -36,7 +36,7 @@ const others = Array.from({ length: more }, (_, index) =>
 
 const server = McpServer.layer({ name: "skein", version: "1.0.0" }, echo, count, ...others)
 
-// 10,000 of each is its default, and a few too few for those that are opened here.
+// The defaults of 10,000 are slightly too low for the numbers here.
 const listening = NodeHttp.layer({
   port: 0,
   maxConcurrentRequests: 20_000,

@@ -1,7 +1,7 @@
 /**
- * The yardstick: what Node itself costs. It splits lines, parses JSON, switches on the method and writes the answer. It has no
- * checks, no cancellation and no limits, and it knows one tool. It writes each answer as soon as it has it, as one would; with
- * `--join` it writes the answers to what it read at once together, which is the least that Node can do.
+ * The reference: the cost of Node itself. It splits lines, parses JSON, switches on the method and writes the response.
+ * It has no checks, no cancellation, no limits, and one tool. It writes each response separately. With `--join` it
+ * writes the responses to all messages of one read together, which is the minimum for Node.
  */
 const join = process.argv.includes("--join")
 const serverInfo = { name: "bare", version: "1.0.0" }

@@ -1,6 +1,6 @@
 /**
- * The floor of a server that is written in Effect: it imports what the eleven lines of `skein.ts` import from Effect, uses next
- * to nothing of it, and answers `initialize` as bare Node does. What Skein's start takes beyond this is Skein's.
+ * The minimum of a server that uses Effect: it has the Effect imports of `skein.ts`, uses almost nothing of them, and
+ * responds to `initialize` like bare Node. The start time of Skein beyond this is its own.
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

@@ -1,4 +1,4 @@
-/** Skein, as `examples/hello` writes it. */
+/** Skein, as in `examples/hello`. */
 import * as McpServer from "@skein/server/McpServer"
 import * as Stdio from "@skein/server/Stdio"
 import * as Tool from "@skein/server/Tool"

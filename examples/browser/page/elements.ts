@@ -1,13 +1,13 @@
-/** The elements of the page. */
+/** Access to the elements of the page. */
 
-/** The element with an id, which is of that kind. */
+/** Returns the element with an id. Throws if it does not exist or has another class. */
 export const byId = <E extends HTMLElement>(id: string, kind: abstract new() => E): E => {
   const element = document.getElementById(id)
   if (element instanceof kind) return element
-  throw new Error(`The page has no ${kind.name} ${id}`)
+  throw new Error(`the page has no ${kind.name} with the id "${id}"`)
 }
 
-/** Writes a text where the page has a place for it. It is never taken for HTML: it comes from a server. */
-export const say = (id: string, text: string): void => {
+/** Sets the text of an element. The text comes from a server, so it is never parsed as HTML. */
+export const setText = (id: string, text: string): void => {
   byId(id, HTMLElement).textContent = text
 }

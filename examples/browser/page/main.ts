@@ -1,5 +1,6 @@
 /**
- * A host in a web page: connects to the tea house, lists its tools, calls them, shows how far they are, and answers what they ask.
+ * A web page as an MCP host: connects to the tea house, lists its tools, calls them, shows their progress, and asks the
+ * user their questions.
  */
 import * as Client from "@skein/client/Client"
 import * as Elicitation from "@skein/client/Elicitation"
@@ -9,11 +10,11 @@ import type { Tool } from "@skein/protocol/Tool"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
-import { question } from "./question.ts"
-import { byId, say } from "./elements.ts"
+import { askUser } from "./askUser.ts"
+import { byId, setText } from "./elements.ts"
 
-/** What is asked for to begin with. */
-const examples: Readonly<Record<string, object>> = {
+/** Example arguments for each tool. */
+const exampleArguments: Readonly<Record<string, object>> = {
   greet: { name: "Ada" },
   bill: { tea: "oolong", cups: 2 },
   brew: { tea: "sencha" },
@@ -25,13 +26,13 @@ const tools = byId("tool", HTMLSelectElement)
 const args = byId("arguments", HTMLInputElement)
 const progress = byId("progress", HTMLProgressElement)
 
-const offer = (offered: ReadonlyArray<Tool>): void => {
+const showTools = (offered: ReadonlyArray<Tool>): void => {
   tools.replaceChildren(...offered.map(({ name, title }) => new Option(title ?? name, name)))
-  tools.onchange = () => void (args.value = JSON.stringify(examples[tools.value] ?? {}))
+  tools.onchange = () => void (args.value = JSON.stringify(exampleArguments[tools.value] ?? {}))
   tools.onchange(new Event("change"))
 }
 
-/** One call, from its progress to its result. Interrupting it cancels it at the server. */
+/** Calls a tool and shows its progress and its result. Interrupting the effect cancels the call on the server. */
 const call = (client: Client.Client, name: string, text: string) =>
   Effect.try(() => JSON.parse(text) as object).pipe(
     Effect.flatMap((args) =>
@@ -39,23 +40,23 @@ const call = (client: Client.Client, name: string, text: string) =>
         Progress.stream((onProgress) => client.callTool(name, args, { onProgress })),
         (update) =>
           Effect.sync(() => {
-            if (update._tag === "Result") return say("result", JSON.stringify(update.result, null, 2))
+            if (update._tag === "Result") return setText("result", JSON.stringify(update.result, null, 2))
             progress.max = update.total ?? 1
             progress.value = update.progress
-            say("result", update.message ?? "")
+            setText("result", update.message ?? "")
           })
       )
     ),
-    Effect.catch((error) => Effect.sync(() => say("result", error.message)))
+    Effect.catch((error) => Effect.sync(() => setText("result", error.message)))
   )
 
-/** Makes the buttons work: a new call ends the one before. */
-const listen = (client: Client.Client): void => {
+/** Enables the buttons. A new call cancels the previous one. */
+const enableControls = (client: Client.Client): void => {
   let running: Fiber.Fiber<void> | undefined
   const stop = (): void => {
     running?.interruptUnsafe()
     progress.value = 0
-    say("result", "")
+    setText("result", "")
   }
   byId("call", HTMLFormElement).onsubmit = (event) => {
     event.preventDefault()
@@ -68,19 +69,19 @@ const listen = (client: Client.Client): void => {
 
 const url = new URLSearchParams(location.search).get("server") ?? "http://127.0.0.1:3000/mcp"
 
-const visit = Effect.gen(function*() {
+const run = Effect.gen(function*() {
   const client = yield* Client.make(Http.transport({ url }), { info: { name: "page", version: "1.0.0" } })
-  offer(yield* client.listTools())
-  listen(client)
-  say("status", `Connected to ${client.server?.title ?? client.server?.name}, in revision ${client.revision}.`)
+  showTools(yield* client.listTools())
+  enableControls(client)
+  setText("status", `Connected to "${client.server?.title ?? client.server?.name}" with revision ${client.revision}.`)
   yield* client.ended
 }).pipe(
   Effect.scoped,
-  Effect.provide(Elicitation.layer({ form: question })),
-  Effect.catch((error) => Effect.sync(() => say("status", error.message)))
+  Effect.provide(Elicitation.layer({ form: askUser })),
+  Effect.catch((error) => Effect.sync(() => setText("status", error.message)))
 )
 
-const life = Effect.runFork(visit)
-// Who leaves the page leaves the house; who comes back to it comes in anew.
-addEventListener("pagehide", () => life.interruptUnsafe())
+const fiber = Effect.runFork(run)
+// Closes the client when the user leaves the page. A page that is restored from the browser's cache is loaded again.
+addEventListener("pagehide", () => fiber.interruptUnsafe())
 addEventListener("pageshow", ({ persisted }) => persisted && location.reload())

@@ -1,0 +1,67 @@
+/**
+ * One program for each scenario of the official conformance suite, except authorization.
+ *
+ * The programs are short, since the client does most of the work: it fills in the defaults of forms, resumes streams,
+ * sets headers, and repeats calls with the requested input.
+ */
+import type * as Client from "@skein/client/Client"
+import * as Effect from "effect/Effect"
+import { callTool } from "./callTool.ts"
+import { sampleArguments } from "./sampleArguments.ts"
+import { toolCalls } from "./toolCalls.ts"
+
+/** A program that uses a connected client. */
+export type Program = (client: Client.Client) => Effect.Effect<unknown, Error>
+
+const ping: Program = (client) => client.ping()
+
+/** Lists the tools, then calls the given ones. */
+const listAndCall = (...names: ReadonlyArray<string>): Program => (client) =>
+  Effect.andThen(client.listTools(), Effect.forEach(names, (name) => callTool(client, name), { discard: true }))
+
+export const scenarios: { readonly [scenario: string]: Program } = {
+  // The servers of these scenarios offer nothing, so the client would refuse any other request.
+  initialize: ping,
+  "request-metadata": ping,
+
+  tools_call: (client) => Effect.andThen(client.listTools(), callTool(client, "add_numbers", { a: 5, b: 3 })),
+
+  "elicitation-sep1034-client-defaults": listAndCall("test_client_elicitation_defaults"),
+
+  "sse-retry": listAndCall("test_reconnection"),
+
+  // All calls run at the same time, so that a mix-up of their request states would be found.
+  "sep-2322-client-request-state": (client) =>
+    Effect.flatMap(
+      client.listTools(),
+      Effect.forEach(({ name }) => callTool(client, name), { concurrency: "unbounded", discard: true })
+    ),
+
+  "http-standard-headers": (client) =>
+    Effect.gen(function*() {
+      for (const { name } of yield* client.listTools()) yield* callTool(client, name)
+      for (const { uri } of yield* client.listResources()) yield* client.readResource(uri)
+      for (const { name } of yield* client.listPrompts()) yield* client.getPrompt(name)
+    }),
+
+  "http-custom-headers": (client) =>
+    Effect.gen(function*() {
+      yield* client.listTools()
+      for (const { arguments: args, name } of yield* toolCalls) yield* callTool(client, name, args)
+    }),
+
+  // Calls every listed tool.
+  "http-invalid-tool-headers": (client) =>
+    Effect.flatMap(
+      client.listTools(),
+      Effect.forEach((tool) => callTool(client, tool.name, sampleArguments(tool.inputSchema)), { discard: true })
+    ),
+
+  "json-schema-ref-no-deref": (client) => client.listTools(),
+
+  "json-schema-2020-12-preservation": (client) =>
+    Effect.flatMap(client.listTools(), (tools) => {
+      const schema = tools.find(({ name }) => name === "json_schema_2020_12_tool")?.inputSchema
+      return callTool(client, "json_schema_echo", { schema })
+    })
+}

@@ -1,0 +1,46 @@
+/**
+ * Starts Skein servers over HTTP in the test process, so that a test can check which sessions, requests and streams
+ * remain.
+ */
+import type * as Inspect from "@skein/runtime/Inspect"
+import type * as Http from "@skein/server/Http"
+import * as LegacySse from "@skein/server/LegacySse"
+import { McpServer } from "@skein/server/McpServer"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import type { ServerAddress } from "./testClient.ts"
+
+export interface RunningServer {
+  readonly http: ServerAddress
+  readonly sse: ServerAddress
+  readonly port: number
+  readonly endpoint: Http.Endpoint
+  readonly inspect: () => Promise<Inspect.ServerInfo>
+  readonly close: () => Promise<void>
+}
+
+/** Serves on a free port, over Streamable HTTP and HTTP+SSE. Clients are asked to reconnect after 10 ms. */
+export const startServer = async <E>(
+  server: Layer.Layer<McpServer, E>,
+  options: Http.Options = {}
+): Promise<RunningServer> => {
+  const scope = Scope.makeUnsafe()
+  const layer = NodeHttp.layer({ port: 0, retry: "10 millis", legacySse: LegacySse.make(), ...options })
+  const built = await Effect.runPromise(
+    Effect.orDie(Layer.buildWithScope(Layer.provideMerge(layer, server), scope))
+  )
+  const { endpoint, port, url } = Context.get(built, NodeHttp.Server)
+  const { inspect } = Context.get(built, McpServer)
+  return {
+    http: { transport: "http", url },
+    sse: { transport: "sse", url: new URL("/sse", url).href },
+    port,
+    endpoint,
+    inspect: () => Effect.runPromise(inspect),
+    close: () => Effect.runPromise(Scope.close(scope, Exit.void))
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * Judges a server, `examples/everything` on a free port or the one at a URL: both requirement sets, and the whole suite
+ * at the older revisions.
+ */
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { startEverythingServer } from "./everythingServer.ts"
+import { type Outcome, type Report, report } from "./report.ts"
+import { failureReason, listScenarios, readChecks, runSuite, scenarioTimeout, type Selection } from "./suite.ts"
+
+/**
+ * The selections of one round run at the same time. The scenarios of 2026-07-28 run alone: they change the server's
+ * lists, and they check time limits of half a second.
+ */
+const rounds: ReadonlyArray<ReadonlyArray<Selection>> = [
+  [{ revision: "2025-11-25" }, { revision: "2025-06-18", whole: true }, { revision: "2025-03-26", whole: true }],
+  [{ revision: "2026-07-28" }]
+]
+
+/** The minimum number of checks for `examples/everything`. 44 of the unscored ones are about the tasks extension. */
+const minChecks = { "2026-07-28": 120, "2026-07-28 unscored": 76, "2025-11-25": 70, "2025-06-18": 56, "2025-03-26": 3 }
+
+/**
+ * Runs a selection against the server at `url`. A scenario of the selection without a result is in the outcome as
+ * failed.
+ */
+export const runSelection = async (url: string, selection: Selection): Promise<Outcome> => {
+  const { revision, whole = false } = selection
+  const listed = await listScenarios("server", selection)
+  const select = whole ? ["--suite", "all", "--spec-version", revision] : ["--requirements", revision]
+  const folder = await mkdtemp(join(tmpdir(), "skein-conformance-"))
+  try {
+    const output = await runSuite(["server", "--url", url, ...select, "--timeout", `${scenarioTimeout}`, "-o", folder])
+    const checks = await readChecks("server", folder)
+    const scenarios = listed.map((one) => ({ ...one, checks: checks.get(one.name) ?? failureReason(one.name, output) }))
+    return { revision, label: whole ? "all" : "scored", scenarios }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Judges the server at `url`, or a new `examples/everything` if `url` is absent. `width` clips messages. */
+export const judgeServer = async (url: string | undefined, width: number | undefined): Promise<Report> => {
+  const server = url === undefined ? await startEverythingServer() : { url, stop: async () => {} }
+  try {
+    console.log(`against ${server.url}\n`)
+    const outcomes: Array<Outcome> = []
+    for (const round of rounds) {
+      outcomes.push(...await Promise.all(round.map((selection) => runSelection(server.url, selection))))
+    }
+    return report(outcomes.toSorted((a, b) => a.revision < b.revision ? 1 : -1), {
+      width,
+      // Another server may respond with JSON where some checks apply to streams only.
+      minChecks: url === undefined ? minChecks : undefined
+    })
+  } finally {
+    await server.stop()
+  }
+}

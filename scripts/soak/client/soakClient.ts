@@ -1,0 +1,31 @@
+/**
+ * Starts the program of the client soak as a child process.
+ */
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+
+/**
+ * Runs all workloads, each scaled by `scale`, prints their table, and returns the problems that the program reported.
+ */
+export const soakClient = async (
+  scale: number,
+  print: (line: string) => void,
+  more: ReadonlyArray<string> = []
+): Promise<ReadonlyArray<string>> => {
+  const flags = [
+    "--expose-gc",
+    "--no-flush-bytecode",
+    "--disable-warning=ExperimentalWarning",
+    "--conditions=@skein/source"
+  ]
+  const args = [...flags, join(import.meta.dirname, "program.ts"), "--scale", String(scale), ...more]
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] })
+  const problems: Array<string> = []
+  createInterface({ input: child.stdout }).on("line", print)
+  createInterface({ input: child.stderr }).on("line", (line) => problems.push(line))
+  const [code, signal] = await once(child, "close")
+  if (code !== 0 && problems.length === 0) problems.push(`the client program exited with ${code ?? signal}`)
+  return problems
+}
