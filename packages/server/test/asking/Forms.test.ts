@@ -196,7 +196,7 @@ describe("a form", () => {
       const { result, sent } = yield* asking("2025-06-18", question, kit.accept({}))
       expect(sent).toBe(undefined)
       expect(failure(result)).toMatchObject({ reason: "Unsupported", revision: "2025-06-18" })
-      expect(failure(result)!.message).toContain("choice of several values")
+      expect(failure(result)!.message).toContain("multiple choice in a form")
     }))
 
   for (const revision of ["2024-11-05", "2025-03-26"] as const) {
