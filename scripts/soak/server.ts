@@ -146,15 +146,15 @@ const server = McpServer.layer(
 )
 
 const control = ({ endpoint, port }: NodeHttp.Server["Service"]) =>
-  Effect.flatMap(McpServer.McpServer, ({ host, inspect }) => {
+  Effect.flatMap(McpServer.McpServer, ({ core, inspect }) => {
     const state = Effect.map(inspect, (tree): State => ({
       sessions: endpoint.sessions,
       peers: tree.sessions.length,
       requests: tree.requests.length + tree.sessions.reduce((sum, { requests }) => sum + requests.length, 0),
       questions: tree.sessions.reduce((sum, { calls }) => sum + calls.length, 0),
       streams: tree.streams,
-      listens: [...host.hub.listens].length,
-      watched: host.hub.watched,
+      listens: [...core.hub.listens].length,
+      watched: core.hub.watched,
       logged: log.size,
       measured: metric("mcp.server.sessions") + metric("mcp.server.streams"),
       sockets: active("TCPSocketWrap")

@@ -69,6 +69,8 @@ export interface Invalid {
 export interface Batch<M = Message> {
   readonly _tag: "Batch"
   readonly members: ReadonlyArray<M>
+  /** The members as JSON texts, if they are encoded already: `encode` then writes these. */
+  readonly texts?: ReadonlyArray<string> | undefined
 }
 
 /** What a transport reads. */
@@ -223,4 +225,4 @@ const encodeOne = (message: Message): string => {
  * allow no `null`, so that no spelling satisfies them.
  */
 export const encode = (message: Outbound): string =>
-  message._tag === "Batch" ? `[${message.members.map(encodeOne).join(",")}]` : encodeOne(message)
+  message._tag === "Batch" ? `[${(message.texts ?? message.members.map(encodeOne)).join(",")}]` : encodeOne(message)

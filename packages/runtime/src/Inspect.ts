@@ -7,9 +7,8 @@ import type * as Revision from "@skein/protocol/Revision"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Progress, RequestContext } from "./RequestContext.ts"
-import { targetOf } from "./internal/target.ts"
-import { millisOf } from "./internal/time.ts"
 import type { Peer } from "./Peer.ts"
+import { monotonicMillis } from "./RequestRunner.ts"
 
 /** A request of the other side that is being handled. One that ends at once is never seen. */
 export interface RequestInfo {
@@ -66,7 +65,7 @@ export interface ServerInfo {
 const requestAt = (exchange: RequestContext, now: number): RequestInfo => ({
   id: exchange.id,
   method: exchange.method,
-  target: targetOf(exchange.params),
+  target: exchange.target,
   revision: exchange.caller.revision,
   age: now - (exchange.startedAt ?? now),
   progress: exchange.reported,
@@ -82,7 +81,7 @@ const sessionAt = (peer: Peer, now: number): SessionInfo => ({
   subscriptions: [...peer.session?.subscriptions ?? []]
 })
 
-const now: Effect.Effect<number> = /* @__PURE__ */ Effect.map(Clock.monotonicTimeNanos, millisOf)
+const now: Effect.Effect<number> = /* @__PURE__ */ Clock.clockWith((clock) => Effect.succeed(monotonicMillis(clock)))
 
 /** What runs on one peer now. */
 export const session = (peer: Peer): Effect.Effect<SessionInfo> => Effect.map(now, (now) => sessionAt(peer, now))

@@ -54,16 +54,13 @@ describe("requests of the other side", () => {
 
   it.effect("one that does not suspend is answered at once, and is never in the table", () =>
     Effect.gen(function*() {
-      let current: Peer.Peer | undefined
       const seen: Array<number> = []
-      const { other } = yield* raw({
-        identify: (peer) => {
-          current = peer
-          return { revision: "2025-11-25", info: undefined, capabilities: {} }
-        },
+      const peers: Array<Peer.Peer> = []
+      const { other, peer } = yield* raw({
         dispatch: (exchange) =>
-          Effect.sync(() => ({ seen: seen.push([...current!.exchanges].length), method: exchange.method }))
+          Effect.sync(() => ({ seen: seen.push([...peers[0]!.exchanges].length), method: exchange.method }))
       })
+      peers.push(peer)
       other.request(1, "tools/list")
       other.request(2, "tools/list")
       expect(seen).toEqual([0, 0])
@@ -102,7 +99,7 @@ describe("requests of the other side", () => {
   it.effect("a refusal of identify is written in the revision that it names, and nothing is dispatched", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw({
-        identify: (_, { id }) => ({
+        identify: ({ id }) => ({
           error: McpError.resourceNotFound("a:b"),
           revision: id === 1 ? "2025-11-25" : "2026-07-28"
         })
@@ -279,7 +276,7 @@ describe("defects", () => {
     logged((lines) =>
       Effect.gen(function*() {
         const { other } = yield* raw({
-          identify: (_, request) => {
+          identify: (request) => {
             if (request.id === 1) throw secret
             return { error: McpError.invalidParams("no", { big: 1n }), revision: "2025-11-25" }
           }
@@ -337,8 +334,8 @@ describe("notifications of the other side", () => {
         other.notify("notifications/dies")
         other.request(1, "ping")
         expect(lines.map((line) => [line.level, line.text])).toEqual([
-          ["Error", "notifications/throws was not handled"],
-          ["Error", "notifications/dies was not handled"]
+          ["Error", "failed to handle notifications/throws"],
+          ["Error", "failed to handle notifications/dies"]
         ])
         expect(lines[0]!.cause).toContain("thrown")
         expect(lines[1]!.cause).toContain("died")

@@ -157,7 +157,7 @@ describe("progress that a call asked for", () => {
         expect(() => other.progress(1, 1)).not.toThrow()
         other.answer(1, { ok: true })
         expect(yield* Fiber.join(call)).toEqual({ ok: true })
-        expect(lines.map((line) => [line.level, line.text])).toEqual([["Error", "The progress of a was not handled"]])
+        expect(lines.map((line) => [line.level, line.text])).toEqual([["Error", "failed to handle the progress of a"]])
         expect(lines[0]!.cause).toContain("broken")
       })
     ))

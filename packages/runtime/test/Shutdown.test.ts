@@ -281,8 +281,8 @@ describe("a handler that ignores its interruption", () => {
         expect(yield* Fiber.join(ended)).toEqual({ _tag: "Closed" })
         expect(other.closes).toBe(1)
         expect(lines.map((line) => [line.level, line.text])).toEqual([
-          ["Warn", "tools/call ignores its interruption and was left behind"],
-          ["Warn", "notifications/stubborn ignores its interruption and was left behind"]
+          ["Warn", "tools/call did not stop within interruptTimeout (5000 ms)"],
+          ["Warn", "notifications/stubborn did not stop within interruptTimeout (5000 ms)"]
         ])
       })
     ))
@@ -300,8 +300,8 @@ describe("a handler that ignores its interruption", () => {
         yield* TestClock.adjust(1)
         expect(poll(ended)).toBe("succeeded")
         expect(lines.map((line) => line.text)).toEqual([
-          "work ignores its interruption and was left behind",
-          "a finalizer of the session ignores its interruption and was left behind"
+          "work did not stop within interruptTimeout (100 ms)",
+          "a finalizer of the session did not stop within interruptTimeout (100 ms)"
         ])
       })
     ))

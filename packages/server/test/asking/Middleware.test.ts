@@ -75,7 +75,9 @@ describe("2026-07-28", () => {
       })
       for (const method of ["tools/list", "server/discover"]) {
         const { error } = yield* client.once(method)
-        expect(error.message).toBe(`Nobody can be asked about ${method} in 2026-07-28: elicitation/create was not sent`)
+        expect(error.message).toBe(
+          `requests to the client are not available while handling ${method} in 2026-07-28: elicitation/create was not sent`
+        )
       }
       expect(client.asked).toEqual([])
       expect(log).toEqual(["tools/list", "server/discover"])

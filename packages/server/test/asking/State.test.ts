@@ -398,13 +398,13 @@ describe("the state", () => {
         Tool.layer(Tool.make("t"), () =>
           Effect.flatMap(McpRequest, (exchange) =>
             Effect.sync(() => {
-              seen.push(exchange.round, exchange.instead, typeof exchange.rounds)
+              seen.push(exchange.round, exchange.state, typeof exchange.rounds)
               return "done"
             })))
       )
       const client = yield* kit.client(server, { revision })
       expect(yield* client.call("t")).toBe("done")
-      expect(seen).toEqual([undefined, undefined, "function"])
+      expect(seen).toEqual([undefined, "Running", "function"])
     }))
 
   it.effect("of params that nest deep is that of any others, or is refused", () =>

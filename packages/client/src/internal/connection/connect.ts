@@ -12,7 +12,8 @@ import type { Connection, Transport, TransportError } from "@skein/runtime/Conne
 import type { Caller, Dispatcher, Progress, RequestContext } from "@skein/runtime/RequestContext"
 import type * as Limits from "@skein/runtime/Limits"
 import * as Peer from "@skein/runtime/Peer"
-import type { SessionEnd } from "@skein/runtime/Session"
+import { RequestRunner } from "@skein/runtime/RequestRunner"
+import type { Session, SessionEnd } from "@skein/runtime/Session"
 import type * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -120,7 +121,7 @@ class Connected implements Line, Watch, Peer.Options<never> {
     this.info = options.info
     this.tasks = options.tasks
     this.#mayInitialize = mayInitialize(settings)
-    this.peer = Peer.makeUnsafe(this, shared.context)
+    this.peer = Peer.makeUnsafe(this, new RequestRunner<never>(this, shared.context))
   }
 
   /** Closes it with that scope. The finalizer has nothing in sight that the handshake alone needs. */
@@ -180,7 +181,7 @@ class Connected implements Line, Watch, Peer.Options<never> {
     return this.#shared.answers.occupied(this.peer)
   }
 
-  identify({ session }: Peer.Peer): Caller {
+  identify(_request: JsonRpc.Request, session: Session | undefined): Caller {
     return {
       revision: session?.revision ?? Revision.latestSession,
       info: session?.info,

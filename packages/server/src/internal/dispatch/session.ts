@@ -1,8 +1,7 @@
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Revision } from "@skein/protocol/Revision"
 import type { Principal } from "@skein/runtime/Connection"
-import type { Caller } from "@skein/runtime/RequestContext"
-import type { Peer } from "@skein/runtime/Peer"
+import type { Caller, SessionPeer } from "@skein/runtime/RequestContext"
 import type { Session } from "@skein/runtime/Session"
 import type * as Effect from "effect/Effect"
 import type { ListKind } from "../../EventBus.ts"
@@ -10,7 +9,7 @@ import type { Notice, Target } from "../subscriptions/pendingNotifications.ts"
 
 /** What a server knows of a session: it is the caller of every request in it that is nobody's. */
 export class ServerSession implements Session, Caller, Target {
-  readonly peer: Peer
+  readonly peer: SessionPeer
   readonly revision: Revision
   readonly info: JsonObject | undefined
   readonly capabilities: JsonObject
@@ -26,7 +25,7 @@ export class ServerSession implements Session, Caller, Target {
   subscriptions: Set<string> | undefined = undefined
 
   constructor(
-    peer: Peer,
+    peer: SessionPeer,
     revision: Revision,
     info: JsonObject | undefined,
     capabilities: JsonObject,

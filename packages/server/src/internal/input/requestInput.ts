@@ -105,7 +105,7 @@ const asTask = (
   // There is none where what asks is a task of this side's own.
   const session = sessionOf(exchange.caller)
   if (session === undefined || !Method.has(capabilities, Method.taskCapability(method), revision)) return undefined
-  const atMost = timeout ?? task.ttl ?? exchange.patience ?? Infinity
+  const atMost = timeout ?? task.ttl ?? exchange.inputTimeout ?? Infinity
   return Effect.flatMap(
     Effect.promise(() => import("../legacyTasks/requestInputAsTask.ts")),
     ({ ask }) => ask(exchange, session, method, params, atMost, task.ttl, options)
@@ -130,7 +130,7 @@ export const ask = <P, R>(
     }
     return Effect.flatMap(write(question, exchange), (params) => {
       const given = Object.keys(params).length === 0 ? undefined : params
-      const timeout = options?.timeout ?? (human ? exchange.patience : undefined)
+      const timeout = options?.timeout ?? (human ? exchange.inputTimeout : undefined)
       const timed = timeout === undefined ? options : { ...options, timeout }
       const asked = options?.task === undefined
         ? undefined

@@ -8,8 +8,9 @@
  */
 import * as Codec from "@skein/protocol/Codec"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import type * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
-import type { CallOptions, RequestContext, Round as Contract } from "@skein/runtime/RequestContext"
+import type { Answer, CallOptions, RequestContext, Round as Contract } from "@skein/runtime/RequestContext"
 import { RequestError } from "@skein/runtime/RequestError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -56,7 +57,7 @@ interface Identity {
 export interface Host {
   readonly maxRounds: number
   /** Answers a request whose round has ended with questions. */
-  readonly answer: (round: Round) => NonNullable<RequestContext["instead"]>
+  readonly answer: (round: Round) => Effect.Effect<Answer, McpError.McpError>
 }
 
 type Resume = (effect: Effect.Effect<never>) => void
@@ -190,9 +191,7 @@ export class Round extends Onces implements Contract {
 
   #end(): void {
     this.#ended = true
-    const { exchange } = this
-    exchange.instead = Effect.suspend(() => this.#host.answer(this))
-    exchange.fiber?.interruptUnsafe()
+    this.exchange.replaceWith(Effect.suspend(() => this.#host.answer(this)))
     // Those whom the interruption of the root does not reach: they are detached, or uninterruptible.
     for (const [resume, fiber] of [...this.#parked]) resume(stop(fiber))
   }

@@ -78,18 +78,20 @@ export class Rounds implements Host {
     this.#open = (exchange) => new Round(exchange, this, { rounds: 0, answers: new Map(), onces: new Map() })
   }
 
-  /** Lets a request ask, where it may; and lets it go on where it was, if it comes with answers. */
-  around(next: Dispatcher<McpRequest>): Dispatcher<McpRequest> {
-    return (exchange) => {
-      if (Revision.era(exchange.caller.revision) === "session" || !asking.has(exchange.method)) return next(exchange)
-      exchange.rounds = this.#open
-      const sealed = exchange.params?.["requestState"]
-      if (sealed === undefined) return next(exchange)
-      return Effect.flatMap(this.#resume(exchange, sealed), (state) => {
-        exchange.round = new Round(exchange, this, state)
-        return next(exchange)
-      })
-    }
+  /** Whether a request may be answered with input requests. */
+  applies({ caller, method }: RequestContext): boolean {
+    return Revision.era(caller.revision) !== "session" && asking.has(method)
+  }
+
+  /** Handles a request that may be answered with input requests, and continues its rounds if it carries a `requestState`. */
+  run(request: RequestContext, next: Dispatcher<McpRequest>): ReturnType<Dispatcher<McpRequest>> {
+    request.rounds = this.#open
+    const sealed = request.params?.["requestState"]
+    if (sealed === undefined) return next(request)
+    return Effect.flatMap(this.#resume(request, sealed), (state) => {
+      request.round = new Round(request, this, state)
+      return next(request)
+    })
   }
 
   /** "Servers MUST treat `requestState` as an attacker-controlled input … and MUST reject state that fails verification." */

@@ -6,7 +6,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { HttpAnswer } from "../adapter.ts"
-import { refuse } from "../refusal.ts"
+import { send } from "../refusals.ts"
 
 /** Finds it out. What it fails with or throws is a fault of the host's. */
 export type Find<Request> = (request: Request) => Principal | undefined | Effect.Effect<Principal | undefined, unknown>
@@ -24,7 +24,7 @@ export const identify = <Request>(
 ): void => {
   const failed = (defect: unknown): void => {
     Effect.runForkWith(context)(Effect.logError("Who makes a request could not be found out", defect))
-    refuse(answer, unknown)
+    send(answer, unknown)
   }
   let found: ReturnType<Find<Request>>
   try {
