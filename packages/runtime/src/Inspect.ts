@@ -68,14 +68,14 @@ const requestAt = (exchange: RequestContext, now: number): RequestInfo => ({
   target: exchange.target,
   revision: exchange.caller.revision,
   age: now - (exchange.startedAt ?? now),
-  progress: exchange.reported,
+  progress: exchange.lastProgress,
   cancelled: exchange.cancelled
 })
 
 const sessionAt = (peer: Peer, now: number): SessionInfo => ({
   revision: peer.session?.revision,
   info: peer.session?.info,
-  requests: Array.from(peer.exchanges, (exchange) => requestAt(exchange, now)),
+  requests: Array.from(peer.requests, (exchange) => requestAt(exchange, now)),
   queued: peer.queued,
   calls: Array.from(peer.calls, ({ id, method, startedAt }) => ({ id, method, age: now - startedAt })),
   subscriptions: [...peer.session?.subscriptions ?? []]
@@ -91,15 +91,15 @@ export const server = (options: {
   readonly name: string
   readonly version: string
   readonly peers: Iterable<Peer>
-  readonly endpoints?: Iterable<{ readonly exchanges: Iterable<RequestContext>; readonly streams: number }> | undefined
+  readonly endpoints?: Iterable<{ readonly requests: Iterable<RequestContext>; readonly streams: number }> | undefined
   readonly tasks?: Iterable<RequestContext> | undefined
 }): Effect.Effect<ServerInfo> =>
   Effect.map(now, (now) => ({
     name: options.name,
     version: options.version,
     sessions: Array.from(options.peers, (peer) => sessionAt(peer, now)),
-    requests: Array.from(options.endpoints ?? []).flatMap(({ exchanges }) =>
-      Array.from(exchanges, (exchange) => requestAt(exchange, now))
+    requests: Array.from(options.endpoints ?? []).flatMap(({ requests }) =>
+      Array.from(requests, (exchange) => requestAt(exchange, now))
     ),
     streams: Array.from(options.endpoints ?? []).reduce((sum, { streams }) => sum + streams, 0),
     tasks: Array.from(options.tasks ?? [], (exchange) => requestAt(exchange, now))

@@ -44,23 +44,23 @@ export interface BaseOptions<R> {
     | ((peer: Peer, notification: JsonRpc.Notification) => Effect.Effect<void, never, R> | void)
     | undefined
   /** Receives progress that belongs to no pending call: the call was answered with a task, or is over. Must not throw. */
-  readonly onStray?: ((token: unknown, progress: Progress) => void) | undefined
+  readonly onUnmatchedProgress?: ((token: unknown, progress: Progress) => void) | undefined
   /**
    * Receives the result of a request that was cancelled on this side, if the result arrives all the same because the two messages
    * crossed. The last 1,000 cancelled requests are remembered. Must not throw.
    */
-  readonly onLate?: ((method: string, result: JsonRpc.JsonObject) => void) | undefined
+  readonly onLateResult?: ((method: string, result: JsonRpc.JsonObject) => void) | undefined
   /** Called after the end of the session, when everything that ran in it is over: see {@link Peer.ended}. */
   readonly onEnded?: ((end: SessionEnd) => void) | undefined
   /** Called when notifications may have been missed; with an error, no more of them will come. See `Receiver.gap`. */
-  readonly onMissed?: ((error: TransportError | undefined) => void) | undefined
+  readonly onGap?: ((error: TransportError | undefined) => void) | undefined
   /**
    * Whether the timeouts of outbound calls are paused while an inbound request is handled, up to their `maxTimeout`, and restart
    * afterwards. For a client, whose user may have to answer the server before the server answers the call. Off by default.
    */
-  readonly patient?: boolean | undefined
+  readonly pauseTimeoutsWhileHandling?: boolean | undefined
   /** Whether this side handles something for the peer that is not a request: `patient` counts that too. */
-  readonly occupied?: boolean | undefined
+  readonly handlingOther?: boolean | undefined
   readonly limits?: Limits.Limits | undefined
 }
 
@@ -78,7 +78,7 @@ export interface Peer extends SessionPeer {
    */
   readonly ended: Effect.Effect<SessionEnd>
   /** The inbound requests that are suspended now, oldest first. */
-  readonly exchanges: Iterable<RequestContext>
+  readonly requests: Iterable<RequestContext>
   /** The number of inbound requests that wait until another one ends. */
   readonly queued: number
   /** The pending outbound calls, oldest first; `startedAt` in milliseconds of the monotonic clock. */
@@ -178,7 +178,7 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
     return this.#scope
   }
 
-  get exchanges(): Iterable<RequestContext> {
+  get requests(): Iterable<RequestContext> {
     return this.#requests.suspendedRequests
   }
 
@@ -213,7 +213,7 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
   }
 
   gap(error: TransportError | undefined): void {
-    if (this.#end === undefined) this.#options.onMissed?.(error)
+    if (this.#end === undefined) this.#options.onGap?.(error)
   }
 
   end(end: SessionEnd): void {
@@ -240,8 +240,8 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
   }
 
   #onStrayProgress(params: JsonRpc.JsonObject): void {
-    const report = this.#options.onStray === undefined ? undefined : readProgress(params)
-    if (report !== undefined) this.#options.onStray!(params["progressToken"], report)
+    const report = this.#options.onUnmatchedProgress === undefined ? undefined : readProgress(params)
+    if (report !== undefined) this.#options.onUnmatchedProgress!(params["progressToken"], report)
   }
 
   #handle(notification: JsonRpc.Notification): void {
@@ -304,16 +304,17 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
   }
 
   get pausesTimeouts(): boolean {
-    return this.#options.patient === true && (this.#requests.size > 0 || this.#options.occupied === true)
+    return this.#options.pauseTimeoutsWhileHandling === true &&
+      (this.#requests.size > 0 || this.#options.handlingOther === true)
   }
 
   get onLateResult(): PeerCore["onLateResult"] {
     const options = this.#options
-    return options.onLate === undefined ? undefined : (method, result) => options.onLate!(method, result)
+    return options.onLateResult === undefined ? undefined : (method, result) => options.onLateResult!(method, result)
   }
 
   countChanged(): void {
-    if (this.#options.patient === true && this.#requests.size === 0) this.#calls?.restartTimeouts()
+    if (this.#options.pauseTimeoutsWhileHandling === true && this.#requests.size === 0) this.#calls?.restartTimeouts()
     this.#flow()
     this.settle()
   }
@@ -348,21 +349,21 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
   /** Ends what runs in the session: requests in flight may finish if the peer merely stopped sending; then they are interrupted. */
   get #shutDown(): Effect.Effect<void> {
     return Effect.gen({ self: this }, function*() {
-      const releasable = [...this.exchanges].filter(({ release }) => release !== undefined)
+      const releasable = [...this.requests].filter(({ release }) => release !== undefined)
       for (const request of releasable) request.release?.()
       // They end in the next turn, and are answered even if everything else is interrupted.
       if (releasable.length > 0) yield* Effect.yieldNow
       if (this.#draining && this.#running > 0) yield* Effect.timeoutOption(this.#awaitIdle, this.limits.drainTimeout)
       this.#draining = false
       this.#requests.discardQueued()
-      for (const request of this.exchanges) request.cancel(this.#stopping)
+      for (const request of this.requests) request.cancel(this.#stopping)
       this.#notifications?.interrupt()
       const closing = this.#scope === undefined ? undefined : this.fork(Scope.close(this.#scope, Exit.void))
       if (closing !== undefined || this.#running > 0) {
         const scopeClosed = closing === undefined ? Effect.void : Fiber.await(closing)
         yield* Effect.timeoutOption(Effect.andThen(scopeClosed, this.#awaitIdle), this.limits.interruptTimeout)
       }
-      const left = [...Array.from(this.exchanges, ({ method }) => method), ...this.#notifications?.methods ?? []]
+      const left = [...Array.from(this.requests, ({ method }) => method), ...this.#notifications?.methods ?? []]
       if (closing !== undefined && closing.pollUnsafe() === undefined) left.push("a finalizer of the session")
       for (const name of left) {
         yield* Effect.logWarning(`${name} did not stop within interruptTimeout (${this.limits.interruptTimeout} ms)`)

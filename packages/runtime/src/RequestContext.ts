@@ -192,7 +192,7 @@ export class RequestContext {
   /** When the handler suspended, in milliseconds of the monotonic clock; undefined if it did not. */
   startedAt: number | undefined = undefined
   /** The last progress that was reported. */
-  reported: Progress | undefined = undefined
+  lastProgress: Progress | undefined = undefined
   #state: State = "Running"
   #replacement: Effect.Effect<Answer, McpError.McpError> | undefined = undefined
   #fiber: Fiber.Fiber<Answer, McpError.McpError> | undefined = undefined
@@ -280,11 +280,11 @@ export class RequestContext {
    */
   progress(progress: Progress): Effect.Effect<void> {
     return Effect.suspend(() => {
-      if (!(Number.isFinite(progress.progress) && progress.progress > (this.reported?.progress ?? -Infinity))) {
+      if (!(Number.isFinite(progress.progress) && progress.progress > (this.lastProgress?.progress ?? -Infinity))) {
         return Effect.void
       }
       if (this.finished || this.#cancelled) return Effect.void
-      this.reported = progress
+      this.lastProgress = progress
       const progressToken = progressTokenOf(this.params)
       if (progressToken === undefined) return Effect.void
       const { progress: value, total, message } = progress

@@ -212,11 +212,11 @@ describe("maxInFlightRequests", () => {
       const [left, right] = yield* pair({ limits: { maxInFlightRequests: 3 }, right: handlers.parked })
       const calls = yield* Effect.forEach(Array.from({ length: 10 }), () => fork(left.request("a")))
       yield* settle
-      expect([...right.exchanges]).toHaveLength(3)
+      expect([...right.requests]).toHaveLength(3)
       for (let id = 1; id <= 10; id++) {
         handlers.end(id)
         yield* settle
-        expect([...right.exchanges].length).toBeLessThanOrEqual(3)
+        expect([...right.requests].length).toBeLessThanOrEqual(3)
       }
       expect(yield* Effect.forEach(calls, Fiber.join)).toEqual(Array.from({ length: 10 }, (_, n) => ({ done: n + 1 })))
     }))
@@ -363,7 +363,7 @@ describe("a refused request", () => {
       })
       other.request("first")
       for (let id = 0; id < 10_000; id++) other.request(id)
-      expect([...peer.exchanges]).toHaveLength(1)
+      expect([...peer.requests]).toHaveLength(1)
       expect(other.messages).toHaveLength(10_000)
       expect(new Set(other.messages.map((json) => json.error.code))).toEqual(new Set([-32603]))
       handlers.end("first")

@@ -318,9 +318,9 @@ describe("a handler that ignores its interruption", () => {
         peer.close({ _tag: "Closed" })
         yield* TestClock.adjust(10)
         yield* peer.ended
-        expect([...peer.exchanges]).toHaveLength(1)
+        expect([...peer.requests]).toHaveLength(1)
         handlers.end(1)
-        expect([...peer.exchanges]).toEqual([])
+        expect([...peer.requests]).toEqual([])
         expect(other.messages).toEqual([])
       })
     ))
@@ -389,12 +389,12 @@ describe("a handler that ends its own session", () => {
       const peerNow = () => peer
       other.request(1)
       const ended = yield* fork(peer.ended)
-      expect([...peer.exchanges].map((exchange) => exchange.cancelled)).toEqual([true])
+      expect([...peer.requests].map((exchange) => exchange.cancelled)).toEqual([true])
       expect(poll(ended)).toBe("running")
       yield* TestClock.adjust(10)
       expect(finalized).toBe(true)
       expect(yield* Fiber.join(ended)).toEqual({ _tag: "Expired" })
-      expect([...peer.exchanges]).toEqual([])
+      expect([...peer.requests]).toEqual([])
       expect(other.messages).toEqual([])
     }))
 
@@ -410,7 +410,7 @@ describe("a handler that ends its own session", () => {
       const peerNow = () => peer
       other.request(1)
       expect(yield* peer.ended).toEqual({ _tag: "Expired" })
-      expect([...peer.exchanges]).toEqual([])
+      expect([...peer.requests]).toEqual([])
       expect(other.messages).toEqual([])
     }))
 

@@ -238,11 +238,11 @@ describe("timeouts", () => {
       const [left, right] = yield* pair({ right: () => Effect.never })
       const call = yield* fork(left.request("a", {}, { timeout: "1 second" }))
       yield* settle
-      expect([...right.exchanges]).toHaveLength(1)
+      expect([...right.requests]).toHaveLength(1)
       yield* TestClock.adjust("1 second")
       yield* settle
       expect(failureOf(call)).toMatchObject(timedOut)
-      expect([...right.exchanges]).toEqual([])
+      expect([...right.requests]).toEqual([])
     }))
 })
 

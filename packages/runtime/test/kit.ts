@@ -206,7 +206,7 @@ export interface RawOptions {
   readonly dispatch?: RequestContext.Dispatcher<RequestContext.McpRequest>
   readonly identify?: Peer.Options<never>["identify"]
   readonly onNotification?: Peer.Options<never>["onNotification"]
-  readonly onLate?: Peer.Options<never>["onLate"]
+  readonly onLate?: Peer.Options<never>["onLateResult"]
   readonly patient?: boolean
 }
 
@@ -232,8 +232,8 @@ export const raw = (options: RawOptions = {}): Effect.Effect<
       dispatch: options.dispatch ?? handlers.parked,
       identify: options.identify ?? ((_request, session) => caller(session, revision)),
       onNotification: options.onNotification,
-      onLate: options.onLate,
-      patient: options.patient,
+      onLateResult: options.onLate,
+      pauseTimeoutsWhileHandling: options.patient,
       limits: options.limits
     })
     if (revision !== "2026-07-28") peer.session = session(revision)

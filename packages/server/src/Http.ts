@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { classify as classifyRequest } from "./internal/http/classify.ts"
 import type { HttpAnswer, HttpRequest } from "./internal/http/adapter.ts"
-import { doorContext } from "./internal/http/adapters/context.ts"
+import { adapterContext } from "./internal/http/adapters/principal.ts"
 import * as http from "./internal/http/endpoint.ts"
 import * as options from "./internal/http/options.ts"
 import { McpServer } from "./McpServer.ts"
@@ -32,7 +32,7 @@ export interface Endpoint {
    */
   readonly handle: (request: HttpRequest, answer: HttpAnswer, identify?: (then: () => void) => void) => void
   /** The requests of the request era that are being handled; one that ends at once is never seen. */
-  readonly exchanges: Iterable<RequestContext>
+  readonly requests: Iterable<RequestContext>
   /** How many sessions there are. */
   readonly sessions: number
   /** How many streams are open that last as long as their client wants: `subscriptions/listen` and GET. */
@@ -49,7 +49,7 @@ export const make = (options_?: Options): Effect.Effect<Endpoint, never, McpServ
   Effect.acquireRelease(
     Effect.gen(function*() {
       const { core } = yield* McpServer
-      const endpoint = new http.Endpoint(core, options.resolve(options_), yield* doorContext)
+      const endpoint = new http.Endpoint(core, options.resolve(options_), yield* adapterContext)
       core.endpoints.add(endpoint)
       return endpoint
     }),

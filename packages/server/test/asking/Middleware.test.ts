@@ -60,7 +60,9 @@ describe("2025-11-25", () => {
         revision: "2025-11-25",
         answer: () => kit.accept({ sure: true })
       })
-      expect(client.received[0].error.message).toBe("Nobody can be asked about initialize")
+      expect(client.received[0].error.message).toBe(
+        "requests to the client are not available while handling initialize"
+      )
       expect(client.asked).toEqual([])
     }))
 })

@@ -98,7 +98,7 @@ const asItIs = (params: JsonRpc.JsonObject): JsonRpc.JsonObject => params
 class Connected implements Line, Watch, Peer.Options<never> {
   readonly connection: Connection
   readonly limits: Limits.Limits | undefined
-  readonly patient = true
+  readonly pauseTimeoutsWhileHandling = true
   readonly peer: Peer.Peer
   readonly telemetry: Telemetry | undefined
   assumed: boolean | undefined = undefined
@@ -177,7 +177,7 @@ class Connected implements Line, Watch, Peer.Options<never> {
     return this.#shared.answers.dispatch(exchange, this.peer)
   }
 
-  get occupied(): boolean {
+  get handlingOther(): boolean {
     return this.#shared.answers.occupied(this.peer)
   }
 
@@ -197,11 +197,11 @@ class Connected implements Line, Watch, Peer.Options<never> {
     return Effect.logWarning(`${message.method} was dropped: ${decoded.failure}`)
   }
 
-  onStray(token: unknown, progress: Progress): void {
+  onUnmatchedProgress(token: unknown, progress: Progress): void {
     this.#shared.strayed(this.peer, token, progress)
   }
 
-  onLate(method: string, result: JsonRpc.JsonObject): void {
+  onLateResult(method: string, result: JsonRpc.JsonObject): void {
     this.#shared.late(this, method, result)
   }
 
@@ -210,7 +210,7 @@ class Connected implements Line, Watch, Peer.Options<never> {
     this.#owner?.over(this, end)
   }
 
-  onMissed(error: TransportError | undefined): void {
+  onGap(error: TransportError | undefined): void {
     this.deaf = error
     if (this.#agreement !== undefined) this.#shared.missed(error)
   }

@@ -85,7 +85,7 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
   ): Caller | Refusal => {
     if (RequestMeta.isModern(request.params)) return identifyStateless(request, origin)
     if (request.method === "initialize") return identifyInitialize(request, session, origin)
-    if (session !== undefined) return session instanceof ServerSession ? session.by(origin?.principal) : session
+    if (session !== undefined) return session instanceof ServerSession ? session.callerFor(origin?.principal) : session
     if (request.method === "ping" && beforeHandshake !== undefined) return beforeHandshake
     const wanted = `params._meta[${JSON.stringify(RequestMeta.protocolVersion)}]: missing`
     return invalid(sessionRevisions.length === 0 ? wanted : `${wanted}, and no initialize came before`, Revision.latest)

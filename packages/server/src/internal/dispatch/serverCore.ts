@@ -17,7 +17,7 @@ import type { Identity } from "./identity.ts"
 /** The part of an HTTP endpoint that `McpServer.inspect` reads. */
 export interface Endpoint {
   /** The stateless requests in flight. */
-  readonly exchanges: Iterable<RequestContext>
+  readonly requests: Iterable<RequestContext>
   /** How many long-lived streams are open. */
   readonly streams: number
 }

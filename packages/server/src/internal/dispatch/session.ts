@@ -46,8 +46,8 @@ export class ServerSession implements Session, Caller, Target {
    * The session as the caller of a request of this principal. Its claims are those of the request for as long as that is handled,
    * whatever others come meanwhile.
    */
-  by(principal: Principal | undefined): Caller {
-    return principal === undefined ? this : new Claimed(this, principal)
+  callerFor(principal: Principal | undefined): Caller {
+    return principal === undefined ? this : new SessionCaller(this, principal)
   }
 
   /** Sends a notice unasked now, and waits while the client is slow to read. */
@@ -63,7 +63,7 @@ export class ServerSession implements Session, Caller, Target {
 }
 
 /** The caller of one request in a session. */
-class Claimed implements Caller {
+class SessionCaller implements Caller {
   readonly session: ServerSession
   readonly principal: Principal
 
@@ -95,4 +95,4 @@ class Claimed implements Caller {
 
 /** The session that a request came in; undefined in the request era. */
 export const sessionOf = (caller: Caller): ServerSession | undefined =>
-  caller instanceof ServerSession ? caller : caller instanceof Claimed ? caller.session : undefined
+  caller instanceof ServerSession ? caller : caller instanceof SessionCaller ? caller.session : undefined

@@ -88,8 +88,8 @@ export class Endpoint {
   }
 
   /** The stateless requests in flight. */
-  get exchanges(): Iterable<RequestContext> {
-    return this.#stateless.exchanges
+  get requests(): Iterable<RequestContext> {
+    return this.#stateless.suspendedRequests
   }
 
   /** How many long-lived streams are open. */

@@ -53,7 +53,7 @@ export const newId = (): string =>
 /** The caller of a message to a session; undefined before `initialize`, and without a session. */
 const callerOf = (found: StreamableSession | Refused | undefined, { principal }: HttpRequest): Caller | undefined => {
   const session = found instanceof StreamableSession ? found.peer.session : undefined
-  return session instanceof ServerSession ? session.by(principal) : undefined
+  return session instanceof ServerSession ? session.callerFor(principal) : undefined
 }
 
 export class Sessions implements SessionOwner {

@@ -39,7 +39,7 @@ export class StatelessRequests {
   }
 
   /** The suspended requests, oldest first. */
-  get exchanges(): Iterable<RequestContext> {
+  get suspendedRequests(): Iterable<RequestContext> {
     return Array.from(this.#suspended).flatMap(({ request }) => request ?? [])
   }
 
@@ -93,10 +93,10 @@ export class StatelessRequests {
     return Effect.suspend(() => {
       const { limits: { interruptTimeout }, options: { shutdownTimeout } } = this.endpoint
       this.#isClosing = true
-      for (const request of this.exchanges) request.release?.()
+      for (const request of this.suspendedRequests) request.release?.()
       if (this.#suspended.size === 0) this.#idle.openUnsafe()
       return Effect.andThen(Effect.timeoutOption(this.#idle.await, shutdownTimeout), () => {
-        for (const request of this.exchanges) request.cancel(true)
+        for (const request of this.suspendedRequests) request.cancel(true)
         return Effect.andThen(Effect.timeoutOption(this.#idle.await, interruptTimeout), () => this.#abandon())
       })
     })
@@ -105,7 +105,7 @@ export class StatelessRequests {
   #abandon(): Effect.Effect<void> {
     const { size } = this.#suspended
     if (size === 0) return Effect.void
-    const names = Array.from(this.exchanges, ({ method }) => logged(method)).slice(0, 10).join(", ")
+    const names = Array.from(this.suspendedRequests, ({ method }) => logged(method)).slice(0, 10).join(", ")
     for (const response of this.#suspended) response.abort()
     return Effect.logWarning(`${size} requests did not stop within interruptTimeout: ${names}`)
   }

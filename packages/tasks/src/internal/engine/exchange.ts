@@ -64,7 +64,7 @@ export class TaskExchange extends RequestContext {
 
   override progress(progress: Progress): Effect.Effect<void> {
     return Effect.suspend(() => {
-      if (progress.progress > (this.reported?.progress ?? -Infinity)) this.reported = progress
+      if (progress.progress > (this.lastProgress?.progress ?? -Infinity)) this.lastProgress = progress
       return this.#running.progress(progress)
     })
   }
