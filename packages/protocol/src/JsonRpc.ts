@@ -77,6 +77,8 @@ export interface Invalid {
 export interface Batch<M = Message> {
   readonly _tag: "Batch"
   readonly members: ReadonlyArray<M>
+  /** The members as JSON texts, if they are encoded already: `encode` then writes these. */
+  readonly texts?: ReadonlyArray<string> | undefined
 }
 
 /** A value that a transport received. */
@@ -250,4 +252,4 @@ const encodeOne = (message: Message): string => {
  * revisions require an id and do not allow `null`, so no spelling conforms to them.
  */
 export const encode = (message: Outbound): string =>
-  message._tag === "Batch" ? `[${message.members.map(encodeOne).join(",")}]` : encodeOne(message)
+  message._tag === "Batch" ? `[${(message.texts ?? message.members.map(encodeOne)).join(",")}]` : encodeOne(message)

@@ -1,5 +1,5 @@
 /**
- * A duplex of JSON-RPC messages: the one thing that every transport yields.
+ * A connection that carries JSON-RPC messages in both directions. Every transport provides one.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Context from "effect/Context"
@@ -8,37 +8,41 @@ import type * as Scope from "effect/Scope"
 import type { TransportError } from "./TransportError.ts"
 
 /**
- * Why nothing more is received. `Closed`: this side closed the connection. `Ended`: the other side has said all that it had to
- * say, and may still listen. `Lost`: the transport broke.
+ * Why no more messages will arrive. `Closed`: this side closed the connection. `Ended`: the peer has stopped sending, and may still
+ * read. `Lost`: the transport broke.
  */
 export type End =
   | { readonly _tag: "Closed" }
   | { readonly _tag: "Ended" }
   | { readonly _tag: "Lost"; readonly cause: TransportError }
 
-/** Who makes a request, as the host of the transport has found out: by a token, a certificate, a cookie. */
+/** The authenticated sender of a request, as the application around the transport has found it: by a token, a certificate, a cookie. */
 export interface Principal {
-  /** Unique and unchanging. Sessions, and the answers to questions, belong to it. */
+  /** Unique and unchanging. Sessions, and the responses to input requests, belong to it. */
   readonly id: string
-  /** Whatever else the host knows of it: its name, scopes, tenant. */
+  /** Any other claims: a name, scopes, a tenant. */
   readonly [claim: string]: unknown
 }
 
-/** What a transport knows of a message beside its content. */
+/** What a transport supplies with a message. */
 export interface Origin {
-  /** Who sent it, where the host has found it out. */
+  /** The sender, if it is authenticated. */
   readonly principal?: Principal | undefined
-  /** Reads a header of the HTTP request that brought it, by its name in lower case. */
+  /** Reads a header of the HTTP request that carried the message, by its name in lower case. */
   readonly header?: ((name: string) => string | undefined) | undefined
-  /** The services of the fiber that brought it, where it came by one: handlers find them beside those of the connection. */
+  /** The services of the fiber that received the message, if there was one. Handlers get them beside those of the connection. */
   readonly context?: Context.Context<never> | undefined
 }
 
 /**
- * What takes the messages in. Calls come one after the other, never nested; `end` comes once, last, and also when this side
- * closes the connection. `refused` says that one request of this side's will not be answered, while the connection goes on; a
- * receiver that sends no requests omits it. `missed` says that what the other side says of itself may have been missed, where it
- * has a stream of its own for that; with an error, that nothing more of it will come while the connection goes on.
+ * Receives the messages of a connection. Calls come one after the other, never nested.
+ *
+ * - `message` receives a message, with what the transport supplies with it.
+ * - `refused` reports that a request of this side will not be answered, while the connection continues. A receiver that sends no
+ *   requests omits it.
+ * - `gap` reports that notifications may have been missed, on a transport with a stream of its own for them. With an error, no more
+ *   of them will come while the connection continues.
+ * - `end` is called once, last, and also when this side closes the connection.
  */
 export interface Receiver {
   readonly message: (message: JsonRpc.Inbound, origin?: Origin) => void
@@ -47,56 +51,63 @@ export interface Receiver {
   readonly end: (end: End) => void
 }
 
-/** HTTP headers that mirror a part of a message, by their names. */
+/** HTTP headers that repeat a part of a message, by their names. */
 export interface Headers {
   readonly [name: string]: string
 }
 
-/**
- * A duplex of messages with an owner scope: the scope that it was acquired in closes it.
- *
- * - `open` starts delivery; it is called once. What arrived before is kept for the receiver.
- * - `send` takes a message and, where there is one, the id of the request that it is *about*, so that a transport with
- *   several streams can choose one. It never blocks. It answers `false` when the other side is slow to read: the message is
- *   taken all the same, and who can wait should wait for `drained`. After `Ended` it still sends where the other side can
- *   still listen (a client that has closed a server's stdin still reads its stdout), so that the answers to what is in flight
- *   get out before `close`. After `Closed` or `Lost` it does nothing and answers `true`. It throws only what
- *   `JsonRpc.encode` throws, and then nothing was sent.
- * - `mirrors` says that `headers` given to `send` reach the other side beside the message: HTTP. Elsewhere they are ignored.
- * - `variant` is what the transport found out about how the other side wants to be spoken to, where there is a choice: a name
- *   that can be kept, and given to `connectWith` the next time. It is settled when the handshake is over.
- * - `drained` succeeds as soon as the transport takes more, or is over; `drainedAbout` as soon as it takes more about a request. A
- *   transport with one stream omits that.
- * - `dropped` hears that nothing more will be said about a request: it was cancelled, or came after the end, and is not answered. A
- *   transport with one stream omits it.
- * - `detach` ends the HTTP connection on which a request waits for its answer, but not the request: the client comes back for the
- *   rest, after `retry` milliseconds. A transport that has no such thing omits it.
- * - `pause` and `resume` stop and start reading; a transport that cannot stop reading omits them. They do not nest.
- * - `close` ends the connection after what was sent has been flushed, as far as that is possible; it never fails, and may
- *   be called again.
- */
+/** A connection in both directions. The scope that it was acquired in closes it. */
 export interface Connection {
+  /** Starts delivery; called once. Messages that arrived before are delivered first. */
   readonly open: (receiver: Receiver) => void
+  /**
+   * Sends a message, and never blocks. `about` is the id of the inbound request that the message belongs to, so that a transport with
+   * several streams can choose one.
+   *
+   * Returns `false` while the peer is slow to read: the message was accepted all the same, and callers that can wait should wait for
+   * `drained`. After `Ended` it still sends if the peer can still read (a client that has closed a server's stdin still reads its
+   * stdout), so that responses to requests in flight get out before `close`. After `Closed` or `Lost` it does nothing and returns
+   * `true`. It throws only what `JsonRpc.encode` throws, and then nothing was sent.
+   */
   readonly send: (message: JsonRpc.Outbound, about?: JsonRpc.Id, headers?: Headers) => boolean
-  readonly sendsHeaders?: boolean | undefined
-  readonly httpMode?: string | undefined
+  /** Succeeds as soon as the transport takes more, or has ended. */
   readonly drained: Effect.Effect<void>
-  readonly drainedAbout?: ((about: JsonRpc.Id) => Effect.Effect<void>) | undefined
-  readonly discardRequest?: ((about: JsonRpc.Id) => void) | undefined
-  readonly endStream?: ((about: JsonRpc.Id, retry: number | undefined) => void) | undefined
+  /** Stops reading, until `resume`. A transport that cannot stop reading omits both. They do not nest. */
   readonly pause?: (() => void) | undefined
   readonly resume?: (() => void) | undefined
+  /** Ends the connection after flushing, as far as that is possible. It never fails, and may be called again. */
   readonly close: Effect.Effect<void>
+  /** Whether the `headers` given to `send` reach the peer: HTTP. Elsewhere they are ignored. */
+  readonly sendsHeaders?: boolean | undefined
+  /**
+   * The variant of HTTP that the server speaks, as the client has detected it. It may be stored and given to `connectWith` the next
+   * time. It is final when the handshake is over.
+   */
+  readonly httpMode?: string | undefined
 }
 
-/** How to get a connection. */
+/** A connection that sends the messages about each request on a stream of its own: HTTP, on the server. */
+export interface MultiStreamConnection extends Connection {
+  /** Succeeds as soon as the transport takes more messages about a request. */
+  readonly drainedAbout: (about: JsonRpc.Id) => Effect.Effect<void>
+  /** No response to a request will follow: it was cancelled, or arrived after the end. */
+  readonly discardRequest: (about: JsonRpc.Id) => void
+  /** Ends the HTTP connection on which a request waits, but not the request: the client reconnects after `retry` milliseconds. */
+  readonly endStream: (about: JsonRpc.Id, retry: number | undefined) => void
+}
+
+/** Whether a connection has a stream for each request. */
+export const isMultiStream = (connection: Connection): connection is MultiStreamConnection =>
+  "discardRequest" in connection
+
+/** Opens connections. */
 export interface Transport {
   /** Opens a connection that the scope closes. */
   readonly connect: Effect.Effect<Connection, TransportError, Scope.Scope>
-  /** Opens a connection to what was found out to be of that `variant` before, without finding it out again. */
-  readonly connectWith?: ((variant: string) => Effect.Effect<Connection, TransportError, Scope.Scope>) | undefined
+  /** Opens a connection to a server of a known `httpMode`, without detecting it again. */
+  readonly connectWith?: ((httpMode: string) => Effect.Effect<Connection, TransportError, Scope.Scope>) | undefined
   /**
-   * Whether a client opens a connection that was lost anew by itself unless it is told otherwise: over HTTP, where a client "MUST
+   * Whether a client opens a new connection when this one is lost, unless its options say otherwise: over HTTP, where a client "MUST
    * start a new session" when its own is gone. Off by default.
    */
   readonly reconnects?: boolean | undefined

@@ -7,9 +7,8 @@ import type * as Revision from "@skein/protocol/Revision"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Progress, RequestContext } from "./RequestContext.ts"
-import { targetOf } from "./internal/target.ts"
-import { millisOf } from "./internal/time.ts"
 import type { Peer } from "./Peer.ts"
+import { monotonicMillis } from "./RequestRunner.ts"
 
 /** A request of the other side that is being handled. One that ends at once is never seen. */
 export interface RequestInfo {
@@ -66,23 +65,23 @@ export interface ServerInfo {
 const requestAt = (exchange: RequestContext, now: number): RequestInfo => ({
   id: exchange.id,
   method: exchange.method,
-  target: targetOf(exchange.params),
+  target: exchange.target,
   revision: exchange.caller.revision,
   age: now - (exchange.startedAt ?? now),
-  progress: exchange.reported,
+  progress: exchange.lastProgress,
   cancelled: exchange.cancelled
 })
 
 const sessionAt = (peer: Peer, now: number): SessionInfo => ({
   revision: peer.session?.revision,
   info: peer.session?.info,
-  requests: Array.from(peer.exchanges, (exchange) => requestAt(exchange, now)),
+  requests: Array.from(peer.requests, (exchange) => requestAt(exchange, now)),
   queued: peer.queued,
   calls: Array.from(peer.calls, ({ id, method, startedAt }) => ({ id, method, age: now - startedAt })),
   subscriptions: [...peer.session?.subscriptions ?? []]
 })
 
-const now: Effect.Effect<number> = /* @__PURE__ */ Effect.map(Clock.monotonicTimeNanos, millisOf)
+const now: Effect.Effect<number> = /* @__PURE__ */ Clock.clockWith((clock) => Effect.succeed(monotonicMillis(clock)))
 
 /** What runs on one peer now. */
 export const session = (peer: Peer): Effect.Effect<SessionInfo> => Effect.map(now, (now) => sessionAt(peer, now))
@@ -92,15 +91,15 @@ export const server = (options: {
   readonly name: string
   readonly version: string
   readonly peers: Iterable<Peer>
-  readonly endpoints?: Iterable<{ readonly exchanges: Iterable<RequestContext>; readonly streams: number }> | undefined
+  readonly endpoints?: Iterable<{ readonly requests: Iterable<RequestContext>; readonly streams: number }> | undefined
   readonly tasks?: Iterable<RequestContext> | undefined
 }): Effect.Effect<ServerInfo> =>
   Effect.map(now, (now) => ({
     name: options.name,
     version: options.version,
     sessions: Array.from(options.peers, (peer) => sessionAt(peer, now)),
-    requests: Array.from(options.endpoints ?? []).flatMap(({ exchanges }) =>
-      Array.from(exchanges, (exchange) => requestAt(exchange, now))
+    requests: Array.from(options.endpoints ?? []).flatMap(({ requests }) =>
+      Array.from(requests, (exchange) => requestAt(exchange, now))
     ),
     streams: Array.from(options.endpoints ?? []).reduce((sum, { streams }) => sum + streams, 0),
     tasks: Array.from(options.tasks ?? [], (exchange) => requestAt(exchange, now))

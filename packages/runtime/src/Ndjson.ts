@@ -3,7 +3,7 @@
  * basic/transports/stdio). Nothing here knows of a fiber or of Node.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
-import { Skim } from "./internal/peekId.ts"
+import { IdPeeker } from "./internal/peekId.ts"
 
 /** The longest line that is read, in bytes without its line break, where nothing else is asked for: 4 MiB. */
 export const defaultMaxLineBytes = 4 * 1024 * 1024
@@ -56,7 +56,7 @@ export class Reader {
   #offset = 0
   #partial: Uint8Array | undefined
   #partialLength = 0
-  #skipped: Skim | undefined
+  #skipped: IdPeeker | undefined
   #paused = false
   #draining = false
   #state: "reading" | "ending" | "over" = "reading"
@@ -138,7 +138,7 @@ export class Reader {
     const end = at < 0 ? chunk.length : at
     const length = this.#partialLength + end - start
     if (this.#skipped === undefined && length > this.maxLineBytes) {
-      this.#skipped = new Skim()
+      this.#skipped = new IdPeeker()
       if (this.#partialLength > 0) this.#skipped.scan(this.#partial!.subarray(0, this.#takePartial()))
     }
     if (this.#skipped !== undefined) {

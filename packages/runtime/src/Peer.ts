@@ -1,154 +1,124 @@
 /**
- * The actor of one connection: it runs what the other side asks, and asks the other side.
+ * One side of a connection: it handles the requests of its peer, and sends requests of its own.
  *
- * A peer is a few fields, and no fiber while it is idle: its end starts one. It has no mailbox, because a connection delivers its
- * messages one by one already. Each request of the other side is an `RequestContext`, a fiber that ends with the peer at the latest;
- * each own request waits in a table with one timer for all.
+ * It needs no fiber while it is idle, and no mailbox, because a connection delivers its messages one by one. Each inbound request
+ * is a `RequestContext`, run in a fiber that ends with the session at the latest. Each outbound call waits in a table, with one
+ * timer for all of them.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
-import * as McpError from "@skein/protocol/McpError"
-import type * as Revision from "@skein/protocol/Revision"
-import * as Clock from "effect/Clock"
+import * as Revision from "@skein/protocol/Revision"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import type { Connection, Headers, Origin, Receiver } from "./Connection.ts"
-import type { TransportError } from "./TransportError.ts"
+import type { Connection, Origin, Receiver } from "./Connection.ts"
+import { type Identify, InboundRequests, logFailure, RunningNotifications } from "./internal/inboundRequests.ts"
+import { closedError, OutboundCalls, type PeerCore, readProgress } from "./internal/outboundCalls.ts"
+import * as Limits from "./Limits.ts"
 import type {
-  Caller,
   CallOptions,
+  CallResult,
   Dispatcher,
   McpRequest,
   Progress,
-  Refusal,
-  RequestContext
+  RequestContext,
+  SessionPeer
 } from "./RequestContext.ts"
-import { BatchReply } from "./internal/batch.ts"
-import { type CallResult, Calls, closed, type Host as CallsHost, readProgress } from "./internal/outboundCalls.ts"
-import { guard } from "./internal/guard.ts"
-import { harmless, Notices } from "./internal/notificationQueue.ts"
-import { type Host as RequestsHost, Requests } from "./internal/inboundRequests.ts"
-import { millisOf } from "./internal/time.ts"
-import * as Limits from "./Limits.ts"
-import type { RequestError } from "./RequestError.ts"
+import { RequestRunner } from "./RequestRunner.ts"
 import type { Session, SessionEnd } from "./Session.ts"
+import type { TransportError } from "./TransportError.ts"
 
-/** How a peer is made. `R` is what its handlers need besides the request. */
-export interface Options<R> {
+/** How a peer is made, with a runner of its requests. */
+export interface BaseOptions<R> {
   readonly connection: Connection
-  /** Answers the requests of the other side. */
-  readonly dispatch: Dispatcher<R | McpRequest>
-  /** Says who asks, and in which revision; or why the request is refused before it is dispatched. */
-  readonly identify: (peer: Peer, request: JsonRpc.Request, origin: Origin | undefined) => Caller | Refusal
+  /**
+   * Finds the caller and the revision of a request, or the reason to refuse it before it is dispatched. It must not change
+   * anything: the session is opened by the handler of `initialize`.
+   */
+  readonly identify: Identify
   /**
    * Handles a notification other than `notifications/cancelled` and `notifications/progress`, which the peer handles itself.
-   * What fails is logged. Each is started in the order in which it came, and does not wait for the one before.
+   * Failures are logged. Handlers start in the order of the notifications, and do not wait for each other.
    */
   readonly onNotification?:
     | ((peer: Peer, notification: JsonRpc.Notification) => Effect.Effect<void, never, R> | void)
     | undefined
-  /** Hears of progress that belongs to no call that waits: to one that was answered with a task, or too late. Must not throw. */
-  readonly onStray?: ((token: unknown, progress: Progress) => void) | undefined
+  /** Receives progress that belongs to no pending call: the call was answered with a task, or is over. Must not throw. */
+  readonly onUnmatchedProgress?: ((token: unknown, progress: Progress) => void) | undefined
   /**
-   * Hears the result of a request that was cancelled on this side, where it comes all the same: the two have crossed. It is told of
-   * the last 1,000 that were. Must not throw.
+   * Receives the result of a request that was cancelled on this side, if the result arrives all the same because the two messages
+   * crossed. The last 1,000 cancelled requests are remembered. Must not throw.
    */
-  readonly onLate?: ((method: string, result: JsonRpc.JsonObject) => void) | undefined
-  /** Hears the end of the session, when everything that ran in it is over: see {@link Peer.ended}. */
+  readonly onLateResult?: ((method: string, result: JsonRpc.JsonObject) => void) | undefined
+  /** Called after the end of the session, when everything that ran in it is over: see {@link Peer.ended}. */
   readonly onEnded?: ((end: SessionEnd) => void) | undefined
-  /** Hears that notifications may have been missed; with an error, that no more will come unasked. See `Receiver`. */
-  readonly onMissed?: ((error: TransportError | undefined) => void) | undefined
+  /** Called when notifications may have been missed; with an error, no more of them will come. See `Receiver.gap`. */
+  readonly onGap?: ((error: TransportError | undefined) => void) | undefined
   /**
-   * Whether the timeouts of own requests stand still while a request of the other side is handled, up to their `maxTimeout`, and
-   * start anew when it was answered: for a client, whose user may be asked by the server before the call is answered. Off by
-   * default.
+   * Whether the timeouts of outbound calls are paused while an inbound request is handled, up to their `maxTimeout`, and restart
+   * afterwards. For a client, whose user may have to answer the server before the server answers the call. Off by default.
    */
-  readonly patient?: boolean | undefined
-  /** Whether this side is at work for the other side though it has no request to answer: `patient` counts that too. */
-  readonly occupied?: boolean | undefined
+  readonly pauseTimeoutsWhileHandling?: boolean | undefined
+  /** Whether this side handles something for the peer that is not a request: `patient` counts that too. */
+  readonly handlingOther?: boolean | undefined
   readonly limits?: Limits.Limits | undefined
 }
 
-/** One side of a connection. See the module's text. */
-export interface Peer {
-  /** What was negotiated, once it was; for a request-era connection it stays undefined. */
-  session: Session | undefined
-  /** Sends a request and waits for its answer. Interrupting it tells the other side, with `notifications/cancelled`. */
-  readonly request: (
-    method: string,
-    params?: JsonRpc.JsonObject,
-    options?: CallOptions
-  ) => Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError>
+/** How a peer is made. `R` are the services that its handlers need besides the request. */
+export interface Options<R> extends BaseOptions<R> {
+  /** Answers the requests of the peer. */
+  readonly dispatch: Dispatcher<R | McpRequest>
+}
+
+/** One side of a connection. */
+export interface Peer extends SessionPeer {
   /**
-   * Sends a notification. Waits while the other side is slow to read; does nothing after the end. Parameters without JSON form
-   * are a defect.
-   */
-  readonly notify: (method: string, params?: JsonRpc.JsonObject) => Effect.Effect<void>
-  /**
-   * Ends the session for a reason of this side's. Requests in flight are interrupted, calls fail with `Closed`. A session that
-   * has ended already keeps its reason; if it still waits for requests to finish, it does not any more.
-   *
-   * `stopping`: because this side stops as a whole. Its requests know that then: see `RequestContext.stopped`.
-   */
-  readonly close: (end: SessionEnd, stopping?: boolean) => void
-  /**
-   * Waits for the end of the session, when everything that ran in it is over and the connection is closed, and says why it
-   * ended. What ignores its interruption is waited for no longer than `interruptTimeout`.
+   * Waits for the end of the session, when everything that ran in it is over and the connection is closed, and returns the reason.
+   * Work that ignores its interruption is waited for no longer than `interruptTimeout`.
    */
   readonly ended: Effect.Effect<SessionEnd>
-  /** Closed when the session ends. Made when first asked for. */
-  readonly scope: Scope.Scope
-  /** The requests of the other side that are suspended now, oldest first. */
-  readonly exchanges: Iterable<RequestContext>
-  /** How many requests of the other side wait for one of those to end. */
+  /** The inbound requests that are suspended now, oldest first. */
+  readonly requests: Iterable<RequestContext>
+  /** The number of inbound requests that wait until another one ends. */
   readonly queued: number
-  /** The own requests that wait for an answer, oldest first; `startedAt` in milliseconds of the monotonic clock. */
+  /** The pending outbound calls, oldest first; `startedAt` in milliseconds of the monotonic clock. */
   readonly calls: Iterable<{ readonly id: number; readonly method: string; readonly startedAt: number }>
 }
 
 const none: Iterable<never> = []
 
-const isAnswered = (message: JsonRpc.Message | JsonRpc.Invalid): message is JsonRpc.Invalid =>
-  message._tag === "Invalid" && !message.answer && message.notification !== true
-
-class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
+class PeerImpl<R> implements Peer, Receiver, PeerCore {
   session: Session | undefined = undefined
-  readonly #context: Context.Context<R>
-  readonly #clock: Clock.Clock
-  readonly #options: Options<R>
-  readonly #connection: Connection
-  readonly #limits: Limits.Resolved
-  readonly #requests: Requests<R>
-  #calls: Calls | undefined = undefined
-  #notices: Notices | undefined = undefined
+  readonly limits: Limits.Resolved
+  readonly #options: BaseOptions<R>
+  readonly #runner: RequestRunner<R>
+  readonly #requests: InboundRequests<R>
+  #calls: OutboundCalls | undefined = undefined
+  #notifications: RunningNotifications | undefined = undefined
   #scope: Scope.Closeable | undefined = undefined
   #end: SessionEnd | undefined = undefined
-  // What winds it down, once it has ended, and who waits for that.
-  #last: Fiber.Fiber<SessionEnd> | undefined = undefined
-  #awaiting: Set<(end: Effect.Effect<SessionEnd>) => void> | undefined = undefined
-  #idle: ((done: Effect.Effect<void>) => void) | undefined = undefined
+  // Shuts the session down once it has ended; and the fibers that wait for that.
+  #shutdown: Fiber.Fiber<SessionEnd> | undefined = undefined
+  #awaitingEnd: Set<(end: Effect.Effect<SessionEnd>) => void> | undefined = undefined
+  #awaitingIdle: ((done: Effect.Effect<void>) => void) | undefined = undefined
   #paused = false
-  // Requests and notifications that are in the part of their handler that comes before it suspends.
-  #starting = 0
+  // The peer has stopped sending, and the requests in flight may finish.
   #draining = false
-  // It ends because this side stops.
+  // The session ends because this side stops.
   #stopping = false
 
-  constructor(options: Options<R>, context: Context.Context<R>, limits: Limits.Resolved) {
+  constructor(options: BaseOptions<R>, runner: RequestRunner<R>, limits: Limits.Resolved) {
     this.#options = options
-    this.#connection = options.connection
-    this.#limits = limits
-    this.#context = context
-    this.#clock = Context.get(context, Clock.Clock)
-    this.#requests = new Requests(this, options.connection, options, context, limits)
-    this.#connection.open(this)
+    this.#runner = runner
+    this.limits = limits
+    this.#requests = new InboundRequests(this, runner, options)
+    options.connection.open(this)
   }
 
-  // ---- what a holder of the peer sees
+  // ---- the public side
 
-  request(method: string, params?: JsonRpc.JsonObject, options?: CallOptions): ReturnType<Peer["request"]> {
+  request(method: string, params?: JsonRpc.JsonObject, options?: CallOptions): CallResult {
     return this.call(undefined, method, params, options)
   }
 
@@ -159,8 +129,8 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
     options: CallOptions = {}
   ): CallResult {
     return Effect.callback((resume) => {
-      if (this.#end !== undefined) return resume(Effect.fail(closed(method, this.#end, true)))
-      const cancel = (this.#calls ??= new Calls(this, this.#limits)).start(method, params, options, about, resume)
+      if (this.#end !== undefined) return resume(Effect.fail(closedError(method, this.#end, true)))
+      const cancel = (this.#calls ??= new OutboundCalls(this)).start(method, params, options, about, resume)
       this.#flow()
       return cancel
     })
@@ -168,7 +138,7 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
 
   notify(method: string, params?: JsonRpc.JsonObject): Effect.Effect<void> {
     return Effect.suspend(() =>
-      this.#connection.send(JsonRpc.notification(method, params)) ? Effect.void : this.#connection.drained
+      this.connection.send(JsonRpc.notification(method, params)) ? Effect.void : this.connection.drained
     )
   }
 
@@ -177,7 +147,7 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
       if (!this.#draining || end._tag === "Ended") return
       this.#draining = false
       this.#stopping &&= stopping
-      this.#idle?.(Effect.void)
+      this.#awaitingIdle?.(Effect.void)
       return
     }
     this.#end = end
@@ -185,17 +155,17 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
     this.#stopping = stopping
     this.#flow()
     this.#calls?.end(end)
-    const last = this.#last = this.fork(Effect.as(this.#windDown, end))
-    const awaiting = this.#awaiting ?? []
-    this.#awaiting = undefined
-    for (const resume of awaiting) resume(Fiber.join(last))
-    if (this.#options.onEnded !== undefined) last.addObserver(() => this.#options.onEnded!(end))
+    const shutdown = this.#shutdown = this.fork(Effect.as(this.#shutDown, end))
+    const awaiting = this.#awaitingEnd ?? []
+    this.#awaitingEnd = undefined
+    for (const resume of awaiting) resume(Fiber.join(shutdown))
+    if (this.#options.onEnded !== undefined) shutdown.addObserver(() => this.#options.onEnded!(end))
   }
 
   get ended(): Effect.Effect<SessionEnd> {
     return Effect.callback((resume) => {
-      if (this.#last !== undefined) return resume(Fiber.join(this.#last))
-      const awaiting = this.#awaiting ??= new Set()
+      if (this.#shutdown !== undefined) return resume(Fiber.join(this.#shutdown))
+      const awaiting = this.#awaitingEnd ??= new Set()
       awaiting.add(resume)
       return Effect.sync(() => void awaiting.delete(resume))
     })
@@ -209,8 +179,8 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
     return this.#scope
   }
 
-  get exchanges(): Iterable<RequestContext> {
-    return this.#requests.exchanges
+  get requests(): Iterable<RequestContext> {
+    return this.#requests.suspendedRequests
   }
 
   get queued(): number {
@@ -218,13 +188,25 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
   }
 
   get calls(): Peer["calls"] {
-    return this.#calls?.waiting ?? none
+    return this.#calls?.pending ?? none
   }
 
-  // ---- what comes in
+  // ---- the messages of the peer
 
-  end(end: SessionEnd): void {
-    this.close(end)
+  message(inbound: JsonRpc.Inbound, origin: Origin | undefined): void {
+    switch (inbound._tag) {
+      case "Request":
+        return this.#requests.receive(inbound, origin)
+      case "Notification":
+        return this.#onNotification(inbound)
+      case "Success":
+      case "Failure":
+        return this.#calls?.settle(inbound)
+      case "Invalid":
+        return this.#onInvalid(inbound)
+      case "Batch":
+        return this.#requests.receiveBatch(inbound.members, origin, (member, origin) => this.message(member, origin))
+    }
   }
 
   refused(id: JsonRpc.Id, error: TransportError): void {
@@ -232,233 +214,175 @@ class PeerImpl<R> implements Peer, Receiver, CallsHost, RequestsHost {
   }
 
   gap(error: TransportError | undefined): void {
-    if (this.#end === undefined) this.#options.onMissed?.(error)
+    if (this.#end === undefined) this.#options.onGap?.(error)
   }
 
-  message(inbound: JsonRpc.Inbound, origin: Origin | undefined): void {
-    switch (inbound._tag) {
-      case "Request":
-        return this.#onRequest(inbound, undefined, origin)
-      case "Notification":
-        return this.#onNotification(inbound)
-      case "Success":
-      case "Failure":
-        return this.#calls?.settle(inbound)
-      case "Invalid":
-        return this.#onInvalid(inbound, undefined)
-      case "Batch":
-        return this.#onBatch(inbound.members, origin)
-    }
-  }
-
-  #onRequest(request: JsonRpc.Request, batch: BatchReply | undefined, origin: Origin | undefined): void {
-    if (this.#end !== undefined) return this.#requests.forget(request.id, batch)
-    this.#starting++
-    this.#requests.receive(request, batch, origin)
-    this.#starting--
-    this.#settled()
+  end(end: SessionEnd): void {
+    this.close(end)
   }
 
   #onNotification(notification: JsonRpc.Notification): void {
     switch (notification.method) {
       case "notifications/cancelled": {
         const { requestId, reason } = notification.params ?? {}
-        if (!this.#requests.cancel(requestId as JsonRpc.Id, reason)) this.#calls?.revoke(requestId)
+        if (!this.#requests.cancel(requestId as JsonRpc.Id, reason)) this.#calls?.endSubscription(requestId)
         return
       }
       case "notifications/progress":
         if (notification.params !== undefined && this.#calls?.progress(notification.params) === false) {
-          this.#stray(notification.params)
+          this.#onStrayProgress(notification.params)
         }
         return
       default:
-        // The connection hears of it first: whoever acts on it by what a call hears finds the rest of the client informed.
-        this.#notice(notification)
-        return this.#calls?.notice(notification)
+        // The handler of the connection comes first: code that a call notifies finds the rest of the client informed.
+        this.#handle(notification)
+        return this.#calls?.notify(notification)
     }
   }
 
-  #stray(params: JsonRpc.JsonObject): void {
-    const report = this.#options.onStray === undefined ? undefined : readProgress(params)
-    if (report !== undefined) this.#options.onStray!(params["progressToken"], report)
+  #onStrayProgress(params: JsonRpc.JsonObject): void {
+    const report = this.#options.onUnmatchedProgress === undefined ? undefined : readProgress(params)
+    if (report !== undefined) this.#options.onUnmatchedProgress!(params["progressToken"], report)
   }
 
-  #notice(notification: JsonRpc.Notification): void {
+  #handle(notification: JsonRpc.Notification): void {
+    if (this.#end !== undefined) return
     const { method } = notification
-    if (this.#end !== undefined || this.#notices?.drop(method) === true) return
-    this.#starting++
-    const handled = guard(() => this.#options.onNotification?.(this, notification))
-    const fiber = handled === undefined ? undefined : this.fork(harmless(method, handled))
-    this.#starting--
-    if (fiber === undefined || fiber.pollUnsafe() !== undefined) return this.#settled()
-    ;(this.#notices ??= new Notices(this, this.#limits.maxRunningNotifications)).add(method, fiber)
-    if (this.over) fiber.interruptUnsafe()
+    if (this.#notifications?.full === true) return this.#notifications.drop(method)
+    this.#requests.starting(() => {
+      let handled: Effect.Effect<void, never, R> | void
+      try {
+        handled = this.#options.onNotification?.(this, notification)
+      } catch (defect) {
+        handled = Effect.die(defect)
+      }
+      if (handled === undefined) return
+      const fiber = this.fork(logFailure(method, handled))
+      if (fiber.pollUnsafe() !== undefined) return
+      ;(this.#notifications ??= new RunningNotifications(this)).add(method, fiber)
+      if (this.isOver) fiber.interruptUnsafe()
+    })
   }
 
-  #onInvalid(invalid: JsonRpc.Invalid, batch: BatchReply | undefined): void {
-    // An answer is never answered: the id would name a request of the other side's.
-    if (invalid.answer) return this.#calls?.refuse(invalid)
+  #onInvalid(invalid: JsonRpc.Invalid): void {
+    // A response is never answered: its id would name a request of the peer.
+    if (invalid.answer) return this.#calls?.failInvalid(invalid)
     // "The receiver MUST NOT send a response" (2025-11-25, basic, notifications).
     if (invalid.notification === true) {
-      return this.log(Effect.logDebug(`A notification was ignored: ${invalid.error.message}`))
+      return this.#runner.log(Effect.logDebug(`ignored an invalid notification: ${invalid.error.message}`))
     }
-    this.#requests.reply(JsonRpc.failure(invalid.id, invalid.error), batch)
+    this.#requests.replyInvalid(invalid)
   }
 
-  #onBatch(members: ReadonlyArray<JsonRpc.Message | JsonRpc.Invalid>, origin: Origin | undefined): void {
-    const refused = this.session?.revision !== "2025-03-26"
-      ? "Only revision 2025-03-26 has batches"
-      : members.length > this.#limits.maxBatchMessages
-      ? `A batch holds at most ${this.#limits.maxBatchMessages} messages`
-      : undefined
-    if (refused !== undefined) {
-      return this.#requests.reply(
-        JsonRpc.failure(undefined, { code: -32600, message: `Invalid Request: ${refused}` }),
-        undefined
-      )
-    }
-    // About its first request, so that a transport with several streams can choose one.
-    const about = members.find((member) => member._tag === "Request")?.id
-    const batch = new BatchReply((replies) => this.#connection.send({ _tag: "Batch", members: replies }, about))
-    this.#starting++
-    for (const member of members) {
-      if (member._tag === "Request") this.#onRequest(member, batch.expect(), origin)
-      else if (isAnswered(member)) this.#onInvalid(member, batch.expect())
-      else this.message(member, origin)
-    }
-    batch.seal()
-    this.#starting--
-    this.#settled()
-  }
+  // ---- for the inbound requests and the outbound calls
 
-  // ---- what the requests, the calls and the notices need
+  get connection(): Connection {
+    return this.#options.connection
+  }
 
   now(): number {
-    return millisOf(this.#clock.monotonicTimeNanosUnsafe())
+    return this.#runner.now()
   }
 
   fork<A, E>(effect: Effect.Effect<A, E, R>): Fiber.Fiber<A, E> {
-    return Effect.runForkWith(this.#context)(effect)
-  }
-
-  identify(request: JsonRpc.Request, origin: Origin | undefined): Caller | Refusal {
-    return this.#options.identify(this, request, origin)
-  }
-
-  log(effect: Effect.Effect<void>): void {
-    this.fork(effect)
+    return Effect.runForkWith(this.#runner.context)(effect)
   }
 
   get revision(): Revision.Revision {
-    return this.session?.revision ?? "2026-07-28"
+    return this.session?.revision ?? Revision.latest
   }
 
-  quiet(): void {
-    this.#flow()
+  get isEnded(): boolean {
+    return this.#end !== undefined
   }
 
-  counted(): void {
-    if (this.#options.patient === true && this.#requests.size === 0) this.#calls?.postpone()
-    this.#flow()
-    this.#settled()
-  }
-
-  starting(start: () => void): void {
-    this.#starting++
-    start()
-    this.#starting--
-    this.#settled()
-  }
-
-  send(message: JsonRpc.Message, about: JsonRpc.Id | undefined, headers?: Headers): void {
-    this.#connection.send(message, about, headers)
-  }
-
-  get held(): boolean {
-    return this.#options.patient === true && (this.#requests.size > 0 || this.#options.occupied === true)
-  }
-
-  get late(): ((method: string, result: JsonRpc.JsonObject) => void) | undefined {
-    const options = this.#options
-    return options.onLate === undefined ? undefined : (method, result) => options.onLate!(method, result)
-  }
-
-  toError(error: JsonRpc.ErrorObject): McpError.McpError {
-    return McpError.fromErrorObject(error, this.revision)
-  }
-
-  // ---- flow and end
-
-  /** Reads on, or stops reading, as the bounds say. Whoever waits for an answer has to go on reading. */
-  #flow(): void {
-    const stop = this.#end === undefined && (this.#calls?.size ?? 0) === 0 &&
-      (this.#requests.full || this.#notices?.full === true)
-    if (stop === this.#paused || this.#connection.pause === undefined) return
-    this.#paused = stop
-    if (stop) this.#connection.pause()
-    else this.#connection.resume?.()
-  }
-
-  /** Tells the end of the session, if it waits, that nothing runs any more. */
-  #settled(): void {
-    if (this.#idle !== undefined && this.#running === 0) this.#idle(Effect.void)
-  }
-
-  get #running(): number {
-    return this.#starting + this.#requests.size + this.#requests.queued + (this.#notices?.size ?? 0)
-  }
-
-  /** Whether nothing may go on any more. */
-  get over(): boolean {
+  get isOver(): boolean {
     return this.#end !== undefined && !this.#draining
   }
 
-  /** Whether that is so because this side stops. */
-  get stopping(): boolean {
+  get isStopping(): boolean {
     return this.#stopping
+  }
+
+  get pausesTimeouts(): boolean {
+    return this.#options.pauseTimeoutsWhileHandling === true &&
+      (this.#requests.size > 0 || this.#options.handlingOther === true)
+  }
+
+  get onLateResult(): PeerCore["onLateResult"] {
+    const options = this.#options
+    return options.onLateResult === undefined ? undefined : (method, result) => options.onLateResult!(method, result)
+  }
+
+  countChanged(): void {
+    if (this.#options.pauseTimeoutsWhileHandling === true && this.#requests.size === 0) this.#calls?.restartTimeouts()
+    this.#flow()
+    this.settle()
+  }
+
+  settle(): void {
+    if (this.#awaitingIdle !== undefined && this.#running === 0) this.#awaitingIdle(Effect.void)
+  }
+
+  // ---- flow control and shutdown
+
+  /** Pauses or resumes reading, as the bounds require. While a call waits for its response, reading goes on. */
+  #flow(): void {
+    const stop = this.#end === undefined && (this.#calls?.size ?? 0) === 0 &&
+      (this.#requests.full || this.#notifications?.full === true)
+    if (stop === this.#paused || this.connection.pause === undefined) return
+    this.#paused = stop
+    if (stop) this.connection.pause()
+    else this.connection.resume?.()
+  }
+
+  get #running(): number {
+    return this.#requests.active + (this.#notifications?.size ?? 0)
   }
 
   get #awaitIdle(): Effect.Effect<void> {
     return Effect.callback((resume) => {
       if (this.#running === 0) return resume(Effect.void)
-      this.#idle = resume
+      this.#awaitingIdle = resume
     })
   }
 
-  /** Requests in flight may end by themselves when the other side merely stopped asking; then they are interrupted. */
-  get #windDown(): Effect.Effect<void> {
+  /** Ends what runs in the session: requests in flight may finish if the peer merely stopped sending; then they are interrupted. */
+  get #shutDown(): Effect.Effect<void> {
     return Effect.gen({ self: this }, function*() {
-      const lasting = [...this.exchanges].filter(({ release }) => release !== undefined)
-      for (const exchange of lasting) exchange.release?.()
-      // They end in the next turn, and are answered even where everything else is interrupted.
-      if (lasting.length > 0) yield* Effect.yieldNow
-      if (this.#draining && this.#running > 0) yield* Effect.timeoutOption(this.#awaitIdle, this.#limits.drainTimeout)
+      const releasable = [...this.requests].filter(({ release }) => release !== undefined)
+      for (const request of releasable) request.release?.()
+      // They end in the next turn, and are answered even if everything else is interrupted.
+      if (releasable.length > 0) yield* Effect.yieldNow
+      if (this.#draining && this.#running > 0) yield* Effect.timeoutOption(this.#awaitIdle, this.limits.drainTimeout)
       this.#draining = false
-      this.#requests.clear()
-      for (const exchange of this.exchanges) exchange.cancel(this.#stopping)
-      this.#notices?.interrupt()
+      this.#requests.discardQueued()
+      for (const request of this.requests) request.cancel(this.#stopping)
+      this.#notifications?.interrupt()
       const closing = this.#scope === undefined ? undefined : this.fork(Scope.close(this.#scope, Exit.void))
       if (closing !== undefined || this.#running > 0) {
         const scopeClosed = closing === undefined ? Effect.void : Fiber.await(closing)
-        yield* Effect.timeoutOption(Effect.andThen(scopeClosed, this.#awaitIdle), this.#limits.interruptTimeout)
+        yield* Effect.timeoutOption(Effect.andThen(scopeClosed, this.#awaitIdle), this.limits.interruptTimeout)
       }
-      const left = [...Array.from(this.exchanges, (exchange) => exchange.method), ...this.#notices?.methods ?? []]
+      const left = [...Array.from(this.requests, ({ method }) => method), ...this.#notifications?.methods ?? []]
       if (closing !== undefined && closing.pollUnsafe() === undefined) left.push("a finalizer of the session")
-      for (const what of left) yield* Effect.logWarning(`${what} ignores its interruption and was left behind`)
-      yield* this.#connection.close
+      for (const name of left) {
+        yield* Effect.logWarning(`${name} did not stop within interruptTimeout (${this.limits.interruptTimeout} ms)`)
+      }
+      yield* this.connection.close
     })
   }
 }
 
 /**
- * Starts a peer that its maker has to close, for one that keeps many of them. Its handlers get the services of the context.
+ * Starts a peer that its maker has to close, with a runner that it may share with others. Handlers get the services of the runner.
  */
-export const makeUnsafe = <R = never>(options: Options<R>, context: Context.Context<R>): Peer =>
-  new PeerImpl(options, context, Limits.resolve(options.limits))
+export const makeUnsafe = <R = never>(options: BaseOptions<R>, runner: RequestRunner<R>): Peer =>
+  new PeerImpl(options, runner, Limits.resolve(options.limits))
 
 /**
- * Starts a peer on a connection. Its handlers get the services that are in the context here. When the scope closes, the
- * session is closed and everything that runs in it is interrupted; that waits for `interruptTimeout` at most.
+ * Starts a peer on a connection. Its handlers get the services of the surrounding context. When the scope closes, the session is
+ * closed and everything that runs in it is interrupted; that waits for `interruptTimeout` at most.
  */
 export const make = <R = never>(
   options: Options<R>
@@ -466,8 +390,9 @@ export const make = <R = never>(
   Effect.acquireRelease(
     Effect.map(
       Effect.context<Exclude<R, McpRequest>>(),
-      // Each request adds itself, as `McpRequest`. The scope is the connection's, and no business of a request's.
-      (context): Peer => makeUnsafe(options, Context.omit(Scope.Scope)(context) as Context.Context<R>)
+      // Each request adds itself, as `McpRequest`. The scope belongs to the connection, and requests must not use it.
+      (context): Peer =>
+        makeUnsafe(options, new RequestRunner(options, Context.omit(Scope.Scope)(context) as Context.Context<R>))
     ),
     (peer) =>
       Effect.suspend(() => {

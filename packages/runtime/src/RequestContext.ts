@@ -1,12 +1,11 @@
 /**
- * One request of the other side, from its arrival to its answer: the same in both eras.
+ * One inbound request, from its arrival to its response: the same for requests of a session and for stateless requests.
  *
- * An exchange is a fiber with a request attached. In the session era it is a child of a `Peer`; in the request era it is the
- * whole of what the server knows. A handler that does not suspend is run and answered at once, and costs no timer, no map
- * entry and no scope; what only a suspended request needs is made when it suspends.
+ * A `RequestRunner` runs the request; a `ResponseSink` takes its response. A handler that does not suspend is run and answered
+ * synchronously, and costs no timer, no map entry and no scope: what only a suspended request needs is made when it suspends.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
-import * as McpError from "@skein/protocol/McpError"
+import type * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -14,78 +13,83 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
+import type * as Scope from "effect/Scope"
 import type { Headers, Origin, Principal } from "./Connection.ts"
 import { Closed, RequestError, Unsupported } from "./RequestError.ts"
+import type { Session, SessionEnd } from "./Session.ts"
 
-/** What a request says about who asks, or what its session says for it. */
+/** The sender of a request: described by the request itself, or by its session. */
 export interface Caller {
   /** The revision that the request is written in, and is answered in. */
   readonly revision: Revision.Revision
-  /** Name and version of the client, as it gave them. Not to be trusted. */
+  /** Name and version of the client, as the client sent them. Not to be trusted. */
   readonly info: JsonRpc.JsonObject | undefined
-  /** What the client can do. */
+  /** The capabilities that the client declared. */
   readonly capabilities: JsonRpc.JsonObject
-  /** The least severe level of the log messages that the client wants for this request, where it said so. */
+  /** The least severe level of the log messages that the client wants for this request, if it named one. */
   readonly logLevel?: string | undefined
-  /** Who it is, where the host has found it out. */
+  /** The authenticated user, if the transport or the application around it has found one. */
   readonly principal?: Principal | undefined
 }
 
-/** Why a request is refused before it is dispatched, and the revision to say so in. */
+/** Why a request is refused before it is dispatched, and the revision of the error response. */
 export interface Refusal {
   readonly error: McpError.McpError
   readonly revision: Revision.Revision
 }
 
-/** How one call is made. */
+/** Options of one outbound call. */
 export interface CallOptions {
-  /** How long to wait for the answer, instead of the connection's `timeout`. */
+  /** How long to wait for the response, instead of the connection's `timeout`. */
   readonly timeout?: Duration.Input | undefined
-  /** How long to wait in all, instead of the connection's `maxTimeout`. */
+  /** How long to wait in total, instead of the connection's `maxTimeout`. */
   readonly maxTimeout?: Duration.Input | undefined
   /**
-   * Asks the other side for progress. Each report starts the timeout anew. Called in order, and never after the end. What it
-   * throws is logged.
+   * Asks the peer for progress. Each report restarts the timeout. Reports come in order, and never after the response. An error
+   * that the callback throws is logged.
    */
   readonly onProgress?: ((progress: Progress) => void) | undefined
-  /** Hears the notifications of the subscription that the request opens (`subscriptions/listen`). What it throws is logged. */
+  /**
+   * Receives the notifications of the subscription that the request opens (`subscriptions/listen`). An error that it throws is
+   * logged.
+   */
   readonly onNotification?: ((notification: JsonRpc.Notification) => void) | undefined
   /**
-   * Hears under which id the request is sent, right before it is. That is its progress token too, where `onProgress` asks for one, and
-   * stays it for as long as a task lives that the request is answered with (2025-11-25); see `onStray` of a peer.
+   * Receives the id of the request right before it is sent. The id is also its progress token if `onProgress` is given, and stays
+   * the token for as long as a task lives that the request is answered with (2025-11-25); see `onStray` of a peer.
    */
   readonly onSend?: ((id: number) => void) | undefined
-  /** Headers that mirror a part of the params, for a connection that `mirrors` them. */
+  /** Headers that repeat a part of the params, for a connection that `sendsHeaders`. */
   readonly headers?: Headers | undefined
-  /** In the request era: what the question is known by when the handler runs again, instead of a digest of what is asked. */
+  /** Stateless revisions: the key of the input request when the handler runs again, instead of a digest of its content. */
   readonly key?: string | undefined
-  /** In the request era, with a `key`: whether an answer counts that comes under it though nobody has asked yet. */
+  /** Stateless revisions, with a `key`: whether a response under that key counts although nothing has requested it yet. */
   readonly acceptUnsolicited?: boolean | undefined
 }
 
+/** The result of an outbound call. */
+export type CallResult = Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError>
+
 /**
- * One run of a handler, of the several that its questions may cost in the request era, where nobody can be asked while a request
- * is handled.
+ * One run of a handler. In a stateless revision a server cannot send requests while it handles one, so the handler runs once per
+ * round of input requests.
  */
 export interface Round {
-  /** How a question reaches the client: through the answer of this request, after which its handler runs again. */
+  /** Sends an input request in the result of this request. The client then sends the request again, with the response. */
   readonly ask: (
     method: string,
     params: JsonRpc.JsonObject | undefined,
     options: CallOptions | undefined
-  ) => Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError>
-  /** Runs what has to run once for a request, however often its handler runs. What the effect gives is JSON. */
+  ) => CallResult
+  /** Runs an effect once per request, however often its handler runs. The result of the effect must be JSON. */
   readonly once: <E, R>(key: string, effect: Effect.Effect<unknown, E, R>) => Effect.Effect<unknown, E, R>
 }
 
-/** What a dispatcher answers: an object, or a result that is JSON text already. */
+/** What a dispatcher returns: an object, or a result that is JSON text already. */
 export type Answer = JsonRpc.Success["result"]
 
-/**
- * The one entry to a server or a client: from a request to its result. It is called by a `Peer` and by a lone `RequestContext`
- * alike, so that no feature is written twice for two eras.
- */
-export type Dispatcher<R = never> = (exchange: RequestContext) => Effect.Effect<Answer, McpError.McpError, R>
+/** The one entry to a server or a client: from a request, of a session or stateless, to its result. */
+export type Dispatcher<R = never> = (request: RequestContext) => Effect.Effect<Answer, McpError.McpError, R>
 
 /** The request that is being handled. Provided to every handler. */
 export class McpRequest extends Context.Service<McpRequest, RequestContext>()("@skein/runtime/McpRequest") {}
@@ -97,35 +101,55 @@ export interface Progress {
   readonly message?: string | undefined
 }
 
-/** What an exchange needs of what it lives in: a `Peer`, or an endpoint that serves lone requests. */
-export interface Owner {
-  /** Starts the exchange's effect at once, with its services; or the one that answers in its stead. */
-  readonly run: (
-    exchange: RequestContext,
-    instead?: Effect.Effect<Answer, McpError.McpError>
-  ) => Fiber.Fiber<Answer, McpError.McpError>
-  /** Sends the answer. May throw what `JsonRpc.encode` throws. */
-  readonly answer: (exchange: RequestContext, message: JsonRpc.Success | JsonRpc.Failure) => void
-  /** The exchange ends and nothing is to be said. */
-  readonly drop: (exchange: RequestContext) => void
-  /** Sends a notification about the exchange; `false` when whoever can wait should wait for `drained`. */
-  readonly say: (exchange: RequestContext, method: string, params: JsonRpc.JsonObject) => boolean
-  readonly drained: (exchange: RequestContext) => Effect.Effect<void>
-  /** Asks the other side something for the exchange's sake, in the session era. */
-  readonly ask: (
-    exchange: RequestContext,
-    method: string,
-    params: JsonRpc.JsonObject | undefined,
-    options: CallOptions | undefined
-  ) => Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError>
-  /** Ends the HTTP connection that waits for the answer, but not the exchange. What has no such thing omits it. */
-  readonly detach?: ((exchange: RequestContext, retry: number | undefined) => void) | undefined
-  /** The exchange did not end at once. */
-  readonly suspended: (exchange: RequestContext) => void
-  /** An exchange that was suspended is over, and its answer was sent. */
-  readonly resumed: (exchange: RequestContext) => void
-  /** A handler died, or its result had no JSON form. */
-  readonly defect: (exchange: RequestContext, cause: Cause.Cause<unknown>, reference: string) => void
+/** The peer of a session, for the requests in it. */
+export interface SessionPeer {
+  /** What was negotiated; undefined before `initialize` is handled, and on a connection with stateless requests only. */
+  session: Session | undefined
+  /** Sends a request and waits for its response. Interrupting it sends `notifications/cancelled`. */
+  readonly request: (method: string, params?: JsonRpc.JsonObject, options?: CallOptions) => CallResult
+  /**
+   * Sends a notification. Waits while the peer is slow to read; does nothing after the end. Parameters without JSON form are a
+   * defect.
+   */
+  readonly notify: (method: string, params?: JsonRpc.JsonObject) => Effect.Effect<void>
+  /**
+   * Closes the session on this side. Requests in flight are interrupted, calls fail with `Closed`. A session that has ended already
+   * keeps its reason; if it still waits for requests to finish, it stops waiting.
+   *
+   * `stopping`: this side shuts down as a whole. Its requests can read that: see `RequestContext.stopped`.
+   */
+  readonly close: (end: SessionEnd, stopping?: boolean) => void
+  /** Closed when the session ends. Made when first read. */
+  readonly scope: Scope.Scope
+}
+
+/** Takes the messages about a request. One implementation per kind of transport: sessions, and stateless requests. */
+export interface ResponseSink {
+  /** The peer of the session that the requests belong to; undefined for stateless requests. */
+  readonly peer?: SessionPeer | undefined
+  /** Sends the response. May throw what `JsonRpc.encode` throws; then nothing was sent. */
+  readonly respond: (request: RequestContext, message: JsonRpc.Success | JsonRpc.Failure) => void
+  /** The request was cancelled and is over: no response will follow. */
+  readonly discard: (request: RequestContext) => void
+  /** Sends a notification about the request. Returns `false` while the client is slow: wait for `drained`. */
+  readonly notify: (request: RequestContext, method: string, params: JsonRpc.JsonObject) => boolean
+  /** Succeeds when the client takes more messages about the request, or is gone. */
+  readonly drained: (request: RequestContext) => Effect.Effect<void>
+  /** Sends a request about the request, in a session. A sink of stateless requests has none: see {@link Round}. */
+  readonly sendRequest?:
+    | ((
+      request: RequestContext,
+      method: string,
+      params: JsonRpc.JsonObject | undefined,
+      options: CallOptions | undefined
+    ) => CallResult)
+    | undefined
+  /** Closes the HTTP connection that waits for the response, but not the request. Only transports with polling have it. */
+  readonly endStream?: ((request: RequestContext, retry: number | undefined) => void) | undefined
+  /** The handler did not end synchronously. */
+  readonly suspended?: ((request: RequestContext) => void) | undefined
+  /** A request that was suspended is over, and its response was sent or discarded. */
+  readonly ended?: ((request: RequestContext) => void) | undefined
 }
 
 const progressTokenOf = (params: JsonRpc.JsonObject | undefined): JsonRpc.Id | undefined => {
@@ -134,48 +158,49 @@ const progressTokenOf = (params: JsonRpc.JsonObject | undefined): JsonRpc.Id | u
   return JsonRpc.isId(token) ? token : undefined
 }
 
-/** A handler may be written without types, and `JSON.stringify` asks a value's `toJSON` what to write. */
-const resultOf = (value: Answer): Answer => {
-  const toJSON = (value as { readonly toJSON?: unknown } | null | undefined)?.toJSON
-  const written: unknown = typeof toJSON === "function" ? toJSON.call(value, "") : value
-  if (JsonRpc.isObject(written)) return value
-  throw new TypeError("The result is not an object")
-}
+const text = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
 
-// Of a question that a human answers.
+/** The tool, prompt or resource that the params of a request name, if they name one. */
+export const targetOf = (params: JsonRpc.JsonObject | undefined): string | undefined =>
+  text(params?.["name"]) ?? text(params?.["uri"])
+
+// How long a person may take to answer an input request that names no timeout.
 const timeout = "10 minutes"
 
-/** One request in flight. See the module's text. */
+/**
+ * The states of a request. `Running`: its handler runs. `Replacing`: its handler was interrupted by `replaceWith`, and the
+ * replacement gives the response. `Done`: the response was sent or discarded.
+ */
+export type State = "Running" | "Replacing" | "Done"
+
+/** One request in flight. */
 export class RequestContext {
   readonly id: JsonRpc.Id
   readonly method: string
   readonly params: JsonRpc.JsonObject | undefined
   readonly caller: Caller
-  /** What the transport knows of it. */
+  /** The headers, principal and services that the transport supplies with the request. */
   readonly origin: Origin | undefined
-  /** Opens the round of its questions, in the request era. The dispatcher of a server gives it, where the method may ask. */
-  rounds: ((exchange: RequestContext) => Round) | undefined = undefined
+  /** Takes the messages about this request. Handlers use the methods of the request instead. */
+  readonly sink: ResponseSink
+  /** Starts a round of input requests. The dispatcher of a server sets it where a stateless method may request input. */
+  rounds: ((request: RequestContext) => Round) | undefined = undefined
   /** The round, once it was needed. */
   round: Round | undefined = undefined
-  /**
-   * Answers in the handler's stead, when the handler was interrupted for it: the questions that have to be asked first. Whoever
-   * interrupts the fiber sets it before.
-   */
-  instead: Effect.Effect<Answer, McpError.McpError> | undefined = undefined
-  /** Asks a request that goes on for as long as it is let (`subscriptions/listen`) to end by itself: this side shuts down. */
+  /** Asks a request without an end of its own (`subscriptions/listen`) to return its result: this side shuts down. */
   release: (() => void) | undefined = undefined
-  /** When it suspended, in milliseconds of the monotonic clock; undefined for one that did not. */
+  /** When the handler suspended, in milliseconds of the monotonic clock; undefined if it did not. */
   startedAt: number | undefined = undefined
   /** The last progress that was reported. */
-  reported: Progress | undefined = undefined
-  readonly #owner: Owner
+  lastProgress: Progress | undefined = undefined
+  #state: State = "Running"
+  #replacement: Effect.Effect<Answer, McpError.McpError> | undefined = undefined
   #fiber: Fiber.Fiber<Answer, McpError.McpError> | undefined = undefined
   #cancelled = false
   #stopped = false
-  #finished = false
 
-  constructor(owner: Owner, request: JsonRpc.Request, caller: Caller, origin?: Origin) {
-    this.#owner = owner
+  constructor(sink: ResponseSink, request: JsonRpc.Request, caller: Caller, origin?: Origin) {
+    this.sink = sink
     this.id = request.id
     this.method = request.method
     this.params = request.params
@@ -183,81 +208,83 @@ export class RequestContext {
     this.origin = origin
   }
 
-  /** How long a question that a human answers may take, where it does not say: ten minutes. */
-  get patience(): Duration.Input | undefined {
+  /** The peer of the session that the request belongs to; undefined for a stateless request over HTTP. */
+  get peer(): SessionPeer | undefined {
+    return this.sink.peer
+  }
+
+  /** The tool, prompt or resource that the params name, if they name one. */
+  get target(): string | undefined {
+    return targetOf(this.params)
+  }
+
+  /** How long a person may take to answer an input request that names no timeout: ten minutes. */
+  get inputTimeout(): Duration.Input | undefined {
     return timeout
   }
 
-  /** The fiber that handles it, while it is suspended. */
+  /** The fiber that handles the request, while it is suspended. */
   get fiber(): Fiber.Fiber<Answer, McpError.McpError> | undefined {
     return this.#fiber
   }
 
-  /** Whether it is over. */
-  get finished(): boolean {
-    return this.#finished
+  /** Whether the handler runs, its replacement does, or the request is over. */
+  get state(): State {
+    return this.#state
   }
 
-  /** Whether it was cancelled: by the other side, or because this side stops. Nothing is sent about it from then on. */
+  /** Whether the request is over. */
+  get finished(): boolean {
+    return this.#state === "Done"
+  }
+
+  /** Whether the request was cancelled by its sender, or because this side stops. Nothing is sent about it from then on. */
   get cancelled(): boolean {
     return this.#cancelled
   }
 
   /**
-   * Whether it was cancelled because this side stops. The other side may want the answer still: what goes on without the request
-   * may be left to go on.
+   * Whether the request was cancelled because this side stops. The sender may still want the result, so work that does not need the
+   * request may continue elsewhere.
    */
   get stopped(): boolean {
     return this.#stopped
   }
 
-  /** Runs the request. It is over when this returns, or it has told its owner that it is suspended. */
-  start(): void {
-    const fiber = this.#owner.run(this)
-    const exit = fiber.pollUnsafe()
-    if (exit !== undefined) return this.#done(exit)
-    this.#fiber = fiber
-    this.#owner.suspended(this)
-    this.#observe(fiber)
-  }
-
-  #observe(fiber: Fiber.Fiber<Answer, McpError.McpError>): void {
-    fiber.addObserver((exit) => {
-      const { instead } = this
-      if (instead !== undefined && !this.#cancelled && Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) {
-        this.instead = undefined
-        this.#fiber = this.#owner.run(this, instead)
-        return this.#observe(this.#fiber)
-      }
-      this.#done(exit)
-      this.#owner.resumed(this)
-    })
-  }
-
-  /**
-   * The handler is interrupted, and nothing is said: the other side wants no answer any more, or is gone; or, `stopping`, this side
-   * stops.
-   */
+  /** Interrupts the handler and sends no response: the request was cancelled, its sender is gone, or this side is `stopping`. */
   cancel(stopping = false): void {
-    if (this.#cancelled || this.#finished) return
+    if (this.#cancelled || this.finished) return
     this.#cancelled = true
     this.#stopped = stopping
     this.#fiber?.interruptUnsafe()
   }
 
   /**
-   * Tells the other side how far the request has come, if it asked (2024-11-05 and later, `notifications/progress`).
+   * Interrupts the handler, and answers with the result of `effect` once the handler has ended, finalizers included. A handler that
+   * ends with a result or an error of its own all the same is answered with that, and a cancelled request is not answered.
    *
-   * Does nothing when no progress token was sent, when the value is not greater than the last one, and after the end. A `total`
-   * that is not finite is left out. Waits while the other side is slow to read, which is what limits the rate.
+   * A server that needs input from a stateless client answers so: the input requests replace the result of the handler.
+   */
+  replaceWith(effect: Effect.Effect<Answer, McpError.McpError>): void {
+    if (this.#state !== "Running" || this.#cancelled) return
+    this.#state = "Replacing"
+    this.#replacement = effect
+    this.#fiber?.interruptUnsafe()
+  }
+
+  /**
+   * Reports progress to the client, if the request has a progress token (`notifications/progress`).
+   *
+   * Does nothing without a token, when the value is not greater than the last one, and after the end. A `total` that is not finite
+   * is left out. Waits while the client is slow to read, which limits the rate.
    */
   progress(progress: Progress): Effect.Effect<void> {
     return Effect.suspend(() => {
-      if (!(Number.isFinite(progress.progress) && progress.progress > (this.reported?.progress ?? -Infinity))) {
+      if (!(Number.isFinite(progress.progress) && progress.progress > (this.lastProgress?.progress ?? -Infinity))) {
         return Effect.void
       }
-      if (this.#finished || this.#cancelled) return Effect.void
-      this.reported = progress
+      if (this.finished || this.#cancelled) return Effect.void
+      this.lastProgress = progress
       const progressToken = progressTokenOf(this.params)
       if (progressToken === undefined) return Effect.void
       const { progress: value, total, message } = progress
@@ -271,76 +298,71 @@ export class RequestContext {
   }
 
   /**
-   * Sends a notification that belongs to this request. Nothing is sent after the end. Waits while the other side is slow to
-   * read. Parameters without JSON form are a defect.
+   * Sends a notification that belongs to this request. Nothing is sent after the end. Waits while the client is slow to read.
+   * Parameters without JSON form are a defect.
    */
   notify(method: string, params: JsonRpc.JsonObject): Effect.Effect<void> {
     return Effect.suspend(() => {
-      if (this.#finished || this.#cancelled) return Effect.void
-      return this.#owner.say(this, method, params) ? Effect.void : this.#owner.drained(this)
+      if (this.finished || this.#cancelled) return Effect.void
+      return this.sink.notify(this, method, params) ? Effect.void : this.sink.drained(this)
     })
   }
 
   /**
-   * Asks the other side something for this request's sake: in the session era with a request of its own, on the stream that
-   * belongs to this one; in the request era through the answer of this request, after which the handler runs again. It fails
-   * with `RequestError` `Unsupported` where this request cannot be answered so, and with `Closed` after its end.
+   * Sends a request to the client on behalf of this request. In a session that is a request on the stream of this one; in a stateless
+   * revision it travels in the result of this request, and the handler runs again with the response. It fails with `RequestError`
+   * `Unsupported` where this request cannot be answered with input requests, and with `Closed` after its end.
    */
-  request(
-    method: string,
-    params?: JsonRpc.JsonObject,
-    options?: CallOptions
-  ): Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError> {
+  request(method: string, params?: JsonRpc.JsonObject, options?: CallOptions): CallResult {
     return Effect.suspend(() => {
-      if (this.#finished || this.#cancelled) {
-        const message = `${this.method} is over: ${method} was not sent`
+      if (this.finished || this.#cancelled) {
+        const message = `${this.method} has ended: ${method} was not sent`
         return Effect.fail(new RequestError({ reason: new Closed({ message }), method }))
       }
-      if (Revision.era(this.caller.revision) === "session") return this.#owner.ask(this, method, params, options)
+      if (Revision.era(this.caller.revision) === "session" && this.sink.sendRequest !== undefined) {
+        return this.sink.sendRequest(this, method, params, options)
+      }
       if (this.rounds !== undefined) return (this.round ??= this.rounds(this)).ask(method, params, options)
-      const message = `Nobody can be asked about ${this.method} in ${this.caller.revision}: ${method} was not sent`
+      const message =
+        `requests to the client are not available while handling ${this.method} in ${this.caller.revision}: ` +
+        `${method} was not sent`
       return Effect.fail(new RequestError({ reason: new Unsupported({ message }), method }))
     })
   }
 
   /**
-   * Ends the HTTP connection on which the client waits, but not the request: the client comes back for the rest, after `retry`
+   * Closes the HTTP connection on which the client waits, but not the request: the client reconnects for the rest, after `retry`
    * milliseconds (2025-11-25, transports: polling). Does nothing on other transports and in other revisions.
    */
   disconnect(retry?: number): Effect.Effect<void> {
     return Effect.sync(() => {
-      if (!this.#finished && !this.#cancelled) this.#owner.detach?.(this, retry)
+      if (!this.finished && !this.#cancelled) this.sink.endStream?.(this, retry)
     })
   }
 
-  #done(exit: Exit.Exit<Answer, McpError.McpError>): void {
-    this.#finished = true
-    if (this.#cancelled) return this.#owner.drop(this)
-    if (Exit.isSuccess(exit)) {
-      try {
-        return this.#owner.answer(this, JsonRpc.success(this.id, resultOf(exit.value)))
-      } catch (error) {
-        return this.#fault(Cause.die(error))
-      }
-    }
-    const reason = exit.cause.reasons.find(Cause.isFailReason)
-    if (reason === undefined || exit.cause.reasons.some(Cause.isDieReason)) return this.#fault(exit.cause)
-    if (!McpError.isMcpError(reason.error)) return this.#fault(exit.cause)
-    try {
-      this.#fail(reason.error)
-    } catch (error) {
-      this.#fault(Cause.die(error))
-    }
+  // ---- the transitions, for the runner
+
+  /** The handler has suspended. */
+  suspend(fiber: Fiber.Fiber<Answer, McpError.McpError>, now: number): void {
+    this.#fiber = fiber
+    this.startedAt = now
+    this.sink.suspended?.(this)
   }
 
-  /** A defect, a result that is none, or a handler that interrupted itself: what is answered says nothing but a reference. */
-  #fault(cause: Cause.Cause<unknown>): void {
-    const reference = globalThis.crypto.randomUUID()
-    this.#owner.defect(this, cause, reference)
-    this.#fail(McpError.internal(reference))
+  /** The effect to run after the handler has ended with this exit; undefined if the exit is the outcome of the request. */
+  takeReplacement(exit: Exit.Exit<Answer, McpError.McpError>): Effect.Effect<Answer, McpError.McpError> | undefined {
+    const replacement = this.#replacement
+    this.#replacement = undefined
+    return !this.#cancelled && Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? replacement : undefined
   }
 
-  #fail(error: McpError.McpError): void {
-    this.#owner.answer(this, JsonRpc.failure(this.id, McpError.toErrorObject(error, this.caller.revision)))
+  /** The replacement runs in this fiber. */
+  resume(fiber: Fiber.Fiber<Answer, McpError.McpError>): void {
+    this.#fiber = fiber
+  }
+
+  /** The outcome is known. */
+  finish(): void {
+    this.#state = "Done"
   }
 }

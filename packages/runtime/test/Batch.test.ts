@@ -53,7 +53,7 @@ describe("batches", () => {
       ]])
       // About its first request, so that a transport with several streams finds the one that the batch came by.
       expect(other.sent[0]!.about).toBe(1)
-      expect([...peer.exchanges]).toEqual([])
+      expect([...peer.requests]).toEqual([])
     }))
 
   it.effect("a batch of requests that do not suspend is answered at once, in order", () =>
@@ -105,7 +105,7 @@ describe("batches", () => {
       other.cancel(2)
       yield* settle
       expect(other.messages).toEqual([])
-      expect([...peer.exchanges]).toEqual([])
+      expect([...peer.requests]).toEqual([])
     }))
 
   it.effect("a cancelled member is left out, and the others are not kept waiting for it", () =>

@@ -16,7 +16,7 @@ describe("what the other side asked, and cancels", () => {
         other.request("b")
         other.cancel("a", "no longer needed")
         expect(handlers.interrupted).toEqual(["a"])
-        expect([...peer.exchanges].map((exchange) => exchange.id)).toEqual(["b"])
+        expect([...peer.requests].map((exchange) => exchange.id)).toEqual(["b"])
         handlers.end("b")
         expect(other.messages).toEqual([{ jsonrpc: "2.0", id: "b", result: { done: "b" } }])
       }))
@@ -34,10 +34,10 @@ describe("what the other side asked, and cancels", () => {
       other.cancel(undefined)
       other.cancel({ id: 2 })
       other.notify("notifications/cancelled")
-      expect([...peer.exchanges].map((exchange) => exchange.id)).toEqual([2])
+      expect([...peer.requests].map((exchange) => exchange.id)).toEqual([2])
       expect(other.messages).toEqual([{ jsonrpc: "2.0", id: 1, result: { done: 1 } }])
       other.request(1)
-      expect([...peer.exchanges].map((exchange) => exchange.id)).toEqual([2, 1])
+      expect([...peer.requests].map((exchange) => exchange.id)).toEqual([2, 1])
     }))
 
   it.effect("2025-11-25 · MUST NOT cancel initialize: it is answered all the same", () =>
@@ -77,7 +77,7 @@ describe("what the other side asked, and cancels", () => {
       other.cancel(1)
       other.cancel(1)
       expect(handlers.interrupted).toEqual([1])
-      expect([...peer.exchanges]).toEqual([])
+      expect([...peer.requests]).toEqual([])
     }))
 
   it.effect("a cancellation while the handler is in a finalizer is not repeated, and the finalizer ends", () =>
@@ -91,10 +91,10 @@ describe("what the other side asked, and cancels", () => {
       other.request(1)
       other.cancel(1)
       other.cancel(1)
-      expect([...peer.exchanges].map((exchange) => exchange.cancelled)).toEqual([true])
+      expect([...peer.requests].map((exchange) => exchange.cancelled)).toEqual([true])
       yield* TestClock.adjust(10)
       expect(finalized).toBe(1)
-      expect([...peer.exchanges]).toEqual([])
+      expect([...peer.requests]).toEqual([])
       expect(other.messages).toEqual([])
     }))
 
@@ -107,9 +107,9 @@ describe("what the other side asked, and cancels", () => {
       })
       other.request(1, "work", { _meta: { progressToken: "t" } })
       other.cancel(1)
-      expect([...peer.exchanges].map(({ id, cancelled }) => ({ id, cancelled }))).toEqual([{ id: 1, cancelled: true }])
+      expect([...peer.requests].map(({ id, cancelled }) => ({ id, cancelled }))).toEqual([{ id: 1, cancelled: true }])
       handlers.end(1)
-      expect([...peer.exchanges]).toEqual([])
+      expect([...peer.requests]).toEqual([])
       expect(other.messages).toEqual([])
     }))
 
@@ -168,7 +168,7 @@ describe("what the other side asked, and cancels", () => {
       other.cancel(1)
       expect(asked).toEqual(["Closed"])
       expect(other.messages).toEqual([])
-      expect([...peer.exchanges]).toEqual([])
+      expect([...peer.requests]).toEqual([])
     }))
 })
 
@@ -313,11 +313,11 @@ describe("what this side asked, and cancels", () => {
       })
       const call = yield* Effect.forkChild(left.request("tools/call"))
       yield* settle
-      expect([...right.exchanges]).toHaveLength(1)
+      expect([...right.requests]).toHaveLength(1)
       yield* Fiber.interrupt(call)
       yield* settle
       expect(interrupted).toBe(true)
-      expect([...right.exchanges]).toEqual([])
+      expect([...right.requests]).toEqual([])
       expect(yield* left.request("ping")).toEqual({})
     }))
 })

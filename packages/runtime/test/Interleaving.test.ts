@@ -353,7 +353,7 @@ const run = (script: ReadonlyArray<Step>, canPause: boolean) =>
           break
       }
       expect(other.messages.map(text)).toEqual(model.wire)
-      expect([...peer.exchanges].map((exchange) => exchange.id)).toEqual([...model.requests.keys()])
+      expect([...peer.requests].map((exchange) => exchange.id)).toEqual([...model.requests.keys()])
       expect([...peer.calls].map((call) => call.id)).toEqual([...model.calls.keys()])
       if (canPause) expect(other.paused).toBe(model.paused)
     }
@@ -372,7 +372,7 @@ const run = (script: ReadonlyArray<Step>, canPause: boolean) =>
       expect(told.get(id)).toEqual(model.told.get(id))
     }
     yield* settle
-    expect([...peer.exchanges]).toEqual([])
+    expect([...peer.requests]).toEqual([])
     expect([...peer.calls]).toEqual([])
     expect(background.every((fiber) => fiber.pollUnsafe() !== undefined)).toBe(true)
     expect(other.messages.map(text)).toEqual(model.wire)

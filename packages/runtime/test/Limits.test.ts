@@ -172,7 +172,7 @@ describe("maxInFlightRequests", () => {
       expect(other.messages).toEqual([{
         jsonrpc: "2.0",
         id: 3,
-        error: { code: -32603, message: "Too many requests: at most 2 in flight and 0 that wait" }
+        error: { code: -32603, message: "Too many requests: at most 2 in flight and 0 queued" }
       }])
       expect(handlers.started).toEqual([1, 2])
       handlers.end(1)
@@ -212,11 +212,11 @@ describe("maxInFlightRequests", () => {
       const [left, right] = yield* pair({ limits: { maxInFlightRequests: 3 }, right: handlers.parked })
       const calls = yield* Effect.forEach(Array.from({ length: 10 }), () => fork(left.request("a")))
       yield* settle
-      expect([...right.exchanges]).toHaveLength(3)
+      expect([...right.requests]).toHaveLength(3)
       for (let id = 1; id <= 10; id++) {
         handlers.end(id)
         yield* settle
-        expect([...right.exchanges].length).toBeLessThanOrEqual(3)
+        expect([...right.requests].length).toBeLessThanOrEqual(3)
       }
       expect(yield* Effect.forEach(calls, Fiber.join)).toEqual(Array.from({ length: 10 }, (_, n) => ({ done: n + 1 })))
     }))
@@ -232,7 +232,7 @@ describe("maxPendingRequests", () => {
         _tag: "RequestError",
         reason: { _tag: "LimitExceeded" },
         method: "c",
-        message: "2 requests wait for an answer already (maxPendingRequests): c was not sent"
+        message: "2 requests wait for a response already (maxPendingRequests): c was not sent"
       })
       expect(other.requests().map((json) => json.method)).toEqual(["a", "b"])
       yield* Fiber.interrupt(second)
@@ -280,10 +280,10 @@ describe("maxRunningNotifications", () => {
         for (const name of ["a", "b", "c", "d", "e"]) other.notify(`notifications/${name}`)
         expect(seen).toEqual(["notifications/a", "notifications/b"])
         expect(lines.map((line) => line.text)).toEqual([
-          "notifications/c was dropped: 2 notifications are being handled already"
+          "dropped notifications/c: 2 notifications are being handled (maxRunningNotifications)"
         ])
         Deferred.doneUnsafe(gate, Effect.void)
-        expect(lines.slice(1).map((line) => line.text)).toEqual(["3 notifications were dropped"])
+        expect(lines.slice(1).map((line) => line.text)).toEqual(["dropped 3 notifications"])
         other.notify("notifications/f")
         expect(seen).toEqual(["notifications/a", "notifications/b", "notifications/f"])
         expect(lines.every((line) => line.level === "Warn")).toBe(true)
@@ -363,7 +363,7 @@ describe("a refused request", () => {
       })
       other.request("first")
       for (let id = 0; id < 10_000; id++) other.request(id)
-      expect([...peer.exchanges]).toHaveLength(1)
+      expect([...peer.requests]).toHaveLength(1)
       expect(other.messages).toHaveLength(10_000)
       expect(new Set(other.messages.map((json) => json.error.code))).toEqual(new Set([-32603]))
       handlers.end("first")

@@ -30,7 +30,7 @@ describe("a patient peer", () => {
         yield* TestClock.adjust(1)
         expect(failureOf(call)).toMatchObject({
           ...timedOut,
-          message: "No answer to tools/call within 10150 ms (timeout)"
+          message: "No response to tools/call within 10150 ms (timeout)"
         })
         expect(other.notices("notifications/cancelled")).toHaveLength(1)
       }))
@@ -58,7 +58,7 @@ describe("a patient peer", () => {
       yield* TestClock.adjust(699)
       expect(poll(call)).toBe("running")
       yield* TestClock.adjust(1)
-      expect(failureOf(call)).toMatchObject({ ...timedOut, message: "No answer to a within 1000 ms (maxTimeout)" })
+      expect(failureOf(call)).toMatchObject({ ...timedOut, message: "No response to a within 1000 ms (maxTimeout)" })
     }))
 
   it.effect("the hour of maxTimeout, by default, holds for questions too", () =>

@@ -25,7 +25,7 @@ describe("requests of the other side", () => {
         yield* settle
         expect(yield* left.request("ping")).toEqual({})
         expect(yield* right.request("ping")).toEqual({})
-        expect([...left.exchanges, ...right.exchanges].map((exchange) => exchange.method)).toEqual([
+        expect([...left.requests, ...right.requests].map((exchange) => exchange.method)).toEqual([
           "sampling/createMessage",
           "tools/call"
         ])
@@ -39,7 +39,7 @@ describe("requests of the other side", () => {
       other.request("1")
       other.request(2)
       expect(handlers.started).toEqual([1, "1", 2])
-      expect(new Set([...peer.exchanges].map((exchange) => exchange.fiber!.id)).size).toBe(3)
+      expect(new Set([...peer.requests].map((exchange) => exchange.fiber!.id)).size).toBe(3)
       handlers.end(2)
       handlers.end("1")
       handlers.end(1, Effect.fail(McpError.invalidParams("no")))
@@ -49,21 +49,18 @@ describe("requests of the other side", () => {
         { jsonrpc: "2.0", id: 1, error: { code: -32602, message: "no" } }
       ])
       expect(other.sent.map((sent) => sent.about)).toEqual([2, "1", 1])
-      expect([...peer.exchanges]).toEqual([])
+      expect([...peer.requests]).toEqual([])
     }))
 
   it.effect("one that does not suspend is answered at once, and is never in the table", () =>
     Effect.gen(function*() {
-      let current: Peer.Peer | undefined
       const seen: Array<number> = []
-      const { other } = yield* raw({
-        identify: (peer) => {
-          current = peer
-          return { revision: "2025-11-25", info: undefined, capabilities: {} }
-        },
+      const peers: Array<Peer.Peer> = []
+      const { other, peer } = yield* raw({
         dispatch: (exchange) =>
-          Effect.sync(() => ({ seen: seen.push([...current!.exchanges].length), method: exchange.method }))
+          Effect.sync(() => ({ seen: seen.push([...peers[0]!.requests].length), method: exchange.method }))
       })
+      peers.push(peer)
       other.request(1, "tools/list")
       other.request(2, "tools/list")
       expect(seen).toEqual([0, 0])
@@ -102,7 +99,7 @@ describe("requests of the other side", () => {
   it.effect("a refusal of identify is written in the revision that it names, and nothing is dispatched", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw({
-        identify: (_, { id }) => ({
+        identify: ({ id }) => ({
           error: McpError.resourceNotFound("a:b"),
           revision: id === 1 ? "2025-11-25" : "2026-07-28"
         })
@@ -242,7 +239,7 @@ describe("defects", () => {
           expect(entry[0]!.text).toContain(answer.error.data.reference)
           expect(entry[0]!.text).toContain("tools/call \"break\"")
           expect(entry[0]!.cause).not.toBe("")
-          expect([...peer.exchanges]).toEqual([])
+          expect([...peer.requests]).toEqual([])
         })
       ))
   }
@@ -265,7 +262,7 @@ describe("defects", () => {
         other.request(2)
         other.request(3)
         handlers.end(2, Effect.die("broken"))
-        expect([...peer.exchanges].map((exchange) => exchange.id)).toEqual([1, 3])
+        expect([...peer.requests].map((exchange) => exchange.id)).toEqual([1, 3])
         handlers.end(1)
         handlers.end(3)
         expect(other.messages.map((json) => [json.id, json.error?.code])).toEqual([[2, -32603], [1, undefined], [
@@ -279,7 +276,7 @@ describe("defects", () => {
     logged((lines) =>
       Effect.gen(function*() {
         const { other } = yield* raw({
-          identify: (_, request) => {
+          identify: (request) => {
             if (request.id === 1) throw secret
             return { error: McpError.invalidParams("no", { big: 1n }), revision: "2025-11-25" }
           }
@@ -337,8 +334,8 @@ describe("notifications of the other side", () => {
         other.notify("notifications/dies")
         other.request(1, "ping")
         expect(lines.map((line) => [line.level, line.text])).toEqual([
-          ["Error", "notifications/throws was not handled"],
-          ["Error", "notifications/dies was not handled"]
+          ["Error", "failed to handle notifications/throws"],
+          ["Error", "failed to handle notifications/dies"]
         ])
         expect(lines[0]!.cause).toContain("thrown")
         expect(lines[1]!.cause).toContain("died")

@@ -63,7 +63,7 @@ describe("progress that a handler reports", () => {
       yield* exchange.progress({ progress: 2 })
       yield* exchange.notify("notifications/message", { level: "info", data: 1 })
       expect(other.messages.map((json) => json.method ?? "answer")).toEqual(["notifications/progress", "answer"])
-      expect(exchange.reported).toEqual({ progress: 1 })
+      expect(exchange.lastProgress).toEqual({ progress: 1 })
     }))
 
   it.effect("waits while the other side is slow to read, and goes on when it has read", () =>
@@ -91,7 +91,7 @@ describe("progress that a handler reports", () => {
       expect(other.waiters).toBe(1)
       other.cancel(1)
       expect(other.waiters).toBe(0)
-      expect([...peer.exchanges]).toEqual([])
+      expect([...peer.requests]).toEqual([])
     }))
 })
 
@@ -157,7 +157,7 @@ describe("progress that a call asked for", () => {
         expect(() => other.progress(1, 1)).not.toThrow()
         other.answer(1, { ok: true })
         expect(yield* Fiber.join(call)).toEqual({ ok: true })
-        expect(lines.map((line) => [line.level, line.text])).toEqual([["Error", "The progress of a was not handled"]])
+        expect(lines.map((line) => [line.level, line.text])).toEqual([["Error", "failed to handle the progress of a"]])
         expect(lines[0]!.cause).toContain("broken")
       })
     ))

@@ -286,8 +286,8 @@ describe("a handler that ignores its interruption", () => {
         expect(yield* Fiber.join(ended)).toEqual({ _tag: "Closed" })
         expect(other.closes).toBe(1)
         expect(lines.map((line) => [line.level, line.text])).toEqual([
-          ["Warn", "tools/call ignores its interruption and was left behind"],
-          ["Warn", "notifications/stubborn ignores its interruption and was left behind"]
+          ["Warn", "tools/call did not stop within interruptTimeout (5000 ms)"],
+          ["Warn", "notifications/stubborn did not stop within interruptTimeout (5000 ms)"]
         ])
       })
     ))
@@ -305,8 +305,8 @@ describe("a handler that ignores its interruption", () => {
         yield* TestClock.adjust(1)
         expect(poll(ended)).toBe("succeeded")
         expect(lines.map((line) => line.text)).toEqual([
-          "work ignores its interruption and was left behind",
-          "a finalizer of the session ignores its interruption and was left behind"
+          "work did not stop within interruptTimeout (100 ms)",
+          "a finalizer of the session did not stop within interruptTimeout (100 ms)"
         ])
       })
     ))
@@ -323,9 +323,9 @@ describe("a handler that ignores its interruption", () => {
         peer.close({ _tag: "Closed" })
         yield* TestClock.adjust(10)
         yield* peer.ended
-        expect([...peer.exchanges]).toHaveLength(1)
+        expect([...peer.requests]).toHaveLength(1)
         handlers.end(1)
-        expect([...peer.exchanges]).toEqual([])
+        expect([...peer.requests]).toEqual([])
         expect(other.messages).toEqual([])
       })
     ))
@@ -394,12 +394,12 @@ describe("a handler that ends its own session", () => {
       const peerNow = () => peer
       other.request(1)
       const ended = yield* fork(peer.ended)
-      expect([...peer.exchanges].map((exchange) => exchange.cancelled)).toEqual([true])
+      expect([...peer.requests].map((exchange) => exchange.cancelled)).toEqual([true])
       expect(poll(ended)).toBe("running")
       yield* TestClock.adjust(10)
       expect(finalized).toBe(true)
       expect(yield* Fiber.join(ended)).toEqual({ _tag: "Expired" })
-      expect([...peer.exchanges]).toEqual([])
+      expect([...peer.requests]).toEqual([])
       expect(other.messages).toEqual([])
     }))
 
@@ -415,7 +415,7 @@ describe("a handler that ends its own session", () => {
       const peerNow = () => peer
       other.request(1)
       expect(yield* peer.ended).toEqual({ _tag: "Expired" })
-      expect([...peer.exchanges]).toEqual([])
+      expect([...peer.requests]).toEqual([])
       expect(other.messages).toEqual([])
     }))
 

@@ -103,7 +103,7 @@ describe("a subscription", () => {
         yield* settle
         expect(heard).toEqual([["bad", "good"]])
         expect(lines.map(({ cause, level, text }) => [level, text, cause.includes("my bug")])).toEqual([
-          ["Error", "bad was not handled", true]
+          ["Error", "failed to handle bad", true]
         ])
       })
     ))

@@ -25,12 +25,12 @@ describe("timeouts", () => {
         expect(failureOf(call)).toMatchObject({
           ...timedOut,
           method: "tools/call",
-          message: "No answer to tools/call within 60000 ms (timeout)"
+          message: "No response to tools/call within 60000 ms (timeout)"
         })
         expect(other.messages.slice(1)).toEqual([{
           jsonrpc: "2.0",
           method: "notifications/cancelled",
-          params: { requestId: 1, reason: "No answer to tools/call within 60000 ms" }
+          params: { requestId: 1, reason: "No response to tools/call within 60000 ms" }
         }])
         expect([...peer.calls]).toEqual([])
       }))
@@ -49,7 +49,7 @@ describe("timeouts", () => {
       yield* TestClock.adjust("9999 millis")
       expect(poll(long)).toBe("running")
       yield* TestClock.adjust("1 millis")
-      expect(failureOf(long)).toMatchObject({ ...timedOut, message: "No answer to long within 20000 ms (timeout)" })
+      expect(failureOf(long)).toMatchObject({ ...timedOut, message: "No response to long within 20000 ms (timeout)" })
     }))
 
   it.effect("a shorter timeout that starts later is kept on time, and the longer one after it too", () =>
@@ -121,7 +121,7 @@ describe("timeouts", () => {
       expect(poll(call)).toBe("running")
       other.progress(1, 1000)
       yield* TestClock.adjust("1 millis")
-      expect(failureOf(call)).toMatchObject({ ...timedOut, message: "No answer to a within 3600000 ms (maxTimeout)" })
+      expect(failureOf(call)).toMatchObject({ ...timedOut, message: "No response to a within 3600000 ms (maxTimeout)" })
       expect(other.notices("notifications/cancelled")).toHaveLength(1)
     }))
 
@@ -238,11 +238,11 @@ describe("timeouts", () => {
       const [left, right] = yield* pair({ right: () => Effect.never })
       const call = yield* fork(left.request("a", {}, { timeout: "1 second" }))
       yield* settle
-      expect([...right.exchanges]).toHaveLength(1)
+      expect([...right.requests]).toHaveLength(1)
       yield* TestClock.adjust("1 second")
       yield* settle
       expect(failureOf(call)).toMatchObject(timedOut)
-      expect([...right.exchanges]).toEqual([])
+      expect([...right.requests]).toEqual([])
     }))
 })
 
@@ -274,11 +274,11 @@ describe("a wall clock that is set", () => {
           yield* TestClock.adjust("1 second")
           expect([poll(silent), poll(heard), poll(later)]).toEqual(["running", "running", "failed"])
           yield* TestClock.adjust("4 seconds")
-          expect(failureOf(silent)).toMatchObject({ message: "No answer to silent within 10000 ms (timeout)" })
+          expect(failureOf(silent)).toMatchObject({ message: "No response to silent within 10000 ms (timeout)" })
           yield* TestClock.adjust("4999 millis")
           expect(poll(heard)).toBe("running")
           yield* TestClock.adjust("1 millis")
-          expect(failureOf(heard)).toMatchObject({ message: "No answer to heard within 15000 ms (timeout)" })
+          expect(failureOf(heard)).toMatchObject({ message: "No response to heard within 15000 ms (timeout)" })
         })
       ))
   }

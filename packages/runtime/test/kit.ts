@@ -34,7 +34,7 @@ export interface Sent {
 }
 
 /** The other end of a connection, played by a test. Messages are written and read as text. */
-export class Counterpart implements Connection.Connection {
+export class Counterpart implements Connection.MultiStreamConnection {
   readonly sent: Array<Sent> = []
   /** The requests of which was said that nothing will be. */
   readonly forgotten: Array<JsonRpc.Id> = []
@@ -70,6 +70,12 @@ export class Counterpart implements Connection.Connection {
   discardRequest(about: JsonRpc.Id): void {
     this.forgotten.push(about)
   }
+
+  drainedAbout(): Effect.Effect<void> {
+    return this.drained
+  }
+
+  endStream(): void {}
 
   send(message: JsonRpc.Outbound, about?: JsonRpc.Id): boolean {
     const json = JSON.parse(JsonRpc.encode(message))
@@ -200,12 +206,12 @@ export interface RawOptions {
   readonly dispatch?: RequestContext.Dispatcher<RequestContext.McpRequest>
   readonly identify?: Peer.Options<never>["identify"]
   readonly onNotification?: Peer.Options<never>["onNotification"]
-  readonly onLate?: Peer.Options<never>["onLate"]
+  readonly onLate?: Peer.Options<never>["onLateResult"]
   readonly patient?: boolean
 }
 
-const caller = (peer: Peer.Peer, fallback: Revision.Revision): RequestContext.Caller => ({
-  revision: peer.session?.revision ?? fallback,
+const caller = (session: Session.Session | undefined, fallback: Revision.Revision): RequestContext.Caller => ({
+  revision: session?.revision ?? fallback,
   info: undefined,
   capabilities: {}
 })
@@ -224,10 +230,10 @@ export const raw = (options: RawOptions = {}): Effect.Effect<
     const peer = yield* Peer.make({
       connection: other,
       dispatch: options.dispatch ?? handlers.parked,
-      identify: options.identify ?? ((peer) => caller(peer, revision)),
+      identify: options.identify ?? ((_request, session) => caller(session, revision)),
       onNotification: options.onNotification,
-      onLate: options.onLate,
-      patient: options.patient,
+      onLateResult: options.onLate,
+      pauseTimeoutsWhileHandling: options.patient,
       limits: options.limits
     })
     if (revision !== "2026-07-28") peer.session = session(revision)
@@ -252,7 +258,12 @@ export const pair = (options: PairOptions = {}): Effect.Effect<readonly [Peer.Pe
     const revision = options.revision ?? "2025-11-25"
     const [a, b] = yield* InMemoryTransport.make(options.link)
     const make = (connection: Connection.Connection, dispatch: RequestContext.Dispatcher<RequestContext.McpRequest>) =>
-      Peer.make({ connection, dispatch, identify: (peer) => caller(peer, revision), limits: options.limits })
+      Peer.make({
+        connection,
+        dispatch,
+        identify: (_request, session) => caller(session, revision),
+        limits: options.limits
+      })
     const left = yield* make(a, options.left ?? echo)
     const right = yield* make(b, options.right ?? echo)
     left.session = right.session = session(revision)

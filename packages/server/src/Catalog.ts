@@ -168,16 +168,41 @@ export interface Extension {
   readonly ready?: Effect.Effect<void, never, Scope.Scope> | undefined
 }
 
+/** An extension that takes part in tool calls. */
+export type CallingExtension = Extension & { readonly call: NonNullable<Extension["call"]> }
+
 /** The extensions of a server, in the order in which they were added. */
 export class Extensions {
-  all: ReadonlyArray<Extension> = []
+  #all: ReadonlyArray<Extension> = []
+  #calling: ReadonlyArray<CallingExtension> = []
+  #methods: ReadonlyMap<string, ReadonlyArray<ExtensionMethod>> = new Map()
+
+  get all(): ReadonlyArray<Extension> {
+    return this.#all
+  }
+
+  /** The extensions that take part in tool calls. */
+  get calling(): ReadonlyArray<CallingExtension> {
+    return this.#calling
+  }
+
+  /** The methods of the extensions, by their names. One name may have several, of different revisions. */
+  get methods(): ReadonlyMap<string, ReadonlyArray<ExtensionMethod>> {
+    return this.#methods
+  }
 
   /** Adds one until the scope closes. */
   add(extension: Extension): Effect.Effect<void, never, Scope.Scope> {
     return Effect.acquireRelease(
-      Effect.sync(() => void (this.all = [...this.all, extension])),
-      () => Effect.sync(() => void (this.all = this.all.filter((other) => other !== extension)))
+      Effect.sync(() => this.#resolve([...this.#all, extension])),
+      () => Effect.sync(() => this.#resolve(this.#all.filter((other) => other !== extension)))
     )
+  }
+
+  #resolve(all: ReadonlyArray<Extension>): void {
+    this.#all = all
+    this.#calling = all.filter((extension): extension is CallingExtension => extension.call !== undefined)
+    this.#methods = Map.groupBy(all.flatMap(({ methods }) => methods ?? []), ({ method }) => method.name)
   }
 }
 

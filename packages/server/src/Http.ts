@@ -8,14 +8,14 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { classify as classifyRequest } from "./internal/http/classify.ts"
 import type { HttpAnswer, HttpRequest } from "./internal/http/adapter.ts"
-import { doorContext } from "./internal/http/adapters/context.ts"
-import * as core from "./internal/http/endpoint.ts"
+import { adapterContext } from "./internal/http/adapters/principal.ts"
+import * as http from "./internal/http/endpoint.ts"
 import * as options from "./internal/http/options.ts"
 import { McpServer } from "./McpServer.ts"
 
 export type { Classified, RequestEra, SessionEra } from "./internal/http/classify.ts"
 export type { Body, BodyFault, Headers, HttpAnswer, HttpRequest } from "./internal/http/adapter.ts"
-export type { Refused } from "./internal/http/refusal.ts"
+export type { Refused } from "./internal/http/refusals.ts"
 
 /** Where and how an endpoint answers, and what bounds it. Every member is optional. */
 export interface Options extends options.Options {}
@@ -32,7 +32,7 @@ export interface Endpoint {
    */
   readonly handle: (request: HttpRequest, answer: HttpAnswer, identify?: (then: () => void) => void) => void
   /** The requests of the request era that are being handled; one that ends at once is never seen. */
-  readonly exchanges: Iterable<RequestContext>
+  readonly requests: Iterable<RequestContext>
   /** How many sessions there are. */
   readonly sessions: number
   /** How many streams are open that last as long as their client wants: `subscriptions/listen` and GET. */
@@ -48,9 +48,9 @@ export interface Endpoint {
 export const make = (options_?: Options): Effect.Effect<Endpoint, never, McpServer | Scope.Scope> =>
   Effect.acquireRelease(
     Effect.gen(function*() {
-      const { host } = yield* McpServer
-      const endpoint = new core.Endpoint(host, options.resolve(options_), yield* doorContext)
-      host.endpoints.add(endpoint)
+      const { core } = yield* McpServer
+      const endpoint = new http.Endpoint(core, options.resolve(options_), yield* adapterContext)
+      core.endpoints.add(endpoint)
       return endpoint
     }),
     (endpoint) => endpoint.close

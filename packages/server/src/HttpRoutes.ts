@@ -16,7 +16,7 @@ import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Http from "./Http.ts"
-import * as door from "./internal/http/adapters/router.ts"
+import * as adapter from "./internal/http/adapters/router.ts"
 import type { McpServer } from "./McpServer.ts"
 
 /**
@@ -77,10 +77,10 @@ const route = (
   Effect.withFiber((fiber) => {
     const context = fiber.context as Context.Context<HttpServerRequest | Scope.Scope>
     return Effect.callback((settle) => {
-      const answer = new door.RouterAnswer(Context.get(context, Scope.Scope), settle)
+      const answer = new adapter.RouterAnswer(Context.get(context, Scope.Scope), settle)
       const principal = Context.get(context, CurrentPrincipal)
       endpoint.handle(
-        new door.RouterRequest(Context.get(context, HttpServerRequest), answer, context, principal),
+        new adapter.RouterRequest(Context.get(context, HttpServerRequest), answer, context, principal),
         answer
       )
       return Effect.sync(() => answer.left())

@@ -24,7 +24,7 @@ import * as caching from "./internal/definitions/caching.ts"
 import * as details from "./internal/definitions/validateDefinition.ts"
 import * as dispatcher from "./internal/dispatch/dispatcher.ts"
 import { Fibers } from "./internal/dispatch/fibers.ts"
-import { Host } from "./internal/dispatch/serverCore.ts"
+import { ServerCore } from "./internal/dispatch/serverCore.ts"
 import { Hub, type Settings } from "./internal/subscriptions/registry.ts"
 import * as identity from "./internal/dispatch/identity.ts"
 import { enter, Forwarder } from "./internal/observability/logs.ts"
@@ -95,7 +95,7 @@ export class McpServer extends Context.Service<McpServer, {
   /** The server, its connections and what runs on them, now, and its tasks that run in this process. */
   readonly inspect: Effect.Effect<Inspect.ServerInfo>
   /** The inside of the server, for its transports. */
-  readonly host: Host
+  readonly core: ServerCore
 }>()("@skein/server/McpServer") {}
 
 /** Definitions, as `Tool.layer` and its kin make them. */
@@ -167,13 +167,12 @@ const make = (
   const pageSize = Math.max(1, Math.floor(options.pageSize ?? 1000))
   const hints = Object.entries(options.caching ?? {}).map(([method, hint]) => [method, caching.hint(hint)] as const)
   const about = { serverInfo: describe(options), instructions, revisions, pageSize, caching: new Map(hints) }
-  const handle = dispatcher.make(about, catalog, hub)
-  const dispatch = logs?.around(handle, catalog.base) ?? handle
-  const host = new Host(catalog, hub, dispatch, identity.make(revisions), limits)
+  const dispatch = dispatcher.make(about, catalog, hub, logs)
+  const core = new ServerCore(catalog, hub, dispatch, identity.make(revisions), limits)
   const serve = (connection: Connection): Effect.Effect<Peer.Peer, never, Scope.Scope> =>
     Effect.acquireRelease(
-      Effect.tap(Peer.make(host.options(connection)), (peer) => Effect.sync(() => hub.peers.add(peer))),
-      (peer) => Effect.sync(() => host.forget(peer))
+      Effect.tap(Peer.make(core.options(connection)), (peer) => Effect.sync(() => hub.peers.add(peer))),
+      (peer) => Effect.sync(() => core.forget(peer))
     )
   return McpServer.of({
     options,
@@ -188,11 +187,11 @@ const make = (
         name,
         version,
         peers: hub.peers,
-        endpoints: host.endpoints,
+        endpoints: core.endpoints,
         tasks: catalog.extensions.all.flatMap(({ running }) => [...running ?? []])
       })
     ),
-    host
+    core
   })
 }
 

@@ -14,16 +14,15 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Http from "./Http.ts"
-import { doorContext } from "./internal/http/adapters/context.ts"
-import { identify } from "./internal/http/adapters/principal.ts"
+import { adapterContext, findPrincipal } from "./internal/http/adapters/principal.ts"
 import { loopback } from "./internal/http/options.ts"
-import * as door from "./internal/http/adapters/node.ts"
+import * as adapter from "./internal/http/adapters/node.ts"
 import * as server from "./internal/http/adapters/nodeServer.ts"
 import * as main from "./internal/stdio/nodeMain.ts"
 import type { McpServer } from "./McpServer.ts"
 
 /** What a host has found out about a request before it gave it away. */
-export interface RequestInput extends door.Given {}
+export interface RequestInput extends adapter.RequestInput {}
 
 /**
  * Finds out who makes a request. The type of its parameter is what the host makes of an `IncomingMessage`, which the host alone knows:
@@ -90,7 +89,7 @@ export class Server extends Context.Service<Server, {
 interface Made {
   readonly handler: Handler
   readonly endpoint: Http.Endpoint
-  readonly shared: door.Shared
+  readonly shared: adapter.Shared
 }
 
 const prepare = (
@@ -99,15 +98,19 @@ const prepare = (
   context: Context.Context<never>,
   expects: boolean
 ): Made => {
-  const shared: door.Shared = { closing: false, expects, sendTimeout: Duration.toMillis(options.sendTimeout ?? 60_000) }
+  const shared: adapter.Shared = {
+    closing: false,
+    expects,
+    sendTimeout: Duration.toMillis(options.sendTimeout ?? 60_000)
+  }
   const { principal } = options
   const handler: Handler = (message, response, more) => {
     const given = typeof more === "function" ? undefined : more
-    const answer = new door.NodeAnswer(response, shared)
-    const request = new door.NodeRequest(message, response, shared, given)
+    const answer = new adapter.NodeAnswer(response, shared)
+    const request = new adapter.NodeRequest(message, response, shared, given)
     if (principal === undefined || given?.principal !== undefined) return endpoint.handle(request, answer)
     endpoint.handle(request, answer, (then) =>
-      identify(principal, context, message, answer, (found) => {
+      findPrincipal(principal, context, message, answer, (found) => {
         request.principal = found
         then()
       }))
@@ -123,7 +126,7 @@ const prepare = (
 export const handler = (options: HandlerOptions = {}): Effect.Effect<Handler, never, McpServer | Scope.Scope> =>
   Effect.gen(function*() {
     const endpoint = yield* Http.make(options)
-    const context = yield* doorContext
+    const context = yield* adapterContext
     const made = prepare(endpoint, options, context, false)
     yield* Effect.addFinalizer(() => Effect.sync(() => void (made.shared.closing = true)))
     return made.handler
@@ -143,7 +146,7 @@ export const serve = (
       Http.make({ ...options, allowedHosts: options.allowedHosts ?? [...loopback, ...own] }),
       inner
     )
-    const context = yield* doorContext
+    const context = yield* adapterContext
     const { handler, shared } = prepare(endpoint, options, context, true)
     const listener = server.make(handler, {
       headersTimeout: Duration.toMillis(options.headersTimeout ?? 15_000),

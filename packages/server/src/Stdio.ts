@@ -9,7 +9,7 @@ import type { SessionEnd } from "@skein/runtime/Session"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as connection from "./internal/stdio/connection.ts"
-import * as main from "./internal/stdio/stdioMain.ts"
+import * as main from "./internal/stdio/nodeMain.ts"
 import { McpServer } from "./McpServer.ts"
 
 /** What the connection reads and writes, and its bounds. */
@@ -45,7 +45,7 @@ export const layer = (options?: Options): Layer.Layer<never, TransportError, Mcp
  *   cause goes to stderr, exit 1.
  */
 export const runMain = <E>(server: Layer.Layer<McpServer, E>, options?: MainOptions): void =>
-  main.runMain(
+  main.runStdioMain(
     Effect.flatMap(
       Effect.provide(serve(options), server),
       (end) => end._tag === "Lost" ? Effect.fail(end.cause) : Effect.void

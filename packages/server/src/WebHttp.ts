@@ -28,13 +28,12 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Http from "./Http.ts"
-import { doorContext } from "./internal/http/adapters/context.ts"
-import { type Find, identify } from "./internal/http/adapters/principal.ts"
-import * as door from "./internal/http/adapters/web.ts"
+import { adapterContext, type FindPrincipal, findPrincipal } from "./internal/http/adapters/principal.ts"
+import * as adapter from "./internal/http/adapters/web.ts"
 import type { McpServer } from "./McpServer.ts"
 
 /** What a host has found out about a request before it gave it away. */
-export interface RequestInput extends door.Given {}
+export interface RequestInput extends adapter.RequestInput {}
 
 /** How requests are taken over from a host. */
 export interface Options extends Http.Options {
@@ -42,7 +41,7 @@ export interface Options extends Http.Options {
    * Who makes a request, where the handler is not told with it: it is asked once Host, Origin and path have passed. What it fails with or
    * throws is logged, and the request answered with 500. It is interrupted when the client leaves.
    */
-  readonly principal?: Find<Request> | undefined
+  readonly principal?: FindPrincipal<Request> | undefined
 }
 
 /**
@@ -58,15 +57,15 @@ export type Handler = (request: Request, given?: RequestInput) => Promise<Respon
 export const handler = (options: Options = {}): Effect.Effect<Handler, never, McpServer | Scope.Scope> =>
   Effect.gen(function*() {
     const endpoint = yield* Http.make(options)
-    const context = yield* doorContext
+    const context = yield* adapterContext
     const { principal } = options
     return (message, given) =>
       new Promise((settle) => {
-        const answer = new door.WebAnswer(message, settle)
-        const request = new door.WebRequest(message, answer, given)
+        const answer = new adapter.WebAnswer(message, settle)
+        const request = new adapter.WebRequest(message, answer, given)
         if (principal === undefined || given?.principal !== undefined) return endpoint.handle(request, answer)
         endpoint.handle(request, answer, (then) =>
-          identify(principal, context, message, answer, (found) => {
+          findPrincipal(principal, context, message, answer, (found) => {
             request.principal = found
             then()
           }))

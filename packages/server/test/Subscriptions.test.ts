@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
-import { type Caller, type Owner, RequestContext } from "@skein/runtime/RequestContext"
+import { type Caller, RequestContext, type ResponseSink } from "@skein/runtime/RequestContext"
 import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as Catalog from "@skein/server/Catalog"
 import * as Effect from "effect/Effect"
@@ -220,27 +220,23 @@ describe("subscriptions/listen", () => {
 describe("a lone request", () => {
   /** An endpoint that serves lone requests, and what it has said. */
   const endpoint = Effect.gen(function*() {
-    const { context, hub, run, server: { host } } = yield* set({ subscriptions: { maxListens: 100_000 } })
+    const { context, hub, run, server: { core } } = yield* set({ subscriptions: { maxListens: 100_000 } })
     const said: Array<kit.Json> = []
-    const owner: Owner = {
-      run: (exchange, instead) => host.run(host.catalog.base, exchange, instead),
-      say: (_, method, params) => {
+    const runner = core.runner(core.catalog.base)
+    const sink: ResponseSink = {
+      notify: (_, method, params) => {
         said.push([method, params])
         return true
       },
-      answer: ({ id }, message) => void said.push([id, message]),
-      drop: ({ id }) => void said.push([id, "dropped"]),
-      drained: () => Effect.void,
-      ask: () => Effect.die("nobody asks"),
-      suspended: () => {},
-      resumed: () => {},
-      defect: (_, cause) => void said.push(cause)
+      respond: ({ id }, message) => void said.push([id, message]),
+      discard: ({ id }) => void said.push([id, "discarded"]),
+      drained: () => Effect.void
     }
     const open = (id: number): RequestContext => {
       const params = { notifications: { resourceSubscriptions: ["r://r"], toolsListChanged: true }, _meta: kit.meta() }
       const request = JsonRpc.request(id, "subscriptions/listen", params)
-      const exchange = new RequestContext(owner, request, host.identify(request, undefined) as Caller)
-      exchange.start()
+      const exchange = new RequestContext(sink, request, core.identifyStateless(request, undefined) as Caller)
+      runner.start(exchange)
       return exchange
     }
     return { context, hub, open, run, said }

@@ -48,7 +48,7 @@ export const set = (
     const server = Context.get(context, McpServer.McpServer)
     return {
       context,
-      hub: server.host.hub,
+      hub: server.core.hub,
       server,
       close: Scope.close(scope, Exit.void),
       connect: (revision: Revision.Revision = Revision.latest) => Effect.provide(kit.connect(revision), context),

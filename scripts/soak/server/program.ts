@@ -157,15 +157,15 @@ const server = McpServer.layer(
 )
 
 const control = ({ endpoint, port }: NodeHttp.Server["Service"]) =>
-  Effect.flatMap(McpServer.McpServer, ({ host, inspect }) => {
+  Effect.flatMap(McpServer.McpServer, ({ core, inspect }) => {
     const state = Effect.map(inspect, (tree): ServerState => ({
       sessions: endpoint.sessions,
       peers: tree.sessions.length,
       requests: tree.requests.length + tree.sessions.reduce((sum, { requests }) => sum + requests.length, 0),
       outboundRequests: tree.sessions.reduce((sum, { calls }) => sum + calls.length, 0),
       streams: tree.streams,
-      listens: [...host.hub.listens].length,
-      subscribedResources: host.hub.watched,
+      listens: [...core.hub.listens].length,
+      subscribedResources: core.hub.watched,
       eventLogSize: log.size,
       openByMetrics: sumMetric("mcp.server.sessions") + sumMetric("mcp.server.streams"),
       sockets: countActive("TCPSocketWrap")

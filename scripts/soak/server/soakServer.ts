@@ -47,7 +47,7 @@ const untilIdle = async (server: ServerProcess): Promise<void> => {
  * them.
  */
 const exactClasses =
-  /^object (FiberImpl|Peer|HttpSession|LegacySession|ServerSession|Stream|RequestContext|Turn|Listen|Socket|ServerResponse|IncomingMessage|Timeout|Immediate)$/
+  /^object (FiberImpl|PeerImpl|StreamableSession|SseSession|ServerSession|Stream|RequestContext|StatelessResponse|Listen|Socket|ServerResponse|IncomingMessage|Timeout|Immediate)$/
 
 const columns = [
   "heap MB",

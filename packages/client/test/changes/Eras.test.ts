@@ -31,7 +31,7 @@ const open = (revision: Revision.Revision) =>
   Effect.gen(function*() {
     const scope = yield* Scope.fork(yield* Effect.scope)
     const context = yield* Scope.provide(Layer.build(layer), scope)
-    const { host: { hub }, serve } = Context.get(context, McpServer.McpServer)
+    const { core: { hub }, serve } = Context.get(context, McpServer.McpServer)
     const client = yield* Client.make(InMemoryTransport.transport(serve), { revisions: [revision] })
     return {
       client,

@@ -27,7 +27,7 @@ const server = McpServer.layer(
 
 const open = Effect.gen(function*() {
   const context = yield* Layer.build(Layer.provideMerge(ServerHttp.layer({ port: 0 }), server))
-  const { host: { hub } } = Context.get(context, McpServer.McpServer)
+  const { core: { hub } } = Context.get(context, McpServer.McpServer)
   return {
     hub,
     url: Context.get(context, ServerHttp.Server).url,

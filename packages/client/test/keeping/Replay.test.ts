@@ -220,7 +220,7 @@ describe("a request whose connection is lost before it is answered", () => {
       const capped = yield* fork(Effect.flip(client.listToolsPage({ maxTimeout: "9 seconds" })))
       yield* until(() => line.openConnections === 0)
       yield* pass(10)
-      assert.match((yield* Fiber.join(capped)).message, /^No answer to tools\/list within \d+ ms \(maxTimeout\)$/)
+      assert.match((yield* Fiber.join(capped)).message, /^No response to tools\/list within \d+ ms \(maxTimeout\)$/)
     }))
 
   it.effect("is not made again when its caller was interrupted meanwhile", () =>

@@ -50,7 +50,7 @@ describe("2025-11-25", () => {
       yield* kit.turns()
       for (let step = 0; step < 240; step++) yield* kit.pass("30 seconds")
       assert.isUndefined(call.pollUnsafe())
-      assert.deepStrictEqual([...client.peer.exchanges], [])
+      assert.deepStrictEqual([...client.peer.requests], [])
       yield* host.fillIn()
       yield* kit.pass(1000)
       assert.strictEqual(text(yield* Fiber.join(call)), "Hello Ada")

@@ -1,306 +1,393 @@
 /**
- * The requests of the other side that are being handled on one connection.
+ * The inbound traffic of one connection: the requests that are being handled or queued, the answers to batches, and the
+ * notifications whose handlers are running.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
-import type * as Revision from "@skein/protocol/Revision"
 import * as Cause from "effect/Cause"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import type { Connection, Origin } from "../Connection.ts"
+import { isMultiStream, type MultiStreamConnection, type Origin } from "../Connection.ts"
 import {
-  type Answer,
   type Caller,
   type CallOptions,
-  type Dispatcher,
-  McpRequest,
-  type Owner,
+  type CallResult,
   type Refusal,
-  RequestContext
+  RequestContext,
+  type ResponseSink
 } from "../RequestContext.ts"
-import type { Resolved } from "../Limits.ts"
-import type { BatchReply } from "./batch.ts"
-import type { CallResult } from "./outboundCalls.ts"
-import { guard } from "./guard.ts"
-import { targetOf } from "./target.ts"
+import { quoted, type RequestRunner } from "../RequestRunner.ts"
+import type { Session } from "../Session.ts"
+import type { PeerCore } from "./outboundCalls.ts"
 
-/** What the requests need of their peer. */
-export interface Host {
-  /** Milliseconds of the monotonic clock. */
-  readonly now: () => number
-  /** The revision in which what cannot be attributed to a caller is answered. */
-  readonly revision: Revision.Revision
-  /** Whether nothing may go on any more; and whether that is so because this side stops. */
-  readonly over: boolean
-  readonly stopping: boolean
-  readonly log: (effect: Effect.Effect<void>) => void
-  readonly identify: (request: JsonRpc.Request, origin: Origin | undefined) => Caller | Refusal
-  readonly call: (
-    about: JsonRpc.Id,
-    method: string,
-    params: JsonRpc.JsonObject | undefined,
-    options: CallOptions | undefined
-  ) => CallResult
-  /** The number of suspended or waiting requests has changed. */
-  readonly counted: () => void
-  /** Runs what starts requests: the session does not end in the middle of it. */
-  readonly starting: (start: () => void) => void
+/** Finds the caller of a request, or the reason to refuse it. It changes nothing. */
+export type Identify = (
+  request: JsonRpc.Request,
+  session: Session | undefined,
+  origin: Origin | undefined
+) => Caller | Refusal
+
+type Reply = JsonRpc.Success | JsonRpc.Failure
+
+/** The replies to one batch (2025-03-26): sent together after the last one, or not at all if there are none. */
+class BatchReply {
+  readonly #send: (batch: JsonRpc.Batch) => void
+  readonly #members: Array<Reply> = []
+  readonly #texts: Array<string> = []
+  // The replies that are missing, and one more until the batch was read to its end.
+  #missing = 1
+
+  constructor(send: (batch: JsonRpc.Batch) => void) {
+    this.#send = send
+  }
+
+  /** One more reply is expected. */
+  expect(): this {
+    this.#missing++
+    return this
+  }
+
+  /** Adds a reply, or throws what `JsonRpc.encode` throws. It is encoded here, so that one bad reply does not affect the others. */
+  add(reply: Reply): void {
+    this.#texts.push(JsonRpc.encode(reply))
+    this.#members.push(reply)
+    this.settle()
+  }
+
+  /** One reply fewer is missing. */
+  settle(): void {
+    if (--this.#missing > 0 || this.#members.length === 0) return
+    this.#send({ _tag: "Batch", members: this.#members, texts: this.#texts })
+  }
 }
 
-/** A request that waits for another one to end. */
-interface Waiting {
+/** A request that waits until another one ends. */
+interface Queued {
   readonly request: JsonRpc.Request
   readonly batch: BatchReply | undefined
   readonly origin: Origin | undefined
 }
 
-/** "The receiver MUST respond promptly": a ping waits for nothing, and takes no room. */
-const urgent = ({ method }: JsonRpc.Request): boolean => method === "ping"
+/** "The receiver MUST respond promptly": a ping is never queued, and does not count. */
+const isUrgent = ({ method }: JsonRpc.Request): boolean => method === "ping"
+
+const isReplied = (message: JsonRpc.Message | JsonRpc.Invalid): message is JsonRpc.Invalid =>
+  message._tag === "Invalid" && !message.answer && message.notification !== true
 
 const none: Iterable<never> = []
 
-export class Requests<R> implements Owner {
-  readonly #host: Host
-  readonly #connection: Connection
-  readonly #dispatcher: { readonly dispatch: Dispatcher<R | McpRequest> }
-  readonly #context: Context.Context<R>
-  readonly #maxInFlightRequests: number
-  readonly #maxQueued: number
-  #queue: Map<JsonRpc.Id, Waiting> | undefined = undefined
-  #exchanges: Map<JsonRpc.Id, RequestContext> | undefined = undefined
+/** The requests of one connection, from their arrival to the response. It is the sink of their responses. */
+export class InboundRequests<R> implements ResponseSink {
+  readonly peer: PeerCore
+  readonly #runner: RequestRunner<R>
+  readonly #identify: { readonly identify: Identify }
+  readonly #streams: MultiStreamConnection | undefined
+  #queue: Map<JsonRpc.Id, Queued> | undefined = undefined
+  #suspended: Map<JsonRpc.Id, RequestContext> | undefined = undefined
   #batches: Map<RequestContext, BatchReply> | undefined = undefined
+  // Requests and notifications whose handlers have started and not suspended yet: the session does not end meanwhile.
+  #starting = 0
 
-  constructor(
-    host: Host,
-    connection: Connection,
-    dispatcher: { readonly dispatch: Dispatcher<R | McpRequest> },
-    context: Context.Context<R>,
-    { maxInFlightRequests, maxQueuedRequests: maxQueued }: Resolved
-  ) {
-    this.#host = host
-    this.#connection = connection
-    this.#dispatcher = dispatcher
-    this.#context = context
-    this.#maxInFlightRequests = maxInFlightRequests
-    this.#maxQueued = maxQueued
+  constructor(peer: PeerCore, runner: RequestRunner<R>, identify: { readonly identify: Identify }) {
+    this.peer = peer
+    this.#runner = runner
+    this.#identify = identify
+    this.#streams = isMultiStream(peer.connection) ? peer.connection : undefined
   }
 
-  /** The suspended ones, oldest first. */
-  get exchanges(): Iterable<RequestContext> {
-    return this.#exchanges?.values() ?? none
+  /** The suspended requests, oldest first. */
+  get suspendedRequests(): Iterable<RequestContext> {
+    return this.#suspended?.values() ?? none
   }
 
+  /** The number of suspended requests. */
   get size(): number {
-    return this.#exchanges?.size ?? 0
+    return this.#suspended?.size ?? 0
   }
 
-  /** How many wait for another one to end. */
+  /** The number of requests that wait until another one ends. */
   get queued(): number {
     return this.#queue?.size ?? 0
   }
 
-  /** Whether there is no room for another one, not even to wait. */
+  /** Everything that is running, starting or queued. */
+  get active(): number {
+    return this.#starting + this.size + this.queued
+  }
+
+  /** Whether the next request is refused: as many as allowed are running, and as many are queued. */
   get full(): boolean {
-    return this.#busy && this.queued >= this.#maxQueued
+    return this.#busy && this.queued >= this.peer.limits.maxQueuedRequests
   }
 
   get #busy(): boolean {
-    return this.size >= this.#maxInFlightRequests
+    return this.size >= this.peer.limits.maxInFlightRequests
   }
 
-  /** Handles a request, keeps it until there is room, or refuses it. */
-  receive(request: JsonRpc.Request, batch: BatchReply | undefined, origin: Origin | undefined): void {
-    if (this.#exchanges === undefined) return this.#start(request, batch, origin)
+  /** Runs code that starts handlers. The session does not end before they have suspended. */
+  starting(start: () => void): void {
+    this.#starting++
+    start()
+    this.#starting--
+    this.peer.settle()
+  }
+
+  /** Handles a request, queues it, or refuses it. */
+  receive(request: JsonRpc.Request, origin: Origin | undefined, batch?: BatchReply): void {
+    if (this.peer.isEnded) return this.#discard(request.id, batch)
+    this.#starting++
+    if (this.#suspended === undefined || this.#mayStart(request, origin, batch)) this.#start(request, origin, batch)
+    this.#starting--
+    this.peer.settle()
+  }
+
+  /** Whether a request may start now. If not, it was queued or refused. */
+  #mayStart(request: JsonRpc.Request, origin: Origin | undefined, batch: BatchReply | undefined): boolean {
     const refusal = this.#refusal(request)
-    if (refusal !== undefined) return this.#refuse(request, refusal, batch)
-    if (!this.#busy || urgent(request)) return this.#start(request, batch, origin)
-    ;(this.#queue ??= new Map()).set(request.id, { request, batch, origin })
-    if (this.full) this.#host.counted()
-  }
-
-  /** Forgets those that wait: the session is over. */
-  clear(): void {
-    const waiting = [...this.#queue?.values() ?? none]
-    this.#queue?.clear()
-    for (const { batch, request } of waiting) this.forget(request.id, batch)
-  }
-
-  #start(request: JsonRpc.Request, batch: BatchReply | undefined, origin: Origin | undefined): void {
-    const caller = this.#identify(request, origin)
-    if ("error" in caller) return this.#refuse(request, caller, batch)
-    const exchange = new RequestContext(this, request, caller, origin)
-    if (batch !== undefined) (this.#batches ??= new Map()).set(exchange, batch)
-    exchange.start()
-  }
-
-  /** Answers, or adds to the answers of a batch. May throw what `JsonRpc.encode` throws, and then nothing was sent. */
-  reply(message: JsonRpc.Success | JsonRpc.Failure, batch: BatchReply | undefined): void {
-    if (batch === undefined) return void this.#connection.send(message, message.id)
-    // Encoded here, so that one answer that has no JSON form does not cost the others theirs.
-    JsonRpc.encode(message)
-    batch.add(message)
-  }
-
-  /** The other side wants no answer to a request any more. Answers whether there is such a request. */
-  cancel(id: JsonRpc.Id, reason: unknown): boolean {
-    const exchange = this.#exchanges?.get(id)
-    if (exchange === undefined) return this.#withdraw(id)
-    // "The `initialize` request MUST NOT be cancelled by clients"
-    if (exchange.method === "initialize" || exchange.cancelled) return true
-    exchange.cancel()
-    // "Both parties SHOULD log cancellation reasons for debugging"
-    if (typeof reason === "string") {
-      this.#host.log(
-        Effect.logDebug(`${quoted(exchange.method)} was cancelled: ${quoted(reason)}`)
-      )
+    if (refusal !== undefined) {
+      this.#refuse(request, refusal, batch)
+      return false
     }
-    return true
+    if (!this.#busy || isUrgent(request)) return true
+    ;(this.#queue ??= new Map()).set(request.id, { request, batch, origin })
+    if (this.full) this.peer.countChanged()
+    return false
   }
 
-  /** The same for one that has not been started. */
-  #withdraw(id: JsonRpc.Id): boolean {
-    const waiting = this.#queue?.get(id)
-    if (waiting === undefined) return false
-    if (waiting.request.method === "initialize") return true
-    this.#queue!.delete(id)
-    this.forget(id, waiting.batch)
-    this.#host.counted()
-    return true
+  #refusal(request: JsonRpc.Request): Refusal | undefined {
+    const { limits: { maxInFlightRequests, maxQueuedRequests }, revision } = this.peer
+    if (this.#suspended!.has(request.id) || this.#queue?.has(request.id) === true) {
+      return { error: McpError.invalidRequest("A request with this id is in flight already"), revision }
+    }
+    if (!this.full || isUrgent(request)) return undefined
+    const message = `Too many requests: at most ${maxInFlightRequests} in flight and ${maxQueuedRequests} queued`
+    return { error: new McpError.McpError({ reason: "InternalError", message }), revision }
   }
 
-  /** There may be room for some that wait. */
-  #next(): void {
-    if (this.queued === 0 || this.#busy || this.#host.over) return
-    this.#host.starting(() => {
+  #start(request: JsonRpc.Request, origin: Origin | undefined, batch: BatchReply | undefined): void {
+    let caller: Caller | Refusal
+    try {
+      caller = this.#identify.identify(request, this.peer.session, origin)
+    } catch (defect) {
+      caller = { error: this.#defect(request, defect), revision: this.peer.revision }
+    }
+    if ("error" in caller) return this.#refuse(request, caller, batch)
+    const context = new RequestContext(this, request, caller, origin)
+    if (batch !== undefined) (this.#batches ??= new Map()).set(context, batch)
+    this.#runner.start(context)
+  }
+
+  /** Starts queued requests, as many as may run. */
+  #startQueued(): void {
+    if (this.queued === 0 || this.#busy || this.peer.isOver) return
+    this.starting(() => {
       for (const [id, { batch, origin, request }] of this.#queue!) {
-        if (this.#busy || this.#host.over) return
+        if (this.#busy || this.peer.isOver) return
         this.#queue!.delete(id)
-        this.#start(request, batch, origin)
+        this.#start(request, origin, batch)
       }
     })
   }
 
-  #refusal(request: JsonRpc.Request): Refusal | undefined {
-    const { revision } = this.#host
-    if (this.#exchanges!.has(request.id) || this.#queue?.has(request.id) === true) {
-      return { error: McpError.invalidRequest("A request with this id is in flight already"), revision }
+  /** Handles the requests of a batch, and sends their replies together. `deliver` takes the members that are not answered. */
+  receiveBatch(
+    members: ReadonlyArray<JsonRpc.Message | JsonRpc.Invalid>,
+    origin: Origin | undefined,
+    deliver: (message: JsonRpc.Message | JsonRpc.Invalid, origin: Origin | undefined) => void
+  ): void {
+    const { connection, limits: { maxBatchMessages }, session } = this.peer
+    const refused = session?.revision !== "2025-03-26"
+      ? "Only revision 2025-03-26 has batches"
+      : members.length > maxBatchMessages
+      ? `A batch holds at most ${maxBatchMessages} messages`
+      : undefined
+    if (refused !== undefined) {
+      return this.#reply(
+        JsonRpc.failure(undefined, { code: -32600, message: `Invalid Request: ${refused}` }),
+        undefined
+      )
     }
-    if (!this.full || urgent(request)) return undefined
-    const message = `Too many requests: at most ${this.#maxInFlightRequests} in flight and ${this.#maxQueued} that wait`
-    return { error: new McpError.McpError({ reason: "InternalError", message }), revision }
+    // About its first request, so that a transport with several streams can choose one.
+    const about = members.find((member) => member._tag === "Request")?.id
+    const batch = new BatchReply((replies) => void connection.send(replies, about))
+    this.starting(() => {
+      for (const member of members) {
+        if (member._tag === "Request") this.receive(member, origin, batch.expect())
+        else if (isReplied(member)) this.replyInvalid(member, batch.expect())
+        else deliver(member, origin)
+      }
+      batch.settle()
+    })
   }
 
-  #identify(request: JsonRpc.Request, origin: Origin | undefined): Caller | Refusal {
-    try {
-      return this.#host.identify(request, origin)
-    } catch (defect) {
-      return { error: this.#internal(request, defect), revision: this.#host.revision }
+  /** Answers a message that could not be read. */
+  replyInvalid(invalid: JsonRpc.Invalid, batch?: BatchReply): void {
+    this.#reply(JsonRpc.failure(invalid.id, invalid.error), batch)
+  }
+
+  // ---- cancellation
+
+  /** Cancels a request, because its sender asked for it. Returns whether there is such a request. */
+  cancel(id: JsonRpc.Id, reason: unknown): boolean {
+    const request = this.#suspended?.get(id)
+    if (request === undefined) return this.#cancelQueued(id)
+    // "The `initialize` request MUST NOT be cancelled by clients"
+    if (request.method === "initialize" || request.cancelled) return true
+    request.cancel()
+    // "Both parties SHOULD log cancellation reasons for debugging"
+    if (typeof reason === "string") {
+      this.#runner.log(Effect.logDebug(`${quoted(request.method)} was cancelled: ${quoted(reason)}`))
     }
+    return true
+  }
+
+  #cancelQueued(id: JsonRpc.Id): boolean {
+    const queued = this.#queue?.get(id)
+    if (queued === undefined) return false
+    if (queued.request.method === "initialize") return true
+    this.#queue!.delete(id)
+    this.#discard(id, queued.batch)
+    this.peer.countChanged()
+    return true
+  }
+
+  /** Discards the queued requests: the session has ended. */
+  discardQueued(): void {
+    const queued = [...this.#queue?.values() ?? none]
+    this.#queue?.clear()
+    for (const { batch, request } of queued) this.#discard(request.id, batch)
+  }
+
+  /** No response to a request will follow. */
+  #discard(id: JsonRpc.Id, batch: BatchReply | undefined): void {
+    batch?.settle()
+    this.#streams?.discardRequest(id)
+  }
+
+  // ---- replies
+
+  /** Sends a reply, alone or with those of its batch. May throw what `JsonRpc.encode` throws, and then nothing was sent. */
+  #reply(message: Reply, batch: BatchReply | undefined): void {
+    if (batch === undefined) this.peer.connection.send(message, message.id)
+    else batch.add(message)
   }
 
   #refuse(request: JsonRpc.Request, { error, revision }: Refusal, batch: BatchReply | undefined): void {
     try {
-      this.reply(JsonRpc.failure(request.id, McpError.toErrorObject(error, revision)), batch)
+      this.#reply(JsonRpc.failure(request.id, McpError.toErrorObject(error, revision)), batch)
     } catch (defect) {
-      const internal = McpError.toErrorObject(this.#internal(request, defect), revision)
-      this.reply(JsonRpc.failure(request.id, internal), batch)
+      const internal = McpError.toErrorObject(this.#defect(request, defect), revision)
+      this.#reply(JsonRpc.failure(request.id, internal), batch)
     }
   }
 
-  #internal(request: JsonRpc.Request, defect: unknown): McpError.McpError {
-    const reference = globalThis.crypto.randomUUID()
-    this.#log(request, Cause.die(defect), reference)
-    return McpError.internal(reference)
+  #defect(request: JsonRpc.Request, defect: unknown): McpError.McpError {
+    return this.#runner.defect(request, Cause.die(defect))
   }
 
-  #log(
-    { method, params }: Pick<JsonRpc.Request, "method" | "params">,
-    cause: Cause.Cause<unknown>,
-    reference: string
-  ): void {
-    const target = targetOf(params)
-    const named = target === undefined
-      ? quoted(method)
-      : `${quoted(method)} ${JSON.stringify(target.slice(0, maxQuote))}`
-    this.#host.log(Effect.logError(`${named} failed, reference ${reference}`, cause))
+  // ---- the sink of the responses
+
+  respond(request: RequestContext, message: Reply): void {
+    const batch = this.#batches?.get(request)
+    this.#reply(message, batch)
+    if (batch !== undefined) this.#batches!.delete(request)
   }
 
-  // ---- what an exchange needs
-
-  run(
-    exchange: RequestContext,
-    instead?: Effect.Effect<Answer, McpError.McpError>
-  ): Fiber.Fiber<Answer, McpError.McpError> {
-    const effect = instead ?? guard(() => this.#dispatcher.dispatch(exchange))
-    const brought = exchange.origin?.context
-    const context = brought === undefined ? this.#context : Context.merge(brought, this.#context)
-    return Effect.runForkWith(Context.add(context, McpRequest, exchange))(effect)
+  discard(request: RequestContext): void {
+    const batch = this.#batches?.get(request)
+    this.#batches?.delete(request)
+    this.#discard(request.id, batch)
   }
 
-  answer(exchange: RequestContext, message: JsonRpc.Success | JsonRpc.Failure): void {
-    const batch = this.#batches?.get(exchange)
-    this.reply(message, batch)
-    if (batch !== undefined) this.#batches!.delete(exchange)
+  notify(request: RequestContext, method: string, params: JsonRpc.JsonObject): boolean {
+    return this.peer.connection.send(JsonRpc.notification(method, params), request.id)
   }
 
-  say(exchange: RequestContext, method: string, params: JsonRpc.JsonObject): boolean {
-    return this.#connection.send(JsonRpc.notification(method, params), exchange.id)
+  drained(request: RequestContext): Effect.Effect<void> {
+    return this.#streams?.drainedAbout(request.id) ?? this.peer.connection.drained
   }
 
-  drained(exchange: RequestContext): Effect.Effect<void> {
-    return this.#connection.drainedAbout?.(exchange.id) ?? this.#connection.drained
-  }
-
-  ask(
-    exchange: RequestContext,
+  sendRequest(
+    request: RequestContext,
     method: string,
     params: JsonRpc.JsonObject | undefined,
     options: CallOptions | undefined
   ): CallResult {
-    return this.#host.call(exchange.id, method, params, options)
+    return this.peer.call(request.id, method, params, options)
   }
 
-  drop(exchange: RequestContext): void {
-    const batch = this.#batches?.get(exchange)
-    this.#batches?.delete(exchange)
-    this.forget(exchange.id, batch)
+  endStream(request: RequestContext, retry: number | undefined): void {
+    this.#streams?.endStream(request.id, retry)
   }
 
-  /** Nothing more will be said about a request. */
-  forget(id: JsonRpc.Id, batch: BatchReply | undefined): void {
-    batch?.drop()
-    this.#connection.discardRequest?.(id)
+  suspended(request: RequestContext): void {
+    ;(this.#suspended ??= new Map()).set(request.id, request)
+    if (this.full) this.peer.countChanged()
+    // The handler has ended the session before it suspended.
+    if (this.peer.isOver) request.cancel(this.peer.isStopping)
   }
 
-  detach(exchange: RequestContext, retry: number | undefined): void {
-    this.#connection.endStream?.(exchange.id, retry)
-  }
-
-  suspended(exchange: RequestContext): void {
-    exchange.startedAt = this.#host.now()
-    ;(this.#exchanges ??= new Map()).set(exchange.id, exchange)
-    if (this.full) this.#host.counted()
-    // Its handler has ended the session before it suspended.
-    if (this.#host.over) exchange.cancel(this.#host.stopping)
-  }
-
-  resumed(exchange: RequestContext): void {
-    this.#exchanges!.delete(exchange.id)
-    this.#next()
-    this.#host.counted()
-  }
-
-  defect(exchange: RequestContext, cause: Cause.Cause<unknown>, reference: string): void {
-    this.#log(exchange, cause, reference)
+  ended(request: RequestContext): void {
+    this.#suspended!.delete(request.id)
+    this.#startQueued()
+    this.peer.countChanged()
   }
 }
 
-// What the other side gives as a name or a reason is logged up to this many characters.
-const maxQuote = 256
+/** The notifications whose handlers have suspended. */
+export class RunningNotifications {
+  readonly #peer: PeerCore
+  readonly #running = new Map<Fiber.Fiber<void>, string>()
+  #dropped = 0
 
-/** A text of the other side's in a line of the log, cut short, and quoted where it could look like another line. */
-const quoted = (text: string): string => {
-  const cut = text.slice(0, maxQuote)
-  return /^[\x20-\x7e]*$/.test(cut) ? cut : JSON.stringify(cut)
+  constructor(peer: PeerCore) {
+    this.#peer = peer
+  }
+
+  get size(): number {
+    return this.#running.size
+  }
+
+  /** Whether the next notification is dropped. */
+  get full(): boolean {
+    return this.#running.size >= this.#peer.limits.maxRunningNotifications
+  }
+
+  /** The methods of those that run. */
+  get methods(): Iterable<string> {
+    return this.#running.values()
+  }
+
+  /** Counts a notification that is dropped because as many as allowed are running. The first one is logged. */
+  drop(method: string): void {
+    if (this.#dropped++ > 0) return
+    const { maxRunningNotifications: max } = this.#peer.limits
+    this.#peer.fork(
+      Effect.logWarning(`dropped ${method}: ${max} notifications are being handled (maxRunningNotifications)`)
+    )
+  }
+
+  /** Adds a handler that did not end synchronously. */
+  add(method: string, fiber: Fiber.Fiber<void>): void {
+    this.#running.set(fiber, method)
+    fiber.addObserver(() => {
+      this.#running.delete(fiber)
+      const dropped = this.#dropped
+      this.#dropped = 0
+      if (dropped > 1) this.#peer.fork(Effect.logWarning(`dropped ${dropped} notifications`))
+      this.#peer.countChanged()
+    })
+    this.#peer.countChanged()
+  }
+
+  interrupt(): void {
+    for (const fiber of this.#running.keys()) fiber.interruptUnsafe()
+  }
 }
+
+/** Logs any failure of a notification handler, except an interruption. */
+export const logFailure = <R>(method: string, handled: Effect.Effect<void, never, R>): Effect.Effect<void, never, R> =>
+  Effect.catchCause(
+    handled,
+    (cause) => Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.logError(`failed to handle ${method}`, cause)
+  )

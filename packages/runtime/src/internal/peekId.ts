@@ -13,7 +13,7 @@ const maxToken = 512
 const decoder = /* @__PURE__ */ new TextDecoder()
 
 /** One pass over the bytes of one line. */
-export class Skim {
+export class IdPeeker {
   #depth = 0
   #inString = false
   #escaped = false

@@ -60,7 +60,9 @@ describe("2025-11-25", () => {
         revision: "2025-11-25",
         answer: () => kit.accept({ sure: true })
       })
-      expect(client.received[0].error.message).toBe("Nobody can be asked about initialize")
+      expect(client.received[0].error.message).toBe(
+        "requests to the client are not available while handling initialize"
+      )
       expect(client.asked).toEqual([])
     }))
 })
@@ -75,7 +77,9 @@ describe("2026-07-28", () => {
       })
       for (const method of ["tools/list", "server/discover"]) {
         const { error } = yield* client.once(method)
-        expect(error.message).toBe(`Nobody can be asked about ${method} in 2026-07-28: elicitation/create was not sent`)
+        expect(error.message).toBe(
+          `requests to the client are not available while handling ${method} in 2026-07-28: elicitation/create was not sent`
+        )
       }
       expect(client.asked).toEqual([])
       expect(log).toEqual(["tools/list", "server/discover"])

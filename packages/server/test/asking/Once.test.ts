@@ -144,14 +144,14 @@ describe("once", () => {
       base.logged((lines) =>
         Effect.gen(function*() {
           expect(yield* call(Effect.as(once("k", Schema.String, ask("a")), "done"))).toBe("-32603 Internal error")
-          expect(lines.join()).toContain(`elicitation/create inside of once("k")`)
+          expect(lines.join()).toContain(`elicitation/create inside once("k")`)
           const nested = once(
             "k",
             Schema.String,
             Effect.andThen(once("l", Schema.Void, Effect.asVoid(Roots.list())), ask("a"))
           )
           expect(yield* call(Effect.as(nested, "done"))).toBe("-32603 Internal error")
-          expect(lines.join()).toContain(`roots/list inside of once("l")`)
+          expect(lines.join()).toContain(`roots/list inside once("l")`)
         })
       )
   )

@@ -157,7 +157,7 @@ describe("what is left behind", () => {
           }
           yield* base.settle
         }
-        expect([...client.peer.exchanges]).toEqual([])
+        expect([...client.peer.requests]).toEqual([])
         client.received.length = 0
       })
       expect(yield* growth(work)).toBeLessThan(100)
@@ -172,7 +172,7 @@ describe("what is left behind", () => {
         for (let n = 0; n < count; n += 100) {
           for (let i = 0; i < 100; i++) client.send("tools/call", { name: "t" })
           do yield* base.settle
-          while ([...client.peer.exchanges].length > 0)
+          while ([...client.peer.requests].length > 0)
         }
         expect(client.received.every(({ result }) => result.resultType === "input_required")).toBe(true)
         client.received.length = 0

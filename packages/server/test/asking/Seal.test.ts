@@ -1,8 +1,7 @@
 /** The small parts: the digest of a question, the one form of its text, and the seal. */
 import { describe, expect, it } from "@effect/vitest"
 import { createHash, randomBytes } from "node:crypto"
-import { canonical } from "../../src/internal/input/canonical.ts"
-import { Seal } from "../../src/internal/input/requestStateCodec.ts"
+import { canonical, RequestStateCodec } from "../../src/internal/input/requestStateCodec.ts"
 import { sha256 } from "../../src/internal/input/sha256.ts"
 
 describe("sha256", () => {
@@ -38,7 +37,7 @@ describe("a seal", () => {
   const secret = randomBytes(32)
 
   it("opens what it sealed, and nothing else", async () => {
-    const seal = new Seal("s", [secret])
+    const seal = new RequestStateCodec("s", [secret])
     const sealed = await seal.seal("text €")
     expect(await seal.open(sealed)).toBe("text €")
     for (const other of ["", "A", `${sealed}A`, sealed.slice(1), sealed.toUpperCase(), "!"]) {
@@ -47,17 +46,17 @@ describe("a seal", () => {
   })
 
   it("never looks the same", async () => {
-    const seal = new Seal("s", [secret])
+    const seal = new RequestStateCodec("s", [secret])
     expect(await seal.seal("text")).not.toBe(await seal.seal("text"))
   })
 
   it("is of one server, and of its keys", async () => {
-    const sealed = await new Seal("s", [secret]).seal("text")
-    expect(await new Seal("t", [secret]).open(sealed)).toBe(undefined)
-    expect(await new Seal("s", [randomBytes(32)]).open(sealed)).toBe(undefined)
-    expect(await new Seal("s").open(sealed)).toBe(undefined)
-    expect(await new Seal("s", [randomBytes(32), secret]).open(sealed)).toBe("text")
-    const own = new Seal("s")
+    const sealed = await new RequestStateCodec("s", [secret]).seal("text")
+    expect(await new RequestStateCodec("t", [secret]).open(sealed)).toBe(undefined)
+    expect(await new RequestStateCodec("s", [randomBytes(32)]).open(sealed)).toBe(undefined)
+    expect(await new RequestStateCodec("s").open(sealed)).toBe(undefined)
+    expect(await new RequestStateCodec("s", [randomBytes(32), secret]).open(sealed)).toBe("text")
+    const own = new RequestStateCodec("s")
     expect(await own.open(await own.seal("text"))).toBe("text")
   })
 })

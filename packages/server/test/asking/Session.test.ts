@@ -80,7 +80,7 @@ describe("2025-11-25", () => {
       yield* Fiber.join(call)
       expect(reason()).toEqual(["Rejected"])
       expect(seen[0]).toMatchObject({
-        failure: { message: `The client refused sampling/createMessage: ${error.message}`, cause: { code: -1 } }
+        failure: { message: `The client rejected sampling/createMessage: ${error.message}`, cause: { code: -1 } }
       })
     }))
 

@@ -85,19 +85,23 @@ describe("servers MUST reject state that fails verification", () => {
       for (const at of [0, 10, 20, Math.floor(state.length / 2), state.length - 2]) {
         const other = state[at] === "A" ? "B" : "A"
         const requestState = state.slice(0, at) + other + state.slice(at + 1)
-        yield* refuses(server, { ...params, requestState }, "it is not what this server gave")
+        yield* refuses(server, { ...params, requestState }, "this server has not issued it")
       }
       for (const requestState of ["", "AAAA", "not base64!", state.slice(0, -4), `${state}AAAA`, "a".repeat(60_000)]) {
-        yield* refuses(server, { ...params, requestState }, "it is not what this server gave")
+        yield* refuses(server, { ...params, requestState }, "this server has not issued it")
       }
       expect((yield* server.retry(params)).result.resultType).toBe("input_required")
     }))
 
-  it.effect("that is no text, or larger than any that was given", () =>
+  it.effect("that is not a string, or exceeds maxStateChars", () =>
     Effect.gen(function*() {
       const server = yield* setup()
       yield* refuses(server, { name: "t", requestState: 7 }, "a string is expected")
-      yield* refuses(server, { name: "t", requestState: "A".repeat(65_537) }, "larger than any that was given")
+      yield* refuses(
+        server,
+        { name: "t", requestState: "A".repeat(65_537) },
+        "longer than any that this server has issued"
+      )
     }))
 
   it.effect("presented by a different principal", () =>
@@ -106,7 +110,7 @@ describe("servers MUST reject state that fails verification", () => {
       const params = yield* server.first()
       for (const principal of [{ id: "bob" }, undefined]) {
         server.client.principal = principal
-        yield* refuses(server, params, "it was given to somebody else")
+        yield* refuses(server, params, "it was issued to another principal")
       }
       server.client.principal = { id: "alice", name: "Alice, whose claims have changed" }
       expect((yield* server.retry(params)).result.resultType).toBe("input_required")
@@ -117,7 +121,7 @@ describe("servers MUST reject state that fails verification", () => {
       const server = yield* setup()
       const params = yield* server.first()
       server.client.principal = { id: "null" }
-      yield* refuses(server, params, "it was given to somebody else")
+      yield* refuses(server, params, "it was issued to another principal")
     }))
 
   it.effect("presented after its expiry lapses: 10 minutes by default", () =>
@@ -156,8 +160,8 @@ describe("servers MUST reject state that fails verification", () => {
       const keys = [key("k")]
       const one = yield* setup({ options: { keys } })
       const params = yield* one.first()
-      yield* refuses(yield* setup(), params, "it is not what this server gave")
-      yield* refuses(yield* setup({ options: { keys }, name: "another" }), params, "it is not what this server gave")
+      yield* refuses(yield* setup(), params, "this server has not issued it")
+      yield* refuses(yield* setup({ options: { keys }, name: "another" }), params, "this server has not issued it")
       expect((yield* (yield* setup({ options: { keys } })).retry(params)).result.resultType).toBe("input_required")
     }))
 })
@@ -171,7 +175,7 @@ describe("keys", () => {
       const after = yield* setup({ options: { keys: [b] } })
       const params = yield* before.first()
       const { result } = yield* during.retry(params)
-      yield* refuses(after, params, "it is not what this server gave")
+      yield* refuses(after, params, "this server has not issued it")
       const next = { ...params, requestState: result.requestState, inputResponses: during.client.responses(result) }
       expect(kit.said(yield* after.retry(next))).toBe("AB")
     }))
@@ -187,7 +191,7 @@ describe("keys", () => {
   it.effect("two servers of one process do not know each other's state", () =>
     Effect.gen(function*() {
       const params = yield* (yield* setup()).first()
-      yield* refuses(yield* setup(), params, "it is not what this server gave")
+      yield* refuses(yield* setup(), params, "this server has not issued it")
     }))
 })
 
@@ -201,7 +205,7 @@ describe("bounds", () => {
         { revision, answer: () => kit.accept({ text: "" }) }
       )
       expect(yield* client.call("t")).toBe(
-        `failed: tools/call was answered with questions ${expected} times already: elicitation/create was not sent`
+        `failed: tools/call was answered with input requests ${expected} times already (maxRounds): elicitation/create was not sent`
       )
       expect(client.asked).toHaveLength(expected)
     })
@@ -224,7 +228,7 @@ describe("bounds", () => {
     Effect.gen(function*() {
       expect(kit.said(yield* sized(undefined, 48_000))).toBe("done")
       const { error } = yield* sized(undefined, 49_152)
-      expect(error).toMatchObject({ code: -32603, message: expect.stringContaining("at most 65536 are allowed") })
+      expect(error).toMatchObject({ code: -32603, message: expect.stringContaining("exceeds maxStateChars (65536)") })
     }))
 
   it.effect("as many characters of state as were asked for", () =>
@@ -398,13 +402,13 @@ describe("the state", () => {
         Tool.layer(Tool.make("t"), () =>
           Effect.flatMap(McpRequest, (exchange) =>
             Effect.sync(() => {
-              seen.push(exchange.round, exchange.instead, typeof exchange.rounds)
+              seen.push(exchange.round, exchange.state, typeof exchange.rounds)
               return "done"
             })))
       )
       const client = yield* kit.client(server, { revision })
       expect(yield* client.call("t")).toBe("done")
-      expect(seen).toEqual([undefined, undefined, "function"])
+      expect(seen).toEqual([undefined, "Running", "function"])
     }))
 
   it.effect("of params that nest deep is that of any others, or is refused", () =>

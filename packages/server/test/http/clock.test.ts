@@ -96,11 +96,11 @@ describe("a client that does not read", () => {
         // What makes it more than that is the last one.
         expect(slow.said.slice(0, -1).join("").length).toBeLessThanOrEqual(10_000)
         expect(slow.said.join("").length).toBeGreaterThan(10_000)
-        expect([...made.exchanges]).toEqual([])
-        expect(lines.filter((line) => line.includes("A client does not read")).length).toBe(1)
+        expect([...made.requests]).toEqual([])
+        expect(lines.filter((line) => line.includes("its client does not read")).length).toBe(1)
         const good = send(call)
         yield* settle
-        expect([good.over, good.said.length, [...made.exchanges].length]).toEqual([false, 100, 1])
+        expect([good.over, good.said.length, [...made.requests].length]).toEqual([false, 100, 1])
       }))
     ))
 })
@@ -119,7 +119,7 @@ describe("the end of an endpoint", () => {
       yield* tool.go
       yield* Fiber.join(closing)
       expect([answer.status, JSON.parse(answer.said[0]!).result.content[0].text]).toEqual([200, "waited"])
-      expect([...made.exchanges]).toEqual([])
+      expect([...made.requests]).toEqual([])
     })))
 
   it.effect("then it is interrupted, and told so where that can still be said", () =>
@@ -192,7 +192,7 @@ describe("the end of an endpoint", () => {
         yield* TestClock.adjust("5 seconds")
         yield* Fiber.join(closing)
         expect(answer.over).toBe(true)
-        expect(lines.join()).toContain("1 requests did not end when they were interrupted: tools/call")
+        expect(lines.join()).toContain("1 requests did not stop within interruptTimeout: tools/call")
       }))
     ))
 })

@@ -88,7 +88,7 @@ describe("hostile bytes", () => {
         expect(seen.size).toBeGreaterThan(5)
         // The log warns of the first request for a foreign Host.
         expect(lines.filter((line) => !line.startsWith("HTTP: refused"))).toEqual([])
-        expect([...at.endpoint.exchanges]).toEqual([])
+        expect([...at.endpoint.requests]).toEqual([])
         expect((yield* kit.send(at, requests[0]!)).status).toBe(200)
       }))
     ))

@@ -30,7 +30,7 @@ describe("a mounted server's loggers", () => {
     const { heard, server } = make()
     const { close, handler } = WebHttp.mount(server, { principal })
     expect((await handler(new Request("http://localhost/mcp", init))).status).toBe(500)
-    expect(heard[0]).toContain("Who makes a request could not be found out")
+    expect(heard[0]).toContain("failed to find the principal of a request")
     await close()
   })
 
@@ -41,7 +41,7 @@ describe("a mounted server's loggers", () => {
     await new Promise<void>((resolve) => void host.listen(0, "127.0.0.1", resolve))
     const answer = await fetch(`http://127.0.0.1:${(host.address() as AddressInfo).port}/mcp`, init)
     expect(answer.status).toBe(500)
-    expect(heard[0]).toContain("Who makes a request could not be found out")
+    expect(heard[0]).toContain("failed to find the principal of a request")
     await close()
     host.close()
     host.closeAllConnections()

@@ -102,7 +102,7 @@ describe("answers", () => {
       const replies = yield* Effect.all([
         Effect.forEach(texts, (text) => kit.send(at, call("slow", { text })), { concurrency: "unbounded" }),
         Effect.andThen(
-          fixtures.until(() => [...at.endpoint.exchanges].length === texts.length),
+          fixtures.until(() => [...at.endpoint.requests].length === texts.length),
           Deferred.succeed(open, undefined)
         )
       ], { concurrency: 2 })
@@ -246,7 +246,7 @@ describe("streams", () => {
         yield* fixtures.until(() => wait.seen.interrupted === count)
         expect(performance.now() - left).toBeLessThan(1_000)
       }
-      yield* fixtures.until(() => [...at.endpoint.exchanges].length === 0)
+      yield* fixtures.until(() => [...at.endpoint.requests].length === 0)
     })))
 
   it.live("a request behind another one on its connection is cancelled too", () =>
@@ -287,9 +287,9 @@ describe("streams", () => {
       raw.write(`POST /mcp HTTP/1.1\r\nhost: localhost\r\n${head}content-length: ${body.length}\r\n\r\n${body}`)
       yield* fixtures.until(() => stubborn.started)
       raw.socket.destroy()
-      yield* fixtures.until(() => [...at.endpoint.exchanges][0]?.cancelled === true)
+      yield* fixtures.until(() => [...at.endpoint.requests][0]?.cancelled === true)
       yield* Deferred.succeed(go, undefined)
-      yield* fixtures.until(() => stubborn.ended && [...at.endpoint.exchanges].length === 0)
+      yield* fixtures.until(() => stubborn.ended && [...at.endpoint.requests].length === 0)
       expect((yield* kit.send(at, echo)).json.result.content[0].text).toBe("hi")
     })))
 
@@ -336,7 +336,7 @@ describe("streams", () => {
       stream.pause()
       stream.leave()
       yield* fixtures.until(() =>
-        seen.over && [...at.endpoint.exchanges].length === 0
+        seen.over && [...at.endpoint.requests].length === 0
       )
     })))
 

@@ -173,7 +173,7 @@ describe("the end of the application", () => {
         return stream
       }))
       expect(yield* stream.ended).toBe("cut")
-      expect(log.map(String)).toEqual([expect.stringContaining("did not end when they were interrupted")])
+      expect(log.map(String)).toEqual([expect.stringContaining("did not stop within interruptTimeout")])
       yield* Deferred.succeed(interrupted, undefined)
     }))
 

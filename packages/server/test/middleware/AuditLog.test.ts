@@ -191,8 +191,7 @@ it.effect("2026-07-28 · a handler that is interrupted for its questions is reco
         Effect.flatMap(McpRequest, (exchange) =>
           Effect.callback<string>(() => {
             queueMicrotask(() => {
-              exchange.instead = Effect.succeed({ resultType: "complete", content: [] })
-              exchange.fiber!.interruptUnsafe()
+              exchange.replaceWith(Effect.succeed({ resultType: "complete", content: [] }))
             })
           }))
     )

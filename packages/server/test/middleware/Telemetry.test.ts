@@ -343,8 +343,8 @@ for (const revision of support.eras) {
     it.effect("streams and refusals, as a transport tells of them", () =>
       Effect.gen(function*() {
         const { read, server } = measured()
-        const { host } = yield* support.build(server)
-        const observer = host.observer!
+        const { core } = yield* support.build(server)
+        const observer = core.observer!
         for (const status of [403, 403, 413]) observer.refused(status)
         observer.streamOpened()
         observer.streamOpened()
@@ -392,13 +392,13 @@ it.effect("2025-11-25 · sessions: how many are open, and how long they were", (
 it.effect("when its scope closes, nobody listens any more", () =>
   Effect.gen(function*() {
     const context = yield* Effect.orDie(Layer.build(kit.server(...tools)))
-    const { host } = Context.get(context, McpServer.McpServer)
-    expect(host.observer).toBeUndefined()
+    const { core } = Context.get(context, McpServer.McpServer)
+    expect(core.observer).toBeUndefined()
     const scope = yield* Scope.make()
     yield* Effect.orDie(Layer.buildWithScope(Telemetry.layer(), scope)).pipe(Effect.provide(context))
-    expect(host.observer).toBeDefined()
+    expect(core.observer).toBeDefined()
     yield* Scope.close(scope, Exit.void)
-    expect(host.observer).toBeUndefined()
+    expect(core.observer).toBeUndefined()
   }))
 
 it.effect("2026-07-28 · a handler that is interrupted for its questions is no error", () =>
@@ -408,8 +408,7 @@ it.effect("2026-07-28 · a handler that is interrupted for its questions is no e
       Effect.flatMap(McpRequest, (exchange) =>
         Effect.callback<string>(() => {
           queueMicrotask(() => {
-            exchange.instead = Effect.succeed({ resultType: "complete", content: [] })
-            exchange.fiber!.interruptUnsafe()
+            exchange.replaceWith(Effect.succeed({ resultType: "complete", content: [] }))
           })
         })))
     const server = kit.server(Telemetry.layer(), asks).pipe(Layer.provide(layer))

@@ -77,7 +77,10 @@ describe("a stdio server's process", () => {
     await child.stderr.until("ready")
     child.process.kill("SIGTERM")
     expect(await child.exit).toBe(143)
-    expect(child.stderr.all.slice(-2)).toEqual(["cleaning up", "SIGTERM: the cleanup took longer than 300 ms"])
+    expect(child.stderr.all.slice(-2)).toEqual([
+      "cleaning up",
+      "SIGTERM: the cleanup took longer than shutdownTimeout (300 ms)"
+    ])
   })
 
   it("the grace of a cleanup is 5 seconds by default", async () => {
@@ -88,7 +91,7 @@ describe("a stdio server's process", () => {
     const begin = performance.now()
     expect(await child.exit).toBe(143)
     expect(performance.now() - begin).toBeGreaterThan(4_500)
-    expect(child.stderr.all.at(-1)).toBe("SIGTERM: the cleanup took longer than 5000 ms")
+    expect(child.stderr.all.at(-1)).toBe("SIGTERM: the cleanup took longer than shutdownTimeout (5000 ms)")
   })
 
   it("a second signal exits at once", async () => {

@@ -156,7 +156,7 @@ const play = (acts: ReadonlyArray<typeof Act.Type>, how: typeof How.Type) =>
     // And nothing is left behind.
     yield* kit.settle
     expect(fake.watching).toBe(0)
-    for (const { peer } of clients) expect([...peer.calls, ...peer.exchanges]).toEqual([])
+    for (const { peer } of clients) expect([...peer.calls, ...peer.requests]).toEqual([])
   }))
 
 describe("2025-11-25 · any interleaving", () => {

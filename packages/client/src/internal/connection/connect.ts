@@ -14,7 +14,8 @@ import type { TransportError } from "@skein/runtime/TransportError"
 import type { Caller, Dispatcher, Progress, RequestContext } from "@skein/runtime/RequestContext"
 import type * as Limits from "@skein/runtime/Limits"
 import * as Peer from "@skein/runtime/Peer"
-import type { SessionEnd } from "@skein/runtime/Session"
+import { RequestRunner } from "@skein/runtime/RequestRunner"
+import type { Session, SessionEnd } from "@skein/runtime/Session"
 import type * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -99,7 +100,7 @@ const asItIs = (params: JsonRpc.JsonObject): JsonRpc.JsonObject => params
 class Connected implements Line, Watch, Peer.Options<never> {
   readonly connection: Connection
   readonly limits: Limits.Limits | undefined
-  readonly patient = true
+  readonly pauseTimeoutsWhileHandling = true
   readonly peer: Peer.Peer
   readonly telemetry: Telemetry | undefined
   assumed: boolean | undefined = undefined
@@ -122,7 +123,7 @@ class Connected implements Line, Watch, Peer.Options<never> {
     this.info = options.info
     this.tasks = options.tasks
     this.#mayInitialize = mayInitialize(settings)
-    this.peer = Peer.makeUnsafe(this, shared.context)
+    this.peer = Peer.makeUnsafe(this, new RequestRunner<never>(this, shared.context))
   }
 
   /** Closes it with that scope. The finalizer has nothing in sight that the handshake alone needs. */
@@ -178,11 +179,11 @@ class Connected implements Line, Watch, Peer.Options<never> {
     return this.#shared.answers.dispatch(exchange, this.peer)
   }
 
-  get occupied(): boolean {
+  get handlingOther(): boolean {
     return this.#shared.answers.occupied(this.peer)
   }
 
-  identify({ session }: Peer.Peer): Caller {
+  identify(_request: JsonRpc.Request, session: Session | undefined): Caller {
     return {
       revision: session?.revision ?? Revision.latestSession,
       info: session?.info,
@@ -198,11 +199,11 @@ class Connected implements Line, Watch, Peer.Options<never> {
     return Effect.logWarning(`${message.method} was dropped: ${decoded.failure}`)
   }
 
-  onStray(token: unknown, progress: Progress): void {
+  onUnmatchedProgress(token: unknown, progress: Progress): void {
     this.#shared.strayed(this.peer, token, progress)
   }
 
-  onLate(method: string, result: JsonRpc.JsonObject): void {
+  onLateResult(method: string, result: JsonRpc.JsonObject): void {
     this.#shared.late(this, method, result)
   }
 
@@ -211,7 +212,7 @@ class Connected implements Line, Watch, Peer.Options<never> {
     this.#owner?.over(this, end)
   }
 
-  onMissed(error: TransportError | undefined): void {
+  onGap(error: TransportError | undefined): void {
     this.deaf = error
     if (this.#agreement !== undefined) this.#shared.missed(error)
   }

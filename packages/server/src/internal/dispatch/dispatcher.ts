@@ -10,75 +10,84 @@ import * as Revision from "@skein/protocol/Revision"
 import type { Answer, Dispatcher, McpRequest } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as capabilities from "./capabilities.ts"
-import type { Hub } from "../subscriptions/registry.ts"
-import * as extensions from "./extensions.ts"
-import { type About, Methods } from "../methods/handlers.ts"
+import type { Catalog } from "../../Catalog.ts"
+import { RequestState } from "../../RequestState.ts"
+import { Rounds } from "../input/roundTrips.ts"
 import * as completion from "../methods/completion.ts"
+import * as features from "../methods/features.ts"
+import { type About, Methods } from "../methods/handlers.ts"
 import * as lifecycle from "../methods/lifecycle.ts"
 import * as logging from "../methods/logging.ts"
 import * as prompts from "../methods/prompts.ts"
 import * as resources from "../methods/resources.ts"
 import * as subscriptions from "../methods/subscriptions.ts"
-import * as tools from "../methods/features.ts"
-import { Rounds } from "../input/roundTrips.ts"
-import type { Catalog } from "../../Catalog.ts"
-import { RequestState } from "../../RequestState.ts"
+import { type Forwarder, lowerMinimum } from "../observability/logs.ts"
+import type { Hub } from "../subscriptions/registry.ts"
+import * as capabilities from "./capabilities.ts"
+import * as extensions from "./extensions.ts"
 
-/** The dispatcher of a server. */
-export const make = (about: About, catalog: Catalog["Service"], hub: Hub): Dispatcher<McpRequest> => {
+/** The dispatcher of a server; `logs` forwards log messages to clients. */
+export const make = (
+  about: About,
+  catalog: Catalog["Service"],
+  hub: Hub,
+  logs?: Forwarder
+): Dispatcher<McpRequest> => {
   const methods = new Methods(about, catalog, hub)
-  for (const part of [lifecycle, tools, resources, prompts, completion, subscriptions, logging]) part.install(methods)
+  for (const group of [lifecycle, features, resources, prompts, completion, subscriptions, logging]) {
+    group.install(methods)
+  }
   const { handlers } = methods
-  const extended = extensions.handlers(methods)
+  const extensionHandler = extensions.handlers(methods)
 
-  const handle: Dispatcher<McpRequest> = (exchange) => {
-    const further = extended(exchange)
-    if (further !== undefined) return further(exchange)
-    const method = Method.request(exchange.method, exchange.caller.revision)
-    const handler = method === undefined || !capabilities.offered(catalog, method)
-      ? undefined
-      : handlers.get(method.name)
-    return handler === undefined ? Effect.fail(McpError.methodNotFound(exchange.method)) : handler(exchange)
+  const handle: Dispatcher<McpRequest> = (request) => {
+    const handler = extensionHandler(request)
+    if (handler !== undefined) return handler(request)
+    const method = Method.request(request.method, request.caller.revision)
+    const own = method === undefined || !capabilities.offered(catalog, method) ? undefined : handlers.get(method.name)
+    return own === undefined ? Effect.fail(McpError.methodNotFound(request.method)) : own(request)
   }
 
   const { middleware } = catalog
-  let around = handle
-  let version = 0
   const rounds = new Rounds(methods, Context.get(catalog.base, RequestState))
-  return rounds.around((exchange) => {
+  const lowers = logs?.lowersMinimum(catalog.base) === true
+  let chain = handle
+  let version = 0
+  return (request) => {
     if (version !== middleware.version) {
-      around = middleware.all.length === 0 ? handle : wrapped(methods, middleware.all, handle)
+      chain = middleware.all.length === 0 ? handle : withMiddleware(methods, middleware.all, handle)
       version = middleware.version
     }
-    return around(exchange)
-  })
+    const effect = rounds.applies(request) ? rounds.run(request, chain) : chain(request)
+    // A client that asked for debug messages gets them, unless the author has set a minimum.
+    return lowers && request.caller.logLevel === "debug" ? Effect.updateContext(effect, lowerMinimum) : effect
+  }
 }
 
-/** The middleware around what handles requests, the first one outermost. */
-const wrapped = (
+/** The dispatcher with its middleware, the first one outermost. */
+const withMiddleware = (
   methods: Methods,
   all: Catalog["Service"]["middleware"]["all"],
   handle: Dispatcher<McpRequest>
 ): Dispatcher<McpRequest> => {
-  const outermost = all.reduceRight((next, wrap) => total(wrap(next)), total(handle))
-  // What a middleware answers by itself is completed in the request era, as every other result is.
-  const complete = (answer: Answer): Answer => isOpen(answer) ? methods.signed(answer) : answer
-  return (exchange) =>
-    Revision.era(exchange.caller.revision) === "session"
-      ? outermost(exchange)
-      : Effect.map(outermost(exchange), complete)
+  const outermost = all.reduceRight((next, wrap) => neverThrowing(wrap(next)), neverThrowing(handle))
+  // A middleware may return a result of its own. A stateless revision requires a `resultType` and `serverInfo` in it.
+  const complete = (answer: Answer): Answer => isIncomplete(answer) ? methods.signed(answer) : answer
+  return (request) =>
+    Revision.era(request.caller.revision) === "session"
+      ? outermost(request)
+      : Effect.map(outermost(request), complete)
 }
 
-/** Whether an answer is an object that does not say what it is, or whose. What is no object is found out by the exchange. */
-const isOpen = (answer: Answer): answer is JsonRpc.JsonObject =>
+/** Whether an object lacks a `resultType` or `serverInfo`. The runner reports an answer that is not an object. */
+const isIncomplete = (answer: Answer): answer is JsonRpc.JsonObject =>
   JsonRpc.isObject(answer) && !(answer instanceof JsonRpc.Encoded) && answer["toJSON"] === undefined &&
   (answer["resultType"] === undefined || (answer["_meta"] as Meta | undefined)?.[RequestMeta.serverInfo] === undefined)
 
-/** Handlers are written by others, and may throw before there is an effect: what stands around them sees a defect instead. */
-const total = (dispatch: Dispatcher<McpRequest>): Dispatcher<McpRequest> => (exchange) => {
+/** Handlers may throw before they return an effect: the middleware around them sees a defect instead. */
+const neverThrowing = (dispatch: Dispatcher<McpRequest>): Dispatcher<McpRequest> => (request) => {
   try {
-    return dispatch(exchange)
+    return dispatch(request)
   } catch (defect) {
     return Effect.die(defect)
   }

@@ -1,69 +1,60 @@
-/** What the extensions of a server add to its own methods. */
+/** The methods, capabilities, tool calls and subscriptions that extensions add to a server. */
 import type { ServerCapabilities } from "@skein/protocol/Capabilities"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
 import type { Caller, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
-import type { Called, Catalog, Extension, Subscription, ToolCall } from "../../Catalog.ts"
+import type { Called, CallingExtension, Catalog, Subscription, ToolCall } from "../../Catalog.ts"
 import type { Handler, Methods } from "../methods/handlers.ts"
 
-/** What handles a request of an extension's, if it is one. */
-export const handlers = (methods: Methods): (exchange: RequestContext) => Handler | undefined => {
+/** Finds the handler of a request to a method of an extension. */
+export const handlers = (methods: Methods): (request: RequestContext) => Handler | undefined => {
   const { extensions } = methods.catalog
-  // Made when a method is asked for the first time: extensions may come while the server runs.
+  // Made at the first request to a method: extensions may be added while the server runs.
   const made = new WeakMap<object, Handler>()
   return ({ caller: { revision }, method: name }) => {
-    for (const extension of extensions.all) {
-      for (const entry of extension.methods ?? []) {
-        const { method, run } = entry
-        if (method.name !== name || !Revision.within(revision, method.since, method.until)) continue
-        const handler = made.get(entry) ?? methods.handler(method, run)
-        made.set(entry, handler)
-        return handler
-      }
-    }
-    return undefined
+    const entry = extensions.methods.get(name)?.find(({ method: { since, until } }) =>
+      Revision.within(revision, since, until)
+    )
+    if (entry === undefined) return undefined
+    const handler = made.get(entry) ?? methods.handler(entry.method, entry.run)
+    made.set(entry, handler)
+    return handler
   }
 }
 
-/** What is declared to a caller, with what the extensions declare. */
+/** The capabilities that are declared to a caller, with those of the extensions. */
 export const declared = (
   { extensions }: Catalog["Service"],
   caller: Caller,
   own: ServerCapabilities
 ): ServerCapabilities => {
-  const said = extensions.all.map(({ capabilities }) => capabilities?.(caller)).filter((each) => each !== undefined)
-  if (said.length === 0) return own
-  const all = [own as JsonObject, ...said]
+  const added = extensions.all.map(({ capabilities }) => capabilities?.(caller)).filter((each) => each !== undefined)
+  if (added.length === 0) return own
+  const all = [own as JsonObject, ...added]
   const merged = Object.assign({}, ...all.map((each) => each["extensions"]))
   return Object.assign({}, ...all, Object.keys(merged).length === 0 ? undefined : { extensions: merged })
 }
 
-/** Calls a tool, past the extensions that have a say in it. */
-export const call = ({ extensions: { all } }: Catalog["Service"], toolCall: ToolCall): Called =>
-  all.length === 0 ? direct(toolCall) : past(all, 0, toolCall)
-
-const direct = ({ exchange, params, tool }: ToolCall): Called => tool.call(params.arguments ?? {}, exchange)
-
-const past = (all: ReadonlyArray<Extension>, index: number, toolCall: ToolCall): Called => {
-  const extension = all[index]
-  if (extension === undefined) return direct(toolCall)
-  return extension.call === undefined
-    ? past(all, index + 1, toolCall)
-    : extension.call(toolCall, (toolCall) => past(all, index + 1, toolCall))
+/** Calls a tool through the extensions that take part in tool calls, the first one outermost. */
+export const call = (calling: ReadonlyArray<CallingExtension>, toolCall: ToolCall, index = 0): Called => {
+  const extension = calling[index]
+  return extension === undefined
+    ? toolCall.tool.call(toolCall.params.arguments ?? {}, toolCall.exchange)
+    : extension.call(toolCall, (toolCall) => call(calling, toolCall, index + 1))
 }
 
-/** What the extensions tell a `subscriptions/listen`. */
+/** The parts of a `subscriptions/listen` that extensions serve. */
 export const listening = (
   { extensions: { all } }: Catalog["Service"],
   notifications: object,
-  exchange: RequestContext
+  request: RequestContext
 ): Effect.Effect<ReadonlyArray<Subscription>, McpError.McpError, McpRequest> =>
   all.every(({ listen }) => listen === undefined)
     ? none
     : Effect.map(
-      Effect.forEach(all, ({ listen }) => listen?.(notifications as JsonObject, exchange) ?? Effect.undefined),
+      Effect.forEach(all, ({ listen }) => listen?.(notifications as JsonObject, request) ?? Effect.undefined),
       (parts) => parts.filter((part) => part !== undefined)
     )
 

@@ -1,6 +1,6 @@
 /**
- * Who asks, and in which revision: from the request's own `_meta` in the request era, from the session in the session era. One
- * connection may carry both.
+ * Finds the caller of a request and its revision: from the request's own `_meta` in a stateless revision, from the session
+ * otherwise. One connection may carry both. Nothing here changes anything: `methods/lifecycle.ts` opens the session.
  */
 import * as Initialize from "@skein/protocol/Initialize"
 import type { JsonObject, Request } from "@skein/protocol/JsonRpc"
@@ -9,19 +9,24 @@ import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
 import type { Origin } from "@skein/runtime/Connection"
 import type { Caller, Refusal } from "@skein/runtime/RequestContext"
-import type { Peer } from "@skein/runtime/Peer"
-import { ServerSession } from "./session.ts"
+import type { Session } from "@skein/runtime/Session"
 import * as Result from "effect/Result"
+import { ServerSession } from "./session.ts"
+
+/** The refusal of a second `initialize`. */
+export const alreadyInitialized = (): McpError.McpError => McpError.invalidRequest("The session is initialized already")
+
+const toInfo = (info: object | undefined): JsonObject | undefined => info as JsonObject | undefined
 
 /**
- * The functions that tell who asks, for a server that speaks these revisions, newest first: `inSession` on a connection of any
- * era, `alone` of a request that is all that came.
+ * The functions that identify callers, for a server that speaks these revisions, newest first: `identify` for requests on a
+ * connection, `identifyStateless` for stateless requests only.
  */
 export const make = (supported: ReadonlyArray<Revision.Revision>) => {
-  const sessions = supported.filter((revision) => Revision.era(revision) === "session")
-  const beforeHandshake: Caller | undefined = sessions[0] === undefined
+  const sessionRevisions = supported.filter((revision) => Revision.era(revision) === "session")
+  const beforeHandshake: Caller | undefined = sessionRevisions[0] === undefined
     ? undefined
-    : { revision: sessions[0], info: undefined, capabilities: {} }
+    : { revision: sessionRevisions[0], info: undefined, capabilities: {} }
 
   const unsupported = (requested: string, revision: Revision.Revision): Refusal => ({
     error: McpError.unsupportedProtocolVersion({ supported, requested }),
@@ -33,8 +38,8 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
     revision
   })
 
-  /** The request era: each request says it itself. It is refused in that era's terms, whatever session is beside it. */
-  const modern = (request: Request, origin: Origin | undefined): Caller | Refusal => {
+  /** A stateless request describes its caller. A refusal is in the latest revision, also beside a session of an older one. */
+  const identifyStateless = (request: Request, origin: Origin | undefined): Caller | Refusal => {
     const requested = RequestMeta.versionOf(request.params)
     if (requested !== undefined) {
       const spoken = supported.find((revision) => revision === requested)
@@ -46,7 +51,7 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
     const revision = meta.success.protocolVersion as Revision.Revision
     return {
       revision,
-      info: open(clientInfo),
+      info: toInfo(clientInfo),
       capabilities: clientCapabilities,
       logLevel,
       principal: origin?.principal
@@ -57,32 +62,37 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
    * "If the server supports the requested protocol version, it MUST respond with the same version. Otherwise, the server MUST
    * respond with another protocol version it supports."
    */
-  const handshake = (peer: Peer, request: Request, origin: Origin | undefined): Caller | Refusal => {
-    if (peer.session !== undefined) {
-      const error = McpError.invalidRequest("The session is initialized already")
-      return { error, revision: peer.session.revision }
-    }
+  const identifyInitialize = (
+    request: Request,
+    session: Session | undefined,
+    origin: Origin | undefined
+  ): Caller | Refusal => {
+    if (session !== undefined) return { error: alreadyInitialized(), revision: session.revision }
     const requested = request.params?.["protocolVersion"]
-    const revision = sessions.find((revision) => revision === requested) ?? sessions[0]
-    // A modern server's error names what it speaks: an older client has nothing else to show to its user.
+    const revision = sessionRevisions.find((revision) => revision === requested) ?? sessionRevisions[0]
+    // The error of a stateless server names its revisions: an older client can show its user nothing else.
     if (revision === undefined) return unsupported(typeof requested === "string" ? requested : "", Revision.latest)
     const params = Initialize.read(request.params)
     if (Result.isFailure(params)) return invalid(params.failure, revision)
     const { clientInfo, capabilities } = params.success
-    return peer.session = new ServerSession(peer, revision, open(clientInfo), capabilities, origin?.principal)
+    return { revision, info: toInfo(clientInfo), capabilities, principal: origin?.principal }
   }
 
-  const inSession = (peer: Peer, request: Request, origin: Origin | undefined): Caller | Refusal => {
-    if (RequestMeta.isModern(request.params)) return modern(request, origin)
-    if (request.method === "initialize") return handshake(peer, request, origin)
-    const { session } = peer
-    if (session !== undefined) return session instanceof ServerSession ? session.by(origin?.principal) : session
+  const identify = (
+    request: Request,
+    session: Session | undefined,
+    origin: Origin | undefined
+  ): Caller | Refusal => {
+    if (RequestMeta.isModern(request.params)) return identifyStateless(request, origin)
+    if (request.method === "initialize") return identifyInitialize(request, session, origin)
+    if (session !== undefined) return session instanceof ServerSession ? session.callerFor(origin?.principal) : session
     if (request.method === "ping" && beforeHandshake !== undefined) return beforeHandshake
     const wanted = `params._meta[${JSON.stringify(RequestMeta.protocolVersion)}]: missing`
-    return invalid(sessions.length === 0 ? wanted : `${wanted}, and no initialize came before`, Revision.latest)
+    return invalid(sessionRevisions.length === 0 ? wanted : `${wanted}, and no initialize came before`, Revision.latest)
   }
 
-  return { supported, alone: modern, inSession }
+  return { supported, identifyStateless, identify }
 }
 
-const open = (info: object | undefined): JsonObject | undefined => info as JsonObject | undefined
+/** The functions that `make` returns. */
+export type Identity = ReturnType<typeof make>

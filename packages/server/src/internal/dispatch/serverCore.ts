@@ -1,116 +1,94 @@
 /**
- * What the transports of a server that hold its connections and requests themselves need of it.
+ * The part of a server that its transports use: they open connections and run requests with it.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
-import type * as McpError from "@skein/protocol/McpError"
 import type { Revision } from "@skein/protocol/Revision"
 import type { Connection, Origin } from "@skein/runtime/Connection"
-import type { Answer, Caller, Dispatcher, Refusal, RequestContext } from "@skein/runtime/RequestContext"
-import { McpRequest } from "@skein/runtime/RequestContext"
 import type * as Limits from "@skein/runtime/Limits"
 import * as Peer from "@skein/runtime/Peer"
-import * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
-import type * as Fiber from "effect/Fiber"
+import type { Caller, Dispatcher, McpRequest, Refusal, RequestContext } from "@skein/runtime/RequestContext"
+import { RequestRunner } from "@skein/runtime/RequestRunner"
+import type * as Context from "effect/Context"
 import type { Catalog } from "../../Catalog.ts"
-import type { Hub } from "../subscriptions/registry.ts"
-import type * as identity from "./identity.ts"
 import type { Observer } from "../observability/observer.ts"
-import * as logs from "../observability/logs.ts"
+import type { Hub } from "../subscriptions/registry.ts"
+import type { Identity } from "./identity.ts"
 
-/** What an endpoint of HTTP shows of itself. */
+/** The part of an HTTP endpoint that `McpServer.inspect` reads. */
 export interface Endpoint {
-  /** The lone requests in flight. */
-  readonly exchanges: Iterable<RequestContext>
-  /** How many streams are open that last as long as their client wants. */
+  /** The stateless requests in flight. */
+  readonly requests: Iterable<RequestContext>
+  /** How many long-lived streams are open. */
   readonly streams: number
 }
 
-/** The inside of a server, for its transports. */
-export class Host {
+export class ServerCore {
   readonly catalog: Catalog["Service"]
   readonly hub: Hub
   readonly limits: Limits.Limits | undefined
   /** The revisions that the server speaks, newest first. */
   readonly revisions: ReadonlyArray<Revision>
-  /** Where requests of the request era come in by themselves, each on a connection of its own. */
+  /** The HTTP endpoints of the server. */
   readonly endpoints = new Set<Endpoint>()
-  /** Who makes a request that is all that came, in the request era; or why it is refused. */
-  readonly identify: (request: JsonRpc.Request, origin: Origin | undefined) => Caller | Refusal
-  readonly #dispatch: Dispatcher<McpRequest>
-  readonly #inSession: ReturnType<typeof identity.make>["inSession"]
-  readonly #onNotification: Peer.Options<never>["onNotification"]
-  #entered: { readonly from: Context.Context<never>; readonly services: Context.Context<never> } | undefined = undefined
+  /** Finds the caller of a request on a connection, or the reason to refuse it. */
+  readonly identify: Identity["identify"]
+  readonly #identifyStateless: Identity["identifyStateless"]
+  readonly #onNotification: Peer.BaseOptions<never>["onNotification"]
+  readonly dispatch: Dispatcher<McpRequest>
 
   constructor(
     catalog: Catalog["Service"],
     hub: Hub,
     dispatch: Dispatcher<McpRequest>,
-    identify: ReturnType<typeof identity.make>,
+    identity: Identity,
     limits: Limits.Limits | undefined
   ) {
     this.catalog = catalog
     this.hub = hub
     this.limits = limits
-    this.revisions = identify.supported
-    this.identify = identify.alone
-    this.#dispatch = dispatch
-    this.#inSession = identify.inSession
+    this.revisions = identity.supported
+    this.identify = identity.identify
+    this.#identifyStateless = identity.identifyStateless
+    this.dispatch = dispatch
     this.#onNotification = (peer, notification) => hub.onNotification(peer, notification)
   }
 
-  /** How a connection of this server is made. */
+  /** Finds the caller of a stateless request, or the reason to refuse it. */
+  identifyStateless(request: JsonRpc.Request, origin: Origin | undefined): Caller | Refusal {
+    return this.#identifyStateless(request, origin)
+  }
+
+  /** The options of a peer on a connection. */
   options(connection: Connection): Peer.Options<never> {
     return {
       connection,
-      dispatch: this.#dispatch,
-      identify: this.#inSession,
+      dispatch: this.dispatch,
+      identify: this.identify,
       onNotification: this.#onNotification,
       limits: this.limits
     }
   }
 
-  /**
-   * Puts the server on a connection. The peer lives until it is closed or its connection ends; whoever opens it sees to that.
-   * `context` has the services of the transport.
-   */
-  open(connection: Connection, context: Context.Context<never>): Peer.Peer {
-    const peer = Peer.makeUnsafe(this.options(connection), this.#enter(context))
+  /** A runner for the requests of a transport, which start with the transport's services. */
+  runner(context: Context.Context<never>): RequestRunner {
+    return new RequestRunner<never>(this, context)
+  }
+
+  /** Puts the server on a connection. The caller closes the peer, unless the connection ends before. */
+  open(connection: Connection, runner: RequestRunner): Peer.Peer {
+    const peer = Peer.makeUnsafe(this.options(connection), runner)
     this.hub.peers.add(peer)
     return peer
   }
 
-  /** A transport opens all of its connections with the same services. */
-  #enter(context: Context.Context<never>): Context.Context<never> {
-    if (this.#entered?.from !== context) {
-      this.#entered = { from: context, services: logs.enter(context, this.catalog.base) }
-    }
-    return this.#entered.services
-  }
-
-  /** Who hears of sessions, streams and refusals. Nobody, unless telemetry is on. */
+  /** Receives events about sessions, streams and refusals; undefined unless telemetry is on. */
   get observer(): Observer | undefined {
     return this.catalog.middleware.observer
   }
 
-  /** The peer is over. */
+  /** Removes a peer that has ended. */
   forget(peer: Peer.Peer): void {
     this.hub.forget(peer)
     this.observer?.sessionClosed(peer)
-  }
-
-  /** Starts the handling of a lone request, with the services of `context`. */
-  run(
-    context: Context.Context<never>,
-    exchange: RequestContext,
-    instead?: Effect.Effect<Answer, McpError.McpError>
-  ): Fiber.Fiber<Answer, McpError.McpError> {
-    let effect: Effect.Effect<Answer, McpError.McpError, McpRequest>
-    try {
-      effect = instead ?? this.#dispatch(exchange)
-    } catch (defect) {
-      effect = Effect.die(defect)
-    }
-    return Effect.runForkWith(Context.add(context, McpRequest, exchange))(effect)
   }
 }

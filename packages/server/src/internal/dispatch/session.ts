@@ -1,8 +1,7 @@
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Revision } from "@skein/protocol/Revision"
 import type { Principal } from "@skein/runtime/Connection"
-import type { Caller } from "@skein/runtime/RequestContext"
-import type { Peer } from "@skein/runtime/Peer"
+import type { Caller, SessionPeer } from "@skein/runtime/RequestContext"
 import type { Session } from "@skein/runtime/Session"
 import type * as Effect from "effect/Effect"
 import type { ListKind } from "../../EventBus.ts"
@@ -10,7 +9,7 @@ import type { Notice, Target } from "../subscriptions/pendingNotifications.ts"
 
 /** What a server knows of a session: it is the caller of every request in it that is nobody's. */
 export class ServerSession implements Session, Caller, Target {
-  readonly peer: Peer
+  readonly peer: SessionPeer
   readonly revision: Revision
   readonly info: JsonObject | undefined
   readonly capabilities: JsonObject
@@ -26,7 +25,7 @@ export class ServerSession implements Session, Caller, Target {
   subscriptions: Set<string> | undefined = undefined
 
   constructor(
-    peer: Peer,
+    peer: SessionPeer,
     revision: Revision,
     info: JsonObject | undefined,
     capabilities: JsonObject,
@@ -47,8 +46,8 @@ export class ServerSession implements Session, Caller, Target {
    * The session as the caller of a request of this principal. Its claims are those of the request for as long as that is handled,
    * whatever others come meanwhile.
    */
-  by(principal: Principal | undefined): Caller {
-    return principal === undefined ? this : new Claimed(this, principal)
+  callerFor(principal: Principal | undefined): Caller {
+    return principal === undefined ? this : new SessionCaller(this, principal)
   }
 
   /** Sends a notice unasked now, and waits while the client is slow to read. */
@@ -64,7 +63,7 @@ export class ServerSession implements Session, Caller, Target {
 }
 
 /** The caller of one request in a session. */
-class Claimed implements Caller {
+class SessionCaller implements Caller {
   readonly session: ServerSession
   readonly principal: Principal
 
@@ -96,4 +95,4 @@ class Claimed implements Caller {
 
 /** The session that a request came in; undefined in the request era. */
 export const sessionOf = (caller: Caller): ServerSession | undefined =>
-  caller instanceof ServerSession ? caller : caller instanceof Claimed ? caller.session : undefined
+  caller instanceof ServerSession ? caller : caller instanceof SessionCaller ? caller.session : undefined

@@ -7,7 +7,7 @@ import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
 import type { HttpRequest } from "./adapter.ts"
-import { because, invalid, noAnswers, noSession, type Refused } from "./refusal.ts"
+import { fromError, invalid, noResponses, noSession, type Refused } from "./refusals.ts"
 
 /** It carries all that there is to know, and is handled alone. */
 export interface RequestEra {
@@ -28,7 +28,7 @@ const requestEra: RequestEra = { _tag: "RequestEra" }
 const isModern = (version: string): boolean => Revision.is(version) && Revision.era(version) === "request"
 
 const unsupported = (supported: ReadonlyArray<string>, requested: string): Refused =>
-  because(McpError.unsupportedProtocolVersion({ supported, requested }))
+  fromError(McpError.unsupportedProtocolVersion({ supported, requested }))
 
 const noBatch = invalid(400, "Invalid Request: only a session may be sent a batch")
 const mixed = invalid(400, "Invalid Request: a request that carries its own metadata is posted alone")
@@ -73,7 +73,7 @@ export const classify = (
   if (version !== undefined && !supported.includes(version as Revision.Revision)) return unsupported(supported, version)
   if (lone) {
     if (message?._tag === "Batch") return noBatch
-    return message?._tag === "Success" || message?._tag === "Failure" ? noAnswers : requestEra
+    return message?._tag === "Success" || message?._tag === "Failure" ? noResponses : requestEra
   }
   if (message?._tag === "Batch" && message.members.some(carries)) return mixed
   if (id === undefined && !stateless) return message?._tag === "Batch" ? noBatch : noSession

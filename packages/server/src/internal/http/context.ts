@@ -1,22 +1,55 @@
 /**
- * What an endpoint shares with its parts.
+ * What an endpoint shares with its sessions and its stateless requests.
  */
 import type * as Limits from "@skein/runtime/Limits"
+import type { RequestRunner } from "@skein/runtime/RequestRunner"
 import type * as Context from "effect/Context"
-import type { Host } from "../dispatch/serverCore.ts"
-import type { Gauge } from "./gauge.ts"
+import type { ServerCore } from "../dispatch/serverCore.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import type { Resolved } from "./options.ts"
 import type { Refusals } from "./refusals.ts"
 
-/** What those of one endpoint have in common. */
-export interface Parts {
-  readonly host: Host
+export interface EndpointContext {
+  readonly core: ServerCore
   readonly options: Resolved
   readonly limits: Limits.Resolved
-  /** The services of the endpoint, which every request starts with. */
+  /** The services that every request starts with. */
   readonly context: Context.Context<never>
+  /** Runs the requests, of sessions and stateless ones. */
+  readonly runner: RequestRunner
   readonly keepAlive: KeepAlive
-  readonly gauge: Gauge
+  readonly load: LoadCounters
   readonly refusals: Refusals
+}
+
+/** The load of an endpoint, of sessions and stateless requests together. */
+export class LoadCounters {
+  /** Streams without an end of their own: `subscriptions/listen` and GET. */
+  streams = 0
+  /** Requests that have suspended, without `subscriptions/listen`. */
+  requests = 0
+  /** The bodies of these in characters, and the bodies that are being read in bytes. */
+  bodies = 0
+
+  /** A `subscriptions/listen` has suspended; its body has so many characters. */
+  subscriptionStarted(size: number): void {
+    this.streams++
+    this.bodies += size
+  }
+
+  subscriptionEnded(size: number): void {
+    this.streams--
+    this.bodies -= size
+  }
+
+  /** A request has suspended; its body has so many characters. */
+  requestStarted(size: number): void {
+    this.requests++
+    this.bodies += size
+  }
+
+  requestEnded(size: number): void {
+    this.requests--
+    this.bodies -= size
+  }
 }

@@ -1,36 +1,36 @@
 /**
- * The core of HTTP: from a request of any door to what handles it, past the guards.
+ * An HTTP endpoint: guards each request, and passes it to the session or the stateless request that handles it.
  */
 import * as Header from "@skein/protocol/Header"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
-import type { RequestContext } from "@skein/runtime/RequestContext"
 import * as Limits from "@skein/runtime/Limits"
+import type { RequestContext } from "@skein/runtime/RequestContext"
 import type * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import { logged } from "../clip.ts"
 import { holdsAtMost } from "../definitions/decode.ts"
-import type { Host } from "../dispatch/serverCore.ts"
+import type { ServerCore } from "../dispatch/serverCore.ts"
+import { LegacySseRoutes } from "../legacySse/routes.ts"
+import type { Body, BodyFault, HttpAnswer, HttpRequest } from "./adapter.ts"
 import { classify, isOpening } from "./classify.ts"
-import type { Body, HttpAnswer, HttpRequest } from "./adapter.ts"
-import { Gauge } from "./gauge.ts"
-import { Guards, lets } from "./guards.ts"
+import { type EndpointContext, LoadCounters } from "./context.ts"
+import { Guards, headerAndOption } from "./guards.ts"
 import { KeepAlive } from "./keepAlive.ts"
-import { Lone } from "./stateless.ts"
-import * as mirrored from "./paramHeaders.ts"
-import type { LegacySse, Resolved } from "./options.ts"
-import { because, busy, closing, idOf, invalid, malformed, noAnswers, type Refused } from "./refusal.ts"
-import { Refusals } from "./refusals.ts"
+import type { Resolved } from "./options.ts"
+import * as paramHeaders from "./paramHeaders.ts"
+import { busy, closing, fromError, idOf, invalid, malformed, noResponses, Refusals, type Refused } from "./refusals.ts"
 import { Sessions } from "./sessions.ts"
+import { StatelessRequests } from "./stateless.ts"
 
 const notFound = invalid(404, "Not Found: there is no such endpoint here")
-const tooLarge = invalid(413, "Content Too Large", { connection: "close" })
-const tooMuch = invalid(413, "Content Too Large: the client says too much of itself")
-const noText = because(McpError.parseError("Parse error: not valid UTF-8"))
-const tooMuchAtOnce: Refused = {
+const bodyTooLarge = invalid(413, "Content Too Large", { connection: "close" })
+const initializeTooLarge = invalid(413, "Content Too Large: the client says too much of itself")
+const notUtf8 = fromError(McpError.parseError("Parse error: not valid UTF-8"))
+const tooManyBodies: Refused = {
   ...busy("Service Unavailable: too many bodies at once"),
   headers: { "retry-after": "1", connection: "close" }
 }
@@ -38,52 +38,63 @@ const tooMuchAtOnce: Refused = {
 // Of the values in an `initialize`: two characters of JSON can become sixty bytes in memory.
 const maxValues = 1_000
 
-/** Finds out who makes a request, writes it there, and goes on. */
-export type Identify = (then: () => void) => void
+/** Finds the principal of a request, sets it on the request, and calls `then`; or answers the request itself. */
+export type FindPrincipal = (then: () => void) => void
 
-/** An endpoint that answers the requests of doors, in both eras. */
+/** An endpoint that answers the requests of its adapters, in all revisions. */
 export class Endpoint {
   readonly options: Resolved
-  readonly #host: Host
+  readonly #core: ServerCore
   readonly #context: Context.Context<never>
   readonly #guards: Guards
-  readonly #gauge = new Gauge()
+  readonly #load = new LoadCounters()
   readonly #refusals: Refusals
-  readonly #lone: Lone
+  readonly #stateless: StatelessRequests
   readonly #sessions: Sessions
+  readonly #legacySse: LegacySseRoutes | undefined
   readonly #maxBatchMessages: number
   readonly #allow: { readonly allow: string }
-  /** The options that the log has named. */
+  /** The options that a warning was logged about. */
   readonly #warned = new Set<"allowedHosts" | "allowedOrigins">()
-  #closing = false
-  /** Done when it is closed. Who closes it once more waits for the same. */
+  #isClosing = false
+  /** Done when it is closed; set by the first caller of `close`. */
   #closed: Deferred.Deferred<void> | undefined = undefined
 
   /** `context` has the services that every request starts with. */
-  constructor(host: Host, options: Resolved, context: Context.Context<never>) {
+  constructor(core: ServerCore, options: Resolved, context: Context.Context<never>) {
     this.options = options
-    this.#host = host
+    this.#core = core
     this.#context = context
     this.#guards = new Guards(options)
-    const keepAlive = new KeepAlive(options.keepAliveInterval, context)
-    const limits = Limits.resolve(host.limits)
-    const refusals = this.#refusals = new Refusals(host, context)
-    const parts = { host, options, limits, context, keepAlive, gauge: this.#gauge, refusals }
-    this.#lone = new Lone(parts)
-    this.#sessions = new Sessions(parts)
+    const limits = Limits.resolve(core.limits)
+    const refusals = this.#refusals = new Refusals(core, context)
+    const shared: EndpointContext = {
+      core,
+      options,
+      limits,
+      context,
+      runner: core.runner(context),
+      keepAlive: new KeepAlive(options.keepAliveInterval, context),
+      load: this.#load,
+      refusals
+    }
+    this.#stateless = new StatelessRequests(shared)
+    this.#sessions = new Sessions(shared)
+    const { legacySse } = options
+    this.#legacySse = legacySse && new LegacySseRoutes(legacySse, this.#sessions, this.#guards)
     this.#maxBatchMessages = limits.maxBatchMessages
-    const verbs = host.revisions.some((one) => Revision.era(one) === "session") ? "GET, POST, DELETE" : "POST"
-    this.#allow = { allow: options.cors === undefined ? verbs : `${verbs}, OPTIONS` }
+    const methods = core.revisions.some((one) => Revision.era(one) === "session") ? "GET, POST, DELETE" : "POST"
+    this.#allow = { allow: options.cors === undefined ? methods : `${methods}, OPTIONS` }
   }
 
-  /** The lone requests in flight. */
-  get exchanges(): Iterable<RequestContext> {
-    return this.#lone.exchanges
+  /** The stateless requests in flight. */
+  get requests(): Iterable<RequestContext> {
+    return this.#stateless.suspendedRequests
   }
 
-  /** How many streams are open that last as long as their client wants. */
+  /** How many long-lived streams are open. */
   get streams(): number {
-    return this.#gauge.streams
+    return this.#load.streams
   }
 
   /** How many sessions there are. */
@@ -91,218 +102,173 @@ export class Endpoint {
     return this.#sessions.size
   }
 
-  /** Answers a request, at once or when it is handled. Never throws. See `Http.Endpoint`. */
-  handle(request: HttpRequest, answer: HttpAnswer, identify?: Identify): void {
+  /** Answers a request, synchronously or when it is handled. Never throws. See `Http.Endpoint`. */
+  handle(request: HttpRequest, answer: HttpAnswer, findPrincipal?: FindPrincipal): void {
     try {
-      this.#handle(request, answer, identify)
+      const refused = this.#guards.source(request)
+      if (refused !== undefined) return this.#refuseSource(request, answer, refused)
+      const { cors, path } = this.options
+      const allowed = cors?.headers(request.header("origin"))
+      if (allowed !== undefined) answer.also(allowed)
+      const { method } = request
+      const isLegacy = this.#legacySse?.serves(request) === true
+      if (request.path !== path && path !== "*" && !isLegacy) return this.#refusals.refuse(answer, notFound)
+      const preflight = method === "OPTIONS"
+        ? cors?.preflight(request.header("origin"), (name) => request.header(name))
+        : undefined
+      if (preflight !== undefined) return answer.reply(204, preflight, "")
+      const isServed = method === "POST" || method === "GET" || method === "DELETE" ||
+        (isLegacy && method !== "OPTIONS")
+      if (!isServed) return this.#refusals.refuse(answer, invalid(405, "Method Not Allowed", this.#allow))
+      if (findPrincipal === undefined) return this.#route(request, answer, isLegacy)
+      findPrincipal(() => {
+        try {
+          this.#route(request, answer, isLegacy)
+        } catch (defect) {
+          this.#fault(answer, defect)
+        }
+      })
     } catch (defect) {
       this.#fault(answer, defect)
     }
   }
 
   /**
-   * Takes nothing more, and ends what there is: what listens gets its result, what runs may finish within the grace and is interrupted
-   * then.
+   * Closes the endpoint. New requests are refused, subscriptions return their results, and other requests may finish within
+   * `shutdownTimeout` and are interrupted then.
    */
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (this.#closed !== undefined) return Deferred.await(this.#closed)
-      this.#closing = true
+      this.#isClosing = true
       const closed = this.#closed = Deferred.makeUnsafe<void>()
-      const both = Effect.all([this.#lone.close, this.#sessions.close], { concurrency: 2, discard: true })
+      const both = Effect.all([this.#stateless.close, this.#sessions.close], { concurrency: 2, discard: true })
       return Effect.ensuring(
         both,
         Effect.sync(() => {
-          this.#host.endpoints.delete(this)
+          this.#core.endpoints.delete(this)
           Deferred.doneUnsafe(closed, Effect.void)
         })
       )
     })
   }
 
-  #handle(request: HttpRequest, answer: HttpAnswer, identify: Identify | undefined): void {
-    const { method } = request
-    const refused = this.#guards.source(request)
-    if (refused !== undefined) return this.#foreign(request, answer, refused)
-    const { cors, path } = this.options
-    const allowed = cors?.headers(request.header("origin"))
-    if (allowed !== undefined) answer.also(allowed)
-    const { legacySse } = this.options
-    const isLegacy = request.path === legacySse?.path || request.path === legacySse?.messages
-    if (request.path !== path && path !== "*" && !isLegacy) return this.#refusals.refuse(answer, notFound)
-    const preflight = method === "OPTIONS"
-      ? cors?.preflight(request.header("origin"), (name) => request.header(name))
-      : undefined
-    if (preflight !== undefined) return answer.reply(204, preflight, "")
-    const isServed = method === "POST" || method === "GET" || method === "DELETE" || (isLegacy && method !== "OPTIONS")
-    if (!isServed) return this.#refusals.refuse(answer, invalid(405, "Method Not Allowed", this.#allow))
-    if (identify === undefined) return this.#route(request, answer, isLegacy)
-    identify(() => {
-      try {
-        this.#route(request, answer, isLegacy)
-      } catch (defect) {
-        this.#fault(answer, defect)
-      }
-    })
-  }
-
   #route(request: HttpRequest, answer: HttpAnswer, isLegacy: boolean): void {
-    if (isLegacy) return this.#legacy(this.options.legacySse!, request, answer)
-    if (request.method === "POST") return this.#post(request, answer)
-    this.#open(request, answer)
-  }
-
-  /** The transport of 2024-11-05: GET on one path, POST on another. */
-  #legacy({ messages, path }: LegacySse, request: HttpRequest, answer: HttpAnswer): void {
-    const method = request.path === path ? "GET" : "POST"
-    if (request.method !== method) {
-      return this.#refusals.refuse(answer, invalid(405, "Method Not Allowed", { allow: method }))
-    }
-    const refused = method === "GET" ? this.#guards.acceptStream(request) : this.#guards.content(request)
+    if (request.method !== "POST" && !isLegacy) return this.#getOrDelete(request, answer)
+    const refused = isLegacy
+      ? this.#legacySse!.refusal(request)
+      : this.#guards.content(request) ?? this.#guards.accept(request)
     if (refused !== undefined) return this.#refusals.refuse(answer, refused)
-    if (method === "GET") return this.#sessions.legacyGet(messages, request, answer)
-    this.#read(request, answer, (message) => {
-      const wrong = this.#mismatch(message, request, false)
-      if (wrong === undefined) this.#sessions.legacyPost(message, request, answer)
-      else this.#refusals.refuse(answer, because(McpError.headerMismatch(wrong), Revision.latestSession), idOf(message))
-    })
-  }
-
-  /** A stream of a session, or its end. */
-  #open(request: HttpRequest, answer: HttpAnswer): void {
-    if (this.options.sessions.stateless) {
-      return this.#refusals.refuse(answer, invalid(405, `Method Not Allowed: ${request.method}`, { allow: "POST" }))
-    }
-    const classified = classify(request, undefined, this.#host.revisions)
-    if (classified._tag === "Refused") return this.#refusals.refuse(answer, classified)
-    if (request.method === "DELETE") return this.#sessions.delete(request, answer)
-    const refused = this.#guards.acceptStream(request) ?? (this.#closing ? closing : undefined)
-    if (refused !== undefined) return this.#refusals.refuse(answer, refused)
-    this.#sessions.get(request, answer)
-  }
-
-  #post(request: HttpRequest, answer: HttpAnswer): void {
-    const refused = this.#guards.content(request) ?? this.#guards.accept(request)
-    if (refused !== undefined) return this.#refusals.refuse(answer, refused)
-    this.#read(request, answer, (message) => this.#posted(message, request, answer))
-  }
-
-  #read(request: HttpRequest, answer: HttpAnswer, then: (message: JsonRpc.Inbound) => void): void {
+    if (request.method !== "POST") return this.#legacySse!.get(request, answer)
     const { maxTotalBodyBytes, maxBodyBytes } = this.options
     const declared = Number(request.header("content-length") ?? maxBodyBytes)
-    // Without a `Content-Length`, or with one that is none, it may become as large as any.
+    // Without a valid `Content-Length`, the body may be as large as allowed.
     const expected = declared >= 0 ? Math.min(declared, maxBodyBytes) : maxBodyBytes
-    if (this.#gauge.bodies + expected > maxTotalBodyBytes) return this.#refusals.refuse(answer, tooMuchAtOnce)
-    this.#gauge.bodies += expected
-    const read = (body: Body): void => {
-      this.#gauge.bodies -= expected
-      try {
-        if (!("fault" in body)) {
-          request.size = body.text.length
-          this.#parsed(JsonRpc.parseText(body.text, this.#maxBatchMessages), request, answer, then)
-        } else if (body.fault === "TooLarge") this.#refusals.refuse(answer, tooLarge)
-        else if (body.fault === "Encoding") this.#refusals.refuse(answer, noText)
-      } catch (defect) {
-        this.#fault(answer, defect)
-      }
-    }
+    if (this.#load.bodies + expected > maxTotalBodyBytes) return this.#refusals.refuse(answer, tooManyBodies)
+    this.#load.bodies += expected
     try {
-      request.read(maxBodyBytes, read)
+      request.read(maxBodyBytes, (body) => this.#received(body, expected, request, answer, isLegacy))
     } catch (defect) {
-      // Somebody else has read it: nothing will call back.
-      this.#gauge.bodies -= expected
+      // The body was read before, and `read` does not call back.
+      this.#load.bodies -= expected
       throw defect
     }
   }
 
-  /** What a client says of itself is kept for as long as its session. */
-  #parsed(
-    message: JsonRpc.Inbound,
-    { size }: HttpRequest,
-    answer: HttpAnswer,
-    then: (message: JsonRpc.Inbound) => void
-  ): void {
-    if (!isOpening(message)) return then(message)
-    if (size <= this.options.sessions.maxInitializeChars && holdsAtMost(message.params, maxValues)) return then(message)
-    this.#refusals.refuse(answer, tooMuch, message.id)
+  /** A stream of a session, or the end of one. */
+  #getOrDelete(request: HttpRequest, answer: HttpAnswer): void {
+    if (this.options.sessions.stateless) {
+      return this.#refusals.refuse(answer, invalid(405, `Method Not Allowed: ${request.method}`, { allow: "POST" }))
+    }
+    const classified = classify(request, undefined, this.#core.revisions)
+    if (classified._tag === "Refused") return this.#refusals.refuse(answer, classified)
+    if (request.method === "DELETE") return this.#sessions.delete(request, answer)
+    const refused = this.#guards.acceptStream(request) ?? (this.#isClosing ? closing : undefined)
+    if (refused !== undefined) return this.#refusals.refuse(answer, refused)
+    this.#sessions.get(request, answer)
   }
 
-  #posted(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
-    // What is in flight may finish, and so its questions may be answered.
-    if (this.#closing && (message._tag === "Request" || message._tag === "Batch")) {
-      return this.#refusals.refuse(answer, closing, idOf(message))
+  /** The body of a POST was read. */
+  #received(body: Body, expected: number, request: HttpRequest, answer: HttpAnswer, isLegacy: boolean): void {
+    this.#load.bodies -= expected
+    try {
+      if ("fault" in body) return this.#refuseBody(body.fault, answer)
+      request.size = body.text.length
+      const message = JsonRpc.parseText(body.text, this.#maxBatchMessages)
+      if (isOpening(message) && this.#isTooLarge(message, request)) {
+        return this.#refusals.refuse(answer, initializeTooLarge, message.id)
+      }
+      if (isLegacy) return this.#legacySse!.post(message, request, answer)
+      // Requests in flight may finish, so the responses that they wait for are accepted.
+      if (this.#isClosing && (message._tag === "Request" || message._tag === "Batch")) {
+        return this.#refusals.refuse(answer, closing, idOf(message))
+      }
+      // An invalid response fails the request of its session that it belongs to.
+      if (message._tag === "Invalid" && !message.answer) {
+        return this.#refusals.refuse(answer, malformed(message), message.id)
+      }
+      const classified = classify(request, message, this.#core.revisions, this.options.sessions.stateless)
+      if (classified._tag === "SessionEra") return this.#sessions.post(message, request, answer)
+      if (classified._tag === "Refused") return this.#refusals.refuse(answer, classified, idOf(message))
+      if (message._tag === "Request") return this.#stateless.start(message, request, answer)
+      if (message._tag === "Notification") return this.#statelessNotification(message, request, answer)
+      this.#refusals.refuse(answer, noResponses)
+    } catch (defect) {
+      this.#fault(answer, defect)
     }
-    // What looks like an answer fails the question that it is for, and so goes to its session.
-    if (message._tag === "Invalid" && !message.answer) {
-      return this.#refusals.refuse(answer, malformed(message), message.id)
-    }
-    const { stateless } = this.options.sessions
-    const classified = classify(request, message, this.#host.revisions, stateless)
-    if (classified._tag === "Refused") return this.#refusals.refuse(answer, classified, idOf(message))
-    if (classified._tag === "SessionEra") return this.#inSession(message, request, answer)
-    if (message._tag === "Request") return this.#lone.start(message, request, answer)
-    if (message._tag === "Notification") return this.#notified(message, request, answer)
-    // A single response or a malformed one: the classification refuses those of this era.
-    this.#refusals.refuse(answer, noAnswers)
+  }
+
+  #refuseBody(fault: BodyFault, answer: HttpAnswer): void {
+    if (fault === "TooLarge") this.#refusals.refuse(answer, bodyTooLarge)
+    else if (fault === "Encoding") this.#refusals.refuse(answer, notUtf8)
+  }
+
+  /** Whether an `initialize` exceeds its bounds. Its session stores what it says about the client. */
+  #isTooLarge({ params }: JsonRpc.Request, { size }: HttpRequest): boolean {
+    return size > this.options.sessions.maxInitializeChars || !holdsAtMost(params, maxValues)
   }
 
   /**
-   * "If the server accepts it, the server MUST return HTTP status code `202 Accepted` with no body." There is none in this
-   * revision that means anything; what it says of itself has to be right all the same.
+   * "If the server accepts it, the server MUST return HTTP status code `202 Accepted` with no body." No notification has an effect in
+   * this revision; its headers and its version are validated all the same.
    */
-  #notified(message: JsonRpc.Notification, request: HttpRequest, answer: HttpAnswer): void {
+  #statelessNotification(message: JsonRpc.Notification, request: HttpRequest, answer: HttpAnswer): void {
     const version = RequestMeta.versionOf(message.params)
-    const stated = request.header(Header.keys.protocolVersion)
-    const wrong = (version === undefined || stated === undefined
+    const header = request.header(Header.keys.protocolVersion)
+    const wrong = (version === undefined || header === undefined
       ? undefined
-      : Header.mismatch(Header.names.protocolVersion, stated, version)) ??
-      mirrored.mismatch(this.#host.catalog, message, request, undefined, false)
-    if (wrong !== undefined) return this.#refusals.refuse(answer, because(McpError.headerMismatch(wrong)))
-    const { revisions } = this.#host
+      : Header.mismatch(Header.names.protocolVersion, header, version)) ??
+      paramHeaders.mismatch(this.#core.catalog, message, request, undefined, false)
+    if (wrong !== undefined) return this.#refusals.refuse(answer, fromError(McpError.headerMismatch(wrong)))
+    const { revisions } = this.#core
     if (version !== undefined && !revisions.includes(version as Revision.Revision)) {
       return this.#refusals.refuse(
         answer,
-        because(McpError.unsupportedProtocolVersion({ supported: revisions, requested: version }))
+        fromError(McpError.unsupportedProtocolVersion({ supported: revisions, requested: version }))
       )
     }
     answer.reply(202, {}, "")
   }
 
-  #inSession(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
-    const wrong = this.#mismatch(message, request, this.options.requireMcpHeaders)
-    if (wrong === undefined) return this.#sessions.post(message, request, answer)
-    this.#refusals.refuse(answer, because(McpError.headerMismatch(wrong), Revision.latestSession), idOf(message))
-  }
-
-  #mismatch(message: JsonRpc.Inbound, request: HttpRequest, demanded: boolean): string | undefined {
-    if (message._tag === "Batch") return mirrored.mismatchOfBatch(message, request, demanded)
-    if (message._tag !== "Request" && message._tag !== "Notification") return undefined
-    const required = demanded && message._tag === "Request"
-    const caller = required || request.params !== undefined
-      ? this.#sessions.caller(request)?.by(request.principal)
-      : undefined
-    return mirrored.mismatch(this.#host.catalog, message, request, caller, required)
-  }
-
   /**
-   * A request for another name, or from another origin. Behind a proxy whose name nobody has allowed that is every request: so the
-   * log warns of the first one of each kind, and of the others it says the same at the level `Debug`.
+   * Refuses a request with a `Host` or an `Origin` that is not allowed. Behind a proxy whose name is not allowed, that is every
+   * request: so a warning is logged for the first request of each kind, and the same text at the level `Debug` for the others.
    */
-  #foreign(request: HttpRequest, answer: HttpAnswer, refused: Refused): void {
-    const [header, option] = lets(refused)
+  #refuseSource(request: HttpRequest, answer: HttpAnswer, refused: Refused): void {
+    const [header, option] = headerAndOption(refused)
     const value = request.header(header.toLowerCase())
-    const said = value === undefined ? `without a ${header}` : `with the ${header} ${logged(value)}`
-    const text = `HTTP: refused a request ${said}, which is not among the ${option} of the server`
-    this.#refusals.because(text, this.#warned.has(option) ? "Debug" : "Warn", answer, refused)
+    const described = value === undefined ? `without a ${header}` : `with the ${header} ${logged(value)}`
+    const text = `HTTP: refused a request ${described}, which is not among the ${option} of the server`
+    this.#refusals.refuseLogging(text, this.#warned.has(option) ? "Debug" : "Warn", answer, refused)
     this.#warned.add(option)
   }
 
-  /** Something of this side broke. Its cause reaches the log, and a reference to it the client. */
+  /** Logs a defect of this side, and answers with a reference to the log entry. */
   #fault(answer: HttpAnswer, defect: unknown): void {
     const reference = globalThis.crypto.randomUUID()
     Effect.runForkWith(this.#context)(Effect.logError(`An HTTP request failed, reference ${reference}`, defect))
     try {
-      if (!answer.over) this.#refusals.refuse(answer, because(McpError.internal(reference), Revision.latest, 500))
+      if (!answer.over) this.#refusals.refuse(answer, fromError(McpError.internal(reference), Revision.latest, 500))
     } catch {
       answer.abort()
     }

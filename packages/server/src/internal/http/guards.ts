@@ -5,7 +5,7 @@
  */
 import type { HttpRequest } from "./adapter.ts"
 import { loopback, type Resolved } from "./options.ts"
-import { invalid, type Refused } from "./refusal.ts"
+import { invalid, type Refused } from "./refusals.ts"
 
 // A name or an IPv6 literal, and a port where there is one. No user, no path: nothing else may stand in a `Host`.
 const authority = /^(\[[0-9a-f:.]+\]|[^\s:/?#@[\],]+)(?::(\d{0,5}))?$/
@@ -57,8 +57,10 @@ const encoded = invalid(415, "Unsupported Media Type: the body is not compressed
 const wrongAccept = invalid(406, "Not Acceptable: accept both application/json and text/event-stream")
 const noStream = invalid(406, "Not Acceptable: accept text/event-stream")
 
-/** The header that a guard has found foreign, and the option that would let it in. */
-export const lets = (refused: Refused): readonly ["Host", "allowedHosts"] | readonly ["Origin", "allowedOrigins"] =>
+/** The header that a guard has refused, and the option that would allow it. */
+export const headerAndOption = (
+  refused: Refused
+): readonly ["Host", "allowedHosts"] | readonly ["Origin", "allowedOrigins"] =>
   refused === wrongHost ? ["Host", "allowedHosts"] : ["Origin", "allowedOrigins"]
 
 /** The guards of an endpoint. Each answers with why a request is refused, or with nothing. */

@@ -1,34 +1,102 @@
 /**
- * The refusals of an endpoint: they are answered, counted where somebody counts, and told to the log.
+ * The responses to HTTP requests that are not handled: a status and a JSON-RPC error. Each is logged and counted.
  */
-import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import * as Revision from "@skein/protocol/Revision"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as LogLevel from "effect/LogLevel"
 import { logged } from "../clip.ts"
-import type { Host } from "../dispatch/serverCore.ts"
-import type { HttpAnswer } from "./adapter.ts"
-import { refuse, type Refused } from "./refusal.ts"
+import type { ServerCore } from "../dispatch/serverCore.ts"
+import type { Headers, HttpAnswer } from "./adapter.ts"
 
+/** The headers of a response that is one JSON object. */
+export const json: Headers = { "content-type": "application/json" }
+
+/** Why a request is not handled: the HTTP status, and the JSON-RPC error that is its body. */
+export interface Refused {
+  readonly _tag: "Refused"
+  readonly status: number
+  readonly error: JsonRpc.ErrorObject
+  readonly headers?: Headers | undefined
+}
+
+/** The request cannot be served: `-32600`. */
+export const invalid = (status: number, message: string, headers?: Headers): Refused => ({
+  _tag: "Refused",
+  status,
+  error: { code: -32600, message },
+  headers
+})
+
+/** The body is not a JSON-RPC message. */
+export const malformed = ({ error }: JsonRpc.Invalid): Refused => ({ _tag: "Refused", status: 400, error })
+
+/** The server is overloaded, and may handle the request later: 503. */
+export const busy = (message: string): Refused => ({
+  _tag: "Refused",
+  status: 503,
+  error: { code: -32603, message },
+  headers: { "retry-after": "1" }
+})
+
+/** The server shuts down before the request was handled to its end. */
+export const closing = busy("Service Unavailable: the server ends")
+
+export const tooManyRequests = busy("Service Unavailable: too many requests in flight")
+
+export const tooManyStreams = busy("Service Unavailable: too many open streams")
+
+/** A message of a session without the id of the session. */
+export const noSession = invalid(400, "Bad Request: the Mcp-Session-Id header of a session is missing")
+
+/** A response, in a revision in which the server sends no requests. */
+export const noResponses = invalid(400, "Invalid Request: a client posts no responses in this revision")
+
+/** An error of the protocol, written in a revision. */
+export const fromError = (
+  error: McpError.McpError,
+  revision: Revision.Revision = Revision.latest,
+  status = 400
+): Refused => ({ _tag: "Refused", status, error: McpError.toErrorObject(error, revision) })
+
+/** The id of a message, if it is a request. */
+export const idOf = (message: JsonRpc.Inbound): JsonRpc.Id | undefined =>
+  message._tag === "Request" ? message.id : undefined
+
+/** Sends a refusal; `id` is that of the request, if it could be read. */
+export const send = (answer: HttpAnswer, refused: Refused, id?: JsonRpc.Id): void => {
+  const headers = refused.headers === undefined ? json : { ...json, ...refused.headers }
+  answer.reply(refused.status, headers, JsonRpc.encode(JsonRpc.failure(id, refused.error)))
+}
+
+/** Sends, logs and counts the refusals of an endpoint. */
 export class Refusals {
-  readonly #host: Host
+  readonly #core: ServerCore
   readonly #context: Context.Context<never>
 
-  constructor(host: Host, context: Context.Context<never>) {
-    this.#host = host
+  constructor(core: ServerCore, context: Context.Context<never>) {
+    this.#core = core
     this.#context = context
   }
 
-  /** Middleware sees nothing of what is refused before it is handled: the log at its level Debug does. */
+  /** Refuses a request. Middleware does not see refused requests; they are logged at the level `Debug`. */
   refuse(answer: HttpAnswer, refused: Refused, id?: JsonRpc.Id): void {
     const { error, status } = refused
-    this.because(`HTTP: refused a request with ${status}, ${logged(error.message)}`, "Debug", answer, refused, id)
+    this.refuseLogging(`HTTP: refused a request with ${status}, ${logged(error.message)}`, "Debug", answer, refused, id)
   }
 
-  /** The same, with words for the log that the client does not get. */
-  because(text: string, level: LogLevel.Severity, answer: HttpAnswer, refused: Refused, id?: JsonRpc.Id): void {
+  /** Refuses a request, with a log message of its own. */
+  refuseLogging(
+    text: string,
+    level: LogLevel.Severity,
+    answer: HttpAnswer,
+    refused: Refused,
+    id?: JsonRpc.Id
+  ): void {
     Effect.runForkWith(this.#context)(Effect.logWithLevel(level)(text))
-    this.#host.observer?.refused(refused.status)
-    refuse(answer, refused, id)
+    this.#core.observer?.refused(refused.status)
+    send(answer, refused, id)
   }
 }

@@ -1,126 +1,120 @@
 /**
- * What all sessions have in common that an endpoint holds, whichever transport they came by.
+ * What the sessions of an endpoint have in common, over Streamable HTTP and over HTTP+SSE.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { Revision } from "@skein/protocol/Revision"
-import type { Connection, Receiver } from "@skein/runtime/Connection"
+import type { MultiStreamConnection, Receiver } from "@skein/runtime/Connection"
 import type { Peer } from "@skein/runtime/Peer"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Effect from "effect/Effect"
 import { ServerSession } from "../dispatch/session.ts"
 import type { HttpAnswer, HttpRequest } from "./adapter.ts"
+import type { LoadCounters } from "./context.ts"
 import type { Log } from "./eventStore.ts"
-import type { Gauge } from "./gauge.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import type { Resolved } from "./options.ts"
-import type { Refused } from "./refusal.ts"
+import type { Refused } from "./refusals.ts"
 
-/** What a session needs of its endpoint. */
-export interface Keeper {
+/** The owner of the sessions of an endpoint, as a session sees it. */
+export interface SessionOwner {
   readonly options: Resolved
   readonly log: Log
   readonly keepAlive: KeepAlive
-  readonly gauge: Gauge
-  /** Whether there is no room for one more stream that lasts as long as its client wants. */
-  readonly crowded: boolean
-  /** Whether the endpoint is told to end. */
-  readonly closing: boolean
+  readonly load: LoadCounters
+  /** Whether as many long-lived streams are open as allowed. */
+  readonly streamsFull: boolean
+  /** Whether the endpoint shuts down. */
+  readonly isClosing: boolean
   /** Milliseconds of the monotonic clock. */
   readonly now: () => number
   readonly fork: (effect: Effect.Effect<unknown>) => void
   readonly refuse: (answer: HttpAnswer, refused: Refused, id?: JsonRpc.Id) => void
-  /** A stream is sent on a connection now, or on none any more; `listening` where it lasts as long as its client wants. */
-  readonly opened: (listening: boolean) => void
-  readonly closed: (listening: boolean) => void
-  /** Nothing more will be said on a stream that has a log. */
-  readonly completed: (session: Held, stream: number) => void
-  /** A session shall end, and is not found any more. */
-  readonly end: (session: Held, reason: SessionEnd) => void
-  /** All of it is over. */
-  readonly gone: (session: Held) => void
+  /** A stream is connected to a client, or no longer; `longLived` for streams without an end of their own. */
+  readonly streamOpened: (longLived: boolean) => void
+  readonly streamClosed: (longLived: boolean) => void
+  /** Nothing more will be sent on a stream that is in the event log. */
+  readonly streamCompleted: (session: HttpSessionBase, stream: number) => void
+  /** Ends a session. Requests do not find it any more. */
+  readonly end: (session: HttpSessionBase, reason: SessionEnd) => void
+  /** The connection of a session has closed: nothing of it is left. */
+  readonly closed: (session: HttpSessionBase) => void
 }
 
-export abstract class Held implements Connection {
+export abstract class HttpSessionBase implements MultiStreamConnection {
   readonly id: string
-  /** Nobody else gets at the session. */
-  readonly owner: string | undefined
+  /** The id of the principal that opened the session. Others cannot use it. */
+  readonly principalId: string | undefined
   peer!: Peer
-  protected readonly keeper: Keeper
+  /** Whether the session is ending. */
+  isEnding = false
+  protected readonly owner: SessionOwner
   protected receiver!: Receiver
-  /** The session is told to end. */
-  protected ending = false
   /** When something was in flight last. */
-  #used: number
-  #settled = false
+  #usedAt: number
+  #isInitialized = false
 
-  constructor(keeper: Keeper, id: string, owner: string | undefined) {
-    this.keeper = keeper
-    this.id = id
+  constructor(owner: SessionOwner, id: string, principalId: string | undefined) {
     this.owner = owner
-    this.#used = keeper.now()
+    this.id = id
+    this.principalId = principalId
+    this.#usedAt = owner.now()
   }
 
   /** Whether something is in flight, or a client listens. */
   abstract readonly busy: boolean
-  /** Ends all streams. Nothing is said any more. */
-  protected abstract shut(): void
   abstract send(message: JsonRpc.Outbound, about?: JsonRpc.Id): boolean
   abstract readonly drained: Effect.Effect<void>
+  abstract drainedAbout(about: JsonRpc.Id): Effect.Effect<void>
+  abstract discardRequest(about: JsonRpc.Id): void
+  abstract endStream(about: JsonRpc.Id, retry: number | undefined): void
+  /** Ends the session as soon as nothing is in flight. */
+  abstract drain(): void
+  /** Ends all streams. Nothing is sent any more. */
+  protected abstract closeStreams(): void
 
-  /** What was negotiated, once it was. */
+  /** The negotiated revision; undefined before `initialize` was handled. */
   get revision(): Revision | undefined {
     return this.peer.session?.revision
   }
 
   /**
-   * When it will have expired, if nothing happens. A client that goes on without `notifications/initialized` has initialized all
-   * the same; nothing is said to it unasked.
+   * When the session expires, if nothing happens until then. A client that goes on without `notifications/initialized` counts as
+   * initialized; nothing unsolicited is sent to it.
    */
-  expires(now: number): number {
-    const { idleTimeout, initializeTimeout } = this.keeper.options.sessions
-    if (!this.#settled) return this.#used + initializeTimeout
-    return (this.busy ? now : this.#used) + idleTimeout
+  expiresAt(now: number): number {
+    const { idleTimeout, initializeTimeout } = this.owner.options.sessions
+    if (!this.#isInitialized) return this.#usedAt + initializeTimeout
+    return (this.busy ? now : this.#usedAt) + idleTimeout
   }
 
-  /** When to look whether it has. One that initializes meanwhile may expire sooner than one that never does. */
-  due(now: number): number {
-    const expires = this.expires(now)
-    return this.#settled ? expires : Math.min(expires, now + this.keeper.options.sessions.idleTimeout)
+  /** When to check whether it has expired. A session that is initialized meanwhile may expire earlier than one that never is. */
+  nextCheckAt(now: number): number {
+    const expiresAt = this.expiresAt(now)
+    return this.#isInitialized ? expiresAt : Math.min(expiresAt, now + this.owner.options.sessions.idleTimeout)
   }
 
   open(receiver: Receiver): void {
     this.receiver = receiver
   }
 
-  /** Hands a message to the peer. Its claims are the newest that are known of who sent it. */
-  protected deliver(message: JsonRpc.Inbound, request: HttpRequest): void {
+  /** A message of the client is about to be delivered. Its claims are the latest that are known of the principal. */
+  protected arrived({ principal }: HttpRequest): void {
     const { session } = this.peer
-    if (session instanceof ServerSession) {
-      session.principal = request.principal
-      this.#settled = true
-    }
-    this.receiver.message(message, request)
+    if (!(session instanceof ServerSession)) return
+    session.principal = principal
+    this.#isInitialized = true
   }
 
-  /** Something was done. The time for initializing is not prolonged by it, however often the client listens meanwhile. */
-  protected used(): void {
-    if (this.#settled) this.#used = this.keeper.now()
-  }
-
-  /** Ends as soon as nothing is in flight. */
-  abstract drain(): void
-
-  /** `stopping`: because the endpoint does. */
-  end(reason: SessionEnd, stopping?: boolean): void {
-    this.ending = true
-    this.peer.close(reason, stopping)
+  /** Postpones the expiry. Before the session is initialized that has no effect, however often the client listens meanwhile. */
+  protected touch(): void {
+    if (this.#isInitialized) this.#usedAt = this.owner.now()
   }
 
   get close(): Effect.Effect<void> {
     return Effect.sync(() => {
-      this.ending = true
-      this.shut()
-      this.keeper.gone(this)
+      this.isEnding = true
+      this.closeStreams()
+      this.owner.closed(this)
     })
   }
 }

@@ -1,250 +1,216 @@
 /**
- * The requests of the request era: each is an exchange of its own with the HTTP answer that belongs to it. They share nothing, so
- * that their ids may be equal.
+ * Stateless requests over HTTP (2026-07-28): each POST is one request, with a response of its own. They share nothing, so their ids
+ * may be equal.
  */
 import * as Header from "@skein/protocol/Header"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
-import { type Answer, type Caller, type CallOptions, type Owner, RequestContext } from "@skein/runtime/RequestContext"
-import { RequestError, Unsupported } from "@skein/runtime/RequestError"
-import type * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
+import { RequestContext, type ResponseSink } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
-import type * as Fiber from "effect/Fiber"
-import { logged, quoted } from "../clip.ts"
-import type { Host } from "../dispatch/serverCore.ts"
-import { monotonicMillis } from "../time.ts"
+import * as Latch from "effect/Latch"
+import { logged } from "../clip.ts"
 import type { HttpAnswer, HttpRequest } from "./adapter.ts"
-import type { Gauge } from "./gauge.ts"
-import type { KeepAlive } from "./keepAlive.ts"
-import * as mirrored from "./paramHeaders.ts"
-import type { Resolved } from "./options.ts"
-import type { Parts } from "./context.ts"
-import { because, closing, json, tooMany, tooManyStreams } from "./refusal.ts"
-import type { Refusals } from "./refusals.ts"
+import type { EndpointContext } from "./context.ts"
+import * as paramHeaders from "./paramHeaders.ts"
+import { closing, fromError, json, type Refused, tooManyRequests, tooManyStreams } from "./refusals.ts"
 import * as sse from "./sse.ts"
-import { Unsent } from "./slowReaderBuffer.ts"
-import { Waiters } from "./waiters.ts"
-
-/** A lone request in flight. */
-class Turn extends RequestContext {
-  readonly to: HttpAnswer
-  readonly from: HttpRequest
-  /** What waits of the answer's stream, once that has begun. */
-  unsent: Unsent | undefined = undefined
-  /** Where the stream is kept alive, while the request is suspended. */
-  slot: number | undefined = undefined
-
-  constructor(owner: Owner, request: JsonRpc.Request, caller: Caller, from: HttpRequest, to: HttpAnswer) {
-    super(owner, request, caller, from)
-    this.to = to
-    this.from = from
-  }
-
-  /** Whether the answer is a stream, which has begun. */
-  get streams(): boolean {
-    return this.unsent !== undefined
-  }
-
-  get listens(): boolean {
-    return this.method === listen
-  }
-}
 
 const listen = "subscriptions/listen"
 
 /**
- * The HTTP status of an error that came out of a request. What a handler fails with is a payload like any other, 200. The
- * exceptions are those of the specification: "If the server does not implement the requested RPC method, it MUST respond with
- * `404 Not Found`"; and 400 where the client lacks a capability.
+ * The HTTP status of an error response. An error of a handler has 200, like a result. The exceptions are those of the
+ * specification: "If the server does not implement the requested RPC method, it MUST respond with `404 Not Found`"; and 400 if the
+ * client lacks a capability.
  */
 const statusOf = ({ code }: JsonRpc.ErrorObject): number => code === -32601 ? 404 : code === -32021 ? 400 : 200
 
-/** The lone requests of an endpoint. */
-export class Lone implements Owner {
-  readonly #host: Host
-  readonly #options: Resolved
-  readonly #context: Context.Context<never>
-  readonly #keepAlive: KeepAlive
-  readonly #gauge: Gauge
-  readonly #refusals: Refusals
-  readonly #interruptTimeout: number
-  readonly #clock: Clock.Clock
-  /** Those that did not end at once. */
-  readonly #turns = new Set<Turn>()
-  #closing = false
-  /** Who waits until there are none. */
-  readonly #waiting = new Waiters()
+/** The stateless requests of an endpoint. */
+export class StatelessRequests {
+  readonly endpoint: EndpointContext
+  /** The responses to the requests that have suspended. */
+  readonly #suspended = new Set<StatelessResponse>()
+  #isClosing = false
+  /** Opened when the last request has ended, while the endpoint closes. */
+  readonly #idle = Latch.makeUnsafe(false)
 
-  constructor({ context, gauge, host, keepAlive, limits, options, refusals }: Parts) {
-    this.#host = host
-    this.#options = options
-    this.#context = context
-    this.#keepAlive = keepAlive
-    this.#gauge = gauge
-    this.#refusals = refusals
-    this.#interruptTimeout = limits.interruptTimeout
-    this.#clock = Context.get(context, Clock.Clock)
+  constructor(endpoint: EndpointContext) {
+    this.endpoint = endpoint
   }
 
-  /** The suspended ones, oldest first. */
-  get exchanges(): Iterable<RequestContext> {
-    return this.#turns
+  /** The suspended requests, oldest first. */
+  get suspendedRequests(): Iterable<RequestContext> {
+    return Array.from(this.#suspended).flatMap(({ request }) => request ?? [])
+  }
+
+  get isClosing(): boolean {
+    return this.#isClosing
   }
 
   /** Validates a request and handles it. */
   start(message: JsonRpc.Request, from: HttpRequest, to: HttpAnswer): void {
+    const { core, refusals, runner } = this.endpoint
     const { id, params } = message
     const version = RequestMeta.versionOf(params)
-    const stated = from.header(Header.keys.protocolVersion)
-    // Without `_meta` the header alone makes it one of this era, and `_meta` is what is missing.
-    if (stated !== version && (version !== undefined || stated === undefined)) {
-      const wrong = Header.mismatch(Header.names.protocolVersion, stated, version ?? "")
-      if (wrong !== undefined) return this.#refusals.refuse(to, because(McpError.headerMismatch(wrong)), id)
+    const header = from.header(Header.keys.protocolVersion)
+    // Without `_meta`, the header alone makes the request a stateless one, and the `_meta` is missing.
+    if (header !== version && (version !== undefined || header === undefined)) {
+      const mismatch = Header.mismatch(Header.names.protocolVersion, header, version ?? "")
+      if (mismatch !== undefined) return refusals.refuse(to, fromError(McpError.headerMismatch(mismatch)), id)
     }
-    const caller = this.#host.identify(message, from)
-    if ("error" in caller) return this.#refusals.refuse(to, because(caller.error, caller.revision), id)
-    const wrong = mirrored.mismatch(this.#host.catalog, message, from, caller, true)
-    if (wrong !== undefined) {
-      return this.#refusals.refuse(to, because(McpError.headerMismatch(wrong), caller.revision), id)
+    const caller = core.identifyStateless(message, from)
+    if ("error" in caller) return refusals.refuse(to, fromError(caller.error, caller.revision), id)
+    const mismatch = paramHeaders.mismatch(core.catalog, message, from, caller, true)
+    if (mismatch !== undefined) {
+      return refusals.refuse(to, fromError(McpError.headerMismatch(mismatch), caller.revision), id)
     }
-    if (message.method === listen) {
-      if (this.#gauge.streams >= this.#options.maxStreams) return this.#refusals.refuse(to, tooManyStreams, id)
-    } else if (this.#gauge.requests >= this.#options.maxConcurrentRequests) {
-      return this.#refusals.refuse(to, tooMany, id)
-    }
-    new Turn(this, message, caller, from, to).start()
+    const overload = this.#overload(message)
+    if (overload !== undefined) return refusals.refuse(to, overload, id)
+    runner.start(new RequestContext(new StatelessResponse(this, from, to), message, caller, from))
   }
 
-  /** The connections of the requests are to be closed within the grace: what listens ends by itself, what runs may finish. */
+  #overload({ method }: JsonRpc.Request): Refused | undefined {
+    const { load, options: { maxConcurrentRequests, maxStreams } } = this.endpoint
+    if (method === listen) return load.streams >= maxStreams ? tooManyStreams : undefined
+    return load.requests >= maxConcurrentRequests ? tooManyRequests : undefined
+  }
+
+  /** A request has suspended. */
+  add(response: StatelessResponse): void {
+    this.#suspended.add(response)
+  }
+
+  /** A request that had suspended has ended. */
+  remove(response: StatelessResponse): void {
+    this.#suspended.delete(response)
+    if (this.#isClosing && this.#suspended.size === 0) this.#idle.openUnsafe()
+  }
+
+  /**
+   * Ends the requests: subscriptions return their results, the others may finish within `shutdownTimeout` and are interrupted then.
+   */
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
-      this.#closing = true
-      for (const turn of this.#turns) turn.release?.()
-      return Effect.andThen(this.#settled(this.#options.shutdownTimeout), () => {
-        for (const turn of this.#turns) turn.cancel(true)
-        return Effect.andThen(this.#settled(this.#interruptTimeout), () => this.#leave())
+      const { limits: { interruptTimeout }, options: { shutdownTimeout } } = this.endpoint
+      this.#isClosing = true
+      for (const request of this.suspendedRequests) request.release?.()
+      if (this.#suspended.size === 0) this.#idle.openUnsafe()
+      return Effect.andThen(Effect.timeoutOption(this.#idle.await, shutdownTimeout), () => {
+        for (const request of this.suspendedRequests) request.cancel(true)
+        return Effect.andThen(Effect.timeoutOption(this.#idle.await, interruptTimeout), () => this.#abandon())
       })
     })
   }
 
-  #settled(millis: number): Effect.Effect<unknown> {
-    return Effect.timeoutOption(this.#waiting.until(() => this.#turns.size === 0), millis)
+  #abandon(): Effect.Effect<void> {
+    const { size } = this.#suspended
+    if (size === 0) return Effect.void
+    const names = Array.from(this.suspendedRequests, ({ method }) => logged(method)).slice(0, 10).join(", ")
+    for (const response of this.#suspended) response.abort()
+    return Effect.logWarning(`${size} requests did not stop within interruptTimeout: ${names}`)
+  }
+}
+
+/** The response to one request: JSON if the result is the first message, a stream from the first notification on. */
+class StatelessResponse implements ResponseSink {
+  /** The request, once it has suspended. */
+  request: RequestContext | undefined = undefined
+  readonly #requests: StatelessRequests
+  readonly #from: HttpRequest
+  readonly #to: HttpAnswer
+  /** Set while the response is a stream. */
+  #stream: sse.SlowReaderBuffer | undefined = undefined
+  /** Where the stream is registered for keep-alive comments, while the request is suspended. */
+  #keepAliveSlot: number | undefined = undefined
+
+  constructor(requests: StatelessRequests, from: HttpRequest, to: HttpAnswer) {
+    this.#requests = requests
+    this.#from = from
+    this.#to = to
   }
 
-  #leave(): Effect.Effect<void> {
-    if (this.#turns.size === 0) return Effect.void
-    const names = Array.from(this.#turns, ({ method }) => logged(method)).slice(0, 10).join(", ")
-    for (const turn of this.#turns) turn.to.abort()
-    return Effect.logWarning(`${this.#turns.size} requests did not end when they were interrupted: ${names}`)
+  get #endpoint(): EndpointContext {
+    return this.#requests.endpoint
   }
 
-  // ---- what an exchange needs; each is a `Turn`, since nobody else makes any with this owner
-
-  run(
-    exchange: RequestContext,
-    instead?: Effect.Effect<Answer, McpError.McpError>
-  ): Fiber.Fiber<Answer, McpError.McpError> {
-    const { context } = (exchange as Turn).from
-    const services = context === undefined ? this.#context : Context.merge(context, this.#context)
-    return this.#host.run(services, exchange, instead)
-  }
-
-  answer(exchange: RequestContext, message: JsonRpc.Success | JsonRpc.Failure): void {
-    const turn = exchange as Turn
+  respond(_request: RequestContext, message: JsonRpc.Success | JsonRpc.Failure): void {
     const text = JsonRpc.encode(message)
-    if (!turn.streams) {
+    if (this.#stream === undefined) {
       const status = message._tag === "Success" ? 200 : statusOf(message.error)
-      if (status !== 200 || this.#options.alwaysStream !== true) return turn.to.reply(status, json, text)
-      this.#stream(turn)
+      if (status !== 200 || this.#endpoint.options.alwaysStream !== true) return this.#to.reply(status, json, text)
+      this.#openStream()
     }
-    turn.to.write(sse.message(text))
-    this.#end(turn)
+    this.#to.write(sse.message(text))
+    this.#endStream()
   }
 
-  /** Whoever asked is gone; or they are not, and this side ends. A client that heard of nothing might wait for ever. */
-  drop(exchange: RequestContext): void {
-    const turn = exchange as Turn
-    if (!turn.streams) return turn.to.over ? undefined : this.#refusals.refuse(turn.to, closing, turn.id)
-    if (!turn.to.over) turn.to.write(sse.message(JsonRpc.encode(JsonRpc.failure(turn.id, closing.error))))
-    this.#end(turn)
+  /** The client is gone; or it is still there, and the server shuts down: a client that received nothing might wait forever. */
+  discard({ id }: RequestContext): void {
+    const isGone = this.#to.over
+    if (this.#stream === undefined) return isGone ? undefined : this.#endpoint.refusals.refuse(this.#to, closing, id)
+    if (!isGone) this.#to.write(sse.message(JsonRpc.encode(JsonRpc.failure(id, closing.error))))
+    this.#endStream()
   }
 
-  say(exchange: RequestContext, method: string, params: JsonRpc.JsonObject): boolean {
+  notify(request: RequestContext, method: string, params: JsonRpc.JsonObject): boolean {
     const text = JsonRpc.encode(JsonRpc.notification(method, params))
-    const turn = exchange as Turn
-    this.#stream(turn)
-    return turn.unsent!.write(turn.to, sse.message(text)) ?? this.#cut(turn)
+    return this.#openStream().write(this.#to, sse.message(text)) ?? this.#cancelUnread(request)
   }
 
-  /** Who reads nothing is as good as gone. */
-  #cut(turn: Turn): true {
-    turn.to.abort()
-    turn.cancel()
-    const message = `A client does not read: its request was cancelled, with ${turn.unsent!.size} characters unsent`
-    Effect.runForkWith(this.#context)(Effect.logWarning(message))
+  /** A client that does not read is treated as gone. */
+  #cancelUnread(request: RequestContext): true {
+    this.#to.abort()
+    request.cancel()
+    const message = `cancelled a request: its client does not read, and ${
+      this.#stream!.size
+    } characters are unsent (maxUnsentChars)`
+    this.#endpoint.runner.log(Effect.logWarning(message))
     return true
   }
 
-  drained(exchange: RequestContext): Effect.Effect<void> {
-    return (exchange as Turn).to.drained
+  drained(): Effect.Effect<void> {
+    return this.#to.drained
   }
 
-  /** Never called: in this era what is to be asked travels in the result. */
-  ask(
-    _exchange: RequestContext,
-    method: string,
-    _params: JsonRpc.JsonObject | undefined,
-    _options: CallOptions | undefined
-  ): Effect.Effect<never, RequestError> {
-    return Effect.fail(
-      new RequestError({ reason: new Unsupported({ message: `${method} cannot be asked here` }), method })
-    )
-  }
-
-  suspended(exchange: RequestContext): void {
-    const turn = exchange as Turn
-    turn.startedAt = monotonicMillis(this.#clock)
-    this.#turns.add(turn)
-    if (turn.streams) turn.slot = this.#keepAlive.add(turn.to)
-    const { size } = turn.from
-    if (turn.listens) {
-      this.#gauge.listens(size)
-      this.#stream(turn)
-    } else this.#gauge.began(size)
+  suspended(request: RequestContext): void {
+    const { keepAlive, load } = this.#endpoint
+    this.request = request
+    this.#requests.add(this)
+    if (this.#stream !== undefined) this.#keepAliveSlot = keepAlive.add(this.#to)
+    if (request.method === listen) {
+      load.subscriptionStarted(this.#from.size)
+      this.#openStream()
+    } else load.requestStarted(this.#from.size)
     // "Closing the SSE response stream MUST be treated by the server as cancellation of that request."
-    if (turn.to.over) turn.cancel()
-    else turn.to.onClose(() => turn.cancel())
-    if (this.#closing) turn.release?.()
+    if (this.#to.over) request.cancel()
+    else this.#to.onClose(() => request.cancel())
+    if (this.#requests.isClosing) request.release?.()
   }
 
-  resumed(exchange: RequestContext): void {
-    const turn = exchange as Turn
-    this.#turns.delete(turn)
-    if (turn.listens) this.#gauge.left(turn.from.size)
-    else this.#gauge.ended(turn.from.size)
-    if (turn.slot !== undefined) this.#keepAlive.remove(turn.to, turn.slot)
-    if (this.#turns.size === 0) this.#waiting.wake()
+  ended(request: RequestContext): void {
+    const { keepAlive, load } = this.#endpoint
+    this.#requests.remove(this)
+    if (request.method === listen) load.subscriptionEnded(this.#from.size)
+    else load.requestEnded(this.#from.size)
+    if (this.#keepAliveSlot !== undefined) keepAlive.remove(this.#to, this.#keepAliveSlot)
   }
 
-  defect({ method, params }: RequestContext, cause: Cause.Cause<unknown>, reference: string): void {
-    const name = params?.["name"]
-    const about = typeof name === "string" ? `${logged(method)} ${quoted(name)}` : logged(method)
-    Effect.runForkWith(this.#context)(Effect.logError(`${about} failed, reference ${reference}`, cause))
+  /** Closes the connection without a response. */
+  abort(): void {
+    this.#to.abort()
   }
 
-  #stream(turn: Turn): void {
-    if (turn.streams) return
-    turn.unsent = new Unsent(this.#options.maxUnsentChars)
-    turn.to.open(200, sse.headers)
-    this.#host.observer?.streamOpened()
-    if (turn.startedAt !== undefined) turn.slot = this.#keepAlive.add(turn.to)
+  #openStream(): sse.SlowReaderBuffer {
+    if (this.#stream !== undefined) return this.#stream
+    this.#stream = new sse.SlowReaderBuffer(this.#endpoint.options.maxUnsentChars)
+    this.#to.open(200, sse.headers)
+    this.#endpoint.core.observer?.streamOpened()
+    if (this.request !== undefined) this.#keepAliveSlot = this.#endpoint.keepAlive.add(this.#to)
+    return this.#stream
   }
 
-  #end({ to }: Turn): void {
-    this.#host.observer?.streamClosed()
-    to.end()
+  #endStream(): void {
+    this.#endpoint.core.observer?.streamClosed()
+    this.#to.end()
   }
 }

@@ -1,9 +1,9 @@
 /**
- * One stream of server-sent events, which outlives the connections that it is sent on.
+ * One stream of server-sent events, which outlives the HTTP connections that it is sent on.
  *
- * What is said goes to the log, and to the connection, where there is one. A client that comes back for the rest gets what it has
- * missed from the log, and then the stream goes on where the client is now. The connection that came last has it: one that
- * broke without a word looks alive for minutes, and would keep its own client out.
+ * Messages go to the event log, and to the connection if there is one. A client that reconnects gets the messages that it has missed
+ * from the log, and then the stream continues on the new connection. The latest connection wins: a broken one can look alive for
+ * minutes, and would lock out its own client.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -12,41 +12,40 @@ import type { HttpAnswer } from "./adapter.ts"
 import type { Log } from "./eventStore.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import * as sse from "./sse.ts"
-import { Unsent } from "./slowReaderBuffer.ts"
 
-/** What a stream needs of its session. */
-export interface Owner {
+/** The session of a stream, as the stream sees it. */
+export interface StreamOwner {
   readonly id: string
-  /** Where what is said is kept for a client that comes back; undefined where none can. */
+  /** Stores the messages for clients that reconnect; undefined if clients cannot. */
   readonly log: Log | undefined
-  /** How many characters may wait in memory for a reader that is slow. */
+  /** How many characters may wait in memory for a slow reader. */
   readonly maxUnsentChars: number
-  /** How many milliseconds a client should wait before it comes back. */
+  /** How many milliseconds a client should wait before it reconnects. */
   readonly retry: number
-  /** Whether the client knows events without data. Older ones take them for broken messages. */
+  /** Whether the client supports events without data. Older ones take them for broken messages. */
   readonly primes: boolean
   readonly keepAlive: KeepAlive
   readonly fork: (effect: Effect.Effect<unknown>) => void
-  /** A stream is sent on a connection now, or on none any more. `listening` where the client came for it alone, by GET. */
-  readonly attached: (stream: Stream, listening: boolean) => void
-  readonly detached: (stream: Stream, listening: boolean) => void
+  /** A stream has a connection now, or no longer. `longLived` if the client has opened it by GET. */
+  readonly connected: (stream: Stream, longLived: boolean) => void
+  readonly disconnected: (longLived: boolean) => void
   readonly completed: (stream: Stream) => void
 }
 
 export class Stream {
   readonly number: number
-  readonly #owner: Owner
+  readonly #owner: StreamOwner
   #answer: HttpAnswer | undefined
-  #slot = 0
-  #listening = false
-  // The number of the last event, and whether there will be no more.
+  #keepAliveSlot = 0
+  #longLived = false
+  // The number of the last event, and whether the stream is complete.
   #last = 0
   #complete: boolean
-  #unsent: Unsent | undefined
+  #buffer: sse.SlowReaderBuffer | undefined
   /** The connection that the stream is being resumed on. */
   #resuming: HttpAnswer | undefined
 
-  constructor(owner: Owner, number: number, complete = false) {
+  constructor(owner: StreamOwner, number: number, complete = false) {
     this.#owner = owner
     this.number = number
     this.#complete = complete
@@ -58,7 +57,7 @@ export class Stream {
   }
 
   /** Sends the head of the stream. */
-  open(answer: HttpAnswer, listening: boolean): void {
+  open(answer: HttpAnswer, longLived: boolean): void {
     this.#leave()?.end()
     this.#resuming?.end()
     this.#resuming = undefined
@@ -66,11 +65,11 @@ export class Stream {
     // "The server SHOULD immediately send an SSE event consisting of an event ID and an empty data field in order to prime the
     // client to reconnect" (2025-11-25, transports, sending messages).
     if (this.#owner.primes) answer.write(sse.prime(this.#idOf(this.#last)!, this.#owner.retry))
-    this.#enter(answer, listening)
+    this.#enter(answer, longLived)
   }
 
-  /** Says a message. `false` when the client is slow. */
-  say(data: string): boolean {
+  /** Sends a message. Returns `false` while the client is slow. */
+  send(data: string): boolean {
     const event = ++this.#last
     this.#owner.log?.append(this.#owner.id, this.number, event, data)
     const answer = this.#answer
@@ -78,7 +77,7 @@ export class Stream {
     return this.#write(answer, sse.message(data, this.#idOf(event)))
   }
 
-  /** Nothing more will be said: the stream ends. */
+  /** Ends the stream after its last message. */
   complete(): void {
     if (this.#complete) return
     this.#complete = true
@@ -86,7 +85,7 @@ export class Stream {
     this.#leave()?.end()
   }
 
-  /** Ends the stream for good. What was said is of no use to anybody any more. */
+  /** Ends the stream, because its session has ended. */
   abandon(): void {
     this.#complete = true
     this.#leave()?.end()
@@ -95,7 +94,7 @@ export class Stream {
   }
 
   /**
-   * Ends the connection, but not the stream: the client is told when to come back ("If the server does close the connection
+   * Ends the connection, but not the stream, and sends the client the time to wait before it reconnects ("If the server does close the connection
    * prior to terminating the SSE stream, it SHOULD send an SSE event with a standard `retry` field before", 2025-11-25).
    */
   disconnect(retry = this.#owner.retry): void {
@@ -105,14 +104,14 @@ export class Stream {
     answer.end()
   }
 
-  /** Succeeds as soon as the client takes more, or is gone. */
+  /** Succeeds as soon as the client takes more, or has left. */
   get drained(): Effect.Effect<void> {
     return this.#answer?.drained ?? Effect.void
   }
 
   /**
-   * Goes on with a connection that has seen the events up to one. `refuse` says why it does not: the events after that are not
-   * there any more.
+   * Continues on a connection whose client has seen the events up to `after`. Calls `refuse` if the events after that are not
+   * available any more.
    */
   resume(answer: HttpAnswer, after: number, refuse: () => void): void {
     if (after > this.#last && !this.#complete) return refuse()
@@ -127,18 +126,18 @@ export class Stream {
     const read = this.#owner.log?.read(this.#owner.id, this.number, after) ?? Effect.undefined
     this.#owner.fork(Effect.onExit(read, (exit) =>
       Effect.suspend(() => {
-        // Another connection came meanwhile, or the session is over.
+        // Another connection has taken over, or the session has ended.
         if (this.#resuming !== answer) return Effect.void
-        const missed = Exit.isFailure(exit) ? undefined : exit.value ?? this.#instead
+        const missed = Exit.isFailure(exit) ? undefined : exit.value ?? this.#withoutLog
         if (missed === undefined) {
           this.#resuming = undefined
           if (refuse === undefined) answer.end()
           else refuse()
           return Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)
-            ? Effect.logError("The event log could not be read", exit.cause)
+            ? Effect.logError("failed to read the event log", exit.cause)
             : Effect.void
         }
-        // Nothing is left to be said: "204 No Content" is how the standard of these streams has a client stop reconnecting.
+        // No events are left. By the standard of these streams, "204 No Content" makes a client stop reconnecting.
         if (this.#complete && missed.length === 0 && after >= this.#last) {
           this.#resuming = undefined
           if (refuse === undefined) answer.end()
@@ -152,7 +151,7 @@ export class Stream {
       })))
   }
 
-  /** Says what was missed, no faster than the client takes it: it may ask for the same any number of times at once. */
+  /** Sends the missed events, no faster than the client takes them: it may request the same ones many times at once. */
   #replay(answer: HttpAnswer, after: number, missed: ReadonlyArray<string>, from: number): Effect.Effect<void> {
     for (let at = from; at < missed.length; at++) {
       if (this.#resuming !== answer) return Effect.void
@@ -171,10 +170,10 @@ export class Stream {
   }
 
   /**
-   * What there is where the log has lost the events. On the stream that belongs to no request that is nothing: a client that could not
-   * come back to it would hear of no change any more.
+   * The events to send if the log has lost them: none on the standalone stream. A client that could not resume it would receive no
+   * notifications any more.
    */
-  get #instead(): ReadonlyArray<string> | undefined {
+  get #withoutLog(): ReadonlyArray<string> | undefined {
     return this.number === 0 ? [] : undefined
   }
 
@@ -184,34 +183,36 @@ export class Stream {
     this.#enter(answer, true)
   }
 
-  #enter(answer: HttpAnswer, listening: boolean): void {
+  #enter(answer: HttpAnswer, longLived: boolean): void {
     if (answer.over) return
     this.#answer = answer
-    this.#listening = listening
-    this.#unsent = new Unsent(this.#owner.maxUnsentChars)
-    this.#slot = this.#owner.keepAlive.add(answer)
-    this.#owner.attached(this, listening)
+    this.#longLived = longLived
+    this.#buffer = new sse.SlowReaderBuffer(this.#owner.maxUnsentChars)
+    this.#keepAliveSlot = this.#owner.keepAlive.add(answer)
+    this.#owner.connected(this, longLived)
     answer.onClose(() => answer === this.#answer && void this.#leave())
   }
 
-  /** The connection is no longer the stream's. */
+  /** Gives up the connection. */
   #leave(): HttpAnswer | undefined {
     const answer = this.#answer
     if (answer === undefined) return undefined
     this.#answer = undefined
-    this.#owner.keepAlive.remove(answer, this.#slot)
-    this.#owner.detached(this, this.#listening)
+    this.#owner.keepAlive.remove(answer, this.#keepAliveSlot)
+    this.#owner.disconnected(this.#longLived)
     return answer
   }
 
   #write(answer: HttpAnswer, text: string): boolean {
-    return this.#unsent!.write(answer, text) ?? this.#cut(answer)
+    return this.#buffer!.write(answer, text) ?? this.#cut(answer)
   }
 
   #cut(answer: HttpAnswer): true {
     this.#leave()
     answer.abort()
-    const message = `A client does not read: its connection was cut, with ${this.#unsent!.size} characters unsent`
+    const message = `closed a stream: its client does not read, and ${
+      this.#buffer!.size
+    } characters are unsent (maxUnsentChars)`
     this.#owner.fork(Effect.logWarning(message))
     return true
   }
@@ -221,7 +222,7 @@ export class Stream {
   }
 }
 
-/** Reads the id of an event: its stream, and its number there. */
+/** Parses the id of an event: the number of its stream, and its number in the stream. */
 export const parseId = (id: string): { readonly stream: number; readonly event: number } | undefined => {
   const found = /^(0|[1-9]\d{0,14})-(0|[1-9]\d{0,14})$/.exec(id)
   return found === null ? undefined : { stream: Number(found[1]), event: Number(found[2]) }

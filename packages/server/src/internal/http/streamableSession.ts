@@ -1,9 +1,8 @@
 /**
  * A session over Streamable HTTP (2025-03-26 to 2025-11-25): many HTTP requests, one connection for its peer.
  *
- * What the peer says about a request goes to the POST that brought the request, and all else to the stream that the client opened
- * by GET; "the server MUST send each of its JSON-RPC messages on only one of the connected streams". A client that leaves cancels
- * nothing.
+ * Messages about a request go to the POST that carried it, and all others to the stream that the client has opened by GET; "the
+ * server MUST send each of its JSON-RPC messages on only one of the connected streams". A client that disconnects cancels nothing.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Limits from "@skein/runtime/Limits"
@@ -11,13 +10,13 @@ import { Closed, RequestError, Unsupported } from "@skein/runtime/RequestError"
 import * as Effect from "effect/Effect"
 import type { HttpAnswer, HttpRequest } from "./adapter.ts"
 import type { Log } from "./eventStore.ts"
-import { Held, type Keeper } from "./sessionBase.ts"
 import type { KeepAlive } from "./keepAlive.ts"
-import { Post } from "./post.ts"
-import { closing, invalid, json, malformed, tooManyStreams } from "./refusal.ts"
-import { type Owner, parseId, Stream } from "./stream.ts"
+import { closing, invalid, json, malformed, tooManyStreams } from "./refusals.ts"
+import { HttpSessionBase, type SessionOwner } from "./sessionBase.ts"
+import * as sse from "./sse.ts"
+import { parseId, Stream, type StreamOwner } from "./stream.ts"
 
-const accepted = {}
+const noHeaders = {}
 
 const inFlight = invalid(400, "Invalid Request: a request with this id is in flight already")
 const twice = invalid(400, "Invalid Request: two requests of the batch have the same id, or one is in flight already")
@@ -27,21 +26,120 @@ const noInitialize = invalid(400, "Invalid Request: initialize is no part of a b
 const unknownEvent = invalid(400, "Bad Request: the events after this Last-Event-ID are not there, or not any more")
 const over = invalid(404, "Not Found: the session is over")
 
-export class HttpSession extends Held implements Owner {
+type Reply = JsonRpc.Success | JsonRpc.Failure | JsonRpc.Batch
+
+/**
+ * A POST with requests, until it is answered: with one JSON text if the result is the first message, with a stream from the moment
+ * another message precedes it.
+ */
+class Post {
+  /** The id of its request, or those of all requests of a batch. */
+  readonly id: JsonRpc.Id | ReadonlyArray<JsonRpc.Id>
+  /** Whether it is the `initialize` request. Its response is never a stream: the header of a success carries the session id. */
+  readonly isOpening: boolean
+  /** The number of characters of its body, and whether they are counted, because it has suspended. */
+  readonly size: number
+  isCounted = false
+  /** Whether nothing more will be sent. */
+  isOver = false
+  readonly #answer: HttpAnswer
+  #stream: Stream | undefined = undefined
+  /** How many of its requests have no outcome yet. */
+  #pending: number
+
+  constructor(
+    id: JsonRpc.Id | ReadonlyArray<JsonRpc.Id>,
+    size: number,
+    answer: HttpAnswer,
+    isOpening: boolean
+  ) {
+    this.id = id
+    this.size = size
+    this.isOpening = isOpening
+    this.#answer = answer
+    this.#pending = typeof id === "object" ? id.length : 1
+  }
+
+  /** Its stream, once there is one. */
+  get stream(): Stream | undefined {
+    return this.#stream
+  }
+
+  /** The HTTP response, if nothing was sent yet and the client is connected. */
+  get unanswered(): HttpAnswer | undefined {
+    return this.#stream === undefined && !this.#answer.over ? this.#answer : undefined
+  }
+
+  /** Whether the client disconnected before anything was sent. It cannot resume a stream without an event id. */
+  get isLost(): boolean {
+    return this.#stream === undefined && this.#answer.over
+  }
+
+  /** Begins a stream. */
+  open(stream: Stream): Stream {
+    this.#stream = stream
+    stream.open(this.#answer, false)
+    return stream
+  }
+
+  has(id: JsonRpc.Id): boolean {
+    return typeof this.id === "object" ? this.id.includes(id) : this.id === id
+  }
+
+  /** Sends the response. Throws what `JsonRpc.encode` throws, and then nothing was sent. */
+  respond(reply: Reply, headers = json): void {
+    const stream = this.#stream
+    if (stream === undefined) {
+      const text = JsonRpc.encode(reply)
+      this.isOver = true
+      return this.#answer.reply(200, headers, text)
+    }
+    // Clients read one message per event, whether the revision has batches or not.
+    const texts = reply._tag !== "Batch" ? [JsonRpc.encode(reply)] : reply.texts ?? reply.members.map(JsonRpc.encode)
+    this.isOver = true
+    for (const text of texts) stream.send(text)
+    stream.complete()
+  }
+
+  /** Sends an error for its requests, if it has a stream. */
+  fail(error: JsonRpc.ErrorObject): void {
+    const ids = typeof this.id === "object" ? this.id : [this.id]
+    for (const id of ids) this.#stream?.send(JsonRpc.encode(JsonRpc.failure(id, error)))
+  }
+
+  /** One of its requests was discarded. Returns whether that was the last one. */
+  discardOne(): boolean {
+    return --this.#pending <= 0
+  }
+
+  /**
+   * Ends it without a response. "Not send a response for the cancelled request" (2025-11-25, cancellation), and still a POST with a
+   * request is answered with JSON or with a stream: so it is an empty stream, which clients accept.
+   */
+  end(): void {
+    this.isOver = true
+    if (this.#stream !== undefined) return this.#stream.complete()
+    if (this.#answer.over) return
+    this.#answer.open(200, sse.headers)
+    this.#answer.end()
+  }
+}
+
+export class StreamableSession extends HttpSessionBase implements StreamOwner {
   readonly #limits: Limits.Resolved
   // The POSTs that are not answered yet, by the ids of their requests; undefined while there is none.
   #posts: Map<JsonRpc.Id, Post> | undefined = undefined
-  // The one that is being read: it may be answered before it has to be found.
+  // The POST that is being delivered: it may be answered before it is among the others.
   #current: Post | undefined = undefined
   // The stream by GET, once the client has opened one.
   #standalone: Stream | undefined = undefined
-  // What belongs to no request, while the client does not listen.
+  // Messages that belong to no request, while the client does not listen.
   #queue: Array<string> | undefined = undefined
   #streams = 0
-  #over = false
+  #isClosed = false
 
-  constructor(keeper: Keeper, id: string, owner: string | undefined, limits: Limits.Resolved) {
-    super(keeper, id, owner)
+  constructor(owner: SessionOwner, id: string, principalId: string | undefined, limits: Limits.Resolved) {
+    super(owner, id, principalId)
     this.#limits = limits
   }
 
@@ -49,40 +147,40 @@ export class HttpSession extends Held implements Owner {
     return this.#posts !== undefined || this.#standalone?.connected === true
   }
 
-  // ---- what HTTP brings
+  // ---- HTTP requests
 
-  /** The handshake. A session that is refused, or whose id reaches nobody, is over with that. */
+  /** The POST of `initialize`. The session ends if `initialize` fails, or if its id does not reach the client. */
   initialize(message: JsonRpc.Request, request: HttpRequest, answer: HttpAnswer): void {
-    this.#receive(new Opening(message.id, request.size, answer), message, request)
+    this.#deliver(new Post(message.id, request.size, answer, true), message, request)
   }
 
   post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
     switch (message._tag) {
       case "Request":
-        if (this.#find(message.id) !== undefined) return this.keeper.refuse(answer, inFlight, message.id)
-        return this.#receive(this.#begin(new Post(message.id, request.size, answer)), message, request)
+        if (this.#find(message.id) !== undefined) return this.owner.refuse(answer, inFlight, message.id)
+        return this.#deliver(new Post(message.id, request.size, answer, false), message, request)
       case "Batch":
         return this.#batch(message, request, answer)
       case "Invalid":
-        // "If the server cannot accept the input, it MUST return an HTTP error status code". What fails a question of this side's
-        // has to be heard all the same.
-        if (message.answer) this.deliver(message, request)
-        return this.keeper.refuse(answer, malformed(message), message.answer ? undefined : message.id)
+        // "If the server cannot accept the input, it MUST return an HTTP error status code". An invalid response fails the request
+        // of this side that it belongs to.
+        if (message.answer) this.#receive(message, request)
+        return this.owner.refuse(answer, malformed(message), message.answer ? undefined : message.id)
       default:
-        // "If the server accepts the input, the server MUST return HTTP status code 202 Accepted with no body." An answer that
-        // nobody waits for any more is one that came late.
-        this.deliver(message, request)
+        // "If the server accepts the input, the server MUST return HTTP status code 202 Accepted with no body." A response to no
+        // pending request is a late one.
+        this.#receive(message, request)
         this.#rest()
-        return answer.reply(202, accepted, "")
+        return answer.reply(202, noHeaders, "")
     }
   }
 
   #batch(batch: JsonRpc.Batch<JsonRpc.Message | JsonRpc.Invalid>, request: HttpRequest, answer: HttpAnswer): void {
     const { members } = batch
     const { maxBatchMessages } = this.#limits
-    if (this.revision !== "2025-03-26") return this.keeper.refuse(answer, noBatches)
+    if (this.revision !== "2025-03-26") return this.owner.refuse(answer, noBatches)
     if (members.length > maxBatchMessages) {
-      return this.keeper.refuse(
+      return this.owner.refuse(
         answer,
         invalid(400, `Invalid Request: a batch holds at most ${maxBatchMessages} messages`)
       )
@@ -90,84 +188,87 @@ export class HttpSession extends Held implements Owner {
     const ids = new Set<JsonRpc.Id>()
     for (const member of members) {
       if (member._tag !== "Request") continue
-      if (member.method === "initialize") return this.keeper.refuse(answer, noInitialize)
-      if (ids.has(member.id) || this.#find(member.id) !== undefined) return this.keeper.refuse(answer, twice)
+      if (member.method === "initialize") return this.owner.refuse(answer, noInitialize)
+      if (ids.has(member.id) || this.#find(member.id) !== undefined) return this.owner.refuse(answer, twice)
       ids.add(member.id)
     }
-    const answered = members.some((one) => one._tag === "Invalid" && !one.answer && one.notification !== true)
-    if (ids.size > 0 || answered) {
-      return this.#receive(this.#begin(new Post([...ids], request.size, answer)), batch, request)
+    const isAnswered = members.some((one) => one._tag === "Invalid" && !one.answer && one.notification !== true)
+    if (ids.size > 0 || isAnswered) {
+      return this.#deliver(new Post([...ids], request.size, answer, false), batch, request)
     }
-    this.deliver(batch, request)
+    this.#receive(batch, request)
     this.#rest()
-    answer.reply(202, accepted, "")
+    answer.reply(202, noHeaders, "")
   }
 
-  #receive(post: Post, message: JsonRpc.Inbound, request: HttpRequest): void {
+  #receive(message: JsonRpc.Inbound, request: HttpRequest): void {
+    this.arrived(request)
+    this.receiver.message(message, request)
+  }
+
+  /** Delivers the requests of a POST, and remembers the POST until they are answered. */
+  #deliver(post: Post, message: JsonRpc.Inbound, request: HttpRequest): void {
+    if (this.owner.options.alwaysStream && !post.isOpening) this.#openStream(post)
     const outer = this.#current
     this.#current = post
+    this.arrived(request)
     try {
-      this.deliver(message, request)
+      this.receiver.message(message, request)
     } finally {
       this.#current = outer
     }
-    if (post.over || this.#over) return this.#rest()
+    if (post.isOver || this.#isClosed) return this.#rest()
     const posts = (this.#posts ??= new Map())
-    post.counted = true
-    this.keeper.gauge.began(post.size)
+    post.isCounted = true
+    this.owner.load.requestStarted(post.size)
     if (typeof post.id !== "object") posts.set(post.id, post)
     else for (const id of post.id) posts.set(id, post)
   }
 
-  #begin(post: Post): Post {
-    if (this.keeper.options.alwaysStream) this.#stream(post)
-    return post
-  }
-
-  /** The client listens to what belongs to no request. */
+  /** The client listens to messages that belong to no request. */
   listen(answer: HttpAnswer): void {
-    if (this.#crowded(this.#standalone)) return this.keeper.refuse(answer, tooManyStreams)
+    if (this.#isFull(this.#standalone)) return this.owner.refuse(answer, tooManyStreams)
     ;(this.#standalone ??= new Stream(this, 0)).open(answer, true)
   }
 
-  /** The client comes back to a stream of which it has seen the events up to this one. */
+  /** The client resumes a stream after an event. */
   resume(lastEventId: string, answer: HttpAnswer): void {
     const last = parseId(lastEventId)
-    if (last === undefined) return this.keeper.refuse(answer, unknownEvent)
-    const stream = this.#numbered(last.stream)
-    if (this.#crowded(stream)) return this.keeper.refuse(answer, tooManyStreams)
-    stream.resume(answer, last.event, () => this.keeper.refuse(answer, unknownEvent))
+    if (last === undefined) return this.owner.refuse(answer, unknownEvent)
+    const stream = this.#streamOf(last.stream)
+    if (this.#isFull(stream)) return this.owner.refuse(answer, tooManyStreams)
+    stream.resume(answer, last.event, () => this.owner.refuse(answer, unknownEvent))
   }
 
-  #crowded(stream: Stream | undefined): boolean {
-    return stream?.connected !== true && this.keeper.crowded
+  #isFull(stream: Stream | undefined): boolean {
+    return stream?.connected !== true && this.owner.streamsFull
   }
 
-  /** A stream by its number. One that is not live is over: the log may still have it. */
-  #numbered(number: number): Stream {
+  /** A stream by its number. A stream that is complete may still be in the event log. */
+  #streamOf(number: number): Stream {
     if (number === 0) return this.#standalone ??= new Stream(this, 0)
     for (const { stream } of this.#posts?.values() ?? []) if (stream?.number === number) return stream
     return new Stream(this, number, true)
   }
 
-  // ---- what the peer says
+  // ---- messages of the peer
 
   send(message: JsonRpc.Outbound, about?: JsonRpc.Id): boolean {
-    if (this.#over) return true
-    if (message._tag === "Request" && this.log === undefined) throw unheard(message.method)
+    if (this.#isClosed) return true
+    if (message._tag === "Request" && this.log === undefined) throw notSent(message.method)
     const post = about === undefined ? this.#current : this.#find(about)
     if (message._tag === "Request" || message._tag === "Notification") {
       const text = JsonRpc.encode(message)
-      if (about === undefined || post === undefined || post instanceof Opening) return this.#say(text)
-      if (post.lost) return gone(message)
-      return (post.stream ?? this.#stream(post)).say(text)
+      if (about === undefined || post === undefined || post.isOpening) return this.#sendStandalone(text)
+      if (post.isLost) return sendToNobody(message)
+      return (post.stream ?? this.#openStream(post)).send(text)
     }
     if (post === undefined) return true
-    const opened = post instanceof Opening && message._tag === "Success" && !post.lost &&
-      !this.keeper.options.sessions.stateless
-    post.finish(message, opened ? { ...json, "mcp-session-id": this.id } : json)
-    this.#forget(post)
-    if (post instanceof Opening && !opened) this.keeper.end(this, { _tag: "Closed" })
+    const isOpened = post.isOpening && message._tag === "Success" && !post.isLost &&
+      !this.owner.options.sessions.stateless
+    post.respond(message, isOpened ? { ...json, "mcp-session-id": this.id } : json)
+    this.#remove(post)
+    if (post.isOpening && !isOpened) this.owner.end(this, { _tag: "Closed" })
     return true
   }
 
@@ -181,9 +282,9 @@ export class HttpSession extends Held implements Owner {
 
   discardRequest(about: JsonRpc.Id): void {
     const post = this.#find(about)
-    if (post === undefined || !post.drop()) return
+    if (post === undefined || !post.discardOne()) return
     this.#end(post)
-    this.#forget(post)
+    this.#remove(post)
   }
 
   /**
@@ -192,22 +293,22 @@ export class HttpSession extends Held implements Owner {
    */
   endStream(about: JsonRpc.Id, retry: number | undefined): void {
     const post = this.#find(about)
-    if (post === undefined || post instanceof Opening || post.lost || !this.primes) return
-    ;(post.stream ?? this.#stream(post)).disconnect(retry)
+    if (post === undefined || post.isOpening || post.isLost || !this.primes) return
+    ;(post.stream ?? this.#openStream(post)).disconnect(retry)
   }
 
-  /** Says what belongs to no request, now or when the client listens. */
-  #say(text: string): boolean {
-    if (this.#standalone?.connected === true) return this.#standalone.say(text)
+  /** Sends a message that belongs to no request, now or when the client listens. */
+  #sendStandalone(text: string): boolean {
+    if (this.#standalone?.connected === true) return this.#standalone.send(text)
     const queue = (this.#queue ??= [])
-    // That a list has changed needs to be said once.
+    // One notification about a changed list is enough.
     if (queue.includes(text)) return true
     queue.push(text)
-    if (queue.length > this.keeper.options.sessions.maxPendingMessages) queue.shift()
+    if (queue.length > this.owner.options.sessions.maxPendingMessages) queue.shift()
     return true
   }
 
-  #stream(post: Post): Stream {
+  #openStream(post: Post): Stream {
     return post.open(new Stream(this, ++this.#streams))
   }
 
@@ -215,7 +316,7 @@ export class HttpSession extends Held implements Owner {
     return this.#current?.has(id) === true ? this.#current : this.#posts?.get(id)
   }
 
-  #forget(post: Post): void {
+  #remove(post: Post): void {
     this.#uncount(post)
     const posts = this.#posts
     if (posts === undefined) return
@@ -225,42 +326,42 @@ export class HttpSession extends Held implements Owner {
   }
 
   #uncount(post: Post): void {
-    if (!post.counted) return
-    post.counted = false
-    this.keeper.gauge.ended(post.size)
+    if (!post.isCounted) return
+    post.isCounted = false
+    this.owner.load.requestEnded(post.size)
   }
 
-  /** If nothing is in flight any more, nothing has been since now. */
+  /** If nothing is in flight any more, the idle time begins, or a session that drains ends. */
   #rest(): void {
     if (this.#posts?.size === 0) this.#posts = undefined
     if (this.#current !== undefined) return
-    if (this.keeper.closing || this.keeper.options.sessions.stateless) this.drain()
-    else if (!this.busy) this.used()
+    if (this.owner.isClosing || this.owner.options.sessions.stateless) this.drain()
+    else if (!this.busy) this.touch()
   }
 
   drain(): void {
-    if (this.#posts === undefined) this.keeper.end(this, { _tag: "Closed" })
+    if (this.#posts === undefined) this.owner.end(this, { _tag: "Closed" })
   }
 
   /**
-   * Ends a POST that is not answered. Where it is the session that ends, the client hears of that: "The SSE stream SHOULD eventually
-   * include a JSON-RPC response for each JSON-RPC request sent in the POST body".
+   * Ends a POST that is not answered. If the session ends, the client receives an error: "The SSE stream SHOULD eventually include a
+   * JSON-RPC response for each JSON-RPC request sent in the POST body".
    */
   #end(post: Post): void {
-    if (this.ending) {
-      const why = this.keeper.closing ? closing : over
-      const { answer } = post
-      if (answer === undefined) post.fail(why.error)
-      else this.keeper.refuse(answer, why, typeof post.id === "object" ? undefined : post.id)
+    if (this.isEnding) {
+      const refused = this.owner.isClosing ? closing : over
+      const { unanswered } = post
+      if (unanswered === undefined) post.fail(refused.error)
+      else this.owner.refuse(unanswered, refused, typeof post.id === "object" ? undefined : post.id)
     }
     post.end()
   }
 
-  protected shut(): void {
-    if (this.#over) return
-    this.#over = true
+  protected closeStreams(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
     for (const post of this.#posts?.values() ?? []) {
-      if (!post.over) this.#end(post)
+      if (!post.isOver) this.#end(post)
       this.#uncount(post)
     }
     this.#posts = undefined
@@ -269,23 +370,23 @@ export class HttpSession extends Held implements Owner {
     this.#standalone = undefined
   }
 
-  // ---- what a stream needs
+  // ---- for its streams
 
-  /** A client that keeps no session cannot come back. */
+  /** A client without a session cannot resume a stream. */
   get log(): Log | undefined {
-    return this.keeper.options.sessions.stateless ? undefined : this.keeper.log
+    return this.owner.options.sessions.stateless ? undefined : this.owner.log
   }
 
   get keepAlive(): KeepAlive {
-    return this.keeper.keepAlive
+    return this.owner.keepAlive
   }
 
   get maxUnsentChars(): number {
-    return this.keeper.options.maxUnsentChars
+    return this.owner.options.maxUnsentChars
   }
 
   get retry(): number {
-    return Math.ceil(this.keeper.options.retry)
+    return Math.ceil(this.owner.options.retry)
   }
 
   /** Older clients read the data of every event as JSON. */
@@ -294,38 +395,35 @@ export class HttpSession extends Held implements Owner {
   }
 
   fork(effect: Effect.Effect<unknown>): void {
-    this.keeper.fork(effect)
+    this.owner.fork(effect)
   }
 
-  attached(stream: Stream, listening: boolean): void {
-    this.keeper.opened(listening)
+  connected(stream: Stream, longLived: boolean): void {
+    this.owner.streamOpened(longLived)
     if (stream !== this.#standalone || this.#queue === undefined) return
     const queue = this.#queue
     this.#queue = undefined
-    for (const text of queue) stream.say(text)
+    for (const text of queue) stream.send(text)
   }
 
-  detached(_stream: Stream, listening: boolean): void {
-    this.keeper.closed(listening)
+  disconnected(longLived: boolean): void {
+    this.owner.streamClosed(longLived)
     this.#rest()
   }
 
   completed(stream: Stream): void {
-    this.keeper.completed(this, stream.number)
+    this.owner.streamCompleted(this, stream.number)
   }
 }
 
-/** What nobody can get any more is as good as said; but an answer to it is not waited for. */
-const gone = ({ _tag, method }: JsonRpc.Request | JsonRpc.Notification): true => {
+/** A notification to a client that has left is dropped; a request is not sent, because no response would follow. */
+const sendToNobody = ({ _tag, method }: JsonRpc.Request | JsonRpc.Notification): true => {
   if (_tag === "Notification") return true
   throw new RequestError({ reason: new Closed({ message: `The client has left: ${method} was not sent` }), method })
 }
 
-const unheard = (method: string): RequestError =>
+const notSent = (method: string): RequestError =>
   new RequestError({
-    reason: new Unsupported({ message: `Without sessions a client cannot be asked: ${method}` }),
+    reason: new Unsupported({ message: `server-to-client requests need sessions: ${method} was not sent` }),
     method
   })
-
-/** The POST of the handshake. Its answer is never a stream: it tells the session's id, and only if all went well. */
-class Opening extends Post {}

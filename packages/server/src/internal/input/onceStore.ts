@@ -1,5 +1,5 @@
 /**
- * What has to run once for a request, and has.
+ * Effects that run once per request, and their results.
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -8,34 +8,34 @@ import * as Exit from "effect/Exit"
 import { RequestError, Unsupported } from "@skein/runtime/RequestError"
 import type { RequestContext, Round } from "@skein/runtime/RequestContext"
 
-/** The keys of the `once` that a fiber runs in. */
+/** The keys of the `once` calls that a fiber runs in. */
 export const InOnce = Context.Reference<ReadonlyArray<string>>("@skein/server/InOnce", { defaultValue: () => [] })
 
-/** Resumes one that waits for another one's run; without an exit it has to run itself. */
+/** Resumes a fiber that waits for the run of another one; without an exit it has to run the effect itself. */
 type Waiter = (exit: Exit.Exit<unknown, unknown> | undefined) => void
 
-/** The round of a request that is handled in one run, and may not ask: what has to run once, and no more. */
-export class Onces implements Round {
-  readonly exchange: RequestContext
-  /** What has run, as JSON. */
+/** The round of a request that may not request input: it only stores the results of `once`. */
+export class OnceStore implements Round {
+  readonly request: RequestContext
+  /** The results, as JSON, by key. */
   readonly done: Map<string, unknown>
   #running: Map<string, Array<Waiter>> | undefined = undefined
 
-  constructor(exchange: RequestContext, done: Map<string, unknown> = new Map()) {
-    this.exchange = exchange
+  constructor(request: RequestContext, done: Map<string, unknown> = new Map()) {
+    this.request = request
     this.done = done
   }
 
-  /** Whether something runs that must not run twice. */
+  /** Whether an effect is running. */
   get busy(): boolean {
     return this.#running !== undefined && this.#running.size > 0
   }
 
-  /** Something that ran once is over. */
+  /** Called when an effect has ended. */
   protected settled(): void {}
 
   ask(method: string): ReturnType<Round["ask"]> {
-    const message = `${this.exchange.method} may not be answered with questions`
+    const message = `${this.request.method} may not be answered with input requests`
     return Effect.fail(new RequestError({ reason: new Unsupported({ message }), method }))
   }
 
@@ -56,9 +56,9 @@ export class Onces implements Round {
       Effect.sync(() => {
         this.#running!.delete(key)
         if (Exit.isSuccess(exit)) this.done.set(key, exit.value)
-        // One that was interrupted leaves the work to the next one that waits.
-        const given = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? undefined : exit
-        for (const waiter of waiters) waiter(given)
+        // If it was interrupted, the next waiting fiber runs the effect.
+        const outcome = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? undefined : exit
+        for (const waiter of waiters) waiter(outcome)
         this.settled()
       }))
   }

@@ -1,5 +1,5 @@
 /**
- * One question to the client, in whatever era: it is checked, written, asked and its answer read.
+ * Requests input from the client, in all revisions: validates and encodes the input request, sends it, and decodes the response.
  */
 import * as Codec from "@skein/protocol/Codec"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -16,28 +16,28 @@ import { InputError, type Reason } from "../../InputError.ts"
 import { InOnce } from "./onceStore.ts"
 import { sessionOf } from "../dispatch/session.ts"
 
-/** How a question is asked as a task. */
+/** Options of an input request that is sent as a task. */
 export interface TaskOptions {
-  /** How long the client should keep the task from its creation: the `timeout` of the question by default. */
+  /** How long the client should retain the task after its creation: the `timeout` of the input request by default. */
   readonly ttl?: Duration.Input | undefined
 }
 
-/** How a question may be asked. */
+/** Options of an input request. */
 export interface Options extends CallOptions {
   readonly task?: TaskOptions | undefined
 }
 
-/** What is asked. */
-export interface Question<P, R> {
+/** An input request. */
+export interface InputRequest<P, R> {
   readonly method: Method.RequestMethod<P, R>
   readonly params: P
-  /** What the client must have declared, and has not. */
+  /** The capabilities that the client must declare for it, and has not declared. */
   readonly missing: (capabilities: JsonObject, revision: Revision) => JsonObject | undefined
-  /** Why it may not be asked, whoever is asked. */
+  /** Why it is not valid, for any client. */
   readonly problem?: string | undefined
 }
 
-/** Refuses a question, with one line that says why. */
+/** Fails with an `InputError`. */
 export const refuse = (
   method: string,
   revision: Revision,
@@ -46,6 +46,7 @@ export const refuse = (
   cause?: unknown
 ): Effect.Effect<never, InputError> => Effect.fail(new InputError({ reason, method, message, revision, cause }))
 
+/** The `InputError` of a failed request: an error response of the client is `Rejected`, the other reasons keep their names. */
 const reasons: { readonly [tag in RequestError["reason"]["_tag"]]: Reason } = {
   Closed: "Closed",
   Timeout: "TimedOut",
@@ -55,12 +56,12 @@ const reasons: { readonly [tag in RequestError["reason"]["_tag"]]: Reason } = {
   MessageRejected: "Closed"
 }
 
-const unanswered = (error: McpError.McpError | RequestError, method: string, revision: Revision): InputError =>
+const toInputError = (error: McpError.McpError | RequestError, method: string, revision: Revision): InputError =>
   McpError.isMcpError(error)
     ? new InputError({
       reason: "Rejected",
       method,
-      message: `The client refused ${method}: ${error.message}`,
+      message: `The client rejected ${method}: ${error.message}`,
       revision,
       cause: error
     })
@@ -72,15 +73,15 @@ const unanswered = (error: McpError.McpError | RequestError, method: string, rev
       cause: error
     })
 
-/** What is the matter with a question to a client, or its params as they are written. */
-const write = <P, R>(
-  { method, missing, params, problem }: Question<P, R>,
+/** Validates an input request, and encodes its params. */
+const encode = <P, R>(
+  { method, missing, params, problem }: InputRequest<P, R>,
   { caller: { capabilities, revision }, method: about }: RequestContext
 ): Effect.Effect<JsonObject, InputError> => {
   const { name } = method
   // "The server SHOULD NOT send requests other than pings and logging before receiving the `initialized` notification."
   if (about === Method.Initialize.name) {
-    return refuse(name, revision, "Unsupported", `Nobody can be asked about ${about}`)
+    return refuse(name, revision, "Unsupported", `requests to the client are not available while handling ${about}`)
   }
   if (problem !== undefined) return refuse(name, revision, "InvalidQuestion", problem)
   if (Method.request(name, revision) === undefined && Method.inputRequest(name, revision) === undefined) {
@@ -90,7 +91,7 @@ const write = <P, R>(
   if (Result.isFailure(written)) return refuse(name, revision, "Unsupported", written.failure.message)
   const lacking = missing(capabilities, revision)
   if (lacking !== undefined) {
-    const message = `The client has not declared what ${name} needs: ${JSON.stringify(lacking)}`
+    const message = `The client has not declared the capabilities for ${name}: ${JSON.stringify(lacking)}`
     return Effect.fail(
       new InputError({ reason: "MissingCapability", method: name, message, revision, missing: lacking })
     )
@@ -98,58 +99,58 @@ const write = <P, R>(
   const read = Codec.decodeParams(method, revision, written.success)
   return Result.isSuccess(read)
     ? Effect.succeed(written.success)
-    : refuse(name, revision, "InvalidQuestion", `${name} cannot be asked so: ${read.failure}`)
+    : refuse(name, revision, "InvalidQuestion", `invalid ${name}: ${read.failure}`)
 }
 
-/** Asks as a task, if that is wished and the client takes it. Nothing of it is loaded before. */
+/** Sends the input request as a task, if `options.task` is set and the client supports it. Its module is loaded on demand. */
 const asTask = (
-  exchange: RequestContext,
+  request: RequestContext,
   method: Method.AnyRequest,
   params: JsonObject,
   { task, timeout, ...options }: Options
 ): ReturnType<RequestContext["request"]> | undefined => {
-  const { capabilities, revision } = exchange.caller
+  const { capabilities, revision } = request.caller
   if (task === undefined || revision !== "2025-11-25") return undefined
-  // There is none where what asks is a task of this side's own.
-  const session = sessionOf(exchange.caller)
+  // A task of this server has no session.
+  const session = sessionOf(request.caller)
   if (session === undefined || !Method.has(capabilities, Method.taskCapability(method), revision)) return undefined
-  const atMost = timeout ?? task.ttl ?? exchange.patience ?? Infinity
+  const limit = timeout ?? task.ttl ?? request.inputTimeout ?? Infinity
   return Effect.flatMap(
     Effect.promise(() => import("../legacyTasks/requestInputAsTask.ts")),
-    ({ ask }) => ask(exchange, session, method, params, atMost, task.ttl, options)
+    ({ ask }) => ask(request, session, method, params, limit, task.ttl, options)
   )
 }
 
-/** Asks, and reads the answer; with the patience that a question to a human needs, where it says nothing of its own. */
+/** Sends an input request and decodes the response. One that a person answers gets a longer timeout, unless it has its own. */
 export const ask = <P, R>(
-  question: Question<P, R>,
+  input: InputRequest<P, R>,
   options: Options | undefined,
-  human = false
+  byPerson = false
 ): Effect.Effect<R, InputError, McpRequest> =>
   Effect.withFiber((fiber) => {
-    const exchange = Context.getUnsafe(fiber.context, McpRequest)
-    const { method } = question
-    const { caller: { revision } } = exchange
+    const request = Context.getUnsafe(fiber.context, McpRequest)
+    const { method } = input
+    const { caller: { revision } } = request
     const within = fiber.getRef(InOnce).at(-1)
     if (within !== undefined) {
       return Effect.die(
-        new Error(`${method.name} inside of once(${JSON.stringify(within)}): ask before it or after it`)
+        new Error(`${method.name} inside once(${JSON.stringify(within)}): request input before or after it`)
       )
     }
-    return Effect.flatMap(write(question, exchange), (params) => {
-      const given = Object.keys(params).length === 0 ? undefined : params
-      const timeout = options?.timeout ?? (human ? exchange.patience : undefined)
+    return Effect.flatMap(encode(input, request), (params) => {
+      const sent = Object.keys(params).length === 0 ? undefined : params
+      const timeout = options?.timeout ?? (byPerson ? request.inputTimeout : undefined)
       const timed = timeout === undefined ? options : { ...options, timeout }
       const asked = options?.task === undefined
         ? undefined
-        : asTask(exchange, method as Method.AnyRequest, params, options)
-      return Effect.matchEffect(asked ?? exchange.request(method.name, given, timed), {
-        onFailure: (error) => Effect.fail(unanswered(error, method.name, revision)),
+        : asTask(request, method as Method.AnyRequest, params, options)
+      return Effect.matchEffect(asked ?? request.request(method.name, sent, timed), {
+        onFailure: (error) => Effect.fail(toInputError(error, method.name, revision)),
         onSuccess: (answer) => {
           const result = Codec.decodeResult(method, revision, answer)
           return Result.isSuccess(result)
             ? Effect.succeed(result.success)
-            : refuse(method.name, revision, "InvalidAnswer", `The answer to ${method.name} is none: ${result.failure}`)
+            : refuse(method.name, revision, "InvalidAnswer", `invalid response to ${method.name}: ${result.failure}`)
         }
       })
     })

@@ -1,7 +1,8 @@
 /**
- * What only this server can read and write, though others keep it: AES-256-GCM, with keys derived by HKDF. WebCrypto alone, so that it
- * runs wherever a server does.
+ * Encrypts and authenticates the `requestState` that clients store between two rounds: AES-256-GCM, with keys derived by HKDF. It uses
+ * WebCrypto only, so that it runs on every platform.
  */
+import { isObject } from "@skein/protocol/JsonRpc"
 import * as Base64Url from "effect/encoding/Base64Url"
 import * as Result from "effect/Result"
 
@@ -9,10 +10,19 @@ const nonceSize = 12
 const utf8 = new TextEncoder()
 const text = new TextDecoder("utf-8", { fatal: true })
 
+const sorted = (_key: string, value: unknown): unknown =>
+  // `Object.fromEntries` can define a member `__proto__`, an assignment cannot.
+  isObject(value)
+    ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => a < b ? -1 : 1))
+    : value
+
+/** The JSON text of a value, with sorted members. Throws if the value nests too deep for `JSON.stringify`. */
+export const canonical = (value: unknown): string => JSON.stringify(value, sorted) ?? "null"
+
 type Bytes = Uint8Array<ArrayBuffer>
 type Key = Awaited<ReturnType<typeof globalThis.crypto.subtle.importKey>>
 
-/** A copy that is certainly no shared memory, as WebCrypto's types ask for. */
+/** A copy that is not in shared memory, as the types of WebCrypto require. */
 const own = (bytes: Uint8Array): Bytes => new Uint8Array(bytes)
 
 const derive = async (secret: Uint8Array): Promise<Key> => {
@@ -22,16 +32,16 @@ const derive = async (secret: Uint8Array): Promise<Key> => {
   return subtle.deriveKey(parameters, material, { name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"])
 }
 
-/** Seals and opens. What one of a server seals, one of another name does not open, whatever their keys. */
-export class Seal {
+/** Encrypts and decrypts. A text that was encrypted for one server is not decrypted for a server of another name. */
+export class RequestStateCodec {
   readonly #secrets: ReadonlyArray<Uint8Array>
-  readonly #about: Bytes
+  readonly #serverName: Bytes
   #keys: ReadonlyArray<Promise<Key>> | undefined = undefined
 
-  /** Without secrets it makes one, when it first needs one. */
+  /** Without secrets it generates one, when it is first needed. */
   constructor(server: string, secrets: ReadonlyArray<Uint8Array> = []) {
     this.#secrets = secrets
-    this.#about = utf8.encode(server)
+    this.#serverName = utf8.encode(server)
   }
 
   get #derived(): ReadonlyArray<Promise<Key>> {
@@ -40,13 +50,13 @@ export class Seal {
     return this.#keys = secrets.map(derive)
   }
 
-  /** Seals with the first key. The nonce is random: 2^32 seals per key are safe. */
+  /** Encrypts with the first key. The nonce is random, which is safe for 2^32 texts per key. */
   async seal(plain: string): Promise<string> {
     const { crypto } = globalThis
     const iv = crypto.getRandomValues(new Uint8Array(nonceSize))
     const key = await this.#derived[0]!
     const sealed = await crypto.subtle.encrypt(
-      { name: "AES-GCM", iv, additionalData: this.#about },
+      { name: "AES-GCM", iv, additionalData: this.#serverName },
       key,
       utf8.encode(plain)
     )
@@ -56,7 +66,7 @@ export class Seal {
     return Base64Url.encode(whole)
   }
 
-  /** What was sealed with one of the keys, or `undefined`. */
+  /** Decrypts a text that was encrypted with one of the keys; `undefined` for any other text. */
   async open(sealed: string): Promise<string | undefined> {
     const decoded = Base64Url.decode(sealed)
     if (Result.isFailure(decoded)) return undefined
@@ -64,14 +74,14 @@ export class Seal {
     const parameters = {
       name: "AES-GCM",
       iv: own(decoded.success.subarray(0, nonceSize)),
-      additionalData: this.#about
+      additionalData: this.#serverName
     }
     const data = own(decoded.success.subarray(nonceSize))
     for (const key of this.#derived) {
       try {
         return text.decode(await subtle.decrypt(parameters, await key, data))
       } catch {
-        // Another key's, or nobody's.
+        // It was encrypted with another key, or is not valid.
       }
     }
     return undefined

@@ -1,86 +1,89 @@
 /**
- * One round of a request that asks, in the request era: a run of its handler that ends with the result, or with the questions that
- * nobody has answered yet.
+ * One round of a stateless request: a run of its handler that ends with the result, or with the input requests that have no response
+ * yet.
  *
- * Who asks parks for ever. When nobody has anything left to ask, the *root fiber* of the request is interrupted, and once it is over,
- * finalizers and all, the request is answered with the questions. A typed error or a defect could be caught by user code and taken
- * for something else; while a fiber is interrupted, what recovers from failures (`catchCause`, `retry`, `orElse`, …) is skipped.
+ * A fiber that requests input suspends indefinitely. Once every other fiber of the handler has ended or waits too, the root fiber of
+ * the request is interrupted (`RequestContext.replaceWith`), and when it has ended, finalizers included, the request is answered with
+ * the input requests. User code could catch a typed error or a defect and mistake it for another failure; while a fiber is
+ * interrupted, operators that recover from failures (`catchCause`, `retry`, `orElse`, …) are skipped.
  */
 import * as Codec from "@skein/protocol/Codec"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import type * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
-import type { CallOptions, RequestContext, Round as Contract } from "@skein/runtime/RequestContext"
+import type { Answer, CallOptions, RequestContext, Round as Contract } from "@skein/runtime/RequestContext"
 import { LimitExceeded, RequestError, Timeout } from "@skein/runtime/RequestError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Base64Url from "effect/encoding/Base64Url"
 import type * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
-import { canonical } from "./canonical.ts"
-import { Onces } from "./onceStore.ts"
+import { OnceStore } from "./onceStore.ts"
+import { canonical } from "./requestStateCodec.ts"
 import { sha256 } from "./sha256.ts"
 
-/** What a round starts from, and leaves to the next one. */
-export interface State {
+/** The state of a request between two of its rounds. */
+export interface RoundState {
   /** How many rounds there were before. */
   readonly rounds: number
-  /** The answers so far, by the keys of their questions. */
+  /** The responses so far, by the keys of their input requests. */
   readonly answers: Map<string, Answered>
-  /** What has run once, as JSON. */
+  /** The results of `once`, as JSON. */
   readonly onces: Map<string, unknown>
 }
 
-/** An answer, and what was asked under its key. Without one nobody has answered in time. */
+/** The response to an input request, and a digest of that; without a response, it did not arrive in time. */
 export interface Answered {
   readonly asked: string
   readonly answer?: JsonObject | undefined
 }
 
-/** A question that goes out with the answer of the round. */
-export interface OpenQuestion {
+/** An input request that is sent with the result of the round. */
+export interface OpenInputRequest {
   /** As the client sees it. */
   readonly request: { readonly method: string; readonly params?: JsonObject | undefined }
-  /** A digest of what has to be the same when the answer comes. */
+  /** A digest of the parts that must be the same when the response arrives. */
   readonly asked: string
-  /** How long its answer may take, where it was asked so, in milliseconds. */
+  /** How long the response may take, in milliseconds; undefined if it is not limited. */
   readonly timeout: number | undefined
 }
 
-/** What a question is known by in the rounds after. */
-interface Identity {
+/** Identifies an input request in later rounds. */
+interface InputIdentity {
   readonly key: string
   readonly asked: string
 }
 
-/** What a round needs of the server. */
-export interface Host {
+/** The rounds of a server, as one of them sees it. */
+export interface RoundOwner {
   readonly maxRounds: number
-  /** Answers a request whose round has ended with questions. */
-  readonly answer: (round: Round) => NonNullable<RequestContext["instead"]>
+  /** Answers a request whose round has ended with input requests. */
+  readonly answer: (round: Round) => Effect.Effect<Answer, McpError.McpError>
 }
 
 type Resume = (effect: Effect.Effect<never>) => void
 
-/** 96 bits, of a collision-resistant hash: enough to tell the questions of one request apart. */
+/** 96 bits of a collision-resistant hash: enough to distinguish the input requests of one request. */
 const digest = (text: string): string => Base64Url.encode(sha256(text).subarray(0, 12))
 
-export class Round extends Onces implements Contract {
-  readonly state: State
-  /** The questions that wait for an answer, by key. */
-  readonly open = new Map<string, OpenQuestion>()
-  readonly #host: Host
-  readonly #parked = new Map<Resume, Fiber.Fiber<unknown, unknown>>()
-  /** How often each question was asked in this round. */
+export class Round extends OnceStore implements Contract {
+  readonly state: RoundState
+  /** The input requests that wait for a response, by key. */
+  readonly open = new Map<string, OpenInputRequest>()
+  readonly #owner: RoundOwner
+  readonly #waiting = new Map<Resume, Fiber.Fiber<unknown, unknown>>()
+  /** How often each input request was made in this round. */
   readonly #asked = new Map<string, number>()
   readonly #keys = new Set<string>()
   #dispatcher: Fiber.Fiber<unknown, unknown>["currentDispatcher"] | undefined = undefined
-  #turn = 0
-  #armed = false
+  // Changes with each new input request.
+  #version = 0
+  #isChecking = false
   #ended = false
 
-  constructor(exchange: RequestContext, host: Host, state: State) {
-    super(exchange, state.onces)
-    this.#host = host
+  constructor(request: RequestContext, owner: RoundOwner, state: RoundState) {
+    super(request, state.onces)
+    this.#owner = owner
     this.state = state
   }
 
@@ -90,32 +93,32 @@ export class Round extends Onces implements Contract {
     options?: CallOptions
   ): ReturnType<Contract["ask"]> {
     return Effect.withFiber((fiber) => {
-      // A finalizer, or a fiber that nobody waits for: it asks when it is too late.
+      // A finalizer, or a detached fiber: the input requests of the round were sent already.
       if (this.#ended) return stop(fiber)
       const { asked, key } = this.#identify(method, params, options?.key)
       const answered = this.state.answers.get(key)
       if (answered?.asked === asked) {
         return answered.answer === undefined
-          ? late(method)
+          ? timedOut(method)
           : Effect.succeed(answered.answer)
       }
-      const unasked = options?.acceptUnsolicited === true && options.key !== undefined
-        ? this.#unasked(method, key)
+      const unsolicited = options?.acceptUnsolicited === true && options.key !== undefined
+        ? this.#unsolicited(method, key)
         : undefined
-      if (unasked !== undefined) {
-        this.state.answers.set(key, { asked, answer: unasked })
-        return Effect.succeed(unasked)
+      if (unsolicited !== undefined) {
+        this.state.answers.set(key, { asked, answer: unsolicited })
+        return Effect.succeed(unsolicited)
       }
-      if (this.state.rounds >= this.#host.maxRounds) return this.#tooOften(method)
+      if (this.state.rounds >= this.#owner.maxRounds) return this.#tooManyRounds(method)
       const timeout = options?.timeout === undefined ? undefined : Duration.toMillis(options.timeout)
       this.open.set(key, { request: params === undefined ? { method } : { method, params }, asked, timeout })
-      return this.#park(key, fiber)
+      return this.#suspend(key, fiber)
     })
   }
 
-  /** An answer that came with the request without having been asked for, if it is one. */
-  #unasked(name: string, key: string): JsonObject | undefined {
-    const { caller: { revision }, params } = this.exchange
+  /** A response that came with the request although nothing has requested it; undefined if there is none, or if it is invalid. */
+  #unsolicited(name: string, key: string): JsonObject | undefined {
+    const { caller: { revision }, params } = this.request
     const given = params?.["inputResponses"]
     if (!isObject(given) || !Object.hasOwn(given, key)) return undefined
     const method = Method.inputRequest(name, revision)
@@ -124,32 +127,32 @@ export class Round extends Onces implements Contract {
       : undefined
   }
 
-  #tooOften(method: string): Effect.Effect<never, RequestError> {
-    const { maxRounds } = this.#host
+  #tooManyRounds(method: string): Effect.Effect<never, RequestError> {
+    const { maxRounds } = this.#owner
     const message =
-      `${this.exchange.method} was answered with questions ${maxRounds} times already: ${method} was not sent`
+      `${this.request.method} was answered with input requests ${maxRounds} times already (maxRounds): ${method} was not sent`
     return Effect.fail(new RequestError({ reason: new LimitExceeded({ message }), method }))
   }
 
-  #park(key: string, fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<never> {
+  #suspend(key: string, fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<never> {
     return Effect.callback<never>((resume) => {
-      this.#parked.set(resume, fiber)
+      this.#waiting.set(resume, fiber)
       this.#dispatcher ??= fiber.currentDispatcher
-      this.#arm()
+      this.#checkSoon()
       return Effect.sync(() => {
-        this.#parked.delete(resume)
-        // It lost a race, or its time is over: the question is withdrawn.
+        this.#waiting.delete(resume)
+        // It lost a race, or timed out: the input request is not sent.
         if (!this.#ended) this.open.delete(key)
       })
     })
   }
 
   /**
-   * A question is known by what is asked, and how often it was asked before: not by the order in which questions come, which is
-   * another one in each round, and so that a handler that was changed meanwhile asks anew. Of one with a key of the author's,
-   * which the client sees as it is, the method and the form have to stay the same.
+   * An input request is identified by its content and the number of equal ones before it: not by their order, which differs from
+   * round to round. If the handler was changed meanwhile, its input requests are new ones. With a key of the author, which the client
+   * sees unchanged, only the method and the form have to stay the same.
    */
-  #identify(method: string, params: JsonObject | undefined, given: string | undefined): Identity {
+  #identify(method: string, params: JsonObject | undefined, given: string | undefined): InputIdentity {
     const asked = digest(canonical([method, given === undefined ? params : params?.["requestedSchema"]]))
     const name = given ?? asked
     let times = this.#asked.get(name) ?? 0
@@ -163,47 +166,46 @@ export class Round extends Onces implements Contract {
   // ---- the end of the round
 
   protected override settled(): void {
-    if (this.#parked.size > 0) this.#arm()
+    if (this.#waiting.size > 0) this.#checkSoon()
   }
 
-  #arm(): void {
-    this.#turn++
-    if (this.#armed) return
-    this.#armed = true
-    this.#wait(this.#turn)
+  /** Checks whether the round has ended, once all fibers that can run have run. */
+  #checkSoon(): void {
+    this.#version++
+    if (this.#isChecking) return
+    this.#isChecking = true
+    this.#check(this.#version)
   }
 
-  /** Two hops of the scheduler after the last question: what was ready to run when it was asked has run, and has asked too. */
-  #wait(turn: number): void {
-    this.#hop(() =>
-      this.#hop(() => {
-        if (this.#turn !== turn) return this.#wait(this.#turn)
-        this.#armed = false
-        if (!this.busy && this.#parked.size > 0) this.#end()
+  /** Waits two turns of the scheduler after the last input request: by then all fibers that were ready have run. */
+  #check(version: number): void {
+    this.#nextTurn(() =>
+      this.#nextTurn(() => {
+        if (this.#version !== version) return this.#check(this.#version)
+        this.#isChecking = false
+        if (!this.busy && this.#waiting.size > 0) this.#end()
       })
     )
   }
 
-  #hop(then: () => void): void {
+  #nextTurn(then: () => void): void {
     this.#dispatcher!.scheduleTask(then, 0)
   }
 
   #end(): void {
     this.#ended = true
-    const { exchange } = this
-    exchange.instead = Effect.suspend(() => this.#host.answer(this))
-    exchange.fiber?.interruptUnsafe()
-    // Those whom the interruption of the root does not reach: they are detached, or uninterruptible.
-    for (const [resume, fiber] of [...this.#parked]) resume(stop(fiber))
+    this.request.replaceWith(Effect.suspend(() => this.#owner.answer(this)))
+    // The interruption of the root does not reach fibers that are detached or uninterruptible.
+    for (const [resume, fiber] of [...this.#waiting]) resume(stop(fiber))
   }
 }
 
-/** Ends a fiber that asks, so that nothing but an uninterruptible region can recover from it. */
+/** Interrupts a fiber that requests input, so that only an uninterruptible region can recover from it. */
 const stop = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<never> =>
   Effect.suspend(() => {
     fiber.interruptUnsafe()
     return Effect.interrupt
   })
 
-const late = (method: string): Effect.Effect<never, RequestError> =>
-  Effect.fail(new RequestError({ reason: new Timeout({ message: `No answer to ${method} in time` }), method }))
+const timedOut = (method: string): Effect.Effect<never, RequestError> =>
+  Effect.fail(new RequestError({ reason: new Timeout({ message: `No response to ${method} in time` }), method }))

@@ -1,6 +1,6 @@
 /**
- * The rounds of the requests of one server: the sealed state with which a request comes again is checked before anything runs, and
- * a round that ends with questions is answered with them and with the state of the next one.
+ * The rounds of the stateless requests of one server. The `requestState` of a repeated request is verified before its handler runs,
+ * and a round that ends with input requests is answered with them and with the state for the next round.
  */
 import type { InputRequests } from "@skein/protocol/InputRequired"
 import * as Codec from "@skein/protocol/Codec"
@@ -15,43 +15,42 @@ import * as Effect from "effect/Effect"
 import * as Base64Url from "effect/encoding/Base64Url"
 import * as Result from "effect/Result"
 import { bytesOf, type Options } from "../../RequestState.ts"
-import { canonical } from "./canonical.ts"
 import type { Methods } from "../methods/handlers.ts"
-import { type Answered, type Host, Round, type State } from "./round.ts"
-import { Seal } from "./requestStateCodec.ts"
+import { canonical, RequestStateCodec } from "./requestStateCodec.ts"
+import { type Answered, Round, type RoundOwner, type RoundState } from "./round.ts"
 
-/** The methods that may be answered with questions (2026-07-28, "Supported Requests"). */
-const asking: ReadonlyMap<string, Method.AnyRequest> = new Map(
+/** The methods that may be answered with input requests (2026-07-28, "Supported Requests"). */
+const supportedMethods: ReadonlyMap<string, Method.AnyRequest> = new Map(
   Method.requests.filter(({ inputRequired }) => inputRequired).map((method) => [method.name, method])
 )
 
 type Entries<A> = ReadonlyArray<readonly [key: string, value: A]>
 
-/** A question that is open: its method, a digest of what was asked, and how long it may be answered. */
+/** An input request that waits for its response: its method, a digest of its content, and its deadline. */
 interface Pending {
   readonly method: string
   readonly asked: string
-  /** When it is too late to answer it, where it was asked so, in milliseconds of Unix time. */
+  /** Its deadline, if it has one, in milliseconds of Unix time. */
   readonly expires?: number | undefined
 }
 
-/** What is sealed. Whoever can read it has the key: what was sealed needs no check of its form. */
-interface Sealed {
-  /** The principal, the request with its params as a digest, and when it expires, in milliseconds of Unix time. */
+/** The content of a `requestState`. It is encrypted and authenticated, so its form needs no validation. */
+interface SealedState {
+  /** The id of the principal, a digest of the request, and the expiry in milliseconds of Unix time. */
   readonly principal: string | null
   readonly request: string
   readonly expires: number
   readonly rounds: number
   readonly answers: Entries<Answered>
   readonly onces: Entries<unknown>
-  /** The questions that are open. Nothing else is accepted as an answer. */
+  /** The input requests that wait for responses. Other responses are ignored. */
   readonly pending: Entries<Pending>
 }
 
 const refused = (problem: string): Effect.Effect<never, McpError.McpError> =>
   Effect.fail(McpError.invalidParams(`Invalid params: ${problem}`))
 
-/** A digest of what a request asks for: it must come again with the same params, in whatever order its members are. */
+/** A digest of a request: it must be repeated with the same params, in any order of their members. */
 const digestOf = async ({ method, params }: RequestContext): Promise<string> => {
   const { _meta, inputResponses: _answers, requestState: _state, ...salient } = params ?? {}
   const bytes = new TextEncoder().encode(canonical([method, salient]))
@@ -60,66 +59,70 @@ const digestOf = async ({ method, params }: RequestContext): Promise<string> => 
 
 const principalOf = ({ caller: { principal } }: RequestContext): string | null => principal?.id ?? null
 
-export class Rounds implements Host {
+export class Rounds implements RoundOwner {
   readonly maxRounds: number
   readonly #methods: Methods
   readonly #maxSize: number
-  readonly #timeToLive: number
-  readonly #seal: Seal
-  /** One function for all requests: giving it to one costs nothing. */
-  readonly #open: (exchange: RequestContext) => Round
+  readonly #ttl: number
+  readonly #codec: RequestStateCodec
+  /** One function for all requests, so that no request allocates one. */
+  readonly #startRound: (request: RequestContext) => Round
 
   constructor(methods: Methods, options: Options) {
     this.#methods = methods
     this.maxRounds = options.maxRounds ?? 16
     this.#maxSize = options.maxStateChars ?? 65_536
-    this.#timeToLive = Duration.toMillis(options.ttl ?? Duration.minutes(10))
-    this.#seal = new Seal(methods.about.serverInfo.name, options.keys?.map(bytesOf))
-    this.#open = (exchange) => new Round(exchange, this, { rounds: 0, answers: new Map(), onces: new Map() })
+    this.#ttl = Duration.toMillis(options.ttl ?? Duration.minutes(10))
+    this.#codec = new RequestStateCodec(methods.about.serverInfo.name, options.keys?.map(bytesOf))
+    this.#startRound = (request) => new Round(request, this, { rounds: 0, answers: new Map(), onces: new Map() })
   }
 
-  /** Lets a request ask, where it may; and lets it go on where it was, if it comes with answers. */
-  around(next: Dispatcher<McpRequest>): Dispatcher<McpRequest> {
-    return (exchange) => {
-      if (Revision.era(exchange.caller.revision) === "session" || !asking.has(exchange.method)) return next(exchange)
-      exchange.rounds = this.#open
-      const sealed = exchange.params?.["requestState"]
-      if (sealed === undefined) return next(exchange)
-      return Effect.flatMap(this.#resume(exchange, sealed), (state) => {
-        exchange.round = new Round(exchange, this, state)
-        return next(exchange)
-      })
-    }
+  /** Whether a request may be answered with input requests. */
+  applies({ caller, method }: RequestContext): boolean {
+    return Revision.era(caller.revision) !== "session" && supportedMethods.has(method)
+  }
+
+  /** Handles a request that may be answered with input requests, and continues its rounds if it carries a `requestState`. */
+  run(request: RequestContext, next: Dispatcher<McpRequest>): ReturnType<Dispatcher<McpRequest>> {
+    request.rounds = this.#startRound
+    const sealed = request.params?.["requestState"]
+    if (sealed === undefined) return next(request)
+    return Effect.flatMap(this.#resume(request, sealed), (state) => {
+      request.round = new Round(request, this, state)
+      return next(request)
+    })
   }
 
   /** "Servers MUST treat `requestState` as an attacker-controlled input … and MUST reject state that fails verification." */
-  #resume(exchange: RequestContext, sealed: unknown): Effect.Effect<State, McpError.McpError> {
+  #resume(request: RequestContext, sealed: unknown): Effect.Effect<RoundState, McpError.McpError> {
     if (typeof sealed !== "string") return refused("params.requestState: a string is expected")
-    if (sealed.length > this.#maxSize) return refused("params.requestState: it is larger than any that was given")
+    if (sealed.length > this.#maxSize) {
+      return refused("params.requestState: it is longer than any that this server has issued")
+    }
     return Effect.gen({ self: this }, function*() {
-      const opened = yield* Effect.promise(() => this.#seal.open(sealed))
-      if (opened === undefined) return yield* refused("params.requestState: it is not what this server gave")
-      const { answers, expires, onces, pending, principal, request, rounds }: Sealed = JSON.parse(opened)
-      if (principal !== principalOf(exchange)) {
-        return yield* refused("params.requestState: it was given to somebody else")
+      const opened = yield* Effect.promise(() => this.#codec.open(sealed))
+      if (opened === undefined) return yield* refused("params.requestState: this server has not issued it")
+      const { answers, expires, onces, pending, principal, request: digested, rounds }: SealedState = JSON.parse(opened)
+      if (principal !== principalOf(request)) {
+        return yield* refused("params.requestState: it was issued to another principal")
       }
       const now = yield* Clock.currentTimeMillis
       if (now >= expires) return yield* refused("params.requestState: it has expired")
-      if (request !== (yield* digest(exchange))) {
+      if (digested !== (yield* digest(request))) {
         return yield* refused("params.requestState: it belongs to a request with another method or other params")
       }
-      return { rounds, answers: yield* read(exchange, answers, pending, now), onces: new Map(onces) }
+      return { rounds, answers: yield* read(request, answers, pending, now), onces: new Map(onces) }
     })
   }
 
   answer(round: Round): Effect.Effect<Answer, McpError.McpError> {
     return Effect.gen({ self: this }, function*() {
-      const { exchange, open, state: { answers, rounds } } = round
+      const { request, open, state: { answers, rounds } } = round
       const now = yield* Clock.currentTimeMillis
-      const sealed: Sealed = {
-        principal: principalOf(exchange),
-        request: yield* digest(exchange),
-        expires: now + this.#timeToLive,
+      const sealed: SealedState = {
+        principal: principalOf(request),
+        request: yield* digest(request),
+        expires: now + this.#ttl,
         rounds: rounds + 1,
         answers: [...answers],
         onces: [...round.done],
@@ -128,35 +131,35 @@ export class Rounds implements Host {
           { method, asked, expires: timeout === undefined ? undefined : now + timeout }
         ])
       }
-      const requestState = yield* Effect.promise(() => this.#seal.seal(JSON.stringify(sealed)))
+      const requestState = yield* Effect.promise(() => this.#codec.seal(JSON.stringify(sealed)))
       if (requestState.length > this.#maxSize) {
-        const message = `The answers so far need ${requestState.length} characters of requestState: at most ` +
-          `${this.#maxSize} are allowed`
+        const message = `requestState exceeds maxStateChars (${this.#maxSize}): the responses so far need ` +
+          `${requestState.length} characters`
         return yield* Effect.fail(new McpError.McpError({ reason: "InternalError", message }))
       }
       const inputRequests = Object.fromEntries(
         Array.from(open, ([key, { request }]) => [key, request])
       ) as InputRequests
       const result = { resultType: "input_required", inputRequests, requestState } as const
-      return this.#methods.finish(asking.get(exchange.method)!, result, exchange)
+      return this.#methods.finish(supportedMethods.get(request.method)!, result, request)
     })
   }
 }
 
-/** Params that nest too deep to be written once more are nobody's. */
-const digest = (exchange: RequestContext): Effect.Effect<string, McpError.McpError> =>
+/** Refuses params that nest too deep to be encoded. */
+const digest = (request: RequestContext): Effect.Effect<string, McpError.McpError> =>
   Effect.tryPromise({
-    try: () => digestOf(exchange),
+    try: () => digestOf(request),
     catch: () => McpError.invalidParams("Invalid params: they nest too deep")
   })
 
-/** Adds the answers that came. What nobody asked for is ignored; what is missing will be asked for again, unless it is late. */
+/** Adds the responses that arrived. Unsolicited ones are ignored; missing ones are requested again before their deadline. */
 const read = (
   { caller: { revision }, params }: RequestContext,
-  answers: Sealed["answers"],
-  pending: Sealed["pending"],
+  answers: SealedState["answers"],
+  pending: SealedState["pending"],
   now: number
-): Effect.Effect<State["answers"], McpError.McpError> => {
+): Effect.Effect<RoundState["answers"], McpError.McpError> => {
   const all = new Map(answers)
   const given = params?.["inputResponses"] ?? {}
   if (!isObject(given)) return refused("params.inputResponses: an object is expected")

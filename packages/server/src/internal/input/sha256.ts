@@ -1,5 +1,5 @@
 /**
- * SHA-256 of a text, at once: WebCrypto has it too, but takes its time, and a question needs its name before it waits.
+ * SHA-256 of a text, computed synchronously: the one of WebCrypto is asynchronous, and an input request needs its key before it waits.
  */
 
 // The first 32 bits of the fractional parts of the roots of the first primes (FIPS 180-4, 4.2.2 and 5.3.3).
@@ -14,11 +14,11 @@ const constants = (): { readonly start: Int32Array; readonly rounds: Int32Array 
   }
 }
 
-let known: ReturnType<typeof constants> | undefined
+let cached: ReturnType<typeof constants> | undefined
 
 const rotate = (x: number, n: number): number => (x >>> n) | (x << (32 - n))
 
-/** The message with its padding and its length: a whole number of blocks of 64 bytes. */
+/** The message, padded to a whole number of blocks of 64 bytes. */
 const padded = (message: Uint8Array): DataView => {
   const bytes = new Uint8Array(((message.length + 8) >> 6) + 1 << 6)
   bytes.set(message)
@@ -29,9 +29,9 @@ const padded = (message: Uint8Array): DataView => {
   return view
 }
 
-/** The 32 bytes of a text's digest. */
+/** The digest of a text, 32 bytes. */
 export const sha256 = (text: string): Uint8Array => {
-  const { rounds, start } = known ??= constants()
+  const { rounds, start } = cached ??= constants()
   const view = padded(new TextEncoder().encode(text))
   const state = start.slice()
   const w = new Int32Array(64)

@@ -1,108 +1,119 @@
 /**
- * A session over HTTP+SSE (2024-11-05): one stream for all that the server says, and a path to post to. The session is the stream:
- * it ends when the client leaves.
+ * A session over HTTP+SSE (2024-11-05): one stream for all messages of the server, and a path for those of the client. The session
+ * is the stream: it ends when the client leaves.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
 import type { HttpAnswer, HttpRequest } from "../http/adapter.ts"
-import { Held, type Keeper } from "../http/sessionBase.ts"
-import { closing, malformed } from "../http/refusal.ts"
+import { closing, malformed } from "../http/refusals.ts"
+import { HttpSessionBase, type SessionOwner } from "../http/sessionBase.ts"
 import * as sse from "../http/sse.ts"
-import { Unsent } from "../http/slowReaderBuffer.ts"
 
-export class LegacySession extends Held {
+export class SseSession extends HttpSessionBase {
   readonly #answer: HttpAnswer
-  #slot = 0
-  readonly #unsent: Unsent
-  #over = false
+  readonly #buffer: sse.SlowReaderBuffer
+  #keepAliveSlot = 0
+  #isClosed = false
   /** The requests in flight, with the lengths of their bodies. */
-  readonly #open = new Map<JsonRpc.Id, number>()
-  /** Whether a request is being refused that has the id of one in flight. */
-  #twice = false
+  readonly #inFlight = new Map<JsonRpc.Id, number>()
+  /** Whether a request with the id of one in flight is being refused. */
+  #isDuplicate = false
 
-  constructor(keeper: Keeper, id: string, owner: string | undefined, answer: HttpAnswer) {
-    super(keeper, id, owner)
+  constructor(owner: SessionOwner, id: string, principalId: string | undefined, answer: HttpAnswer) {
+    super(owner, id, principalId)
     this.#answer = answer
-    this.#unsent = new Unsent(keeper.options.maxUnsentChars)
+    this.#buffer = new sse.SlowReaderBuffer(owner.options.maxUnsentChars)
   }
 
   get busy(): boolean {
-    return !this.#over
+    return !this.#isClosed
   }
 
   /**
    * "When a client connects, the server MUST send an `endpoint` event containing a URI for the client to use for sending messages."
-   * It is relative to the origin: a client takes no other.
+   * It is relative to the origin: clients accept no other.
    */
   start(messages: string): void {
     this.#answer.open(200, sse.headers)
     this.#answer.write(sse.named("endpoint", `${messages}?sessionId=${this.id}`))
-    this.#slot = this.keeper.keepAlive.add(this.#answer)
-    this.keeper.opened(true)
-    const left = () => this.keeper.end(this, { _tag: "Closed" })
+    this.#keepAliveSlot = this.owner.keepAlive.add(this.#answer)
+    this.owner.streamOpened(true)
+    const left = () => this.owner.end(this, { _tag: "Closed" })
     if (this.#answer.over) left()
     else this.#answer.onClose(left)
   }
 
-  /** Takes a message; what there is to say to it comes on the stream. */
+  /** Receives a message. Replies are sent on the stream. */
   post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
     if (message._tag === "Invalid" && message.error.code === -32700) {
-      return this.keeper.refuse(answer, malformed(message))
+      return this.owner.refuse(answer, malformed(message))
     }
     answer.reply(202, {}, "")
-    if (message._tag !== "Request") return this.deliver(message, request)
-    if (this.#open.has(message.id)) this.#twice = true
-    else {
-      this.#open.set(message.id, request.size)
-      this.keeper.gauge.began(request.size)
+    if (message._tag === "Request") {
+      if (this.#inFlight.has(message.id)) this.#isDuplicate = true
+      else {
+        this.#inFlight.set(message.id, request.size)
+        this.owner.load.requestStarted(request.size)
+      }
     }
-    this.deliver(message, request)
-    this.#twice = false
+    this.arrived(request)
+    this.receiver.message(message, request)
+    this.#isDuplicate = false
   }
 
   send(message: JsonRpc.Outbound): boolean {
-    if ((message._tag === "Success" || message._tag === "Failure") && message.id !== undefined) this.#done(message.id)
-    if (this.#over || this.#answer.over) return true
+    if ((message._tag === "Success" || message._tag === "Failure") && message.id !== undefined) {
+      this.#requestEnded(message.id)
+    }
+    if (this.#isClosed || this.#answer.over) return true
     const text = sse.named("message", JsonRpc.encode(message))
-    return this.#unsent.write(this.#answer, text) ?? this.#cut()
+    return this.#buffer.write(this.#answer, text) ?? this.#endUnread()
   }
 
-  #done(id: JsonRpc.Id): void {
-    const size = this.#twice ? undefined : this.#open.get(id)
+  #requestEnded(id: JsonRpc.Id): void {
+    const size = this.#isDuplicate ? undefined : this.#inFlight.get(id)
     if (size === undefined) return
-    this.#open.delete(id)
-    this.keeper.gauge.ended(size)
+    this.#inFlight.delete(id)
+    this.owner.load.requestEnded(size)
   }
 
-  #cut(): true {
+  #endUnread(): true {
     this.#answer.abort()
-    this.keeper.end(this, { _tag: "Closed" })
-    const message = `A client does not read: its session ends, with ${this.#unsent.size} characters unsent`
-    this.keeper.fork(Effect.logWarning(message))
+    this.owner.end(this, { _tag: "Closed" })
+    const message =
+      `ended a session: its client does not read, and ${this.#buffer.size} characters are unsent (maxUnsentChars)`
+    this.owner.fork(Effect.logWarning(message))
     return true
   }
 
-  /** Its requests may finish as those of a client that has said all that it had to say. */
+  /** Its requests may finish as if the client had closed the session. */
   drain(): void {
     this.peer.close({ _tag: "Ended" }, true)
   }
 
-  /** A request will not be answered. Where it is this side that ends, the client hears of that. */
+  /** If this side ends, the client receives an error. */
   discardRequest(about: JsonRpc.Id): void {
-    this.#done(about)
-    if (this.ending || this.keeper.closing) this.send(JsonRpc.failure(about, closing.error))
+    this.#requestEnded(about)
+    if (this.isEnding || this.owner.isClosing) this.send(JsonRpc.failure(about, closing.error))
   }
 
   get drained(): Effect.Effect<void> {
     return this.#answer.drained
   }
 
-  protected shut(): void {
-    if (this.#over) return
-    this.#over = true
-    this.keeper.keepAlive.remove(this.#answer, this.#slot)
-    this.keeper.closed(true)
-    for (const id of this.#open.keys()) this.#done(id)
+  drainedAbout(): Effect.Effect<void> {
+    return this.#answer.drained
+  }
+
+  /** The stream is the session, and stays open. */
+  endStream(): void {}
+
+  protected closeStreams(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.owner.keepAlive.remove(this.#answer, this.#keepAliveSlot)
+    this.owner.streamClosed(true)
+    for (const id of this.#inFlight.keys()) this.#requestEnded(id)
     this.#answer.end()
   }
 }

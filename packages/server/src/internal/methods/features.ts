@@ -13,8 +13,10 @@ export const install = (methods: Methods): void => {
   listing.install(methods, Method.ListTools, "tools", tools)
   methods.on(Method.CallTool, (params, exchange) => {
     const tool = tools.seen(params.name, exchange.caller)
-    return tool === undefined
-      ? Effect.fail(McpError.invalidParams(`Unknown tool: ${clip(params.name)}`))
-      : extensions.call(methods.catalog, { tool, params, exchange })
+    if (tool === undefined) return Effect.fail(McpError.invalidParams(`Unknown tool: ${clip(params.name)}`))
+    const { calling } = methods.catalog.extensions
+    return calling.length === 0
+      ? tool.call(params.arguments ?? {}, exchange)
+      : extensions.call(calling, { tool, params, exchange })
   }, isPlain)
 }

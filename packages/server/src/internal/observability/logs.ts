@@ -3,10 +3,9 @@
  */
 import { LoggingLevel } from "@skein/protocol/Logging"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import { type Dispatcher, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
+import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
 import type * as Logger from "effect/Logger"
 import type { LogLevel } from "effect/LogLevel"
 import * as References from "effect/References"
@@ -37,7 +36,8 @@ const Lowered: Context.Reference<boolean> = Context.Reference("@skein/server/int
 
 const isQuiet = (level: LogLevel): boolean => level === "Debug" || level === "Trace"
 
-const lower = <R>(context: Context.Context<R>): Context.Context<R> =>
+/** Lowers the minimum log level of a request, so that its client gets debug messages. */
+export const lowerMinimum = <R>(context: Context.Context<R>): Context.Context<R> =>
   Context.add(Context.add(context, References.MinimumLogLevel, "Trace"), Lowered, true)
 
 type Loggers = ReadonlySet<Logger.Logger<unknown, unknown>>
@@ -92,11 +92,9 @@ export class Forwarder {
     return quiet
   }
 
-  /** Handles requests so that a client that wants to hear everything does, where the author has set no minimum. */
-  around(dispatch: Dispatcher<McpRequest>, base: Context.Context<never>): Dispatcher<McpRequest> {
-    if (base.mapUnsafe.has(References.MinimumLogLevel.key)) return dispatch
-    return (exchange) =>
-      exchange.caller.logLevel === "debug" ? Effect.updateContext(dispatch(exchange), lower) : dispatch(exchange)
+  /** Whether the minimum log level is lowered for clients that ask for debug messages: the author has set none. */
+  lowersMinimum(base: Context.Context<never>): boolean {
+    return !base.mapUnsafe.has(References.MinimumLogLevel.key)
   }
 
   #log(entry: Logger.Options<unknown>): void {

@@ -1,7 +1,6 @@
 /** The metrics of a server, and who hears of what they count. */
 import { isNamed, named, otherMethod } from "@skein/protocol/Conventions"
-import type { RequestContext } from "@skein/runtime/RequestContext"
-import type { Peer } from "@skein/runtime/Peer"
+import type { RequestContext, SessionPeer } from "@skein/runtime/RequestContext"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Metric from "effect/Metric"
@@ -77,7 +76,7 @@ export class Measures implements Observer {
   readonly #transport: string | undefined
   readonly #series = new Map<string, Series>()
   readonly #refusals = new Map<number, Metric.Metric<number, unknown>>()
-  readonly #sessions = new Map<Peer, OpenSession>()
+  readonly #sessions = new Map<SessionPeer, OpenSession>()
 
   constructor(context: Context.Context<never>, maxSeries: number, transport: string | undefined) {
     this.#context = context
@@ -140,14 +139,14 @@ export class Measures implements Observer {
   }
 
   #sessionOpened(exchange: RequestContext): void {
-    const { caller } = exchange
-    if (!(caller instanceof ServerSession)) return
-    const attributes = { "mcp.protocol.version": caller.revision, ...network(exchange, this.#transport) }
-    this.#sessions.set(caller.peer, { since: this.#clock.monotonicTimeNanosUnsafe(), attributes })
+    const { peer } = exchange
+    if (!(peer?.session instanceof ServerSession)) return
+    const attributes = { "mcp.protocol.version": peer.session.revision, ...network(exchange, this.#transport) }
+    this.#sessions.set(peer, { since: this.#clock.monotonicTimeNanosUnsafe(), attributes })
     Metric.withAttributes(openSessions, attributes).modifyUnsafe(1, this.#context)
   }
 
-  sessionClosed(peer: Peer): void {
+  sessionClosed(peer: SessionPeer): void {
     const session = this.#sessions.get(peer)
     if (session === undefined) return
     this.#sessions.delete(peer)

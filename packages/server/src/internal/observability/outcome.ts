@@ -39,5 +39,5 @@ export const outcomeOf = (exchange: RequestContext, exit: Exit.Exit<Answer, McpE
   if (exit._tag === "Success") return ofAnswer(exit.value)
   if (errorOf(exit) !== undefined) return "error"
   // The handler was interrupted because it asks something, which is answered in its stead.
-  return exchange.instead !== undefined && Cause.hasInterruptsOnly(exit.cause) ? "input_required" : "defect"
+  return exchange.state === "Replacing" && Cause.hasInterruptsOnly(exit.cause) ? "input_required" : "defect"
 }

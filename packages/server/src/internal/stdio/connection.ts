@@ -1,5 +1,5 @@
 /**
- * The server's end of stdio: one connection for the whole life of the process (revision 2026-07-28, basic/transports/stdio).
+ * The stdio connection of a server: one for the lifetime of the process (revision 2026-07-28, basic/transports/stdio).
  */
 import type { Connection } from "@skein/runtime/Connection"
 import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
@@ -9,18 +9,18 @@ import type * as Scope from "effect/Scope"
 import type { Readable, Writable } from "node:stream"
 import * as stdout from "./stdout.ts"
 
-/** What the connection reads and writes, and its bounds. */
+/** The streams of the connection, and its bounds. */
 export interface StdioOptions extends NodeStreams.Bounds {
-  /** Where messages come from; `process.stdin` by default. */
+  /** The stream that messages are read from; `process.stdin` by default. */
   readonly input?: Readable | undefined
-  /** Where messages go; `process.stdout` by default, which nothing else can write to until the scope closes. */
+  /** The stream that messages are written to; `process.stdout` by default. Nothing else can write to it until the scope closes. */
   readonly output?: Writable | undefined
 }
 
 /**
- * Opens the connection. It ends as `Ended` when the input ends (and still sends what it is given until it is closed) or when
- * the output is closed by the other side; while the output is backed up, the input is not read. It fails with the reason
- * `Open` when another connection has `process.stdout`.
+ * Opens the connection. It ends as `Ended` when the input ends (and still sends until it is closed) or when the client closes the
+ * output. While the output is backed up, the input is not read. It fails with the reason `Open` when another connection uses
+ * `process.stdout`.
  */
 export const connect = (options: StdioOptions = {}): Effect.Effect<Connection, TransportError, Scope.Scope> =>
   Effect.suspend(() => {
@@ -35,7 +35,7 @@ export const connect = (options: StdioOptions = {}): Effect.Effect<Connection, T
         : over(input, output, { ...options, write }))
   })
 
-// A paused stdin reads ahead, and would keep a process that has nothing else to do.
+// A paused stdin reads ahead, and would keep the process alive.
 const over = (input: Readable, output: Writable, options: NodeStreams.Options) =>
   input !== process.stdin ? NodeStreams.make(input, output, options) : Effect.andThen(
     Effect.acquireRelease(

@@ -1,10 +1,10 @@
 /**
- * Who may write to stdout. On stdio that is the protocol and nobody else (revision 2026-07-28, basic/transports/stdio: the
- * server MUST NOT write anything to its stdout that is not a valid MCP message).
+ * Reserves stdout for the protocol (revision 2026-07-28, basic/transports/stdio: the server MUST NOT write anything to its stdout
+ * that is not a valid MCP message).
  *
- * While it is guarded, `process.stdout.write` and `end`, and with them `console.log`, what is piped there and every logger,
- * write to stderr. Out of reach are writes to the file descriptor itself (`fs.writeSync(1, …)`, a child process that inherits
- * it).
+ * While stdout is guarded, `process.stdout.write` and `end` write to stderr, and so do `console.log`, streams that are piped to
+ * stdout, and loggers. Writes to the file descriptor itself (`fs.writeSync(1, …)`, a child process that inherits it) are not
+ * redirected.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -14,15 +14,15 @@ type Write = (text: string, done?: (error?: Error | null) => void) => boolean
 interface Guard {
   /** Writes to the real stdout. */
   readonly write: Write
-  /** Gives `process.stdout` back as it was. */
+  /** Restores `process.stdout`. */
   readonly restore: () => void
-  /** How many have asked for the guard and not given it back. */
+  /** How many guards are active. */
   holders: number
   /** Whether a connection writes to stdout now. */
   owned: boolean
 }
 
-// On the stream itself and not in this module, so that two copies of this package see one guard.
+// A property of the stream and not of this module, so that two copies of this package share one guard.
 const key = Symbol.for("@skein/server/stdout")
 
 interface Guarded {
@@ -42,7 +42,7 @@ const redirectEnd = (...args: ReadonlyArray<unknown>): NodeJS.WriteStream => {
   return process.stdout
 }
 
-/** Replaces a method of stdout. Answers how to put it back, unless somebody else has replaced it meanwhile. */
+/** Replaces a method of stdout. Returns a function that restores it, unless other code has replaced it meanwhile. */
 const replace = (name: "write" | "end", value: unknown): () => void => {
   const { stdout } = process
   const before = Object.getOwnPropertyDescriptor(stdout, name)
@@ -61,7 +61,7 @@ const acquire = (): Guard => {
     const write = stdout.write.bind(stdout) as Write
     const restoreWrite = replace("write", redirect)
     const restoreEnd = replace("end", redirectEnd)
-    // A host that closes stderr must not bring the server down by what it logs.
+    // If the client closes stderr, a log message must not end the server.
     process.stderr.on("error", ignore)
     const restore = () => {
       restoreWrite()
@@ -80,7 +80,7 @@ const release = (guard: Guard): void => {
   if (--guard.holders === 0) guard.restore()
 }
 
-/** Guards stdout until the scope closes. It may be guarded several times. */
+/** Guards stdout until the scope closes. Guards may be nested. */
 export const guarded: Effect.Effect<void, never, Scope.Scope> = /* @__PURE__ */ Effect.asVoid(
   /* @__PURE__ */ Effect.acquireRelease(
     /* @__PURE__ */ Effect.sync(acquire),
@@ -92,7 +92,7 @@ export const guarded: Effect.Effect<void, never, Scope.Scope> = /* @__PURE__ */ 
 export const guard = (): void => void acquire()
 
 /**
- * Guards stdout and takes it, until the scope closes: the answer is what writes to it. `undefined` when it is taken already,
+ * Guards stdout and reserves it until the scope closes. Returns the function that writes to it; `undefined` if it is reserved already,
  * since two servers cannot share it.
  */
 export const take: Effect.Effect<Write | undefined, never, Scope.Scope> = /* @__PURE__ */ Effect.map(

@@ -5,7 +5,7 @@ import type { LoggingLevel } from "@skein/protocol/Logging"
 import type { Notification } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
-import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
+import type { Caller, RequestContext, SessionPeer } from "@skein/runtime/RequestContext"
 import type { Peer } from "@skein/runtime/Peer"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -43,7 +43,7 @@ export class Hub implements Listener {
   /** The connections of the server that are open. */
   readonly peers = new Set<Peer>()
   /** Those among them that are over with the answer to their first message. */
-  readonly alone = new WeakSet<Peer>()
+  readonly alone = new WeakSet<SessionPeer>()
   readonly #catalog: Catalog["Service"]
   readonly #settings: Settings
   readonly #fibers: Fibers
@@ -92,6 +92,12 @@ export class Hub implements Listener {
     if (method === "notifications/initialized" && peer.session instanceof ServerSession) peer.session.initialized = true
   }
 
+  /** Whether the connection of a session is open. */
+  isOpen(peer: SessionPeer): boolean {
+    const open: ReadonlySet<SessionPeer> = this.peers
+    return open.has(peer)
+  }
+
   /** A session has been told what the server can do: it hears of no lists but those. */
   opened(session: ServerSession): void {
     session.lists = capabilities.lists(this.#catalog)
@@ -111,7 +117,7 @@ export class Hub implements Listener {
   subscribe(session: ServerSession, uri: string): Effect.Effect<void, McpError.McpError> {
     return Effect.suspend(() => {
       // A request that outlives its session leaves nothing behind.
-      if (!this.peers.has(session.peer)) return Effect.void
+      if (!this.isOpen(session.peer)) return Effect.void
       const uris = (session.subscriptions ??= new Set())
       if (uris.has(uri)) return Effect.void
       const { maxResources } = this.#settings
@@ -142,14 +148,14 @@ export class Hub implements Listener {
 
   tell(caller: Caller, key: string, notice: Notice): boolean {
     const session = sessionOf(caller)
-    if (session === undefined || !session.initialized || !this.peers.has(session.peer)) return false
+    if (session === undefined || !session.initialized || !this.isOpen(session.peer)) return false
     this.#outbox.tell(session, key, notice)
     return true
   }
 
   session(caller: Caller): Scope.Scope | undefined {
     const peer = sessionOf(caller)?.peer
-    return peer !== undefined && this.peers.has(peer) ? peer.scope : undefined
+    return peer !== undefined && this.isOpen(peer) ? peer.scope : undefined
   }
 
   // ---- subscriptions of the request era

@@ -63,7 +63,7 @@ describe("requests behind each other on one connection", () => {
       yield* waiting.running(50)
       raw.socket.destroy()
       yield* fixtures.until(() => waiting.seen.interrupted === 50)
-      expect([...at.endpoint.exchanges]).toEqual([])
+      expect([...at.endpoint.requests]).toEqual([])
     })))
 })
 

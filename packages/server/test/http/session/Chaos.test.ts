@@ -71,8 +71,8 @@ const play = (seed: number) => {
   return Effect.gen(function*() {
     const endpoint = yield* Http.make()
     let open = 0
-    const { host } = yield* McpServer.McpServer
-    host.catalog.middleware.observer = {
+    const { core } = yield* McpServer.McpServer
+    core.catalog.middleware.observer = {
       sessionClosed: () => {},
       streamOpened: () => void open++,
       streamClosed: () => void open--,

@@ -4,7 +4,7 @@
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
-import { type CallOptions, type Owner, type Progress, RequestContext } from "@skein/runtime/RequestContext"
+import { type CallOptions, type Progress, RequestContext, type ResponseSink } from "@skein/runtime/RequestContext"
 import type { RequestError } from "@skein/runtime/RequestError"
 import * as Effect from "effect/Effect"
 import type { CurrentTask } from "../../CurrentTask.ts"
@@ -22,19 +22,12 @@ export interface Running {
   readonly progress: (progress: Progress) => Effect.Effect<void>
 }
 
-/** Nobody waits for the answer: it is the worker that takes the handler's result. */
-const nobody: Owner = {
-  run: () => {
-    throw new Error("A task's exchange is run by its worker")
-  },
-  answer: () => {},
-  drop: () => {},
-  say: () => true,
-  drained: () => Effect.void,
-  ask: () => Effect.never,
-  suspended: () => {},
-  resumed: () => {},
-  defect: () => {}
+/** The worker of the task takes the result of the handler, and notifications have no receiver. */
+const noSink: ResponseSink = {
+  respond: () => {},
+  discard: () => {},
+  notify: () => true,
+  drained: () => Effect.void
 }
 
 /** See the module's text. */
@@ -42,7 +35,7 @@ export class TaskExchange extends RequestContext {
   readonly #running: Running
 
   constructor({ args, caller, id, tool }: Work, running: Running) {
-    super(nobody, { _tag: "Request", id, method: "tools/call", params: { name: tool, arguments: args } }, caller)
+    super(noSink, { _tag: "Request", id, method: "tools/call", params: { name: tool, arguments: args } }, caller)
     this.#running = running
   }
 
@@ -52,7 +45,7 @@ export class TaskExchange extends RequestContext {
   }
 
   /** A user may take as long as the task lives. */
-  override get patience(): undefined {
+  override get inputTimeout(): undefined {
     return undefined
   }
 
@@ -71,7 +64,7 @@ export class TaskExchange extends RequestContext {
 
   override progress(progress: Progress): Effect.Effect<void> {
     return Effect.suspend(() => {
-      if (progress.progress > (this.reported?.progress ?? -Infinity)) this.reported = progress
+      if (progress.progress > (this.lastProgress?.progress ?? -Infinity)) this.lastProgress = progress
       return this.#running.progress(progress)
     })
   }

@@ -66,7 +66,7 @@ export const wait = (face: Face, call: ToolCall): Called => {
  * there. Otherwise nobody wants the result any more.
  */
 const left = (face: Face, exchange: RequestContext, id: string): Effect.Effect<void> =>
-  exchange.stopped || (exchange.instead !== undefined && !exchange.cancelled) ? Effect.void : abandon(face, id)
+  exchange.stopped || (exchange.state === "Replacing" && !exchange.cancelled) ? Effect.void : abandon(face, id)
 
 /** Waits for the end of a task, and is its client meanwhile. */
 const watch = (

@@ -1,5 +1,5 @@
 /**
- * The door of `node:http`: requests and answers as the core of HTTP takes them.
+ * The adapter of an endpoint to `node:http`.
  */
 import type { Principal } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
@@ -7,23 +7,23 @@ import { isUtf8 } from "node:buffer"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import type { Body, Headers, HttpAnswer, HttpRequest } from "../adapter.ts"
-import { Pieces } from "./body.ts"
+import { BodyBuffer } from "./body.ts"
 
-/** What the answers of one handler share. */
+/** What the requests of one handler share. */
 export interface Shared {
-  /** The server ends: each connection is closed after its answer. */
+  /** The server shuts down: each connection is closed after its answer. */
   closing: boolean
-  /** A client that asks first whether it may send its body is told so when the body is read, and not before. */
+  /** `Expect: 100-continue` is answered when the body is read, and not before. */
   readonly expects: boolean
-  /** How long a client may take nothing of an answer that is complete, in milliseconds. */
+  /** How long a client may read nothing of a complete answer, in milliseconds. */
   readonly sendTimeout: number
 }
 
-/** What a host has found out about a request before it gave it away. */
-export interface Given {
-  /** Who makes it. */
+/** What the application supplies with a request. */
+export interface RequestInput {
+  /** The authenticated sender. */
   readonly principal?: Principal | undefined
-  /** Its body, where a parser has read it: JSON, text or bytes. Otherwise `request.body` is used, if the body was read. */
+  /** The body, if a parser has read it: JSON, text or bytes. Otherwise `request.body` is used, if the body was read. */
   readonly body?: unknown
 }
 
@@ -34,7 +34,7 @@ const isHost = (name: string): boolean => name.length === 4 && name.toLowerCase(
 const isParam = (name: string): boolean =>
   name.length > 10 && name.charCodeAt(3) === 45 && name.slice(0, 10).toLowerCase() === "mcp-param-"
 
-/** An `IncomingMessage`. It is the origin of its messages, and found by handlers as such. */
+/** An `IncomingMessage` as an endpoint reads it. It is the origin of the messages in it. */
 export class NodeRequest implements HttpRequest {
   size = 0
   principal: Principal | undefined
@@ -46,13 +46,13 @@ export class NodeRequest implements HttpRequest {
   readonly #given: unknown
   readonly #host: string | undefined
 
-  constructor(message: IncomingMessage, response: ServerResponse, shared: Shared, given: Given | undefined) {
+  constructor(message: IncomingMessage, response: ServerResponse, shared: Shared, given: RequestInput | undefined) {
     this.#message = message
     this.#response = response
     this.#shared = shared
     this.#given = given?.body
     this.principal = given?.principal
-    // Routers that mount a handler below a path cut that from `url`.
+    // Routers that mount a handler below a path remove that path from `url`.
     const target = (message as { readonly originalUrl?: string | undefined }).originalUrl ?? message.url ?? "/"
     let host: string | undefined
     if (target.charCodeAt(0) === 47) {
@@ -73,7 +73,7 @@ export class NodeRequest implements HttpRequest {
       else if (isParam(name)) (params ??= []).push(name.toLowerCase())
     }
     this.params = params
-    // Node keeps the first of several: what is between may have used another.
+    // Node returns the first of several: a proxy may have used another one.
     this.#host = hosts > 1 ? "" : host
   }
 
@@ -105,10 +105,10 @@ export class NodeRequest implements HttpRequest {
   }
 }
 
-/** A body that somebody else has read. Throws where they kept it. */
+/** A body that was read by the application. Throws if the application has not stored it. */
 const bodyOf = (body: unknown, limit: number): Body => {
   if (body === undefined) {
-    throw new Error("The body was read before, and is not in `request.body`: hand it on as `body`")
+    throw new Error("the body was already read, and is not in `request.body`: pass it as `body`")
   }
   if (body instanceof Uint8Array) return body.length > limit ? { fault: "TooLarge" } : decode(body)
   const text = typeof body === "string" ? body : JSON.stringify(body)
@@ -120,38 +120,38 @@ const decode = (bytes: Uint8Array): Body => {
   return { text: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8") }
 }
 
-/** Reads a body, and counts it. */
+/** Reads a body, and counts its bytes. */
 const read = (message: IncomingMessage, limit: number, done: (body: Body) => void): void => {
-  let pieces: Pieces | undefined = new Pieces()
+  let buffer: BodyBuffer | undefined = new BodyBuffer()
   const end = (body: Body): void => {
-    if (pieces === undefined) return
-    pieces = undefined
+    if (buffer === undefined) return
+    buffer = undefined
     done(body)
   }
   message.on("data", (chunk: Buffer<ArrayBuffer>) => {
-    if (pieces === undefined) return
-    if (pieces.size + chunk.length <= limit) return pieces.add(chunk)
+    if (buffer === undefined) return
+    if (buffer.size + chunk.length <= limit) return buffer.add(chunk)
     message.pause()
     end({ fault: "TooLarge" })
   })
-  message.on("end", () => pieces !== undefined && end(decode(pieces.bytes)))
+  message.on("end", () => buffer !== undefined && end(decode(buffer.bytes)))
   message.on("close", () => end({ fault: "Aborted" }))
 }
 
-// What is left of a body after its answer is read all the same up to here, so that the connection can be used again.
+// The rest of a body is read after its answer up to here, so that the connection can be used again.
 const short = 64 * 1024
 
-// And of a longer one this much, until the connection is cut: whoever still sends has not looked for the answer.
+// Of a longer body so much is read until the connection is closed: a client that is still sending has not read the answer yet.
 const lingered = 1024 * 1024
 
-/** Whether what was not read of a body is too much to read for nothing, or may be. */
+/** Whether the unread rest of a body is, or may be, too long to read. */
 const isLong = ({ headers }: IncomingMessage): boolean =>
   headers.expect !== undefined || headers["transfer-encoding"] !== undefined ||
   Number(headers["content-length"]) > short
 
 /**
- * Answers a request whose body is still on its way. The connection cannot be used again; but closed at once it would be reset, and
- * the answer with it, before a client that is still sending has read it. So some more is read, and dropped.
+ * Answers a request whose body is still arriving. The connection cannot be used again; but if it were closed now it would be reset,
+ * and the answer lost, before a client that is still sending has read it. So more of the body is read, and dropped.
  */
 const linger = (response: ServerResponse, body: string): void => {
   const { req: message } = response
@@ -173,8 +173,8 @@ const ignore = (): void => {}
 const uncork = (socket: Socket): void => socket.uncork()
 
 /**
- * What tells that an answer's connection was closed. One that waits for those before it on its connection has no socket yet, and does
- * not hear of its end; any number of them may wait.
+ * The emitter of the `close` event of an answer's connection. An answer that is queued behind others on its connection has no socket
+ * yet, and does not emit it; any number of them may be queued.
  */
 const closes = (response: ServerResponse): ServerResponse | Socket =>
   response.socket === null ? response.req.socket.setMaxListeners(0) : response
@@ -210,7 +210,7 @@ export class NodeAnswer implements HttpAnswer {
     const last = unread || this.#shared.closing ? { connection: "close" } : undefined
     const length = status === 204 ? undefined : { "content-length": Buffer.byteLength(body) }
     response.writeHead(status, { ...this.#also, ...headers, ...length, ...last })
-    // A client that asked whether it may send its body hears that it may not.
+    // A client that sent `Expect: 100-continue` receives the status before it sends its body.
     if (unread && response.req.headers.expect === undefined) linger(response, body)
     else this.#finish(body)
   }
@@ -219,10 +219,10 @@ export class NodeAnswer implements HttpAnswer {
     const response = this.#response
     if (this.over || response.headersSent) return
     response.on("error", ignore)
-    // Any number of fibers may wait until the client takes more.
+    // Any number of fibers may wait for `drain`.
     response.setMaxListeners(0)
     response.writeHead(status, this.#also === undefined ? headers : { ...this.#also, ...headers })
-    // Leaves at once, but in one piece with what is written in the same turn of the event loop.
+    // Sent in one packet with the data that is written in the same turn of the event loop.
     const { socket } = response
     if (socket !== null && socket.writableCorked === 0) {
       socket.cork()
@@ -258,19 +258,19 @@ export class NodeAnswer implements HttpAnswer {
     if (this.over) return
     const response = this.#response
     const { req, socket } = response
-    // Its head has said that the connection may be used again. When this side ends, the host would wait for somebody to do so.
+    // The head has allowed keep-alive. During a shutdown, the server would wait for a next request on the connection.
     if (this.#shared.closing && socket !== null && req.httpVersionMajor === 1) {
       response.once("finish", () => socket.destroySoon())
     }
     this.#finish()
   }
 
-  /** Nobody waits for the rest to be sent, and a client that never reads would have it kept for ever. */
+  /** Bounds the time until the rest is sent: a client that never reads would otherwise have it stored forever. */
   #finish(body?: string): void {
     const response = this.#response.end(body)
     const { socket } = response
     if (socket === null || socket.writableLength === 0) return
-    // Node destroys it when that time is up, and tells whether something was taken meanwhile.
+    // Node destroys the socket after that time without progress.
     socket.setTimeout(this.#shared.sendTimeout)
     response.prependOnceListener("finish", () => socket.setTimeout(0))
   }

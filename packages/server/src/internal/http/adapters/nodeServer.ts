@@ -1,5 +1,5 @@
 /**
- * A `node:http` server that has an endpoint to itself: how it is hardened, and how it ends.
+ * A `node:http` server for one endpoint: its bounds, and its shutdown.
  */
 import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
@@ -7,7 +7,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import type { Duplex } from "node:stream"
 
-/** The bounds of the server, in milliseconds; the public options tell their defaults. */
+/** The bounds of the server, in milliseconds; the defaults are documented at the public options. */
 export interface Bounds {
   readonly headersTimeout: number
   readonly requestTimeout: number
@@ -15,16 +15,16 @@ export interface Bounds {
   readonly maxConnections: number
 }
 
-// How long the last bytes of the answers may take to leave.
-const flush = 2_000
+// How long the last bytes of the answers may take to be sent.
+const flushTimeout = 2_000
 
-/** Whether an answer has begun on a connection. Node's own listener asks the same; there is no public way. */
+/** Whether an answer has begun on a connection. Node's own listener reads the same field; there is no public API. */
 const isAnswering = (socket: Duplex): boolean =>
   (socket as { readonly _httpMessage?: ServerResponse | null | undefined })._httpMessage?.headersSent === true
 
 /**
- * What Node refuses before it is a request: the refusal is a JSON-RPC error like any other. Behind a request whose answer has begun
- * it would be taken for a part of that answer, so there is none.
+ * Answers bytes that Node cannot parse with a JSON-RPC error. If another answer has begun on the connection, the error would be read
+ * as a part of it, so nothing is sent.
  */
 const refuseBytes = (error: Error & { readonly code?: string | undefined }, socket: Duplex): void => {
   if (!socket.writable || error.code === "ECONNRESET" || isAnswering(socket)) return void socket.destroy()
@@ -38,35 +38,35 @@ const refuseBytes = (error: Error & { readonly code?: string | undefined }, sock
   socket.end(`${head}connection: close\r\n\r\n${body}`, () => socket.destroy())
 }
 
-/** A server that does not listen yet, and its connections. */
+/** A server that is not listening yet, and its connections. */
 export interface Made {
   readonly server: Server
   readonly sockets: ReadonlySet<Socket>
 }
 
-/** Makes a server that does not listen yet. */
+/** Makes a server that is not listening yet. */
 export const make = (
   handle: (request: IncomingMessage, response: ServerResponse) => void,
   { headersTimeout, keepAliveTimeout, maxConnections, requestTimeout }: Bounds
 ): Made => {
   const connectionsCheckingInterval = Math.min(headersTimeout, 5_000)
-  // Not imported: that reads all exports of `node:http`, of which one loads the whole of `fetch`.
+  // Not imported: an import reads all exports of `node:http`, and one of them loads `fetch`.
   const { createServer } = process.getBuiltinModule("node:http")
   const server = createServer({ headersTimeout, requestTimeout, keepAliveTimeout, connectionsCheckingInterval }, handle)
   server.maxConnections = maxConnections
-  // Node does not count a connection that has sent nothing yet as idle, and would wait for it in the end.
+  // Node does not count a connection without a request as idle, and would wait for it during the shutdown.
   const sockets = new Set<Socket>()
   server.on("connection", (socket) => {
     sockets.add(socket)
     socket.once("close", () => sockets.delete(socket))
   })
-  // Without a listener of its own, Node tells a client to send its body before anybody has looked at the head.
+  // Without a listener, Node answers `Expect: 100-continue` before the head was validated.
   server.on("checkContinue", handle)
   server.on("clientError", refuseBytes)
   return { server, sockets }
 }
 
-/** Why it cannot listen, in one line for whoever started it. */
+/** Why the server cannot listen, in one line for the user who started it. */
 const refused = (cause: Error & { readonly code?: string | undefined }, port: number, host: string): TransportError => {
   const why = cause.code === "EADDRINUSE" ? "the port is taken (EADDRINUSE)" : cause.message
   return new TransportError({ reason: new OpenFailed({ message: `Cannot listen on ${host}:${port}: ${why}`, cause }) })
@@ -80,39 +80,39 @@ export const listen = (server: Server, port: number, host: string): Effect.Effec
     try {
       server.listen(port, host, () => {
         server.off("error", failed)
-        // What goes wrong with the listening socket later (no file descriptors left) passes by; nobody is to die of it.
+        // Later errors of the listening socket (no file descriptors left) are temporary, and must not end the process.
         server.on("error", () => {})
         resume(Effect.succeed(server.address() as AddressInfo))
       })
     } catch (error) {
-      // It is no port.
+      // The port is not valid.
       failed(error as Error)
     }
   })
 
-/** Accepts nothing more, lets `end` finish what there is, and closes the connections once the last bytes have left. */
+/** Stops accepting connections, runs `end`, and closes the connections when their last bytes were sent. */
 export const close = (server: Server, sockets: Iterable<Socket>, end: Effect.Effect<void>): Effect.Effect<void> =>
   Effect.suspend(() => {
     let closed = false
-    let hear: (() => void) | undefined
+    let onClosed: (() => void) | undefined
     // Closes idle connections too.
     server.close(() => {
       closed = true
-      hear?.()
+      onClosed?.()
     })
     const gone = Effect.callback<void>((resume) => {
-      // All is said: each connection is closed as soon as it was taken.
+      // Everything was written: each connection is closed as soon as its data was sent.
       for (const socket of sockets) socket.destroySoon()
       if (closed) return resume(Effect.void)
-      hear = () => resume(Effect.void)
+      onClosed = () => resume(Effect.void)
     })
     return Effect.andThen(
-      Effect.andThen(end, Effect.timeoutOption(gone, flush)),
+      Effect.andThen(end, Effect.timeoutOption(gone, flushTimeout)),
       Effect.sync(() => server.closeAllConnections())
     )
   })
 
-/** The address for people. */
+/** The URL of the endpoint. */
 export const urlOf = ({ address, family, port }: AddressInfo, path: string): string => {
   const name = address === "127.0.0.1" || address === "::1"
     ? address
@@ -122,5 +122,5 @@ export const urlOf = ({ address, family, port }: AddressInfo, path: string): str
   return `http://${family === "IPv6" && name !== "localhost" ? `[${name}]` : name}:${port}${path}`
 }
 
-/** Whether an address stands for every one of this machine's. */
+/** Whether the server listens on all addresses of the machine. */
 export const isWildcard = (host: string): boolean => host === "" || host === "0.0.0.0" || host === "::"

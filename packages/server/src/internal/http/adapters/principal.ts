@@ -1,32 +1,52 @@
 /**
- * Who makes a request, where a host has told how to find that out.
+ * What the adapters share: the services that they run with, and the search for the principal of a request.
  */
 import type { Principal } from "@skein/runtime/Connection"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import { McpServer } from "../../../McpServer.ts"
+import * as logs from "../../observability/logs.ts"
 import type { HttpAnswer } from "../adapter.ts"
-import { refuse } from "../refusal.ts"
+import { send } from "../refusals.ts"
 
-/** Finds it out. What it fails with or throws is a fault of the host's. */
-export type Find<Request> = (request: Request) => Principal | undefined | Effect.Effect<Principal | undefined, unknown>
+/**
+ * The surrounding services, and those of the server before them, so that its loggers receive what an adapter logs. Requests must not
+ * find a scope there: they would fill it.
+ */
+export const adapterContext: Effect.Effect<Context.Context<never>, never, McpServer> = /* @__PURE__ */ Effect.map(
+  /* @__PURE__ */ Effect.context<McpServer>(),
+  (context) => {
+    const surrounding: Context.Context<never> = Context.omit(Scope.Scope, Layer.CurrentMemoMap)(
+      context as Context.Context<McpServer | Scope.Scope>
+    )
+    return logs.enter(surrounding, Context.get(context, McpServer).core.catalog.base)
+  }
+)
 
-// A fault of the host's says nothing of itself to the client.
-const unknown = { _tag: "Refused", status: 500, error: { code: -32603, message: "Internal error" } } as const
+/** Finds the principal of a request, synchronously or by an effect. An error is a fault of the application. */
+export type FindPrincipal<Request> = (
+  request: Request
+) => Principal | undefined | Effect.Effect<Principal | undefined, unknown>
 
-/** Goes on with what was found out, at once where the host knows it; or logs the fault, and answers with 500. */
-export const identify = <Request>(
-  find: Find<Request>,
+// The client learns nothing about a fault of the application.
+const internalError = { _tag: "Refused", status: 500, error: { code: -32603, message: "Internal error" } } as const
+
+/** Finds the principal of a request and passes it to `then`; or logs the error, and answers with 500. */
+export const findPrincipal = <Request>(
+  find: FindPrincipal<Request>,
   context: Context.Context<never>,
   request: Request,
   answer: HttpAnswer,
   then: (principal: Principal | undefined) => void
 ): void => {
   const failed = (defect: unknown): void => {
-    Effect.runForkWith(context)(Effect.logError("Who makes a request could not be found out", defect))
-    refuse(answer, unknown)
+    Effect.runForkWith(context)(Effect.logError("failed to find the principal of a request", defect))
+    send(answer, internalError)
   }
-  let found: ReturnType<Find<Request>>
+  let found: ReturnType<FindPrincipal<Request>>
   try {
     found = find(request)
   } catch (defect) {
@@ -38,6 +58,6 @@ export const identify = <Request>(
     if (Exit.isSuccess(exit)) then(exit.value)
     else if (!answer.over) failed(exit.cause)
   })
-  // Nobody wants to know it any more when the client is gone.
+  // When the client disconnects, the principal is not needed any more.
   if (finding.pollUnsafe() === undefined) answer.onClose(() => finding.interruptUnsafe())
 }

@@ -1,5 +1,5 @@
 /**
- * The door of an endpoint to Effect's `HttpRouter`: a request as the core takes it, and an answer that becomes a response.
+ * The adapter of an endpoint to Effect's `HttpRouter`.
  */
 import * as Header from "@skein/protocol/Header"
 import type { Principal } from "@skein/runtime/Connection"
@@ -13,13 +13,12 @@ import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import type { HttpServerError } from "effect/http/HttpServerError"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Body, Headers, HttpAnswer, HttpRequest } from "../adapter.ts"
-import { Pieces } from "./body.ts"
-import { decode } from "./utf8.ts"
-import { Waiters } from "../waiters.ts"
+import { BodyBuffer, decode } from "./body.ts"
 
 const services = /* @__PURE__ */ Context.omit(Scope.Scope, Layer.CurrentMemoMap)
 
@@ -27,38 +26,38 @@ const isTooLarge = (error: HttpServerError): boolean =>
   error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge"
 
 /**
- * Reads a body whose length nobody has said: `arrayBuffer` would keep its chunks apart until the end. What is beyond the limit is
- * dropped, until the connection is closed. However that ends, it has called back once.
+ * Reads a body without a `Content-Length`: `arrayBuffer` would store its chunks separately until the end. Bytes beyond the limit are
+ * dropped, until the connection is closed. It calls back once, however the reading ends.
  */
 const collect = (
   stream: HttpServerRequest["stream"],
   limit: number,
   done: (body: Body) => void
 ): Effect.Effect<void, HttpServerError> => {
-  let pieces: Pieces | undefined = new Pieces()
-  const take = (piece: Uint8Array): void => {
-    if (pieces === undefined) return
-    if (pieces.size + piece.byteLength <= limit) return pieces.add(piece as Uint8Array<ArrayBuffer>)
-    pieces = undefined
+  let buffer: BodyBuffer | undefined = new BodyBuffer()
+  const take = (chunk: Uint8Array): void => {
+    if (buffer === undefined) return
+    if (buffer.size + chunk.byteLength <= limit) return buffer.add(chunk as Uint8Array<ArrayBuffer>)
+    buffer = undefined
     done({ fault: "TooLarge" })
   }
   return Effect.onExit(
-    Stream.runForEachArray(stream, (some) => Effect.sync(() => some.forEach(take))),
+    Stream.runForEachArray(stream, (chunks) => Effect.sync(() => chunks.forEach(take))),
     (exit) =>
       Effect.sync(() => {
-        if (pieces !== undefined) done(Exit.isSuccess(exit) ? decode(pieces.bytes) : { fault: "Aborted" })
+        if (buffer !== undefined) done(Exit.isSuccess(exit) ? decode(buffer.bytes) : { fault: "Aborted" })
       })
   )
 }
 
-/** What came of reading a body. One that the connection broke in the middle of fails as one that cannot be parsed. */
+/** The outcome of reading a body. A body whose connection broke fails as one that cannot be parsed. */
 const bodyOf = (exit: Exit.Exit<ArrayBuffer, HttpServerError>): Body => {
   if (exit._tag === "Success") return decode(exit.value)
   const failed = exit.cause.reasons.find(Cause.isFailReason)
   return { fault: failed !== undefined && isTooLarge(failed.error) ? "TooLarge" : "Aborted" }
 }
 
-/** The request of a route, as the core takes it. */
+/** The request of a route, as an endpoint reads it. */
 export class RouterRequest implements HttpRequest {
   size = 0
   readonly principal: Principal | undefined
@@ -97,7 +96,7 @@ export class RouterRequest implements HttpRequest {
     return query < 0 ? undefined : url.slice(query + 1)
   }
 
-  /** The scope of the route ends with the response, and in the session era what handles a message may go on after that. */
+  /** Without the scope of the route, which closes with the response: handlers of a session may continue after that. */
   get context(): Context.Context<never> {
     return this.#services ??= services(this.#all)
   }
@@ -132,15 +131,15 @@ export class RouterRequest implements HttpRequest {
   }
 }
 
-/** How many bytes of a stream wait until its reader counts as slow. */
-const room = 16 * 1024
+/** How many unread bytes of a stream make its reader slow. */
+const highWaterMark = 16 * 1024
 
 const encoder = /* @__PURE__ */ new TextEncoder()
 
-// The head of a stream goes out with its first chunk, and there may be nothing to say for long.
+// The head of a stream is sent with its first chunk, and the first message may come much later.
 const head: readonly [Uint8Array] = [new Uint8Array(0)]
 
-/** An answer that becomes the response of a route, as soon as its head is known. */
+/** The answer to a request. The response of the route is made when its head is known. */
 export class RouterAnswer implements HttpAnswer {
   over = false
   /** The fiber that reads the body, while it does. */
@@ -153,9 +152,10 @@ export class RouterAnswer implements HttpAnswer {
   #size = 0
   #primed = false
   #aborted = false
-  /** Who waits for chunks, and who for there to be room again. */
+  /** Takes the next chunks, while the stream waits for them. */
   #taker: ((chunks: Pulled) => void) | undefined = undefined
-  #waiting: Waiters | undefined = undefined
+  /** Opened when the client takes more; set while somebody waits for that. */
+  #drained: Latch.Latch | undefined = undefined
 
   constructor(
     scope: Scope.Scope,
@@ -166,7 +166,7 @@ export class RouterAnswer implements HttpAnswer {
   }
 
   get slow(): boolean {
-    return !this.over && this.#size >= room
+    return !this.over && this.#size >= highWaterMark
   }
 
   also(headers: Headers): void {
@@ -189,7 +189,7 @@ export class RouterAnswer implements HttpAnswer {
       headers: all,
       contentType: all["content-type"]!
     })
-    // The response's stream may never be started, where the client leaves early; the scope of the route is closed in any case.
+    // The stream of the response is never started if the client disconnects early; the scope of the route is closed in any case.
     const watched = Scope.addFinalizer(this.#scope, Effect.sync(() => this.left()))
     this.#settle(Effect.as(watched, response))
   }
@@ -204,7 +204,12 @@ export class RouterAnswer implements HttpAnswer {
   }
 
   get drained(): Effect.Effect<void> {
-    return Effect.suspend(() => (this.#waiting ??= new Waiters()).until(() => !this.slow))
+    return Effect.suspend(() => this.slow ? (this.#drained ??= Latch.makeUnsafe(false)).await : Effect.void)
+  }
+
+  #wake(): void {
+    this.#drained?.openUnsafe()
+    this.#drained = undefined
   }
 
   end(): void {
@@ -212,14 +217,14 @@ export class RouterAnswer implements HttpAnswer {
     this.over = true
     this.#onClose = undefined
     this.#give()
-    this.#waiting?.wake()
+    this.#wake()
   }
 
   abort(): void {
     if (this.over) return
     this.#aborted = true
     this.#chunks = []
-    // Before the head there is no connection to break that is the route's own.
+    // Before the head is sent, the route has no connection of its own to close.
     this.#settle(Effect.succeed(HttpServerResponse.empty({ status: 503 })))
     this.end()
   }
@@ -228,7 +233,7 @@ export class RouterAnswer implements HttpAnswer {
     if (!this.over) this.#onClose = left
   }
 
-  /** The client is gone. */
+  /** The client has disconnected. */
   left(): void {
     this.reading?.interruptUnsafe()
     if (this.over) return
@@ -252,14 +257,14 @@ export class RouterAnswer implements HttpAnswer {
     })
   }
 
-  /** What the stream says next, unless that is nothing yet. */
+  /** The next chunks or the end of the stream; undefined if there is nothing yet. */
   #take(): Pulled | undefined {
     if (this.#aborted) return Effect.interrupt
     const chunks = this.#chunks
     if (chunks.length === 0) return this.over ? Cause.done() : undefined
     this.#chunks = []
     this.#size = 0
-    this.#waiting?.wake()
+    this.#wake()
     return Effect.succeed(chunks as [Uint8Array, ...Array<Uint8Array>])
   }
 

@@ -1,25 +1,24 @@
 /**
- * The web-standard door of an endpoint: a `Request` as the core takes it, and an answer that becomes a `Response`. Nothing here is
- * of one platform.
+ * The adapter of an endpoint to web standards: from a `Request`, and to a `Response`. It depends on no platform.
  */
 import * as Header from "@skein/protocol/Header"
 import type { Principal } from "@skein/runtime/Connection"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
 import type { Body, Headers, HttpAnswer, HttpRequest } from "../adapter.ts"
-import { decode, strict } from "./utf8.ts"
-import { Waiters } from "../waiters.ts"
+import { decode, strict } from "./body.ts"
 
-/** What a host has found out about a request before it gave it away. */
-export interface Given {
-  /** Who makes it. */
+/** What the application supplies with a request. */
+export interface RequestInput {
+  /** The authenticated sender. */
   readonly principal?: Principal | undefined
   /**
-   * Its body, where somebody has read it: JSON, text or bytes. On Node behind Hono's adapter it costs half to give it along, with
-   * `await c.req.text()`; but then it is the host that has to keep it from being too large.
+   * The body, if it was read already: JSON, text or bytes. On Node behind Hono's adapter it is twice as fast to supply it, with
+   * `await c.req.text()`; but then the application has to bound its size.
    */
   readonly body?: unknown
-  /** Services of this request, for its handlers. */
+  /** Services for the handlers of this request. */
   readonly context?: Context.Context<never> | undefined
 }
 
@@ -28,7 +27,7 @@ const target = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)([^?#]*)(?:\?([^#]*))?/i
 
 const encoder = /* @__PURE__ */ new TextEncoder()
 
-/** A body that somebody else has read. */
+/** A body that was read by the application. */
 const bodyOf = (body: unknown, limit: number): Body => {
   const bytes = body instanceof Uint8Array
     ? body
@@ -66,7 +65,7 @@ const collect = async (stream: ReadableStream<Uint8Array>, limit: number): Promi
   }
 }
 
-/** A `Request`, as the core takes it. */
+/** A `Request` as an endpoint reads it. */
 export class WebRequest implements HttpRequest {
   size = 0
   readonly method: string
@@ -77,7 +76,7 @@ export class WebRequest implements HttpRequest {
   readonly #answer: WebAnswer
   readonly #given: unknown
 
-  constructor(request: Request, answer: WebAnswer, given: Given | undefined) {
+  constructor(request: Request, answer: WebAnswer, given: RequestInput | undefined) {
     this.method = request.method
     this.path = target.exec(request.url)?.[2] ?? "/"
     this.principal = given?.principal
@@ -87,7 +86,7 @@ export class WebRequest implements HttpRequest {
     this.#given = given?.body
   }
 
-  /** A request that did not come over a wire, or not over HTTP/1.1, may have its host in the URL alone. */
+  /** A request that was made in this process, or sent over HTTP/2, may have its host in the URL only. */
   header(name: string): string | undefined {
     const { headers, url } = this.#request
     return headers.get(name) ?? (name === "host" ? target.exec(url)?.[1] : undefined)
@@ -108,7 +107,7 @@ export class WebRequest implements HttpRequest {
   read(limit: number, done: (body: Body) => void): void {
     if (this.#given !== undefined) return done(bodyOf(this.#given, limit))
     const { body, bodyUsed } = this.#request
-    if (bodyUsed) throw new Error("The body of the request was read before it came here: give what was read along")
+    if (bodyUsed) throw new Error("the body of the request was already read: pass it as `body`")
     if (body === null) return done({ text: "" })
     if (Number(this.header("content-length")) > limit) {
       body.cancel().catch(() => {})
@@ -124,10 +123,10 @@ export class WebRequest implements HttpRequest {
   }
 }
 
-/** How many bytes of a stream wait until its reader counts as slow. */
-const room = 16 * 1024
+/** How many unread bytes of a stream make its reader slow. */
+const highWaterMark = 16 * 1024
 
-/** An answer that becomes a `Response`, as soon as its head is known. */
+/** The answer to a request. The `Response` is made when its head is known. */
 export class WebAnswer implements HttpAnswer {
   over = false
   readonly #request: Request
@@ -135,7 +134,8 @@ export class WebAnswer implements HttpAnswer {
   #also: Headers | undefined = undefined
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined = undefined
   #onClose: (() => void) | undefined = undefined
-  #waiting: Waiters | undefined = undefined
+  /** Opened when the client takes more; set while somebody waits for that. */
+  #drained: Latch.Latch | undefined = undefined
   #watched = false
 
   constructor(request: Request, settle: (response: Response) => void) {
@@ -154,7 +154,7 @@ export class WebAnswer implements HttpAnswer {
   reply(status: number, headers: Headers, body: string): void {
     if (this.over) return
     this.#complete()
-    // Some statuses may not have a body at all, not even an empty one.
+    // Some statuses allow no body, not even an empty one.
     this.#settle(new Response(body === "" ? null : body, { status, headers: this.#headers(headers) }))
   }
 
@@ -165,10 +165,10 @@ export class WebAnswer implements HttpAnswer {
         start: (controller) => {
           this.#controller = controller
         },
-        pull: () => this.#waiting?.wake(),
+        pull: () => this.#wake(),
         cancel: () => this.left()
       },
-      { highWaterMark: room, size: (chunk) => chunk?.byteLength ?? 0 }
+      { highWaterMark, size: (chunk) => chunk?.byteLength ?? 0 }
     )
     this.#watch()
     this.#settle(new Response(stream, { status, headers: this.#headers(headers) }))
@@ -181,22 +181,27 @@ export class WebAnswer implements HttpAnswer {
   }
 
   get drained(): Effect.Effect<void> {
-    return Effect.suspend(() => (this.#waiting ??= new Waiters()).until(() => !this.slow))
+    return Effect.suspend(() => this.slow ? (this.#drained ??= Latch.makeUnsafe(false)).await : Effect.void)
+  }
+
+  #wake(): void {
+    this.#drained?.openUnsafe()
+    this.#drained = undefined
   }
 
   end(): void {
     if (this.over) return
     this.#complete()
     this.#controller?.close()
-    this.#waiting?.wake()
+    this.#wake()
   }
 
   abort(): void {
     if (this.over) return
     this.#complete()
     if (this.#controller === undefined) this.#settle(new Response(null, { status: 503 }))
-    else this.#controller.error(new Error("The server ended the connection"))
-    this.#waiting?.wake()
+    else this.#controller.error(new Error("The server closed the connection"))
+    this.#wake()
   }
 
   onClose(left: () => void): void {
@@ -205,15 +210,15 @@ export class WebAnswer implements HttpAnswer {
     this.#watch()
   }
 
-  /** The client is gone. */
+  /** The client has disconnected. */
   left(): void {
     if (this.over) return
     const onClose = this.#onClose
     this.#complete()
-    // Nobody reads it; a promise that never settles would be held by whoever waits for it.
+    // Nobody reads the response, but the promise has to be settled.
     if (this.#controller === undefined) this.#settle(new Response(null, { status: 499 }))
     else this.#close()
-    this.#waiting?.wake()
+    this.#wake()
     onClose?.()
   }
 
@@ -221,13 +226,13 @@ export class WebAnswer implements HttpAnswer {
     try {
       this.#controller?.close()
     } catch {
-      // It was cancelled, and is closed.
+      // It was cancelled, and so is closed already.
     }
   }
 
   readonly #left = (): void => this.left()
 
-  // The signal is made when it is first asked for, on some platforms: only what suspends pays for it.
+  // Some platforms make the signal when it is first read: only requests that suspend read it.
   #watch(): void {
     if (this.#watched) return
     this.#watched = true

@@ -1,0 +1,141 @@
+/**
+ * Runs inbound requests, of sessions and stateless ones alike: starts the handler in a fiber, sends its outcome to the sink of the
+ * request, and logs defects.
+ */
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import { type Answer, type Dispatcher, McpRequest, type RequestContext, targetOf } from "./RequestContext.ts"
+
+/** Whole milliseconds of a clock's monotonic time, which nobody can set: ages and deadlines are measured in it. */
+export const monotonicMillis = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
+
+// Names and reasons that a peer sends are logged up to this many characters.
+const maxQuotedChars = 256
+
+/** A text of the peer in a log line: shortened, and quoted where it could look like another line. */
+export const quoted = (text: string): string => {
+  const cut = text.slice(0, maxQuotedChars)
+  return /^[\x20-\x7e]*$/.test(cut) ? cut : JSON.stringify(cut)
+}
+
+/** A handler may be untyped, and `JSON.stringify` writes what a value's `toJSON` returns. */
+const resultOf = (value: Answer): Answer => {
+  const toJSON = (value as { readonly toJSON?: unknown } | null | undefined)?.toJSON
+  const written: unknown = typeof toJSON === "function" ? toJSON.call(value, "") : value
+  if (JsonRpc.isObject(written)) return value
+  throw new TypeError("The result is not an object")
+}
+
+/**
+ * Runs the requests of one peer, or of many that share a dispatcher and services. It has no state of its own: each request and its
+ * sink do.
+ */
+export class RequestRunner<R = never> {
+  /** The services that every request starts with. */
+  readonly context: Context.Context<R>
+  readonly #handler: { readonly dispatch: Dispatcher<R | McpRequest> }
+  readonly #clock: Clock.Clock
+
+  constructor(handler: { readonly dispatch: Dispatcher<R | McpRequest> }, context: Context.Context<R>) {
+    this.context = context
+    this.#handler = handler
+    this.#clock = Context.get(context, Clock.Clock)
+  }
+
+  /** Milliseconds of the monotonic clock. */
+  now(): number {
+    return monotonicMillis(this.#clock)
+  }
+
+  /** Runs a request. When this returns, the response was sent, or the request has suspended. */
+  start(request: RequestContext): void {
+    let effect: Effect.Effect<Answer, McpError.McpError, R | McpRequest>
+    try {
+      effect = this.#handler.dispatch(request)
+    } catch (defect) {
+      // A handler may throw before it returns an effect.
+      effect = Effect.die(defect)
+    }
+    const fiber = this.#fork(request, effect)
+    const exit = fiber.pollUnsafe()
+    if (exit !== undefined) return this.#finish(request, exit)
+    request.suspend(fiber, this.now())
+    this.#observe(request, fiber)
+  }
+
+  #fork(
+    request: RequestContext,
+    effect: Effect.Effect<Answer, McpError.McpError, R | McpRequest>
+  ): Fiber.Fiber<Answer, McpError.McpError> {
+    const services = request.origin?.context
+    const context = services === undefined ? this.context : Context.merge(services, this.context)
+    return Effect.runForkWith(Context.add(context, McpRequest, request))(effect)
+  }
+
+  #observe(request: RequestContext, fiber: Fiber.Fiber<Answer, McpError.McpError>): void {
+    fiber.addObserver((exit) => {
+      const replacement = request.takeReplacement(exit)
+      if (replacement !== undefined) {
+        const next = this.#fork(request, replacement)
+        request.resume(next)
+        return this.#observe(request, next)
+      }
+      this.#finish(request, exit)
+      request.sink.ended?.(request)
+    })
+  }
+
+  #finish(request: RequestContext, exit: Exit.Exit<Answer, McpError.McpError>): void {
+    request.finish()
+    const { sink } = request
+    if (request.cancelled) return sink.discard(request)
+    if (Exit.isSuccess(exit)) {
+      try {
+        return sink.respond(request, JsonRpc.success(request.id, resultOf(exit.value)))
+      } catch (error) {
+        return this.#fail(request, this.defect(request, Cause.die(error)))
+      }
+    }
+    const reason = exit.cause.reasons.find(Cause.isFailReason)
+    const isDefect = reason === undefined || exit.cause.reasons.some(Cause.isDieReason) ||
+      !McpError.isMcpError(reason.error)
+    if (isDefect) return this.#fail(request, this.defect(request, exit.cause))
+    try {
+      this.#fail(request, reason.error)
+    } catch (error) {
+      this.#fail(request, this.defect(request, Cause.die(error)))
+    }
+  }
+
+  #fail(request: RequestContext, error: McpError.McpError): void {
+    request.sink.respond(request, JsonRpc.failure(request.id, McpError.toErrorObject(error, request.caller.revision)))
+  }
+
+  /**
+   * Logs a defect, a result that is not an object, or a handler that interrupted itself. Returns the error for the peer, which
+   * contains only a reference to the log entry.
+   */
+  defect(
+    { method, params }: Pick<JsonRpc.Request, "method" | "params">,
+    cause: Cause.Cause<unknown>
+  ): McpError.McpError {
+    const reference = globalThis.crypto.randomUUID()
+    const target = targetOf(params)
+    const name = target === undefined
+      ? quoted(method)
+      : `${quoted(method)} ${JSON.stringify(target.slice(0, maxQuotedChars))}`
+    this.log(Effect.logError(`${name} failed, reference ${reference}`, cause))
+    return McpError.internal(reference)
+  }
+
+  /** Logs with the loggers among the services. */
+  log(effect: Effect.Effect<void>): void {
+    Effect.runForkWith(this.context)(effect)
+  }
+}

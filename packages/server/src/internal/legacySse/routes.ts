@@ -1,0 +1,62 @@
+/**
+ * The HTTP+SSE transport of 2024-11-05: a path for streams by GET, and one for messages by POST.
+ */
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import type { HttpAnswer, HttpRequest } from "../http/adapter.ts"
+import type { Guards } from "../http/guards.ts"
+import type { LegacySse } from "../http/options.ts"
+import { idOf, invalid, type Refused, tooManyStreams } from "../http/refusals.ts"
+import { newId, notFound, type Sessions } from "../http/sessions.ts"
+import { SseSession } from "./sseSession.ts"
+
+const noSessionId = invalid(400, "Bad Request: the sessionId of a session is missing")
+
+export class LegacySseRoutes {
+  readonly #options: LegacySse
+  readonly #sessions: Sessions
+  readonly #guards: Guards
+
+  constructor(options: LegacySse, sessions: Sessions, guards: Guards) {
+    this.#options = options
+    this.#sessions = sessions
+    this.#guards = guards
+  }
+
+  /** Whether a request is for one of the two paths. */
+  serves({ path }: HttpRequest): boolean {
+    return path === this.#options.path || path === this.#options.messages
+  }
+
+  /** Why a request is refused before its body is read. */
+  refusal(request: HttpRequest): Refused | undefined {
+    const method = request.path === this.#options.path ? "GET" : "POST"
+    if (request.method !== method) return invalid(405, "Method Not Allowed", { allow: method })
+    return method === "GET" ? this.#guards.acceptStream(request) : this.#guards.content(request)
+  }
+
+  /** Opens a session with its stream. */
+  get(request: HttpRequest, answer: HttpAnswer): void {
+    const refused = this.#sessions.full(request.principal?.id)
+    if (refused !== undefined) return this.#sessions.refuse(answer, refused)
+    if (this.#sessions.streamsFull) return this.#sessions.refuse(answer, tooManyStreams)
+    const session = new SseSession(this.#sessions, newId(), request.principal?.id, answer)
+    this.#sessions.add(session)
+    this.#sessions.expire(session)
+    session.start(this.#options.messages)
+  }
+
+  /** A message to a session. */
+  post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
+    const mismatch = this.#sessions.mismatch(message, request, undefined, false)
+    if (mismatch !== undefined) return this.#sessions.refuse(answer, mismatch, idOf(message))
+    const id = new URLSearchParams(request.query).get("sessionId")
+    if (id === null || id === "") return this.#sessions.refuse(answer, noSessionId)
+    const session = this.#sessions.find(id)
+    if (!(session instanceof SseSession) || session.principalId !== request.principal?.id) {
+      return this.#sessions.refuse(answer, notFound)
+    }
+    const overload = this.#sessions.overload(message)
+    if (overload !== undefined) return this.#sessions.refuse(answer, overload, idOf(message))
+    session.post(message, request, answer)
+  }
+}
