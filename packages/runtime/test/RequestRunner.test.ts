@@ -131,7 +131,7 @@ describe("a request", () => {
       const request = start(recorder)
       yield* request.progress({ progress: 1 })
       yield* request.notify("notifications/message", {})
-      expect(yield* Effect.flip(request.request("roots/list"))).toMatchObject({ reason: "Unsupported" })
+      expect(yield* Effect.flip(request.request("roots/list"))).toMatchObject({ reason: { _tag: "Unsupported" } })
       expect(recorder.steps).toEqual(["suspended", "notifications/progress", "notifications/message"])
       Deferred.doneUnsafe(end, Effect.succeed({}))
       recorder.steps.length = 0
@@ -166,7 +166,7 @@ describe("a request", () => {
       expect(asked).toEqual([["roots/list", { a: 1 }, options], ["roots/list", undefined, undefined]])
       expect([opened, recorder.steps]).toEqual([1, ["suspended"]])
       Deferred.doneUnsafe(end, Effect.succeed({}))
-      expect(yield* Effect.flip(request.request("roots/list"))).toMatchObject({ reason: "Closed" })
+      expect(yield* Effect.flip(request.request("roots/list"))).toMatchObject({ reason: { _tag: "Closed" } })
       expect([opened, request.finished]).toEqual([1, true])
     }))
 
