@@ -138,7 +138,7 @@ describe("a request", () => {
       yield* request.progress({ progress: 2 })
       yield* request.notify("notifications/message", {})
       expect(yield* Effect.flip(request.request("roots/list"))).toMatchObject({
-        reason: "Closed",
+        reason: { _tag: "Closed" },
         method: "roots/list"
       })
       expect(recorder.steps).toEqual([])
