@@ -8,7 +8,7 @@ const conditions = ["@skein/source", "node", "module", "default"]
 // databases, browsers and other programs, or repeat an action thousands of times. `npm test` excludes them and so takes
 // less than five minutes on two cores.
 const long = [
-  "packages/client/test/{attacks/Processes,browser/Chromium,keeping/Many,tasks/Many}.test.ts",
+  "packages/client/test/{attacks/Processes,browser/Chromium,connection/ManyReconnects,tasks/ManyTasks}.test.ts",
   "packages/server/test/{asking/Programs,http/process}.test.ts",
   "packages/{client,server}/test/stdio/Process.test.ts",
   "packages/tasks/test/crash/**/*.test.ts",
@@ -23,10 +23,10 @@ const long = [
 // Test files with a process of their own: they measure their process, or import programs with global state.
 const alone = [
   "docs/**/*.test.ts",
-  "packages/client/test/Handshake.test.ts",
+  "packages/client/test/connection/Handshake.test.ts",
   "packages/client/test/attacks/{Cached,Flood,Names,Wire}.test.ts",
-  "packages/client/test/http/{nodeHttp,nodeWire}.test.ts",
-  "packages/client/test/receiver/Lifetime.test.ts",
+  "packages/client/test/http/{NodeHttp,NodeClient}.test.ts",
+  "packages/client/test/legacyTasks/Lifetime.test.ts",
   "packages/runtime/test/{Leaks,Ndjson,NodeStreams,Peer,Timeout}.test.ts",
   "packages/server/test/http/{attacks/bodies,attacks/replays,node,session/Memory}.test.ts",
   "packages/tasks/test/hostile/Memory.test.ts"

@@ -9,7 +9,7 @@ import * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
-import { connect, Host } from "../answers/kit.ts"
+import { connect, Host } from "../input/kit.ts"
 import { answer, type Exchange, settle, until } from "../http/support/connection.ts"
 import { type Json, result } from "./kit.ts"
 

@@ -13,7 +13,7 @@ import * as Client from "../../src/Client.ts"
 import type { ClientError } from "../../src/ClientError.ts"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
-import { connect, Host } from "../answers/kit.ts"
+import { connect, Host } from "../input/kit.ts"
 import { type Exchange, settle, until } from "../http/support/connection.ts"
 import { handshakeOf, type Json, result, timed } from "./kit.ts"
 

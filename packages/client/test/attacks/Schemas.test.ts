@@ -4,7 +4,7 @@ import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as Effect from "effect/Effect"
 import * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
-import { connect } from "../answers/kit.ts"
+import { connect } from "../input/kit.ts"
 import { until } from "../http/support/connection.ts"
 import { type Json, result, timed } from "./kit.ts"
 

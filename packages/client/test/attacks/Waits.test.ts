@@ -8,7 +8,7 @@ import * as Logger from "effect/Logger"
 import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
 import * as Http from "../../src/Http.ts"
-import { connect, Host } from "../answers/kit.ts"
+import { connect, Host } from "../input/kit.ts"
 import { entered, type Exchange, settle, until } from "../http/support/connection.ts"
 import { deep, type Json, result } from "./kit.ts"
 

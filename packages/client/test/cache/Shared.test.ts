@@ -5,7 +5,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 import * as ResponseCache from "../../src/ResponseCache.ts"
-import { mirroring, page, tool, warnings } from "../definitions/listed.ts"
+import { mirroring, page, tool, warnings } from "../calls/listed.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { client, counted, countOf, minute } from "./cached.ts"
 

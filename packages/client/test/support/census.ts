@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { queryObjects } from "node:v8"
-import { turn } from "../keeping/support.ts"
+import { turn } from "../connection/support.ts"
 
 /** The class of fibers, which nobody exports. */
 const FiberClass = (() => {

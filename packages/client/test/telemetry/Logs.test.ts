@@ -14,7 +14,7 @@ import * as References from "effect/References"
 import * as Stream from "effect/Stream"
 import * as Client from "../../src/Client.ts"
 import * as Logs from "../../src/Logs.ts"
-import { metaOf, open, pass, settle } from "../changes/kit.ts"
+import { metaOf, open, pass, settle } from "../subscriptions/kit.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const capabilities = { logging: {} }

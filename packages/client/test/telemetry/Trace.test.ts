@@ -14,7 +14,7 @@ import * as Layer from "effect/Layer"
 import * as Tracer from "effect/Tracer"
 import * as Client from "../../src/Client.ts"
 import * as Telemetry from "../../src/Telemetry.ts"
-import { acceptSubscriptions, metaOf, open, run, settle } from "../changes/kit.ts"
+import { acceptSubscriptions, metaOf, open, run, settle } from "../subscriptions/kit.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const traceId = "0af7651916cd43dd8448eb211c80319c"

@@ -8,7 +8,7 @@ import * as Spec from "../../../protocol/test/oracle/Spec.ts"
 import * as Validate from "../../../protocol/test/oracle/Validate.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Sampling from "../../src/Sampling.ts"
-import { logged } from "../answers/kit.ts"
+import { logged } from "../input/kit.ts"
 import * as kit from "./kit.ts"
 
 const invalid = (answer: kit.Json): void => assert.strictEqual(answer.error.code, -32602)

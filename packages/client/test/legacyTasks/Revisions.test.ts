@@ -7,7 +7,7 @@ import { execFileSync } from "node:child_process"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Roots from "../../src/Roots.ts"
 import * as Sampling from "../../src/Sampling.ts"
-import { done, inputRequired, open } from "../answers/kit.ts"
+import { done, inputRequired, open } from "../input/kit.ts"
 import * as kit from "./kit.ts"
 
 const model = Sampling.layer(() => Effect.succeed(kit.textAnswer("Hello")))

@@ -6,11 +6,11 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
-import * as Client from "../src/Client.ts"
-import type { ClientError } from "../src/ClientError.ts"
-import manifest from "../package.json" with { type: "json" }
+import * as Client from "../../src/Client.ts"
+import type { ClientError } from "../../src/ClientError.ts"
+import manifest from "../../package.json" with { type: "json" }
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
-import { fieldsOf } from "./support/fields.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 const protocolVersion = "io.modelcontextprotocol/protocolVersion"
 

@@ -2,8 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
-import * as Client from "../src/Client.ts"
-import * as Stdio from "../src/Stdio.ts"
+import * as Client from "../../src/Client.ts"
+import * as Stdio from "../../src/Stdio.ts"
 
 /** A server of the session era that answers a tool call, with what to do about requests that come before `initialize`. */
 const legacy = (before: string) => `

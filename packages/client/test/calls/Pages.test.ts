@@ -3,7 +3,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
-import * as Client from "../src/Client.ts"
+import * as Client from "../../src/Client.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const tool = (name: string) => ({ name, inputSchema: { type: "object" } })

@@ -9,10 +9,10 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
-import * as Client from "../src/Client.ts"
-import { type ClientError } from "../src/ClientError.ts"
+import * as Client from "../../src/Client.ts"
+import { type ClientError } from "../../src/ClientError.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
-import { fieldsOf } from "./support/fields.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 const Sum = Schema.Struct({ sum: Schema.NumberFromString })
 const json = { type: "text", text: "{\"sum\":\"3\"}" }

@@ -10,7 +10,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
 import type * as Reconnect from "../../src/Reconnect.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
-import { quiet, until } from "./support.ts"
+import { quiet, until } from "../connection/support.ts"
 import { fieldsOf } from "../support/fields.ts"
 
 const answer = (request: JsonRpc.Request) =>

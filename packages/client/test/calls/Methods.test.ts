@@ -5,10 +5,10 @@ import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import * as Client from "../src/Client.ts"
-import type { ClientError } from "../src/ClientError.ts"
+import * as Client from "../../src/Client.ts"
+import type { ClientError } from "../../src/ClientError.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
-import { fieldsOf } from "./support/fields.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 /** A method's result as a server of the revision writes it. */
 const written = <R>(method: Method.RequestMethod<unknown, R>, revision: Revision.Revision, result: R) =>

@@ -7,11 +7,11 @@ import * as TestClock from "effect/testing/TestClock"
 import type * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Sampling from "../../src/Sampling.ts"
-import * as answers from "../answers/kit.ts"
+import * as answers from "../input/kit.ts"
 import type * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 export type Json = any
-export { textAnswer, turns } from "../answers/kit.ts"
+export { textAnswer, turns } from "../input/kit.ts"
 // Loads the module before the tests, so that no test waits for the file.
 export { make as loaded } from "../../src/internal/legacyTasks/tasks.ts"
 

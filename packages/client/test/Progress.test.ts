@@ -11,11 +11,11 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
-import * as Client from "../../src/Client.ts"
-import * as Progress from "../../src/Progress.ts"
-import { cancelled, metaOf, open, pass, settle } from "../changes/kit.ts"
+import * as Client from "../src/Client.ts"
+import * as Progress from "../src/Progress.ts"
+import { cancelled, metaOf, open, pass, settle } from "./subscriptions/kit.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
-import { fieldsOf } from "../support/fields.ts"
+import { fieldsOf } from "./support/fields.ts"
 
 const steps = (...progress: ReadonlyArray<number>) => progress.map((progress) => ({ _tag: "Progress", progress }))
 

@@ -2,9 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import * as Client from "../src/Client.ts"
+import * as Client from "../../src/Client.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
-import { fieldsOf } from "./support/fields.ts"
+import { fieldsOf } from "../support/fields.ts"
 
 const saying = (message: string) =>
   Client.make(

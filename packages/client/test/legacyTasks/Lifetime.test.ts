@@ -7,7 +7,7 @@ import * as Metric from "effect/Metric"
 import * as Scope from "effect/Scope"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Sampling from "../../src/Sampling.ts"
-import { failure, fork } from "../answers/kit.ts"
+import { failure, fork } from "../input/kit.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as kit from "./kit.ts"
 

@@ -13,7 +13,7 @@ import * as Schema from "effect/Schema"
 // Loaded before, so that no test waits for the file.
 import * as Loaded from "../../../server/src/internal/legacyTasks/requestInputAsTask.ts"
 import * as Sampling from "../../src/Sampling.ts"
-import { connect, fork } from "../answers/kit.ts"
+import { connect, fork } from "../input/kit.ts"
 import * as kit from "./kit.ts"
 
 const task = { ttl: "3 hours" } as const

@@ -13,7 +13,7 @@ import * as Spec from "../../protocol/test/oracle/Spec.ts"
 import * as Validate from "../../protocol/test/oracle/Validate.ts"
 import * as Client from "../src/Client.ts"
 import * as Roots from "../src/Roots.ts"
-import { ask, fork, form, Host, inputRequired, type Json, open, turns } from "./answers/kit.ts"
+import { ask, fork, form, Host, inputRequired, type Json, open, turns } from "./input/kit.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const questions = {

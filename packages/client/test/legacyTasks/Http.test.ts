@@ -12,7 +12,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
-import { connect } from "../answers/kit.ts"
+import { connect } from "../input/kit.ts"
 import { until } from "../http/support/connection.ts"
 import * as kit from "./kit.ts"
 
