@@ -172,7 +172,7 @@ describe("limits.md", () => {
   })
 
   it("tells of tasks what they are given where nobody says anything", () => {
-    const { limits: { all, owner, tool }, maxTtl, ttl } = Terms.settings({})
+    const { limits: { all, owner, tool }, maxTtlMs: maxTtl, ttlMs: ttl } = Terms.resolveSettings({})
     const count = (given: number | undefined) => given!.toLocaleString("en")
     const both = ({ live, retained }: typeof all) => `${count(live)} and ${count(retained)}`
     const cells: Readonly<Record<string, string>> = {

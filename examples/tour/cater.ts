@@ -39,20 +39,20 @@ export const cater = Task.layer(definition, ({ guests, tea }) =>
     )
     yield* Progress.report({ progress: 1, total, message: "The leaves are weighed" })
 
-    yield* Task.say("The water comes from the spring, in six seconds")
+    yield* Task.setStatusMessage("The water comes from the spring, in six seconds")
     yield* Step.sleep("water", "6 seconds")
     yield* Progress.report({ progress: 2, total, message: "The water is there" })
 
-    yield* Task.say("Waits for a word about the cake")
+    yield* Task.setStatusMessage("Waits for a word about the cake")
     const { cake } = yield* Elicitation.accepted(
       Elicitation.form("Shall there be cake with it?", { cake: Schema.Boolean })
     )
 
     for (let pot = 1; pot <= pots; pot++) {
-      yield* Task.say(`Brews pot ${pot} of ${pots}, at ${teas[tea].celsius} °C`)
+      yield* Task.setStatusMessage(`Brews pot ${pot} of ${pots}, at ${teas[tea].celsius} °C`)
       yield* work(`pot ${pot}`, `brewed pot ${pot} of ${pots}`, 2)
       yield* Progress.report({ progress: 2 + pot, total, message: `Pot ${pot} of ${pots} is ready` })
     }
-    yield* Task.say("Everything is on its way")
+    yield* Task.setStatusMessage("Everything is on its way")
     return `${pots} pots of ${tea} for ${guests} guests, ${cake ? "and a cake" : "without cake"}.`
   }))

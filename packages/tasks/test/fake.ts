@@ -4,7 +4,7 @@
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { type Handlers, TaskEngine } from "@skein/tasks/TaskEngine"
-import { TaskError } from "@skein/tasks/TaskError"
+import { LimitExceeded, TaskError } from "@skein/tasks/TaskError"
 import { isFinal, type Limits, type NewTask, type Outcome, type Question, type State } from "@skein/tasks/TaskState"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -15,8 +15,8 @@ import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
-import { diagnosis, isError } from "../src/internal/diagnosis.ts"
-import { TaskExchange } from "../src/internal/engine/exchange.ts"
+import { failureMessage, isErrorResult } from "../src/internal/text.ts"
+import { TaskRequestContext } from "../src/internal/engine/taskRequest.ts"
 
 interface Row {
   state: State
@@ -65,7 +65,7 @@ export class Fake {
   /** A task, if its time is not over. */
   find(id: string): Row | undefined {
     const row = this.rows.get(id)
-    if (row === undefined || row.state.ttl === null || this.#now < row.state.createdAt + row.state.ttl) return row
+    if (row === undefined || row.state.ttlMs === null || this.#now < row.state.createdAt + row.state.ttlMs) return row
     this.forget(id)
     return undefined
   }
@@ -89,12 +89,12 @@ export class Fake {
   }
 
   end(id: string, outcome: Outcome): boolean {
-    const message = diagnosis(outcome)
+    const message = failureMessage(outcome)
     return this.change(id, {
       status: outcome._tag === "Result" ? "completed" : "failed",
-      isError: isError(outcome),
+      isError: isErrorResult(outcome),
       outcome,
-      ...(message === undefined ? undefined : { message })
+      ...(message === undefined ? undefined : { statusMessage: message })
     })
   }
 
@@ -122,14 +122,16 @@ export class Fake {
   }
 
   #submit(task: NewTask): Effect.Effect<State, TaskError> {
-    if (!this.#fits(task)) return Effect.fail(new TaskError({ reason: "Limit", message: "There are too many" }))
+    if (!this.#fits(task)) {
+      return Effect.fail(new TaskError({ reason: new LimitExceeded({ message: "There are too many" }) }))
+    }
     const { args, limits, ...rest } = task
     const id = Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString("base64url")
     const state: State = {
       ...rest,
       id,
       status: "working",
-      message: undefined,
+      statusMessage: undefined,
       progress: undefined,
       createdAt: this.#now,
       updatedAt: this.#now,
@@ -177,13 +179,13 @@ export class Fake {
     FiberSet.addUnsafe(this.#fibers, row.fiber)
   }
 
-  #exchange({ args, state }: Row): TaskExchange {
+  #exchange({ args, state }: Row): TaskRequestContext {
     const { id } = state
     let asked = 0
-    return new TaskExchange({ ...state, args, said: 0, settled: false, waits: false }, {
+    return new TaskRequestContext({ ...state, args, statusMessageCount: 0, settled: false, waitsForWorker: false }, {
       current: {
         id,
-        say: (message) => Effect.sync(() => void this.change(id, { message })),
+        setStatusMessage: (message) => Effect.sync(() => void this.change(id, { statusMessage: message })),
         step: (name, _options, execute) => execute(`${id}/${name}`),
         sleep: (_name, duration) => Effect.sleep(duration),
         compensate: () => Effect.void
@@ -248,7 +250,7 @@ export class Fake {
           .map((state) => ({ ...state, questions: [], outcome: undefined }))),
     cancel: (id, message) =>
       this.#look("cancel", () => {
-        const done = this.change(id, { status: "cancelled", message })
+        const done = this.change(id, { status: "cancelled", statusMessage: message })
         if (done) this.find(id)?.fiber?.interruptUnsafe()
         return done
       }),
@@ -257,14 +259,14 @@ export class Fake {
         Effect.suspend(() => this.answering),
         this.#look("answer", () => this.answer(id, key, answer))
       ),
-    forget: (id) =>
+    expireSoon: (id) =>
       this.#look("forget", () => {
         const row = this.find(id)
         if (row === undefined || !isFinal(row.state)) return
-        row.state = { ...row.state, ttl: this.#now + 10_000 - row.state.createdAt }
+        row.state = { ...row.state, ttlMs: this.#now + 10_000 - row.state.createdAt }
       }),
     watch: (id) => this.#watch(id),
-    work: (handlers) =>
+    runTasks: (handlers) =>
       Effect.acquireRelease(
         Effect.sync(() => {
           this.#handlers = handlers

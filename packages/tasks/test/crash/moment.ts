@@ -63,15 +63,15 @@ const customer = Effect.gen(function*() {
       info: undefined,
       principal: undefined
     },
-    ttl: null,
-    pollInterval: 1000,
+    ttlMs: null,
+    pollIntervalMs: 1000,
     limits: { all: {}, owner: {}, tool: {} }
   }))
   yield* Stream.runForEach(engine.watch(id), (state) => {
     const [question] = state.questions
     if (isFinal(state)) return Effect.void
     if (cancelled(kind)) {
-      return question !== undefined || state.message === "Rests" && !asks(kind) ? engine.cancel(id) : Effect.void
+      return question !== undefined || state.statusMessage === "Rests" && !asks(kind) ? engine.cancel(id) : Effect.void
     }
     return question === undefined
       ? Effect.void

@@ -12,7 +12,7 @@ import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
-import { confirming, persistent } from "../../src/internal/engine/runners.ts"
+import { layerConfirmShards, layerRereadMessages } from "../../src/internal/engine/runners.ts"
 
 const address = RunnerAddress.make("here", 0)
 const [one, two, three, four] = ["1", "2", "3", "4"].map((id) => ShardId.fromString(`default:${id}`)) as [
@@ -44,7 +44,7 @@ const opened = Effect.gen(function*() {
     } as unknown as MessageStorage["Service"]
   )
   const scope = yield* Scope.fork(yield* Effect.scope)
-  const context = yield* Layer.buildWithScope(Layer.provide(confirming, [store, messages]), scope)
+  const context = yield* Layer.buildWithScope(Layer.provide(layerConfirmShards, [store, messages]), scope)
   const { refresh } = Context.get(context, RunnerStorage)
   const ask = (...shards: ReadonlyArray<ShardId.ShardId>) =>
     Effect.tap(Effect.forkChild(refresh(address, shards), { startImmediately: true }), () => Effect.yieldNow)
@@ -162,7 +162,7 @@ it.effect("after messages were read, and nobody heard which, they are read anew:
           Effect.sync(() => void log.push(`reset ${[...shards].map(({ id }) => id)}`))
       } as unknown as MessageStorage["Service"]
     )
-    const context = yield* Layer.build(Layer.provide(persistent, store))
+    const context = yield* Layer.build(Layer.provide(layerRereadMessages, store))
     const { unprocessedMessages } = Context.get(context, MessageStorage)
     yield* Effect.flip(unprocessedMessages([one, two]))
     gone = false

@@ -35,7 +35,7 @@ const worker = Effect.gen(function*() {
   const engine = Context.get(context, TaskEngine)
   const sql = Context.get(context, SqlClient)
   const begin = (pay: ReturnType<typeof durable>) =>
-    Effect.andThen(engine.work(handlers({ pay })), Effect.provideContext(submit("pay"), context))
+    Effect.andThen(engine.runTasks(handlers({ pay })), Effect.provideContext(submit("pay"), context))
   const settled = (id: string) => {
     const row = sql<{ settled: number }>`SELECT settled FROM skein_tasks WHERE id = ${id}`
     const until = Effect.repeat(Effect.delay(row, 50), { until: ([row]) => Number(row?.settled) === 1 })

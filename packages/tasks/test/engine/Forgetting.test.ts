@@ -38,8 +38,8 @@ describe("what nobody can undo", () => {
     const { layer, lines } = logged()
     return Effect.gen(function*() {
       yield* work({ other: plain(() => Effect.succeed("")) })
-      const { id } = yield* submit("rare", { ttl: 10 * minute })
-      const cancelled = yield* submit("rare", { ttl: 10 * minute })
+      const { id } = yield* submit("rare", { ttlMs: 10 * minute })
+      const cancelled = yield* submit("rare", { ttlMs: 10 * minute })
       yield* settled
       const { cancel } = yield* TaskEngine
       expect(yield* cancel(cancelled.id)).toBe(true)
@@ -70,7 +70,7 @@ describe("what nobody can undo", () => {
           })
         )
       })
-      yield* submit("long", { ttl: 10 * minute })
+      yield* submit("long", { ttlMs: 10 * minute })
       yield* settled
       yield* pass(30 * 60, 60)
       expect(log).toEqual(["cancelled"])
@@ -80,18 +80,18 @@ describe("what nobody can undo", () => {
       yield* Deferred.succeed(gate, undefined)
       yield* settled
     }).pipe(
-      Effect.provide(MemoryTasks.layer({ pollInterval: "1 minute", undoGrace: "1 hour" }))
+      Effect.provide(MemoryTasks.layer({ pollInterval: "1 minute", undoTimeout: "1 hour" }))
     ))
 
   it.effect("how long that is can be said", () =>
     Effect.gen(function*() {
       yield* work({ other: plain(() => Effect.succeed("")) })
-      yield* submit("rare", { ttl: 1000 })
+      yield* submit("rare", { ttlMs: 1000 })
       yield* pass(40)
       expect(yield* count("skein_tasks")).toBe(1)
       yield* pass(240, 5)
       expect(yield* count("skein_tasks")).toBe(0)
-    }).pipe(Effect.provide(MemoryTasks.layer({ pollInterval: "1 minute", undoGrace: "1 minute" }))))
+    }).pipe(Effect.provide(MemoryTasks.layer({ pollInterval: "1 minute", undoTimeout: "1 minute" }))))
 })
 
 const undoable = (log: Array<string>) => ({
@@ -199,8 +199,8 @@ it.effect("a clock that is cleared while it rings leaves nothing behind", () =>
     yield* pass(12 * 60, 60)
     expect((yield* get(id))?.status).toBe("completed")
     expect(yield* count("cluster_messages")).toBe(2)
-    const { forget } = yield* TaskEngine
-    yield* forget(id)
+    const { expireSoon } = yield* TaskEngine
+    yield* expireSoon(id)
     yield* pass(30)
     for (const table of ["skein_tasks", "cluster_messages", "cluster_replies"]) expect(yield* count(table)).toBe(0)
   }).pipe(memory))

@@ -113,5 +113,5 @@ it.effect("keys change between processes while a task asks: its answer, its step
     expect(yield* found).toEqual([])
     // The old key is out: what it has sealed is read by nobody, and what came later is.
     expect(textOf(yield* Effect.provide(get(id), worker(newKey)))).toBe(textOf(done))
-    expect(yield* Effect.flip(Effect.provide(get(id), worker(oldKey)))).toMatchObject({ reason: "Key" })
+    expect(yield* Effect.flip(Effect.provide(get(id), worker(oldKey)))).toMatchObject({ reason: { _tag: "KeyError" } })
   }))

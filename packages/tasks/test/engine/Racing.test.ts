@@ -194,7 +194,7 @@ it.effect("cancelled while no worker has its tool: when one has it nothing is ru
     const { id } = yield* submit("rare")
     const known = yield* submit("rare")
     yield* pass(10)
-    expect((yield* get(id))?.message).toBe("Waits for a worker that has rare")
+    expect((yield* get(id))?.statusMessage).toBe("Waits for a worker that has rare")
     expect(yield* cancel(id)).toBe(true)
     expect(yield* get(id)).toMatchObject({ status: "cancelled", message: undefined })
     yield* pass(5)

@@ -32,8 +32,8 @@ it.effect("a task whose time is over is gone at once, and then forgotten with al
       hello: plain(() => Effect.succeed("")),
       nap: durable(() => Effect.as(Step.sleep("short", "1 minute"), ""))
     })
-    const short = yield* submit("hello", { ttl: 60_000 })
-    const nap = yield* submit("nap", { ttl: 3_600_000 })
+    const short = yield* submit("hello", { ttlMs: 60_000 })
+    const nap = yield* submit("nap", { ttlMs: 3_600_000 })
     yield* ended(short.id)
     yield* settled
     yield* TestClock.adjust(59_999)
@@ -61,7 +61,7 @@ it.effect("a task that runs when its time is over is cancelled, undoes what it h
         })
       )
     })
-    const { id } = yield* submit("long", { ttl: 600_000 })
+    const { id } = yield* submit("long", { ttlMs: 600_000 })
     const { watch } = yield* TaskEngine
     const seen: Array<string> = []
     yield* Effect.forkChild(Stream.runForEach(watch(id), ({ status }) => Effect.sync(() => void seen.push(status))))

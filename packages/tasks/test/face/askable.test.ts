@@ -12,7 +12,7 @@ import * as kit from "./kit.ts"
 
 const form = Elicitation.form("Who are you?", { name: Schema.String }, { key: "who" })
 
-const ask = (options?: Task.Terms) =>
+const ask = (options?: Task.ToolPolicyOptions) =>
   Task.layer(
     Task.make("ask", options ?? {}),
     () => Effect.map(Elicitation.accepted(form), ({ name }) => `Hello, ${name}!`)

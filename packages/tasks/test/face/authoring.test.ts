@@ -36,7 +36,7 @@ const baking = Task.layer(bake, ({ cakes }) =>
     const { heat } = yield* Oven
     const { id } = yield* CurrentTask.CurrentTask
     const key = yield* Step.run("mix", { success: Schema.String }, Effect.succeed)
-    yield* Task.say("Mixed")
+    yield* Task.setStatusMessage("Mixed")
     const { params } = yield* McpRequest
     return { text: `${cakes} at ${heat}: ${key.startsWith(id)} ${id === (yield* Task.id)} ${JSON.stringify(params)}` }
   }))
@@ -52,7 +52,7 @@ describe("a task is written as a tool is", () => {
     // What a body acquires needs a scope of its own.
     expectTypeOf(scoped).toEqualTypeOf<Layer.Layer<never, DefinitionError, Catalog | UnscopedHandler>>()
     // Steps are for tasks.
-    const stepping = Tool.layer(Tool.make("t"), () => Task.say("x"))
+    const stepping = Tool.layer(Tool.make("t"), () => Task.setStatusMessage("x"))
     expectTypeOf(stepping).toEqualTypeOf<Layer.Layer<never, DefinitionError, Catalog | CurrentTask.CurrentTask>>()
     // @ts-expect-error -- what it answers is what its definition says
     void Task.layer(bake, () => Effect.succeed({ text: 1 }))

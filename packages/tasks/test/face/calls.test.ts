@@ -96,7 +96,7 @@ describe("what becomes of a call", () => {
   it.effect("2026-07-28 · `decide` says which calls become tasks, and is not asked where a task is the only way", () =>
     Effect.gen(function*() {
       const asked: Array<unknown> = []
-      const decide: Task.Terms["asTask"] = ({ args, caller }) => {
+      const decide: Task.ToolPolicyOptions["asTask"] = ({ args, caller }) => {
         asked.push([args, caller.revision])
         return args["n"] === 1
       }
@@ -155,7 +155,7 @@ describe("what becomes of a call", () => {
 
 describe("how tasks are kept", () => {
   const day = 24 * 60 * 60 * 1000
-  const kept = (options: Parameters<typeof kit.server>[1], terms: Task.Terms, ttl?: number) =>
+  const kept = (options: Parameters<typeof kit.server>[1], terms: Task.ToolPolicyOptions, ttl?: number) =>
     Effect.gen(function*() {
       const { connect, fake } = yield* kit.server([tools.gated("bake", terms).definition], options)
       const client = yield* connect({ revision: "2025-11-25" })
@@ -203,7 +203,7 @@ describe("how tasks are kept", () => {
 
   it.effect("tasks of one principal are counted by themselves: at the bound the others still begin", () =>
     Effect.gen(function*() {
-      const { connect, fake } = yield* kit.server([tools.gated().definition], { limits: { perPrincipal: { live: 2 } } })
+      const { connect, fake } = yield* kit.server([tools.gated().definition], { limits: { perOwner: { live: 2 } } })
       const alice = yield* connect({ principal: { id: "alice" } })
       yield* kit.begin(alice, "bake")
       yield* kit.begin(alice, "bake")

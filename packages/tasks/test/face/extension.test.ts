@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { TaskError } from "@skein/tasks/TaskError"
+import { StoreError, TaskError } from "@skein/tasks/TaskError"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import * as TestClock from "effect/testing/TestClock"
@@ -114,7 +114,7 @@ describe("io.modelcontextprotocol/tasks · task creation", () => {
       const limit = yield* client.error("tools/call", { name: "bake" })
       expect([limit.code, limit.message]).toEqual([-32603, expect.stringContaining("too many tasks")])
       expect(fake.rows.size).toBe(1)
-      fake.broken = new TaskError({ reason: "Store", message: "secret" })
+      fake.broken = new TaskError({ reason: new StoreError({ message: "secret" }) })
       const broken = yield* client.error("tools/call", { name: "bake" })
       expect(broken).toEqual({ code: -32603, message: "Internal error", data: { reference: expect.any(String) } })
     }))

@@ -10,7 +10,7 @@ import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import * as McpServer from "@skein/server/McpServer"
-import { TaskError } from "@skein/tasks/TaskError"
+import { StoreError, TaskError } from "@skein/tasks/TaskError"
 import * as asking from "../../../server/test/asking/kit.ts"
 import * as kit from "./kit.ts"
 import * as tools from "./tools.ts"
@@ -99,7 +99,7 @@ describe("a call that waits for its task", () => {
         const client = yield* connect({ revision, can })
         const requestId = client.send("tools/call", { name: "bake" })
         yield* kit.settle
-        fake.broken = new TaskError({ reason: "Store", message: "away" })
+        fake.broken = new TaskError({ reason: new StoreError({ message: "away" }) })
         client.notify("notifications/cancelled", { requestId })
         yield* kit.settle
         expect([...fake.rows.values()][0]!.state.status).toBe("working")

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as Task from "@skein/tasks/Task"
-import { TaskError } from "@skein/tasks/TaskError"
+import { StoreError, TaskError } from "@skein/tasks/TaskError"
 import * as Effect from "effect/Effect"
 import * as kit from "./kit.ts"
 import * as tools from "./tools.ts"
@@ -92,7 +92,7 @@ describe("io.modelcontextprotocol/tasks · notifications/tasks through subscript
   it.effect("2026-07-28 · of more ids than `maxWatched` the first ones are looked at", () =>
     Effect.gen(function*() {
       const { definition } = tools.gated()
-      const { connect, fake } = yield* kit.server([definition], { maxWatched: 2 })
+      const { connect, fake } = yield* kit.server([definition], { maxWatchedTasks: 2 })
       const client = yield* connect()
       const ids = yield* Effect.forEach([1, 2, 3], () => Effect.map(kit.begin(client, "bake"), ({ taskId }) => taskId))
       fake.looks.length = 0
@@ -107,7 +107,7 @@ describe("io.modelcontextprotocol/tasks · notifications/tasks through subscript
       const { connect, fake } = yield* kit.server([definition])
       const client = yield* connect()
       const { taskId } = yield* kit.begin(client, "bake")
-      fake.broken = new TaskError({ reason: "Store", message: "secret" })
+      fake.broken = new TaskError({ reason: new StoreError({ message: "secret" }) })
       const refused = yield* client.error("subscriptions/listen", { notifications: { taskIds: [taskId] } })
       expect(refused).toEqual({ code: -32603, message: "Internal error", data: { reference: expect.any(String) } })
       for (const method of ["tasks/get", "tasks/update", "tasks/cancel"]) {

@@ -74,7 +74,7 @@ describe("the faces of tasks, on the engine in memory", () => {
         Effect.gen(function*() {
           yield* Step.run("book", {}, () => Effect.void)
           yield* Step.compensate((why) => Effect.sync(() => void undone.push(why)))
-          yield* Task.say("booked")
+          yield* Task.setStatusMessage("booked")
           yield* Step.sleep("travel", "1 hour")
           return "home"
         }))
@@ -96,7 +96,7 @@ describe("the faces of tasks, on the engine in memory", () => {
           for (let n = 0; n < 20; n++) {
             yield* Effect.sleep(25)
             changed.push(performance.now())
-            yield* Task.say(`said ${n}`)
+            yield* Task.setStatusMessage(`said ${n}`)
           }
           return "silent"
         }))
@@ -204,8 +204,8 @@ describe("the faces of tasks, on the engine in memory", () => {
         pool: "default",
         owner: null,
         caller: { revision: "2026-07-28", capabilities: {}, info: undefined, principal: undefined },
-        ttl: 60_000,
-        pollInterval: 1000,
+        ttlMs: 60_000,
+        pollIntervalMs: 1000,
         limits: { all: {}, owner: {}, tool: {} }
       })
       const client = yield* connect()

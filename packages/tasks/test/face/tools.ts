@@ -65,7 +65,7 @@ const ask = (text: string, key: string) =>
 /** Asks twice at once, and once more after it. */
 export const asking = Task.layer(Task.make("asking"), () =>
   Effect.gen(function*() {
-    yield* Task.say("Asking")
+    yield* Task.setStatusMessage("Asking")
     const [a, b] = yield* Effect.all([ask("First?", "first"), ask("Second?", "second")], { concurrency: 2 })
     const c = yield* ask("Third?", "third")
     return `${a} ${b} ${c}`

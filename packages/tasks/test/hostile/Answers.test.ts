@@ -31,7 +31,7 @@ const both = Task.layer(Task.make("both"), () =>
 const echo = Task.layer(Task.make("echo", { input: { value: Schema.Unknown } }), ({ value }) =>
   Effect.gen(function*() {
     const text = yield* Step.run("keep", { success: Schema.String }, () => Effect.succeed(JSON.stringify(value)))
-    yield* Task.say(text.slice(0, 100))
+    yield* Task.setStatusMessage(text.slice(0, 100))
     return text
   }))
 

@@ -29,7 +29,7 @@ const asking = (ttl: number | null) =>
     })
     const ids = yield* Effect.forEach(
       Array.from({ length: count }),
-      () => Effect.map(submit("ask", { ttl }), ({ id }) => id)
+      () => Effect.map(submit("ask", { ttlMs: ttl }), ({ id }) => id)
     )
     if (ttl === null) yield* Effect.forEach(ids, (id) => until(id, ({ questions }) => questions.length > 0))
     return { ids, undone }
@@ -84,7 +84,7 @@ it.effect("a task that comes while nothing is to expire for long is ended within
       )
     })
     yield* pass(3)
-    yield* submit("long", { ttl: 5000 })
+    yield* submit("long", { ttlMs: 5000 })
     yield* pass(4)
     expect(log).toEqual([])
     yield* pass(12)

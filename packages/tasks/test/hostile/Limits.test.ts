@@ -43,7 +43,7 @@ it.live(
   () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect, context } = yield* server([endless, other], {
-        limits: { perPrincipal: { live: 7, retained: 9 } }
+        limits: { perOwner: { live: 7, retained: 9 } }
       })
       const doors = [yield* connect(modern), yield* connect(legacy), yield* connect(older), yield* connect(modern)]
       const flood = Effect.forEach(

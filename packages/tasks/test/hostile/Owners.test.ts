@@ -17,7 +17,7 @@ const mine = Task.layer(Task.make("mine"), () => Effect.never)
 /** Belongs to the team of its caller, whatever the others of the server belong to. */
 const teams = Task.layer(
   Task.make("teams", { owner: ({ principal }) => (principal?.claims as kit.Json)?.team ?? null }),
-  () => Effect.andThen(Task.say("a secret of the team"), Effect.never)
+  () => Effect.andThen(Task.setStatusMessage("a secret of the team"), Effect.never)
 )
 
 const who = (id: string, team: string) => ({ id, claims: { team } })

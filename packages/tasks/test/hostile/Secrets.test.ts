@@ -37,7 +37,7 @@ const work = Task.layerPrepared(
   () => Effect.succeed(secret("prepared")),
   ({ a }, prepared) =>
     Effect.gen(function*() {
-      yield* Task.say(secret("message"))
+      yield* Task.setStatusMessage(secret("message"))
       yield* Progress.report({ progress: 1, message: secret("progress") })
       yield* Step.run("value", { success: Schema.String }, () => Effect.succeed(secret("value")))
       const retry = Schedule.recurs(1)

@@ -3,7 +3,7 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as Sampling from "@skein/server/Sampling"
 import * as Task from "@skein/tasks/Task"
-import { TaskError } from "@skein/tasks/TaskError"
+import { StoreError, TaskError } from "@skein/tasks/TaskError"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import * as Schema from "effect/Schema"
@@ -224,7 +224,7 @@ describe("2025-11-25 · input_required", () => {
       other.send("tasks/result", { taskId })
       yield* kit.settle
       const before = kit.asked(one).length
-      fake.answering = Effect.fail(new TaskError({ reason: "Store", message: "away" }))
+      fake.answering = Effect.fail(new TaskError({ reason: new StoreError({ message: "away" }) }))
       yield* kit.reply(other, kit.asked(other).at(-1), kit.accept({ people: 1 }))
       fake.answering = Effect.void
       expect(kit.asked(one).length).toBe(before + 1)

@@ -106,7 +106,7 @@ const play = (acts: ReadonlyArray<typeof Act.Type>, how: typeof How.Type) =>
           break
         }
         case "say":
-          fake.change(taskId, { message: `said ${keys}` })
+          fake.change(taskId, { statusMessage: `said ${keys}` })
           break
         case "cancel":
           cancels.push({ client, id: client.send("tasks/cancel", { taskId }) })

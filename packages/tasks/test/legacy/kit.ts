@@ -67,7 +67,7 @@ export const fail = Tool.layer(
 export const book = Task.layer(Task.make("book"), () =>
   Effect.gen(function*() {
     const { people } = yield* Elicitation.accepted(Elicitation.form("How many?", { people: Schema.Int }))
-    yield* Task.say("Looking for a table")
+    yield* Task.setStatusMessage("Looking for a table")
     const { name } = yield* Elicitation.accepted(Elicitation.form("Whose name?", { name: Schema.String }))
     return `${people} for ${name}`
   }))
@@ -77,7 +77,7 @@ export const bake = Task.layer(Task.make("bake"), () =>
     yield* Effect.sleep("1 second")
     yield* Progress.report({ progress: 1, total: 2, message: "Dough" })
     yield* Effect.sleep("1 second")
-    yield* Task.say("In the oven")
+    yield* Task.setStatusMessage("In the oven")
     yield* Progress.report({ progress: 2, total: 2 })
     yield* Effect.sleep("1 second")
     return "A cake"

@@ -3,7 +3,7 @@ import * as SqlMessageStorage from "effect/cluster/SqlMessageStorage"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as SqlClient from "effect/sql/SqlClient"
-import * as executions from "../../src/internal/engine/executions.ts"
+import * as executions from "../../src/internal/engine/executionStates.ts"
 import { all, each, fresh } from "./kit.ts"
 
 const complete = { _tag: "Success", value: { _tag: "Complete", exit: { _tag: "Success", value: null } } }
@@ -30,7 +30,7 @@ each(all, (backend) => {
            VALUES (${++id}, 'Workflow/skein/Task/${execution}/${what}', '0:1', 'Workflow/skein/Task', '${execution}', 0, ${id})`
         )
       const all: Array<string> = []
-      const expected = new Map<string, executions.Execution>()
+      const expected = new Map<string, executions.ExecutionState>()
       for (const [state, reply] of Object.entries(replies)) {
         for (const signalled of [false, true]) {
           const execution = `${signalled ? "0001/" : ""}${state}`
@@ -52,9 +52,9 @@ each(all, (backend) => {
           all.push(execution)
           expected.set(execution, {
             request,
-            state: state === "died" ? "complete" : state as executions.Execution["state"],
-            signalled,
-            expects: !signalled
+            state: state === "died" ? "complete" : state as executions.ExecutionState["state"],
+            interruptRequested: signalled,
+            expectsEvent: !signalled
           })
         }
       }
@@ -62,8 +62,8 @@ each(all, (backend) => {
         `INSERT INTO ${prefix}_messages (id, message_id, shard_id, entity_type, entity_id, kind, request_id)
          VALUES (${++id}, 'a clock', '0:1', 'Workflow/-/DurableClock', '0001/suspended', 0, ${id})`
       )
-      expected.set("0001/suspended", { ...expected.get("0001/suspended")!, expects: true })
-      const find = executions.make(sql, prefix)
+      expected.set("0001/suspended", { ...expected.get("0001/suspended")!, expectsEvent: true })
+      const find = executions.makeFindExecutions(sql, prefix)
       expect(yield* find([...all, "never", "it's"])).toEqual(expected)
       expect(yield* find([])).toEqual(new Map())
     }))

@@ -7,8 +7,8 @@ import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as SqlClient from "effect/sql/SqlClient"
-import * as messages from "../../src/internal/engine/messages.ts"
-import { addresses } from "../../src/internal/engine/workflow.ts"
+import * as messages from "../../src/internal/engine/messageStorage.ts"
+import { messageAddresses } from "../../src/internal/engine/workflow.ts"
 import { all, type Backend, each, fresh, pg } from "./kit.ts"
 
 /** Tables of their own, that are empty. */
@@ -30,8 +30,8 @@ const open = (backend: Backend) =>
     return { sql, storage, left }
   })
 
-const [workflow, clock] = addresses("execution") as [Address, Address]
-type Address = ReturnType<typeof addresses>[number]
+const [workflow, clock] = messageAddresses("execution") as [Address, Address]
+type Address = ReturnType<typeof messageAddresses>[number]
 
 /** A message that is no number to JavaScript any more. */
 const id = (number: number): string => String(249_571_305_053_896_704n + BigInt(number))
@@ -76,7 +76,7 @@ each(all, (backend) => {
   it.effect("what is cleared takes its replies with it, and no others", () =>
     Effect.gen(function*() {
       const { left, storage } = yield* open(backend)
-      const [other] = addresses("another") as [Address]
+      const [other] = messageAddresses("another") as [Address]
       for (const [number, address] of [workflow, workflow, clock, other].entries()) {
         yield* request(storage, id(number), address)
         yield* reply(storage, id(number))

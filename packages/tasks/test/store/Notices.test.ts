@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as Exit from "effect/Exit"
-import { Notices } from "../../src/internal/store/notices.ts"
+import { ChangeListeners } from "../../src/internal/store/changeNotifier.ts"
 import { all, completed, each, file, fresh, insert, memory, pg, question, server, stateOf, task } from "./kit.ts"
 
 const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
@@ -31,47 +31,47 @@ const counting = () => {
 
 describe("listeners", () => {
   it("are called once for the changes of a turn, and each of them", async () => {
-    const notices = new Notices(() => {})
+    const notices = new ChangeListeners(() => {})
     const called: Array<string> = []
     const stop = notices.listen("a", () => called.push("a1"))
     notices.listen("a", () => called.push("a2"))
     notices.listen("b", () => called.push("b"))
-    notices.tell("a")
-    notices.tell("a")
-    notices.tell("c")
+    notices.notify("a")
+    notices.notify("a")
+    notices.notify("c")
     expect(called).toEqual([])
     await Promise.resolve()
     expect(called).toEqual(["a1", "a2"])
     stop()
     stop()
-    notices.tell("a")
-    notices.tell("b")
+    notices.notify("a")
+    notices.notify("b")
     await Promise.resolve()
     expect(called).toEqual(["a1", "a2", "a2", "b"])
-    notices.tellAll()
+    notices.notifyAll()
     await Promise.resolve()
     expect(called).toEqual(["a1", "a2", "a2", "b", "a2", "b"])
   })
 
   it("that throw keep no other one from being called", async () => {
     const failed: Array<unknown> = []
-    const notices = new Notices((error) => failed.push(error))
+    const notices = new ChangeListeners((error) => failed.push(error))
     let calls = 0
     notices.listen("a", () => {
       throw new Error("no")
     })
     notices.listen("a", () => calls++)
-    notices.tell("a")
+    notices.notify("a")
     await Promise.resolve()
     expect(calls).toBe(1)
     expect(failed).toEqual([new Error("no")])
   })
 
   it("that are gone leave nothing; ten thousand are no burden", async () => {
-    const notices = new Notices(() => {})
+    const notices = new ChangeListeners(() => {})
     let calls = 0
     const stops = Array.from({ length: 10_000 }, (_, index) => notices.listen(`task ${index}`, () => calls++))
-    notices.tellAll()
+    notices.notifyAll()
     await Promise.resolve()
     expect(calls).toBe(10_000)
     for (const stop of stops) stop()
@@ -93,25 +93,25 @@ each(all, (backend) => {
       yield* store.listen(other, elsewhere.listener)
 
       // Undone.
-      yield* Effect.exit(sql.withTransaction(Effect.andThen(store.say(id, "not"), Effect.fail("no"))))
+      yield* Effect.exit(sql.withTransaction(Effect.andThen(store.setStatusMessage(id, "not"), Effect.fail("no"))))
       yield* turn
       expect(listening.calls).toBe(0)
 
       // Within: nothing until it is committed.
       yield* sql.withTransaction(Effect.gen(function*() {
-        yield* store.say(id, "a")
-        yield* store.say(id, "b")
+        yield* store.setStatusMessage(id, "a")
+        yield* store.setStatusMessage(id, "b")
         yield* turn
         expect(listening.calls).toBe(0)
       }))
       yield* listening.after(0)
-      expect((yield* stateOf(opened, id)).message).toBe("b")
+      expect((yield* stateOf(opened, id)).statusMessage).toBe("b")
       seen.push("commit")
 
       const changes: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
-        store.say(id, "one"),
-        store.say(id, "two", 2),
-        store.progress(id, { progress: 1 }),
+        store.setStatusMessage(id, "one"),
+        store.setStatusMessage(id, "two", 2),
+        store.setProgress(id, { progress: 1 }),
         store.ask(id, question("q")),
         store.answer(id, "q", {}, () => Effect.void),
         store.ask(id, question("r")),
@@ -126,11 +126,11 @@ each(all, (backend) => {
       }
       // What changes nothing is not told.
       const before = listening.calls
-      yield* store.say(id, "late")
+      yield* store.setStatusMessage(id, "late")
       yield* store.finish(id, completed({}))
       yield* store.remove(id, Effect.void)
       // In order, so what was told before this would have been heard.
-      yield* store.say(other, "now")
+      yield* store.setStatusMessage(other, "now")
       yield* elsewhere.after(0)
       expect(listening.calls).toBe(before)
     }))
@@ -145,7 +145,7 @@ each(all, (backend) => {
       yield* Scope.provide(opened.store.listen(id, first.listener), scope)
       yield* opened.store.listen(id, second.listener)
       yield* Scope.close(scope, Exit.void)
-      yield* opened.store.say(id, "a")
+      yield* opened.store.setStatusMessage(id, "a")
       yield* second.after(0)
       expect(first.calls).toBe(0)
     }))
@@ -156,7 +156,7 @@ each([memory, file], (backend) => {
     Effect.gen(function*() {
       const { sql, store } = yield* fresh(backend)
       const { id } = yield* sql.withTransaction(store.insert(task(), () => Effect.void))
-      expect(yield* store.state(id)).toBeDefined()
+      expect(yield* store.get(id)).toBeDefined()
     }))
 })
 
@@ -172,13 +172,15 @@ each([pg], (backend) => {
       const last = counting()
       yield* there.store.listen(id, listening.listener)
       yield* there.store.listen(other, last.listener)
-      yield* here.store.say(id, "from here")
+      yield* here.store.setStatusMessage(id, "from here")
       yield* listening.after(0)
-      expect((yield* stateOf(there, id)).message).toBe("from here")
+      expect((yield* stateOf(there, id)).statusMessage).toBe("from here")
 
-      yield* Effect.exit(here.sql.withTransaction(Effect.andThen(here.store.say(id, "not"), Effect.fail("no"))))
+      yield* Effect.exit(
+        here.sql.withTransaction(Effect.andThen(here.store.setStatusMessage(id, "not"), Effect.fail("no")))
+      )
       const { calls } = listening
-      yield* here.store.say(other, "last")
+      yield* here.store.setStatusMessage(other, "last")
       yield* last.after(0)
       expect(listening.calls).toBe(calls)
 
@@ -198,7 +200,7 @@ each([pg], (backend) => {
       yield* Effect.promise(restartImmediate)
       yield* Effect.forEach(listening, ({ after }) => after(0))
       expect(listening.map(({ calls }) => calls)).toEqual([1, 1, 1])
-      yield* here.store.say(tasks[0]!.id, "after")
+      yield* here.store.setStatusMessage(tasks[0]!.id, "after")
       yield* listening[0]!.after(1)
     }), 30_000)
 })

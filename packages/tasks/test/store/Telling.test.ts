@@ -20,15 +20,15 @@ each(all, (backend) => {
       } as const
       for (const [tool, end] of Object.entries(ends)) {
         const { id } = yield* insert(opened, { tool })
-        yield* store.say(id, "Baking", 1)
+        yield* store.setStatusMessage(id, "Baking", 1)
         yield* store.finish(id, end)
         const state = (yield* store.list(["ada"], undefined, 10)).find((state) => state.id === id)
-        const { isError, message, status } = yield* stateOf(opened, id)
-        expect(state).toMatchObject({ id, tool, status, isError, message, outcome: undefined })
+        const { isError, statusMessage, status } = yield* stateOf(opened, id)
+        expect(state).toMatchObject({ id, tool, status, isError, statusMessage, outcome: undefined })
       }
       const told = (yield* store.list(["ada"], undefined, 10)).map((
-        { isError, message, tool }
-      ) => [tool, isError, message])
+        { isError, statusMessage, tool }
+      ) => [tool, isError, statusMessage])
       expect(told.sort()).toEqual([
         ["bad", true, "There is no flour"],
         ["cancelled", false, "Baking"],
@@ -43,22 +43,22 @@ each(all, (backend) => {
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { store } = opened
-      const message = (id: string) => Effect.map(stateOf(opened, id), ({ message }) => message)
+      const message = (id: string) => Effect.map(stateOf(opened, id), ({ statusMessage }) => statusMessage)
       const { id } = yield* insert(opened, { tool: "bake" })
-      yield* store.say(id, "The dough rests", 1)
-      yield* store.waits(id, true)
+      yield* store.setStatusMessage(id, "The dough rests", 1)
+      yield* store.setWaitsForWorker(id, true)
       expect(yield* message(id)).toBe("Waits for a worker that has bake")
-      expect((yield* store.work(id))?.waits).toBe(true)
+      expect((yield* store.load(id))?.waitsForWorker).toBe(true)
       const { version } = yield* stateOf(opened, id)
-      yield* store.waits(id, true)
+      yield* store.setWaitsForWorker(id, true)
       expect((yield* stateOf(opened, id)).version).toBe(version)
-      yield* store.waits(id, false)
+      yield* store.setWaitsForWorker(id, false)
       expect(yield* message(id)).toBe("The dough rests")
-      expect((yield* store.work(id))?.waits).toBe(false)
-      yield* store.waits(id, true)
+      expect((yield* store.load(id))?.waitsForWorker).toBe(false)
+      yield* store.setWaitsForWorker(id, true)
       yield* store.finish(id, { status: "cancelled" })
       expect(yield* message(id)).toBe("The dough rests")
-      yield* store.waits(id, false)
-      expect((yield* store.work(id))?.status).toBe("cancelled")
+      yield* store.setWaitsForWorker(id, false)
+      expect((yield* store.load(id))?.status).toBe("cancelled")
     }))
 })

@@ -82,7 +82,7 @@ describe("tools for tasks", () => {
 
   it.effect("an option says who has them", () =>
     Effect.gen(function*() {
-      const { connect } = yield* set({ offered: ({ principal }) => principal?.id === "ann" })
+      const { connect } = yield* set({ visible: ({ principal }) => principal?.id === "ann" })
       expect(yield* offered(yield* connect())).toEqual([])
       expect(yield* offered(yield* connect({ principal: { id: "ann" } }))).toEqual(names)
     }))

@@ -38,7 +38,9 @@ const server = McpServer.layer(
   census,
   Tasks.layer()
 ).pipe(
-  Layer.provide(PostgresTasks.layer({ ...engine, applicationName: `skein ${process.pid}`, work: role === "worker" }))
+  Layer.provide(
+    PostgresTasks.layer({ ...engine, applicationName: `skein ${process.pid}`, runTasks: role === "worker" })
+  )
 )
 
 const say = (message: object) => Effect.sync(() => void process.send?.(message))

@@ -1,39 +1,39 @@
 /**
- * Progress of a task, on its way to the row: not more often than its readers can make use of, and the last one always.
+ * Writes the progress of a task to the store: at most once per `progressInterval`, and the last report always.
  */
 import type { Progress } from "@skein/runtime/RequestContext"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { type Host, patiently } from "./engineContext.ts"
-import { line } from "../text.ts"
+import { awaitStore, type EngineContext } from "./engineContext.ts"
+import { truncateLine } from "../text.ts"
 
-/** What gets on: a run. */
-export interface Progressive {
-  readonly host: Pick<Host, "store" | "progressInterval">
-  readonly work: { readonly id: string }
+/** The part of `Run` that the writer needs. */
+export interface ProgressTarget {
+  readonly engine: Pick<EngineContext, "store" | "progressInterval">
+  readonly task: { readonly id: string }
   readonly context: Context.Context<never>
   readonly scope: Scope.Scope
 }
 
-/** See the module's text. */
-export class Progressing {
-  readonly #run: Progressive
+/** Writes the progress of one run. */
+export class ProgressWriter {
+  readonly #run: ProgressTarget
   #last = -Infinity
   #pending: Progress | undefined = undefined
   #writing = false
 
-  constructor(run: Progressive) {
+  constructor(run: ProgressTarget) {
     this.#run = run
   }
 
-  /** Waits for nothing: it may be called in a transaction, that the row's write would have to wait for. */
+  /** Does not wait for the write: it may be called in a transaction, which the write would have to wait for. */
   report(progress: Progress): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (!(Number.isFinite(progress.progress) && progress.progress > this.#last)) return Effect.void
       this.#last = progress.progress
       const { message } = progress
-      this.#pending = message === undefined ? progress : { ...progress, message: line(message) }
+      this.#pending = message === undefined ? progress : { ...progress, message: truncateLine(message) }
       if (this.#writing) return Effect.void
       this.#writing = true
       const { context, scope } = this.#run
@@ -41,19 +41,19 @@ export class Progressing {
     })
   }
 
-  /** Writes what is not written yet. */
+  /** Writes the report that is not written yet. */
   readonly flush: Effect.Effect<void> = Effect.suspend(() => {
     const progress = this.#pending
     if (progress === undefined) return Effect.void
     this.#pending = undefined
-    const { host: { store }, work: { id } } = this.#run
-    return patiently(store.progress(id, progress))
+    const { engine: { store }, task: { id } } = this.#run
+    return awaitStore(store.setProgress(id, progress))
   })
 
   readonly #write: Effect.Effect<void> = Effect.gen({ self: this }, function*() {
     while (this.#pending !== undefined) {
       yield* this.flush
-      yield* Effect.sleep(this.#run.host.progressInterval)
+      yield* Effect.sleep(this.#run.engine.progressInterval)
     }
     this.#writing = false
   })

@@ -1,54 +1,53 @@
-/** A task, in words for a model, and as data. */
+/** Describes a task to a model: as text, and as structured content. */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
-import type { Question, State } from "../../TaskState.ts"
-import { isFinal } from "../../TaskState.ts"
-import { taskOf } from "./legacy/legacyWire.ts"
+import { isFinal, type Question, type State } from "../../TaskState.ts"
+import { taskOf } from "./wire.ts"
 
-/** A question that a model can answer, once it has asked its user: a form. Anything else is the client's alone. */
+/** Whether a question is a form. A model can answer forms, after it has asked its user; only the client can answer other questions. */
 export const isForm = ({ method, params }: Question): boolean =>
   method === Method.Elicit.name && (params?.["mode"] ?? "form") === "form" && isObject(params?.["requestedSchema"])
 
-const standing = (state: State): string => {
+const statusLine = (state: State): string => {
   const { progress } = state
   const { status, statusMessage } = taskOf(state)
-  const far = progress === undefined || isFinal(state)
+  const amount = progress === undefined || isFinal(state)
     ? undefined
     : `${progress.progress}${progress.total === undefined ? "" : ` of ${progress.total}`}`
-  const said = [statusMessage, far, far === undefined ? undefined : progress?.message]
-  const more = [...new Set(said)].filter((each) => each !== undefined)
-  return more.length === 0 ? status : `${status} (${more.join("; ")})`
+  const details = [...new Set([statusMessage, amount, amount === undefined ? undefined : progress?.message])]
+    .filter((each) => each !== undefined)
+  return details.length === 0 ? status : `${status} (${details.join("; ")})`
 }
 
-const asking = (question: Question): string => {
+const questionText = (question: Question): string => {
   const { key, method, params } = question
-  if (!isForm(question)) return `- ${JSON.stringify(key)} (${method}): it cannot be answered with task_answer`
+  if (!isForm(question)) return `- ${JSON.stringify(key)} (${method}): task_answer cannot answer this question`
   return `- ${JSON.stringify(key)}: ${String(params?.["message"])}\n` +
     `  JSON Schema of the content: ${JSON.stringify(params?.["requestedSchema"])}`
 }
 
-/** Where a task stands, and how to go on. */
-export const describe = (state: State): string => {
-  const lines = [`Task ${state.id} of the tool ${state.tool}: ${standing(state)}`]
+/** The status of a task, and how to continue, as a text. */
+export const describeTask = (state: State): string => {
+  const lines = [`Task ${state.id} of the tool ${state.tool}: ${statusLine(state)}`]
   if (state.questions.length > 0) {
     lines.push(
-      "It waits for answers. Ask the user, do not make an answer up, and call task_answer:",
-      ...state.questions.map(asking)
+      "The task needs answers to these questions. Ask the user, do not invent an answer, and call task_answer:",
+      ...state.questions.map(questionText)
     )
   }
   if (!isFinal(state)) {
     lines.push(
-      "Call task_status with this task id to see how it goes on and to get its result, or task_cancel to end it."
+      "Call task_status with this task id to read its status and its result, or task_cancel to cancel it."
     )
   }
   return lines.join("\n")
 }
 
-/** A client may ask for a time to live beyond all dates, where the host bounds none. */
-const lastDate = 8.64e15
+/** The last valid date. A client may request a time to live beyond it if the server sets no `maxTtl`. */
+const maxDateMs = 8.64e15
 
-/** The same as data. The members are told by the output schemas of `TaskTools`. */
-export const data = (state: State) => {
+/** The task as structured content. The output schemas of `TaskTools` describe the members. */
+export const taskData = (state: State) => {
   const { createdAt, lastUpdatedAt, status, statusMessage, taskId, ttlMs } = taskOf(state)
   const { outcome, progress } = state
   return {
@@ -65,7 +64,7 @@ export const data = (state: State) => {
     }),
     createdAt,
     lastUpdatedAt,
-    expiresAt: ttlMs === null ? null : new Date(Math.min(state.createdAt + ttlMs, lastDate)).toISOString(),
+    expiresAt: ttlMs === null ? null : new Date(Math.min(state.createdAt + ttlMs, maxDateMs)).toISOString(),
     questions: state.questions.map((question) => ({
       question: question.key,
       message: String(question.params?.["message"] ?? question.method),
