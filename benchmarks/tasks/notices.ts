@@ -1,5 +1,5 @@
 /**
- * How long it takes from a change of a task to a client that listens to it, in another process: from the call of `Task.say` to the state
+ * How long it takes from a change of a task to a client that listens to it, in another process: from the call of `Task.setStatusMessage` to the state
  * in the client's hands. On PostgreSQL the worker is another process than the server that the client listens to.
  */
 import type { Measure, Row } from "../http/report.ts"

@@ -178,7 +178,7 @@ describe("limits.md", () => {
     const cells: Readonly<Record<string, string>> = {
       ttl: `${ttl! / 3_600_000} h`,
       maxTtl: `${maxTtl! / 86_400_000} days`,
-      "limits.perPrincipal": both(owner),
+      "limits.perOwner": both(owner),
       "limits.perTool": both(tool),
       "limits.all": both(all)
     }

@@ -23,25 +23,25 @@ import type { ListPosition, NewTask, Outcome, Owner, State } from "./TaskState.t
 /** Options of every engine, for each of the stores. */
 export interface Options {
   /**
-   * How often the engine reads its store for events that no notification reports, such as the end of a durable sleep. Default 500
-   * milliseconds.
+   * How often the engine reads its store for events that no notification reports, such as the end of a durable sleep: 500 milliseconds
+   * by default.
    */
   readonly pollInterval?: Duration.Input | undefined
-  /** The shortest time between two writes of a task's progress. The last report is always written. Default 100 milliseconds. */
+  /** The shortest time between two writes of a task's progress: 100 milliseconds by default. The last report is always written. */
   readonly progressInterval?: Duration.Input | undefined
   /**
-   * How often the engine compares tasks with their executions and repairs differences, and the time until the first comparison. Default
-   * one minute.
+   * How often the engine compares tasks with their executions and repairs differences, and the time until the first comparison: one minute
+   * by default.
    */
   readonly sweepInterval?: Duration.Input | undefined
   /**
-   * How long an expired task may take to run its compensations. Then the engine deletes it with a log line, whatever it has not
-   * compensated: for instance because its pool has no workers, or no worker has its tool. Default 1 hour.
+   * How long an expired task may take to run its compensations: 1 hour by default. Then the engine deletes it with a log line, whatever it
+   * has not compensated: for instance because its pool has no workers, or no worker has its tool.
    */
   readonly undoTimeout?: Duration.Input | undefined
   /**
-   * How long a worker that stops, or that hands tasks over to another worker, waits for a step that ignores its interruption. Then the
-   * step runs again, elsewhere or later. Its task makes no progress meanwhile. Default 2 seconds.
+   * How long a worker that stops, or that hands tasks over to another worker, waits for a step that ignores its interruption: 2 seconds by
+   * default. Then the step runs again, elsewhere or later. Its task makes no progress meanwhile.
    */
   readonly interruptTimeout?: Duration.Input | undefined
 }

@@ -25,8 +25,8 @@ import { declaresTasks } from "./internal/protocol/toolCall.ts"
 /** The tools for models. */
 export interface Options {
   /**
-   * How long a call of a task waits for the result, and `task_status` waits for a change (at most one hour). It should be shorter than the
-   * request timeout of clients, which often is one minute. Default 20 seconds.
+   * How long a call of a task waits for the result, and `task_status` waits for a change (at most one hour): 20 seconds by default. It
+   * should be shorter than the request timeout of clients, which often is one minute.
    */
   readonly maxWait?: Duration.Input | undefined
   /**

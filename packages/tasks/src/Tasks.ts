@@ -32,7 +32,7 @@ export interface Options extends TaskPolicyOptions {
   /** The numbers of tasks. At a limit a call is rejected with `-32603`, and no task is created. */
   readonly limits?: LimitOptions | undefined
   /**
-   * How many tasks one `subscriptions/listen` may watch. Default 100. With more ids only the first ones are watched, and the
+   * How many tasks one `subscriptions/listen` may watch: 100 by default. With more ids only the first ones are watched, and the
    * acknowledgement lists them.
    */
   readonly maxWatchedTasks?: number | undefined
@@ -45,12 +45,11 @@ export interface Options extends TaskPolicyOptions {
    * - `never`: no client.
    */
   readonly list?: "identified" | "always" | "never" | undefined
-  /** How many tasks a page of a listing holds. Default 100. */
+  /** How many tasks a page of a listing holds: 100 by default. */
   readonly pageSize?: number | undefined
   /**
    * The text that a model receives in place of the result while a task runs, in 2025-11-25
-   * (`io.modelcontextprotocol/model-immediate-response` of "Creating Tasks"). Default: none, and the application around the client
-   * chooses the text.
+   * (`io.modelcontextprotocol/model-immediate-response` of "Creating Tasks"). Without it the host chooses the text.
    */
   readonly immediateResponse?: ((state: State) => string | undefined) | undefined
 }

@@ -20,5 +20,5 @@ it.effect("what cannot be read is said without the whole id of its task, which i
       }
     }
     const { message } = yield* Effect.flip(toState({ id, caller: "none" }, plainTexts))
-    expect(message).toContain("\"o66sv05_…\" is broken")
+    expect(message).toContain("invalid row of the task \"o66sv05_…\"")
   }))

@@ -53,7 +53,9 @@ describe("what nobody can undo", () => {
       expect(yield* count("skein_task_counts")).toBe(1)
       expect(yield* count("cluster_messages")).toBe(0)
       expect(yield* count("cluster_replies")).toBe(0)
-      expect(lines.filter((line) => line.includes("forgotten before it has undone"))).toHaveLength(2)
+      expect(lines.filter((line) => line.includes("compensations have not finished within undoTimeout"))).toHaveLength(
+        2
+      )
     }).pipe(memory, Effect.provide(layer))
   })
 
@@ -151,7 +153,7 @@ describe("what the engine has left out", () => {
       yield* cancel(id)
       yield* pass(120, 5)
       expect(log).toEqual(["last", "interrupts", "first"])
-      expect(lines.filter((line) => line.includes("a compensation has failed"))).toHaveLength(1)
+      expect(lines.filter((line) => line.includes("a compensation failed"))).toHaveLength(1)
     }).pipe(memory, Effect.provide(layer))
   })
 

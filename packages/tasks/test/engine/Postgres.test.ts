@@ -243,6 +243,9 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
   it.live("a database that is not there", () =>
     Effect.gen(function*() {
       const layer = PostgresTasks.layer({ url: "postgres://127.0.0.1:1/none" })
-      expect(yield* Effect.flip(Layer.build(layer))).toMatchObject({ _tag: "TaskError", reason: { _tag: "StoreError" } })
+      expect(yield* Effect.flip(Layer.build(layer))).toMatchObject({
+        _tag: "TaskError",
+        reason: { _tag: "StoreError" }
+      })
     }).pipe(Effect.scoped))
 })

@@ -239,7 +239,10 @@ it.effect("a task whose tool nobody has waits, says so, and runs when somebody h
         yield* settled
         yield* TestClock.adjust("1 second")
         yield* settled
-        expect(yield* get(id)).toMatchObject({ status: "working", message: "Waits for a worker that has rare" })
+        expect(yield* get(id)).toMatchObject({
+          status: "working",
+          statusMessage: "Waiting for a worker that has the tool rare"
+        })
         return id
       })
     )
@@ -256,7 +259,7 @@ it.effect("a task whose tool nobody has waits, says so, and runs when somebody h
         return yield* get(id)
       })
     )
-    expect(taken).toMatchObject({ status: "working", message: undefined })
+    expect(taken).toMatchObject({ status: "working", statusMessage: undefined })
     yield* TestClock.adjust("1 hour")
     expect(textOf(yield* process(rare, ended(id)))).toBe("found")
   }))

@@ -44,7 +44,7 @@ it.effect("2025-11-25 · SHOULD log the completion of tasks, and include the aut
   const lines: Array<unknown> = []
   const logger = Logger.make(({ fiber, message }) => {
     const { owner, task, tool } = fiber.getRef(References.CurrentLogAnnotations)
-    if (String(message).startsWith("The task is over")) lines.push([task, tool, owner, message])
+    if (String(message).startsWith("task ended")) lines.push([task, tool, owner, message])
   })
   return Effect.gen(function*() {
     yield* work({ well: plain(() => Effect.succeed("")), dies: plain(() => Effect.die("no")) })
@@ -54,8 +54,8 @@ it.effect("2025-11-25 · SHOULD log the completion of tasks, and include the aut
     yield* ended(dies.id)
     yield* settled
     expect(lines).toEqual([
-      [`${well.id.slice(0, 8)}…`, "well", "ada", ["The task is over:", "completed"]],
-      [`${dies.id.slice(0, 8)}…`, "dies", undefined, ["The task is over:", "failed"]]
+      [`${well.id.slice(0, 8)}…`, "well", "ada", ["task ended:", "completed"]],
+      [`${dies.id.slice(0, 8)}…`, "dies", undefined, ["task ended:", "failed"]]
     ])
   }).pipe(
     memory,

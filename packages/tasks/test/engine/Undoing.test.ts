@@ -86,7 +86,7 @@ for (
       expect(log.splice(0)).toEqual(["book flight", "book hotel"])
       expect(yield* cancel(id, "no more")).toBe(true)
       const state = yield* get(id)
-      expect(state).toMatchObject({ status: "cancelled", message: "no more", questions: [] })
+      expect(state).toMatchObject({ status: "cancelled", statusMessage: "no more", questions: [] })
       yield* settled
       // What the code between two steps may take, when it is run to find out what there is to undo.
       yield* TestClock.adjust("4 seconds")
@@ -136,10 +136,14 @@ it.effect("a compensation that fails is logged, with its task, and does not stop
     expect((yield* get(id))?.status).toBe("working")
     yield* TestClock.adjust("1 day")
     expect(textOf(yield* ended(id))).toBe("over")
-    expect(log).toEqual(["last", "The task undoes what it has done: elicitation/create was not sent", "first"])
+    expect(log).toEqual([
+      "last",
+      "elicitation/create was not sent: a task cannot ask for input while it compensates",
+      "first"
+    ])
     // Eight characters are enough to find it, and not to use it.
     const about = [`${id.slice(0, 8)}…`, "three"]
-    const failed = [...about, "Task three: a compensation has failed"]
+    const failed = [...about, "task three: a compensation failed"]
     expect(lines).toEqual([[...about, "begins"], [...about, "acts"], failed, failed])
   }).pipe(
     Effect.provide(Layer.provideMerge(MemoryTasks.layer({ pollInterval: "1 hour" }), Logger.layer([logger])))

@@ -41,7 +41,9 @@ describe("2026-07-28 · MUST NOT send inputRequests that the client has not decl
       for (const other of [{}, { elicitation: { url: {} } }, { sampling: {} }]) {
         const seen = yield* kit.get(yield* connect({ can: can(other) }), taskId)
         expect(seen).toMatchObject({ status: "input_required", inputRequests: {} })
-        expect(seen.statusMessage).toBe("Waits for an answer to elicitation/create, which this client has not declared")
+        expect(seen.statusMessage).toBe(
+          "Waiting for an answer to elicitation/create, which this client has not declared"
+        )
       }
       const able = yield* connect({ can: can({ elicitation: { form: {} } }) })
       yield* able.request("tasks/update", { taskId, inputResponses: { who: answer("Ada") } })

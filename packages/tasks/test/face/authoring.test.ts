@@ -146,7 +146,7 @@ describe("a task is written as a tool is", () => {
         undefined,
         Layer.effect(
           TaskEngine,
-          Effect.map(TaskEngine, (engine) => ({ ...engine, work: () => Effect.void }))
+          Effect.map(TaskEngine, (engine) => ({ ...engine, runTasks: () => Effect.void }))
         ).pipe(Layer.provide(shared))
       )
       const client = yield* front.connect()

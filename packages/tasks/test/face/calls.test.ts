@@ -140,7 +140,7 @@ describe("what becomes of a call", () => {
       )
       for (const task of [tools.quick, prepared]) {
         const exit = yield* Effect.exit(kit.bare([task]))
-        expect(String(exit)).toContain("A server has a task, and no `Tasks.layer` among its definitions")
+        expect(String(exit)).toContain("task definitions require `Tasks.layer`: add it to the definitions")
       }
     }))
 
@@ -161,14 +161,14 @@ describe("how tasks are kept", () => {
       const client = yield* connect({ revision: "2025-11-25" })
       yield* client.result("tools/call", { name: "bake", task: ttl === undefined ? {} : { ttl } })
       const [{ limits, state }] = [...fake.rows.values()] as [kit.Json]
-      return { ttl: state.ttl, pollInterval: state.pollInterval, pool: state.pool, limits }
+      return { ttlMs: state.ttlMs, pollIntervalMs: state.pollIntervalMs, pool: state.pool, limits }
     })
 
   it.effect("by default: for 24 hours, looked at every second, in the pool `default`, within the default bounds", () =>
     Effect.gen(function*() {
       expect(yield* kept(undefined, {})).toEqual({
-        ttl: day,
-        pollInterval: 1000,
+        ttlMs: day,
+        pollIntervalMs: 1000,
         pool: "default",
         limits: { all: { live: 10_000, retained: 100_000 }, owner: {}, tool: { live: 1000, retained: 10_000 } }
       })
@@ -178,27 +178,27 @@ describe("how tasks are kept", () => {
     Effect.gen(function*() {
       const options = { ttl: "2 hours", maxTtl: "3 hours", pollInterval: "5 seconds" } as const
       const hour = 60 * 60 * 1000
-      expect(yield* kept(options, {})).toMatchObject({ ttl: 2 * hour, pollInterval: 5000 })
+      expect(yield* kept(options, {})).toMatchObject({ ttlMs: 2 * hour, pollIntervalMs: 5000 })
       expect(yield* kept(options, { ttl: "1 hour", pollInterval: 10, pool: "gpu", limits: { live: 2 } })).toMatchObject(
         {
-          ttl: hour,
-          pollInterval: 10,
+          ttlMs: hour,
+          pollIntervalMs: 10,
           pool: "gpu",
           limits: { tool: { live: 2 } }
         }
       )
-      expect((yield* kept(options, { ttl: "9 hours" })).ttl).toBe(3 * hour)
-      expect((yield* kept(options, { ttl: null })).ttl).toBe(3 * hour)
-      expect((yield* kept({ ttl: null, maxTtl: null }, {})).ttl).toBe(null)
-      expect((yield* kept({ ttl: "2 days" }, { maxTtl: "1 hour" })).ttl).toBe(hour)
+      expect((yield* kept(options, { ttl: "9 hours" })).ttlMs).toBe(3 * hour)
+      expect((yield* kept(options, { ttl: null })).ttlMs).toBe(3 * hour)
+      expect((yield* kept({ ttl: null, maxTtl: null }, {})).ttlMs).toBe(null)
+      expect((yield* kept({ ttl: "2 days" }, { maxTtl: "1 hour" })).ttlMs).toBe(hour)
     }))
 
   it.effect("2025-11-25 · receivers MAY override the requested ttl: up to `maxTtl`, 30 days by default, it is as asked", () =>
     Effect.gen(function*() {
-      expect((yield* kept({}, {}, 60_000)).ttl).toBe(60_000)
-      expect((yield* kept({}, {}, 40 * day)).ttl).toBe(30 * day)
-      expect((yield* kept({ maxTtl: "1 hour" }, { maxTtl: "2 hours" }, day)).ttl).toBe(60 * 60 * 1000)
-      expect((yield* kept({ maxTtl: null }, {}, 400 * day)).ttl).toBe(400 * day)
+      expect((yield* kept({}, {}, 60_000)).ttlMs).toBe(60_000)
+      expect((yield* kept({}, {}, 40 * day)).ttlMs).toBe(30 * day)
+      expect((yield* kept({ maxTtl: "1 hour" }, { maxTtl: "2 hours" }, day)).ttlMs).toBe(60 * 60 * 1000)
+      expect((yield* kept({ maxTtl: null }, {}, 400 * day)).ttlMs).toBe(400 * day)
     }))
 
   it.effect("tasks of one principal are counted by themselves: at the bound the others still begin", () =>

@@ -112,7 +112,7 @@ describe("io.modelcontextprotocol/tasks · task creation", () => {
       const client = yield* connect()
       yield* kit.begin(client, "bake")
       const limit = yield* client.error("tools/call", { name: "bake" })
-      expect([limit.code, limit.message]).toEqual([-32603, expect.stringContaining("too many tasks")])
+      expect([limit.code, limit.message]).toEqual([-32603, expect.stringContaining("Too many tasks")])
       expect(fake.rows.size).toBe(1)
       fake.broken = new TaskError({ reason: new StoreError({ message: "secret" }) })
       const broken = yield* client.error("tools/call", { name: "bake" })

@@ -86,7 +86,7 @@ describe("a call that waits for its task", () => {
         const [row] = [...fake.rows.values()]
         expect(row!.state).toMatchObject({
           status: "cancelled",
-          message: "The call that it was made for was cancelled"
+          statusMessage: "The call that created the task was cancelled"
         })
         expect(client.answers(requestId)).toEqual([])
       }))
@@ -103,7 +103,7 @@ describe("a call that waits for its task", () => {
         client.notify("notifications/cancelled", { requestId })
         yield* kit.settle
         expect([...fake.rows.values()][0]!.state.status).toBe("working")
-        expect(lines).toContainEqual(["A task whose call was cancelled could not be, and goes on"])
+        expect(lines).toContainEqual(["failed to cancel the task of a cancelled call; the task continues"])
       }).pipe(Effect.provide(Logger.layer([Logger.make(({ message }) => void lines.push(message))])))
     })
 
@@ -238,6 +238,6 @@ describe("a call that waits for its task", () => {
       const { result: { requestState } } = yield* client.once("tools/call", { name: "asking" })
       fake.forget([...fake.rows.keys()][0]!)
       const { error } = yield* client.once("tools/call", { name: "asking", inputResponses: {}, requestState })
-      expect([error.code, error.message]).toEqual([-32603, "The task of this call is gone"])
+      expect([error.code, error.message]).toEqual([-32603, "The task of this call no longer exists"])
     }))
 })

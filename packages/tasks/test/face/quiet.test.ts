@@ -20,7 +20,7 @@ for (const way of ["runMain", "serve", "layer"]) {
         const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "bake", arguments: {}, _meta } }
         child.process.stdin!.write(`${JSON.stringify(call)}\n`)
         yield* Effect.promise(() => child.stdout.until("A cake"))
-        yield* Effect.promise(() => child.stderr.until("Tasks are kept in memory, and are gone with this process"))
+        yield* Effect.promise(() => child.stderr.until("tasks are stored in memory and end with this process"))
         // Each line is a message, or this throws.
         expect(child.messages()).toMatchObject([{ id: 1, result: { content: [{ text: "A cake" }] } }])
       })),

@@ -26,7 +26,7 @@ const older = { principal: { id: "ann" }, revision: "2025-06-18" } as const
 
 const full = {
   code: -32603,
-  message: "There are too many tasks: this one was not begun. Try again when others are over"
+  message: "Too many tasks: the call was not started. Try again after other tasks have ended"
 }
 
 const sqlOf = (context: Context.Context<never>) => Context.get(context as Context.Context<SqlClient>, SqlClient)

@@ -120,7 +120,7 @@ it.effect("what a task says of itself is a line: of 10 MB the first 4,096 charac
     const { id } = yield* submit("talks")
     yield* pass(2)
     const kept = `${"🧶".repeat(2048)}…`
-    expect(yield* get(id)).toMatchObject({ message: kept, progress: { message: kept } })
+    expect(yield* get(id)).toMatchObject({ statusMessage: kept, progress: { message: kept } })
     const refused = yield* submit("refuses")
     yield* pass(2)
     const state = yield* get(refused.id)

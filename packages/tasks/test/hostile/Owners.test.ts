@@ -21,7 +21,7 @@ const teams = Task.layer(
 )
 
 const who = (id: string, team: string) => ({ id, claims: { team } })
-const unknown = { code: -32602, message: "Task not found: there is none with this id, or it has expired" }
+const unknown = { code: -32602, message: "Task not found: the id is unknown, or the task has expired" }
 
 describe("owners", () => {
   it.live("who has the name that another policy gives to somebody else sees none of their tasks, in no list", () =>

@@ -123,7 +123,7 @@ describe("2025-11-25 · creating a task", () => {
         const { connect, fake } = yield* kit.set()
         const client = yield* connect()
         const { code, message } = yield* client.error("tools/call", { name, task: {} })
-        expect([code, message]).toEqual([-32601, `Method not found: ${name} cannot be called as a task`])
+        expect([code, message]).toEqual([-32601, `Method not found: ${name} does not support task-augmented calls`])
         expect(fake.rows.size).toBe(0)
         expect((yield* client.call(name)).content[0].text).toBe("at once")
       }))
@@ -166,7 +166,7 @@ describe("2025-11-25 · creating a task", () => {
       yield* kit.make(client, "sleep")
       const { code, message } = yield* client.error("tools/call", { name: "sleep", task: {} })
       expect(code).toBe(-32603)
-      expect(message).toContain("too many tasks")
+      expect(message).toContain("Too many tasks")
       expect(fake.rows.size).toBe(1)
     }))
 

@@ -7,7 +7,7 @@ import type { Event, Program } from "./generate.ts"
 import { World } from "./world.ts"
 
 /** What the log may complain about: defects of the program, and what it cannot undo. */
-const meant = /: defect |a compensation has failed/
+const meant = /: defect |a compensation failed/
 
 /** What is wrong with a program in a history; nothing, it is to be hoped. */
 export const problems = (program: Program, history: ReadonlyArray<Event>) => {

@@ -32,7 +32,7 @@ each([pg], (backend) => {
       // 20 of x and 40 of y were tried: both reach their bound, or all do theirs.
       expect(ids.length).toBe(20)
       for (const exit of exits) {
-        if (Exit.isFailure(exit)) expect(exit.cause.toString()).toContain("No more than")
+        if (Exit.isFailure(exit)) expect(exit.cause.toString()).toContain("limit reached")
       }
       yield* Effect.all(ids.flatMap((id) => [a, b].map(({ store }) => store.finish(id, { status: "cancelled" }))), at)
       const after = yield* counters(b)

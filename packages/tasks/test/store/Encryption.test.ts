@@ -9,6 +9,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import * as Encryption from "../../src/Encryption.ts"
 import * as SqlStore from "../../src/internal/store/sqlStore.ts"
 import { TaskStore } from "../../src/internal/store/store.ts"
+import type { TaskError } from "../../src/TaskError.ts"
 import { completed, insert, type Opened, question, stateOf } from "./kit.ts"
 
 const key = (letter: string) => letter.repeat(32)
@@ -59,7 +60,7 @@ const whole = (opened: Opened, id: string) =>
   })
 
 const reasonOf = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
-  Effect.map(Effect.flip(effect), (error) => (error as { readonly reason: string }).reason)
+  Effect.map(Effect.flip(effect), (error) => (error as TaskError).reason._tag)
 
 describe("encryption", () => {
   it.effect("by default there is none; with a key no content is readable, and all of it opens", () =>
@@ -76,7 +77,7 @@ describe("encryption", () => {
       expect(yield* rows(sql)).not.toContain("secret")
       expect(yield* whole(opened, id)).toMatchObject({
         state: {
-          message: "secret message",
+          statusMessage: "secret message",
           progress: { progress: 1, message: "secret progress" },
           questions: [question("open", { message: "secret question" })]
         },
@@ -109,8 +110,11 @@ describe("encryption", () => {
       const listed = yield* only.store.list(["ada"], undefined, 10)
       expect(new Map(listed.map(({ id, statusMessage, progress }) => [id, { statusMessage, progress }]))).toEqual(
         new Map([
-          [fresh, { message: "secret message", progress: { progress: 1, message: "secret progress" } }],
-          [old, { message: "What it says is sealed with a key that is not given here", progress: { progress: 1 } }]
+          [fresh, { statusMessage: "secret message", progress: { progress: 1, message: "secret progress" } }],
+          [old, {
+            statusMessage: "The status message is encrypted with a key that is not configured here",
+            progress: { progress: 1 }
+          }]
         ])
       )
       expect(yield* reasonOf((yield* store({ keys: [c] })).store.get(fresh))).toBe("KeyError")

@@ -51,7 +51,7 @@ each(all, (backend) => {
         yield* store.ask(id, { key: text, method: text, params: { [text]: json } })
         const state = yield* stateOf(opened, id)
         expect(state).toMatchObject({
-          ...{ owner: text, tool: text, pool: text, message: text, caller },
+          ...{ owner: text, tool: text, pool: text, statusMessage: text, caller },
           progress: { message: text },
           questions: [{ key: text, method: text, params: { [text]: json } }]
         })
@@ -139,7 +139,7 @@ each(all, (backend) => {
       yield* store.answer(id, "k", { text }, () => Effect.void)
       expect(yield* store.ask(id, question("k"))).toEqual({ text })
       yield* store.finish(id, completed({ text }))
-      expect(yield* stateOf(opened, id)).toMatchObject({ message: text, outcome: { result: { text } } })
+      expect(yield* stateOf(opened, id)).toMatchObject({ statusMessage: text, outcome: { result: { text } } })
     }))
 
   it.effect("names that are too long for an index are refused, and nothing is begun", () =>
@@ -153,12 +153,17 @@ each(all, (backend) => {
         const error = yield* Effect.flip(
           opened.store.insert(task(options), () => Effect.sync(() => void (begun = true)))
         )
-        expect(error).toMatchObject({ reason: { _tag: "StoreError" }, message: expect.stringContaining("at most 512") })
+        expect(error).toMatchObject({
+          reason: { _tag: "StoreError" },
+          message: expect.stringContaining("512 characters")
+        })
         expect(begun).toBe(false)
       }
       const { id } = yield* insert(opened, { owner: long.slice(0, -2), tool: long, pool: long })
       yield* opened.store.ask(id, question(long))
-      expect(yield* Effect.flip(opened.store.ask(id, question(`${long}x`)))).toMatchObject({ reason: { _tag: "StoreError" } })
+      expect(yield* Effect.flip(opened.store.ask(id, question(`${long}x`)))).toMatchObject({
+        reason: { _tag: "StoreError" }
+      })
       expect((yield* stateOf(opened, id)).questions.map(({ key }) => key)).toEqual([long])
       expect(yield* opened.store.list([`${long}x`], undefined, 10)).toEqual([])
     }))
@@ -172,7 +177,9 @@ each(all, (backend) => {
         expect(yield* Effect.flip(insert(opened, { args }))).toMatchObject({ reason: { _tag: "StoreError" } })
       }
       const { id } = yield* insert(opened)
-      expect(yield* Effect.flip(opened.store.finish(id, completed(circle as never)))).toMatchObject({ reason: { _tag: "StoreError" } })
+      expect(yield* Effect.flip(opened.store.finish(id, completed(circle as never)))).toMatchObject({
+        reason: { _tag: "StoreError" }
+      })
       expect((yield* stateOf(opened, id)).status).toBe("working")
     }))
 
@@ -207,7 +214,10 @@ each(all, (backend) => {
       const opened = yield* Effect.flatten(backend.database)
       const { id } = yield* insert(opened)
       yield* opened.sql`ALTER TABLE skein_tasks RENAME TO gone`
-      expect(yield* Effect.flip(opened.store.get(id))).toMatchObject({ _tag: "TaskError", reason: { _tag: "StoreError" } })
+      expect(yield* Effect.flip(opened.store.get(id))).toMatchObject({
+        _tag: "TaskError",
+        reason: { _tag: "StoreError" }
+      })
       expect(yield* Effect.flip(insert(opened))).toMatchObject({ _tag: "TaskError", reason: { _tag: "StoreError" } })
     }))
 })

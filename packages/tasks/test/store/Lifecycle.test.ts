@@ -15,7 +15,7 @@ each(all, (backend) => {
       const { args, caller, owner, pool, tool } = task()
       expect(yield* opened.store.load(state.id)).toEqual({
         ...{ id: state.id, args, caller, owner, pool, tool },
-        ...{ status: "working", said: 0, waits: false, settled: false }
+        ...{ status: "working", statusMessageCount: 0, waitsForWorker: false, settled: false }
       })
       expect(state.caller).toEqual(caller)
       expect((yield* insert(opened)).id).not.toBe(state.id)
@@ -33,7 +33,7 @@ each(all, (backend) => {
       const opened = yield* fresh(backend)
       const caller = { revision: "2026-07-28", capabilities: {}, info: undefined, principal: undefined } as const
       const { id } = yield* insert(opened, { caller, owner: null, ttlMs: null })
-      expect(yield* stateOf(opened, id)).toMatchObject({ caller, owner: null, ttl: null })
+      expect(yield* stateOf(opened, id)).toMatchObject({ caller, owner: null, ttlMs: null })
       expect((yield* opened.store.load(id))?.caller).toStrictEqual(caller)
     }))
 
@@ -59,8 +59,12 @@ each(all, (backend) => {
       for (
         const end of [
           completed({ content: [] }),
-          { status: "failed", outcome: { _tag: "Error", error: { code: -32603, message: "no" } }, message: "broken" },
-          { status: "cancelled", message: "not wanted" }
+          {
+            status: "failed",
+            outcome: { _tag: "Error", error: { code: -32603, message: "no" } },
+            statusMessage: "broken"
+          },
+          { status: "cancelled", statusMessage: "not wanted" }
         ] as const
       ) {
         const { id } = yield* insert(opened)
@@ -69,7 +73,7 @@ each(all, (backend) => {
         expect(before).toMatchObject({
           status: end.status,
           version: 2,
-          message: "message" in end ? end.message : undefined
+          statusMessage: "statusMessage" in end ? end.statusMessage : undefined
         })
         expect(before.outcome).toEqual("outcome" in end ? end.outcome : undefined)
         yield* TestClock.adjust(10)
@@ -102,11 +106,11 @@ each(all, (backend) => {
       const { version } = yield* stateOf(opened, id)
       yield* opened.store.setStatusMessage(id, "first", 1)
       yield* opened.store.setStatusMessage(id, "second", 2)
-      expect(yield* stateOf(opened, id)).toMatchObject({ message: "second", version })
+      expect(yield* stateOf(opened, id)).toMatchObject({ statusMessage: "second", version })
       expect((yield* opened.store.load(id))?.statusMessageCount).toBe(2)
       yield* opened.store.setStatusMessage(id, "aside")
       yield* opened.store.setStatusMessage(id, "third", 3)
-      expect(yield* stateOf(opened, id)).toMatchObject({ message: "third", version: version + 2 })
+      expect(yield* stateOf(opened, id)).toMatchObject({ statusMessage: "third", version: version + 2 })
     }))
 
   it.effect("progress only grows, and is numbers", () =>
@@ -185,23 +189,27 @@ each(all, (backend) => {
       const first = yield* insert(opened, { limits })
       expect(yield* refused({ limits })).toMatchObject({
         begun: false,
-        reason: "Limit",
-        message: "No more than 1 tasks of the owner may run at a time"
+        reason: { _tag: "LimitExceeded" },
+        message: "limit reached: 1 tasks of the owner that have not ended"
       })
       yield* insert(opened, { limits, owner: "bob" })
-      expect((yield* refused({ limits, owner: "cyd" })).message).toContain(`2 tasks of the tool "report" may run`)
+      expect((yield* refused({ limits, owner: "cyd" })).message).toContain(
+        `2 tasks of the tool "report" that have not ended`
+      )
       yield* insert(opened, { limits, owner: "cyd", tool: "other" })
-      expect((yield* refused({ limits, owner: "dan", tool: "third" })).message).toContain("3 tasks in all may run")
+      expect((yield* refused({ limits, owner: "dan", tool: "third" })).message).toContain(
+        "3 tasks in total that have not ended"
+      )
       yield* store.finish(first.id, { status: "cancelled" })
       const second = yield* insert(opened, { limits })
       yield* store.finish(second.id, { status: "cancelled" })
       expect((yield* refused({ limits: { ...limits, all: {}, tool: {} } })).message).toContain(
-        "2 tasks of the owner are kept"
+        "2 stored tasks of the owner"
       )
       expect((yield* refused({ limits: { ...limits, all: {} }, owner: "dan" })).message).toContain(
-        `3 tasks of the tool "report" are kept`
+        `3 stored tasks of the tool "report"`
       )
-      expect((yield* refused({ limits, owner: "dan", tool: "third" })).message).toContain("4 tasks in all are kept")
+      expect((yield* refused({ limits, owner: "dan", tool: "third" })).message).toContain("4 stored tasks in total")
       yield* store.remove(first.id, Effect.void)
       yield* insert(opened, { limits })
       const { counted, kept } = yield* counters(opened)
@@ -218,7 +226,7 @@ each(all, (backend) => {
       const error = yield* Effect.flip(insert(opened, { limits, owner: null }))
       expect(error).toMatchObject({
         reason: { _tag: "LimitExceeded" },
-        message: "No more than 1 tasks that belong to nobody may run at a time"
+        message: "limit reached: 1 tasks without an owner that have not ended"
       })
       yield* insert(opened, { limits, owner: "" })
     }))

@@ -43,7 +43,7 @@ each([file, pg], (backend) => {
       yield* sql`INSERT INTO skein_task_versions (version) VALUES (99)`
       expect(yield* Effect.flip(client)).toMatchObject({
         reason: { _tag: "StoreError" },
-        message: "The tables of tasks are of version 99: this program knows 1, and a later one made them"
+        message: "the task tables have version 99, and this program supports 1: a later version created them"
       })
     }))
 })
@@ -53,7 +53,9 @@ each(all, (backend) => {
     Effect.gen(function*() {
       const { sql } = yield* fresh(backend)
       const client = Layer.succeed(SqlClient.SqlClient, sql)
-      expect(yield* Effect.flip(Effect.provide(indexMessages(), client))).toMatchObject({ reason: { _tag: "StoreError" } })
+      expect(yield* Effect.flip(Effect.provide(indexMessages(), client))).toMatchObject({
+        reason: { _tag: "StoreError" }
+      })
       for (const prefix of [undefined, "other"]) {
         yield* Effect.scoped(Layer.build(Layer.provide(SqlMessageStorage.layerMigrations({ prefix }), client)))
         const index = Effect.provide(indexMessages(prefix), client)

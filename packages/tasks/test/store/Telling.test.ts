@@ -47,7 +47,7 @@ each(all, (backend) => {
       const { id } = yield* insert(opened, { tool: "bake" })
       yield* store.setStatusMessage(id, "The dough rests", 1)
       yield* store.setWaitsForWorker(id, true)
-      expect(yield* message(id)).toBe("Waits for a worker that has bake")
+      expect(yield* message(id)).toBe("Waiting for a worker that has the tool bake")
       expect((yield* store.load(id))?.waitsForWorker).toBe(true)
       const { version } = yield* stateOf(opened, id)
       yield* store.setWaitsForWorker(id, true)

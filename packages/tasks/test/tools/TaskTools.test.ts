@@ -108,7 +108,7 @@ describe("tools for tasks", () => {
       const exit = yield* Effect.exit(
         Effect.scoped(Layer.build(serverKit.server(TaskTools.layer()) as serverKit.Server))
       )
-      expect(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "built").toContain("needs `Tasks.layer`")
+      expect(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "built").toContain("requires `Tasks.layer`")
     }))
 
   it.effect("a tool of the server's with such a name fails the server", () =>
@@ -160,7 +160,7 @@ describe("a call of a task by a client without tasks", () => {
       const client = yield* connect()
       const call = client.send("tools/call", { name: "measured" })
       yield* kit.pass("2 seconds")
-      expect((yield* client.answer(call)).result.content[0].text).toContain("not done yet")
+      expect((yield* client.answer(call)).result.content[0].text).toContain("has not ended yet")
     }))
 
   it.effect("2025-06-18 · of a tool with an output schema, what is not the result has `isError`; of others it has not", () =>
@@ -282,16 +282,16 @@ describe("task_answer", () => {
           client.call("task_answer", { taskId, ...args }),
           (result) => [result.isError, result.content[0].text]
         )
-      expect(yield* say({ content: {} })).toEqual([true, "The task asks nothing now"])
+      expect(yield* say({ content: {} })).toEqual([true, "The task has no open question"])
       const params = { mode: "form", message: "?", requestedSchema: { type: "object", properties: {} } }
       fake.ask(taskId, { key: "a", method: "elicitation/create", params })
       fake.ask(taskId, { key: "b", method: "elicitation/create", params })
       expect((yield* say({ content: {} }))[1]).toContain("\"a\", \"b\"")
       expect((yield* say({ question: "c", content: {} }))[1]).toContain("\"a\", \"b\"")
       fake.ask(taskId, { key: "s", method: "sampling/createMessage", params: { messages: [], maxTokens: 1 } })
-      expect((yield* say({ question: "s" }))[1]).toContain("the client has to")
+      expect((yield* say({ question: "s" }))[1]).toContain("only the client can")
       fake.answer = () => false
-      expect((yield* say({ question: "a", content: {} }))[1]).toBe("The question is not open any more")
+      expect((yield* say({ question: "a", content: {} }))[1]).toBe("The question is no longer open")
     }))
 })
 

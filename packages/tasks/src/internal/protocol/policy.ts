@@ -122,7 +122,7 @@ const ownerByPrincipal: OwnerPolicy = ({ principal }) => principal?.id ?? null
 export const resolveSettings = (
   options: TaskPolicyOptions & {
     readonly limits?: LimitOptions | undefined
-    readonly maxWatched?: number | undefined
+    readonly maxWatchedTasks?: number | undefined
     readonly list?: TaskSettings["list"] | undefined
     readonly pageSize?: number | undefined
     readonly immediateResponse?: TaskSettings["immediateResponse"] | undefined
@@ -140,7 +140,7 @@ export const resolveSettings = (
       owner: withDefaults(limits.perOwner, 100, 1000),
       tool: withDefaults(limits.perTool, 1000, 10_000)
     },
-    maxWatchedTasks: Math.max(0, options.maxWatched ?? 100),
+    maxWatchedTasks: Math.max(0, options.maxWatchedTasks ?? 100),
     list: options.list ?? "identified",
     // A page reads one task more, and PostgreSQL takes a 32-bit number.
     pageSize: Math.min(Math.max(1, Math.floor(options.pageSize ?? 100)), 2 ** 31 - 2),
