@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { SqlClient } from "effect/sql/SqlClient"
-import type { Outside } from "./outside.ts"
+import type { Outside } from "./outsideLog.ts"
 
 /** What is special about an order, by its number. */
 export const kinds = [

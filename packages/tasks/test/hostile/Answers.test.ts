@@ -13,7 +13,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Schema from "effect/Schema"
 import * as http from "../../../server/test/http/kit.ts"
-import * as kit from "../face/kit.ts"
+import * as kit from "../protocol/kit.ts"
 
 const can = { ...kit.tasks, elicitation: {}, sampling: {} }
 

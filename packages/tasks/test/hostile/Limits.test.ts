@@ -12,7 +12,7 @@ import * as Logger from "effect/Logger"
 import * as Schema from "effect/Schema"
 import { SqlClient } from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
-import * as kit from "../face/kit.ts"
+import * as kit from "../protocol/kit.ts"
 import { counters } from "../store/kit.ts"
 
 const server = (definitions: Parameters<typeof kit.server>[0], options?: Tasks.Options) =>

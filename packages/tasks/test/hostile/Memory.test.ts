@@ -13,8 +13,8 @@ import * as Metric from "effect/Metric"
 import { SqlClient } from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
 import { durable, get, pass, plain, settled, submit, work } from "../engine/kit.ts"
-import * as kit from "../face/kit.ts"
-import * as tools from "../face/tools.ts"
+import * as kit from "../protocol/kit.ts"
+import * as tools from "../protocol/tools.ts"
 
 it.effect("2025-11-25 · what tells a session of its tasks keeps no request: that may be large, and a task may take days", () =>
   Effect.gen(function*() {

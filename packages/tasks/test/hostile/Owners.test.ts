@@ -8,7 +8,7 @@ import type * as Tasks from "@skein/tasks/Tasks"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import * as kit from "../face/kit.ts"
+import * as kit from "../protocol/kit.ts"
 
 const server = (definitions: Parameters<typeof kit.server>[0], options?: Tasks.Options) =>
   kit.server(definitions, options, MemoryTasks.layer() as never)

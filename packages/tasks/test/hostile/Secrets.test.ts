@@ -20,7 +20,7 @@ import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as http from "../../../server/test/http/kit.ts"
-import * as kit from "../face/kit.ts"
+import * as kit from "../protocol/kit.ts"
 
 /** A text that is found again. */
 const secret = (what: string): string => `secret-${what}-qzx`

@@ -10,9 +10,9 @@ import * as Tasks from "@skein/tasks/Tasks"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
-import { census } from "../census.ts"
+import { census } from "../unfinishedTasks.ts"
 import { orders } from "../orders.ts"
-import { world } from "./outside.ts"
+import { world } from "./outsideServer.ts"
 import { tools } from "./tools.ts"
 
 /** What a process is told, as JSON. */

@@ -5,7 +5,7 @@ import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as kit from "../engine/kit.ts"
+import * as kit from "./kit.ts"
 
 const engine = MemoryTasks.layer()
 const sealing = Layer.provide(engine, Encryption.layer({ keys: ["a key of thirty-two characters, or more"] }))

@@ -15,7 +15,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import * as fake from "../fake.ts"
+import * as fake from "../fakeEngine.ts"
 import * as kit from "./kit.ts"
 import * as tools from "./tools.ts"
 

@@ -9,7 +9,7 @@ for (const way of ["runMain", "serve", "layer"]) {
     () =>
       Effect.scoped(Effect.gen(function*() {
         const child = yield* Effect.acquireRelease(
-          Effect.sync(() => run("../../../../tasks/test/face/fixtures/quiet.ts", [way])),
+          Effect.sync(() => run("../../../../tasks/test/protocol/fixtures/stdio.ts", [way])),
           (child) => Effect.sync(() => child.process.kill("SIGKILL"))
         )
         const _meta = {

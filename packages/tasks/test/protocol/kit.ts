@@ -15,7 +15,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as kit from "../../../server/test/kit.ts"
-import * as fake from "../fake.ts"
+import * as fake from "../fakeEngine.ts"
 
 export type Json = kit.Json
 

@@ -7,7 +7,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as http from "../../../server/test/http/kit.ts"
-import * as fake from "../fake.ts"
+import * as fake from "../fakeEngine.ts"
 import * as kit from "./kit.ts"
 import * as tools from "./tools.ts"
 

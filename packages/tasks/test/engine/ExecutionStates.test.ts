@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as SqlClient from "effect/sql/SqlClient"
 import * as executions from "../../src/internal/engine/executionStates.ts"
-import { all, each, fresh } from "./kit.ts"
+import { all, each, fresh } from "../store/kit.ts"
 
 const complete = { _tag: "Success", value: { _tag: "Complete", exit: { _tag: "Success", value: null } } }
 const replies = {

@@ -11,7 +11,7 @@ import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
-import * as kit from "../engine/kit.ts"
+import * as kit from "./kit.ts"
 
 const engine = MemoryTasks.layer()
 const sealing = Layer.provide(engine, Encryption.layer({ keys: ["a key of thirty-two characters, or more"] }))

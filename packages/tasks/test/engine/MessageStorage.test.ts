@@ -9,7 +9,7 @@ import * as Layer from "effect/Layer"
 import * as SqlClient from "effect/sql/SqlClient"
 import * as messages from "../../src/internal/engine/messageStorage.ts"
 import { messageAddresses } from "../../src/internal/engine/workflow.ts"
-import { all, type Backend, each, fresh, pg } from "./kit.ts"
+import { all, type Backend, each, fresh, pg } from "../store/kit.ts"
 
 /** Tables of their own, that are empty. */
 const open = (backend: Backend) =>

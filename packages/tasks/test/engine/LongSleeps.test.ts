@@ -4,7 +4,7 @@ import * as Step from "@skein/tasks/Step"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as kit from "../engine/kit.ts"
+import * as kit from "./kit.ts"
 
 it.effect("what sleeps for ever, or beyond all dates, sleeps until it is cancelled", () =>
   Effect.gen(function*() {

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { once } from "node:events"
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import type { Call } from "../outside.ts"
+import type { Call } from "../outsideLog.ts"
 
 /** What was done outside: by which process, and when by the clock of the test (`performance.now`). */
 export interface Done extends Call {

@@ -1,9 +1,9 @@
 /**
  * All scenes, by what they are about.
  */
-import { whileCancelled, whileEnded, whileSubmitted } from "./between.ts"
+import { whileCancelled, whileEnded, whileSubmitted } from "./betweenCommits.ts"
 import type { Fleet } from "./fleet.ts"
-import { gently, questions, waiting, whileUndoing } from "./hands.ts"
+import { gently, questions, waiting, whileUndoing } from "./handovers.ts"
 import { outage } from "./outages.ts"
 import { frozen, severed, zombie } from "./zombies.ts"
 

@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { check, read } from "./checks.ts"
 import { Child } from "./child.ts"
 import { kindOf } from "./orders.ts"
-import { calls } from "./outside.ts"
+import { calls } from "./outsideLog.ts"
 
 export interface Moment {
   readonly order: number

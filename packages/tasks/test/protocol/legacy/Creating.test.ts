@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
-import { validated } from "../../../server/test/kit.ts"
+import { validated } from "../../../../server/test/kit.ts"
 import * as kit from "./kit.ts"
 
 describe("2025-11-25 · declaring tasks", () => {

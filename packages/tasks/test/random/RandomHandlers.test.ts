@@ -1,7 +1,7 @@
 import { it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { history, program } from "./generate.ts"
-import { problems } from "./random.ts"
+import { problems } from "./compareWithModel.ts"
 
 /** `RUNS` and `SEED` let it run longer, and elsewhere. */
 const runs = Number(process.env["RUNS"] ?? 40)

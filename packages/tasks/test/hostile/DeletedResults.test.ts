@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { SqlClient } from "effect/sql/SqlClient"
 import { pass, settled } from "../engine/kit.ts"
-import * as kit from "../face/kit.ts"
+import * as kit from "../protocol/kit.ts"
 
 const quick = Task.layer(Task.make("quick"), () => Effect.as(Step.run("one", {}, () => Effect.void), "done"))
 const slow = Task.layer(Task.make("slow"), () => Effect.as(Step.sleep("long", "1 hour"), "done"))

@@ -39,7 +39,7 @@ const processes = Effect.map(folder, (folder) => {
     logged: (line: string) => until(() => done().includes(line)),
     go: () => writeFileSync(go, ""),
     start: Effect.acquireRelease(
-      Effect.sync(() => run("../../../../tasks/test/face/fixtures/baker.ts", [filename, log, go])),
+      Effect.sync(() => run("../../../../tasks/test/protocol/fixtures/baker.ts", [filename, log, go])),
       (child) => Effect.sync(() => child.process.kill("SIGKILL"))
     )
   }

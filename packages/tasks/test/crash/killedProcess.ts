@@ -13,9 +13,9 @@ import { SqlClient } from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
 import { parseArgs } from "node:util"
 import { commits, dieAt } from "./commits.ts"
-import { passAMinute } from "./later.ts"
+import { passAMinute } from "./passTime.ts"
 import { asks, cancelled, kindOf, orders, tables } from "./orders.ts"
-import { inFile } from "./outside.ts"
+import { inFile } from "./outsideLog.ts"
 
 const { values } = parseArgs({
   options: {

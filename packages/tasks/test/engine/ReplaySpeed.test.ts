@@ -4,7 +4,7 @@ import * as Step from "@skein/tasks/Step"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import * as kit from "../engine/kit.ts"
+import * as kit from "./kit.ts"
 
 it.effect("what was done is found in no time by another worker, also beside a step that runs for long", () =>
   Effect.gen(function*() {

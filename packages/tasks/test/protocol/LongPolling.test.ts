@@ -2,7 +2,7 @@ import { expect, it } from "@effect/vitest"
 import * as Task from "@skein/tasks/Task"
 import * as TaskTools from "@skein/tasks/TaskTools"
 import * as Effect from "effect/Effect"
-import * as kit from "../face/kit.ts"
+import * as kit from "./kit.ts"
 
 const slow = Task.layer(Task.make("slow"), () => Effect.never)
 
